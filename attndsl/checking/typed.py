@@ -1,0 +1,246 @@
+"""The typed spec: what a spec means, in one small scalar language with nothing left to look up.
+
+Every expression denotes one scalar for given values of its index variables. What was a vector in the source is a
+scalar that depends on an *axis* variable; a dot product is a `Sum` over one; a `let` has been expanded where it is
+used. Equal expressions are the same object as far as the checker can tell (they form a graph, not a tree), so a walk
+over them must remember where it has been.
+
+Absence (docs/language.md, "Absence"): an expression is *absent*, for some values of its index variables, where it
+reads a tensor through an index that is out of range or itself absent, or divides an integer by zero; `and`, `or` and
+`select` reach only the operands that they need. A `Reduce` leaves out the key positions at which its mask is false or
+any of its mask, score or value is absent, the latter for any value of the value's axis variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal as OneOf
+
+from attndsl.syntax.source import Source, Span
+
+
+class Kind(Enum):
+    """What a scalar is: integers have 64 bits, floats are real numbers of no stated width."""
+
+    BOOL = "bool"
+    INT = "int"
+    FLOAT = "float"
+
+
+FLOAT_TYPES = ("f16", "bf16", "f32", "f64")
+"""Element types that a type variable may stand for."""
+
+STORAGE_KINDS = {
+    **dict.fromkeys((*FLOAT_TYPES, "f8e4m3", "f8e5m2"), Kind.FLOAT),
+    **dict.fromkeys(("i8", "u8", "i32", "i64"), Kind.INT),
+    "bool": Kind.BOOL,
+}
+"""Every element type and the kind of scalar that reading it gives. f8e4m3 is the finite form (`e4m3fn`)."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Index:
+    """An index variable, told from others by identity.
+
+    `extent` and `bound` are integer expressions: the variable takes the values 0 … min(extent, bound) - 1. `bound`
+    reads no tensor. An `each` variable's extent may read tensors at earlier `each` variables, an `over` variable's at
+    any `each` variable; an `axis` variable's is made of dims, parameters and numbers. An absent extent is 0.
+    """
+
+    name: str
+    role: OneOf["each", "over", "axis"]
+    extent: Expr
+    bound: Expr
+    span: Span
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tensor:
+    """An input or output. `element` is a type variable's name or a key of STORAGE_KINDS; extents are made of dims."""
+
+    name: str
+    role: OneOf["input", "output"]
+    element: str
+    extents: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A number or flag given at a call; `default` is None where it must be given."""
+
+    name: str
+    kind: Kind
+    default: int | float | bool | None
+    span: Span
+
+
+# --- expressions; `kind` is what the scalar is, `span` where it was written
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Expr:
+    """A scalar expression, told from others by identity."""
+
+    kind: Kind
+    span: Span
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Constant(Expr):
+    """A number or truth value. A FLOAT may be infinite."""
+
+    value: int | float | bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DimValue(Expr):
+    """The extent that a dim has at a call, an INT."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ParamValue(Expr):
+    """A parameter's value at a call."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class IndexValue(Expr):
+    """The value of an index variable, an INT."""
+
+    index: Index
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Read(Expr):
+    """An element of an input tensor, one integer expression a dimension."""
+
+    tensor: Tensor
+    indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Apply(Expr):
+    """A pointwise operator of `attndsl.checking.operators.OPERATORS`, by its name there."""
+
+    operator: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sum(Expr):
+    """The sum of `body` over all values of an axis variable: a contraction. Absent where any of its terms is."""
+
+    index: Index
+    body: Expr
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reduce(Expr):
+    """A reduction over the block's key positions, a FLOAT.
+
+    ========== ===========================================================================================
+    function   value, over the positions j that are present
+    ========== ===========================================================================================
+    softmax    sum of exp(score) * value / (exp(sink) + sum of exp(score)); 0 where the denominator is 0
+    logsumexp  log(exp(sink) + sum of exp(score)); -inf where nothing is present
+    sum        sum of score; 0 where nothing is present
+    max        the largest score; -inf where nothing is present
+    ========== ===========================================================================================
+
+    `mask` is None for true, `value` is None except for softmax, `sink` is None for -inf (no term). A sink depends on
+    no `over` variable.
+    """
+
+    function: OneOf["softmax", "logsumexp", "sum", "max"]
+    score: Expr
+    mask: Expr | None
+    value: Expr | None
+    sink: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """`tensor[indices] = value`, for every row and every value of the axis variables.
+
+    A write whose index is out of range is dropped, one whose value is absent writes 0, and an element that nothing
+    writes is 0.
+    """
+
+    tensor: Tensor
+    indices: tuple[Expr, ...]
+    axes: tuple[Index, ...]
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One `each … over …` and the outputs it writes; `over` is empty where nothing is reduced."""
+
+    each: tuple[Index, ...]
+    over: tuple[Index, ...]
+    writes: tuple[Write, ...]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A checked spec.
+
+    `types` maps a type variable to the element types it may stand for; `requires` are conditions on dims and
+    parameters that every call meets; `schedule` holds what the spec pins of the compiler's choices.
+    """
+
+    name: str
+    source: Source
+    dims: tuple[str, ...]
+    types: dict[str, tuple[str, ...]]
+    params: tuple[Param, ...]
+    tensors: dict[str, Tensor]
+    requires: tuple[Expr, ...]
+    blocks: tuple[Block, ...]
+    schedule: dict[str, int | str] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The input tensors in the order of their declarations."""
+        return tuple(t for t in self.tensors.values() if t.role == "input")
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The output tensors in the order of their declarations."""
+        return tuple(t for t in self.tensors.values() if t.role == "output")
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions that `expr` is made of; not the extents of the variables it binds."""
+    match expr:
+        case Read():
+            return expr.indices
+        case Apply():
+            return expr.arguments
+        case Sum():
+            return (expr.body,)
+        case Reduce():
+            return tuple(e for e in (expr.score, expr.mask, expr.value, expr.sink) if e is not None)
+        case _:
+            return ()
+
+
+def walk(*roots: Expr) -> Iterator[Expr]:
+    """Every expression reachable from `roots`, once each, operands first."""
+    seen: set[int] = set()
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        expr, ready = stack.pop()
+        if ready:
+            yield expr
+        elif id(expr) not in seen:
+            seen.add(id(expr))
+            stack.append((expr, True))
+            stack.extend((operand, False) for operand in reversed(operands(expr)))

@@ -1,0 +1,44 @@
+"""What every diagnostic is: data with a stable code, apart from how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from attndsl.syntax.source import Source, Span
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One thing wrong with a spec, at one place.
+
+    A subclass is one error: `code` is stable for ever, the templates are filled from the instance's fields, and an
+    empty template is left out.
+    """
+
+    span: Span
+
+    code: ClassVar[str]
+    message: ClassVar[str]
+    label: ClassVar[str] = ""
+    note: ClassVar[str] = ""
+    fix: ClassVar[str] = ""
+
+    def text(self, template: str) -> str:
+        """A template with the instance's fields put in."""
+        return template.format(**{field.name: getattr(self, field.name) for field in fields(self)})
+
+
+class SpecError(Exception):
+    """A spec that cannot be used; `diagnostics` says why, in the order of the source."""
+
+    def __init__(self, source: Source, diagnostics: Sequence[Diagnostic]) -> None:
+        self.source = source
+        self.diagnostics = tuple(sorted(diagnostics, key=lambda d: d.span.start))
+        super().__init__(source, self.diagnostics)
+
+    def __str__(self) -> str:
+        from attndsl.diagnostics.render import render
+
+        return "\n\n".join(render(diagnostic, self.source) for diagnostic in self.diagnostics)

@@ -1,0 +1,211 @@
+"""Text to syntax tree, by lark's LALR(1) parser over `grammar.lark`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from lark import Lark, Token, UnexpectedInput, v_args
+from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive
+
+from attndsl.diagnostics import SpecError, syntax
+from attndsl.syntax import tree
+from attndsl.syntax.source import Source, Span
+
+MAX_BYTES = 256 * 1024
+"""The longest spec that is read, in bytes. A page of text is a long spec."""
+
+MAX_DEPTH = 100
+"""The deepest nesting of expressions; what follows walks the tree by recursion."""
+
+
+def parse(source: Source) -> tree.Attention:
+    """The syntax tree of one spec; raises SpecError with the place of the first thing that cannot be read."""
+    if len(source.text) > MAX_BYTES:
+        raise SpecError(source, [syntax.SpecTooLong(Span(0, 0), size=len(source.text), limit=MAX_BYTES)])
+    try:
+        attention: tree.Attention = _Builder().transform(_parser().parse(source.text))
+    except UnexpectedInput as error:
+        raise SpecError(source, [syntax.explain(error, source, _parser())]) from None
+    for node, depth in _walk(attention):
+        if depth > MAX_DEPTH:
+            raise SpecError(source, [syntax.NestedTooDeeply(node.span, limit=MAX_DEPTH)])
+    return attention
+
+
+@cache
+def _parser() -> Lark:
+    grammar = files("attndsl.syntax").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(
+        grammar,
+        parser="lalr",
+        lexer="basic",  # keywords are keywords everywhere, so that a spec reads the same in every context
+        propagate_positions=True,
+        maybe_placeholders=True,
+    )
+
+
+def _walk(root: tree.Node) -> Iterator[tuple[tree.Node, int]]:
+    """Every node below `root` with its depth, without recursion: the input may be hostile."""
+    stack = [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        yield node, depth
+        for field in fields(node):
+            value = getattr(node, field.name)
+            for child in value if isinstance(value, tuple) else (value,):
+                if isinstance(child, tree.Node):
+                    stack.append((child, depth + 1))
+
+
+def _span(item: Token | Meta) -> Span:
+    if isinstance(item, Token):
+        assert item.start_pos is not None and item.end_pos is not None
+        return Span(item.start_pos, item.end_pos)
+    return Span(item.start_pos, item.end_pos)
+
+
+def _name(token: Token) -> tree.Name:
+    return tree.Name(_span(token), str(token))
+
+
+def _number(text: str) -> int | float:
+    if text.startswith("0x"):
+        return int(text, 16)
+    return int(text) if text.isdigit() else float(text)
+
+
+def _binary(operator: str) -> Any:
+    """The builder of an operator that the grammar writes as a keyword between its operands."""
+
+    def build(self: Any, meta: Meta, left: tree.Expression, right: tree.Expression) -> tree.Binary:
+        return tree.Binary(_span(meta), operator, Span(left.span.end, right.span.start), left, right)
+
+    return build
+
+
+@v_args(meta=True, inline=True)
+class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
+    """lark's tree to ours, innermost first and without recursion: the input may be hostile."""
+
+    def attention(self, meta: Meta, name: Token, params: Any, *statements: Any) -> tree.Attention:
+        return tree.Attention(_span(meta), _name(name), params or (), statements)
+
+    def params(self, meta: Meta, *items: Any) -> tuple[tree.Parameter, ...]:
+        return tuple(item for item in items if item is not None)
+
+    def param(self, meta: Meta, name: Token, type_: Token, default: Any) -> tree.Parameter:
+        return tree.Parameter(_span(meta), _name(name), _name(type_), default)
+
+    def literal(self, meta: Meta, first: Any, second: Any = None) -> int | float | bool:
+        if isinstance(first, tree.Boolean):
+            return first.value
+        value: int | float = second.value
+        return -value if first == "-" else value
+
+    def dims(self, meta: Meta, *names: Token) -> tree.Dims:
+        return tree.Dims(_span(meta), tuple(map(_name, names)))
+
+    def types(self, meta: Meta, *variables: tree.TypeVariable) -> tree.Types:
+        return tree.Types(_span(meta), variables)
+
+    def type_variable(self, meta: Meta, name: Token, *choices: Token | None) -> tree.TypeVariable:
+        return tree.TypeVariable(_span(meta), _name(name), tuple(_name(c) for c in choices if c is not None))
+
+    def tensor(self, meta: Meta, role: Token, name: Token, element: Token, *extents: Any) -> tree.Tensor:
+        shape = tuple(extent for extent in extents if extent is not None)
+        return tree.Tensor(_span(meta), str(role), _name(name), _name(element), shape)
+
+    def require(self, meta: Meta, condition: tree.Expression) -> tree.Require:
+        return tree.Require(_span(meta), condition)
+
+    def each(self, meta: Meta, *binders: tree.Binder) -> tree.Each:
+        return tree.Each(_span(meta), binders)
+
+    def over(self, meta: Meta, *binders: tree.Binder) -> tree.Over:
+        return tree.Over(_span(meta), binders)
+
+    def binder(self, meta: Meta, name: Token, extent: Any, bound: Any) -> tree.Binder:
+        return tree.Binder(_span(meta), _name(name), extent, bound)
+
+    def let(self, meta: Meta, name: Token, *rest: Any) -> tree.Let:
+        *params, value = rest
+        return tree.Let(_span(meta), _name(name), tuple(p for p in params if p is not None), value)
+
+    def index_param(self, meta: Meta, name: Token) -> tree.IndexParam:
+        return tree.IndexParam(_span(meta), _name(name))
+
+    def axis_param(self, meta: Meta, name: Token, extent: tree.Expression) -> tree.AxisParam:
+        return tree.AxisParam(_span(meta), _name(name), extent)
+
+    def whole_param(self, meta: Meta) -> tree.WholeParam:
+        return tree.WholeParam(_span(meta))
+
+    def definition(self, meta: Meta, name: Token, value: tree.Expression) -> tree.Definition:
+        return tree.Definition(_span(meta), _name(name), value)
+
+    def write(self, meta: Meta, name: Token, *rest: Any) -> tree.Write:
+        *subscripts, value = rest
+        return tree.Write(_span(meta), _name(name), tuple(s for s in subscripts if s is not None), value)
+
+    def schedule(self, meta: Meta, *settings: Any) -> tree.Schedule:
+        return tree.Schedule(_span(meta), tuple(s for s in settings if isinstance(s, tree.Setting)))
+
+    def setting(self, meta: Meta, name: Token, value: tree.Number | Token) -> tree.Setting:
+        return tree.Setting(_span(meta), _name(name), value.value if isinstance(value, tree.Number) else str(value))
+
+    def conditional(self, meta: Meta, condition: Any, then: Any, otherwise: Any) -> tree.Conditional:
+        return tree.Conditional(_span(meta), condition, then, otherwise)
+
+    or_ = _binary("or")
+    and_ = _binary("and")
+
+    def not_(self, meta: Meta, operand: tree.Expression) -> tree.Unary:
+        return tree.Unary(_span(meta), "not", operand)
+
+    def comparison(self, meta: Meta, *items: Any) -> tree.Comparison:
+        return tree.Comparison(_span(meta), items[::2], tuple(map(str, items[1::2])))
+
+    def binary(self, meta: Meta, left: Any, operator: Token, right: Any) -> tree.Binary:
+        return tree.Binary(_span(meta), str(operator), _span(operator), left, right)
+
+    def sign(self, meta: Meta, operator: Token, operand: tree.Expression) -> tree.Unary:
+        return tree.Unary(_span(meta), str(operator), operand)
+
+    def contraction(self, meta: Meta, *items: Any) -> tree.Contraction:
+        *axes, body = items
+        return tree.Contraction(_span(meta), tuple(axes), body)
+
+    def axis(self, meta: Meta, name: Token, extent: tree.Expression) -> tree.Axis:
+        return tree.Axis(_span(meta), _name(name), extent)
+
+    def subscripted(self, meta: Meta, name: Token, *subscripts: Any) -> tree.Subscripted:
+        return tree.Subscripted(_span(meta), _name(name), tuple(s for s in subscripts if s is not None))
+
+    def call(self, meta: Meta, function: Token, *arguments: Any) -> tree.Call:
+        return tree.Call(_span(meta), _name(function), tuple(a for a in arguments if a is not None))
+
+    def keyword_argument(self, meta: Meta, name: Token, value: tree.Expression) -> tree.KeywordArgument:
+        return tree.KeywordArgument(_span(meta), _name(name), value)
+
+    def whole(self, meta: Meta) -> tree.Whole:
+        return tree.Whole(_span(meta))
+
+    def name(self, meta: Meta, token: Token) -> tree.Reference:
+        return tree.Reference(_span(meta), _name(token))
+
+    def parenthesised(self, meta: Meta, inner: Any) -> tree.Expression:
+        return inner  # type: ignore[no-any-return]
+
+    def number(self, meta: Meta, token: Token) -> tree.Number:
+        return tree.Number(_span(meta), _number(token))
+
+    def boolean(self, meta: Meta, token: Token) -> tree.Boolean:
+        return tree.Boolean(_span(meta), token == "true")
+
+    def start(self, meta: Meta, attention: tree.Attention) -> tree.Attention:
+        return attention
