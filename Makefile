@@ -1,0 +1,31 @@
+# `make demo` and `make test` need Python 3.11 or later, pip and make; each sets up .venv by itself.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint clean
+
+demo: .venv/demo.stamp
+	$(BIN)/python examples/minilm.py
+	$(BIN)/python examples/tour.py
+
+test: .venv/dev.stamp
+	$(BIN)/python -m pytest --numprocesses auto
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf .venv build dist *.egg-info
+
+# A stamp per extra: installing again when nothing has changed costs seconds.
+.venv/%.stamp: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=…")'
+	$(PYTHON) -m venv .venv
