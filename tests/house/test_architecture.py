@@ -1,0 +1,88 @@
+"""What may know about what."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).parents[2]
+
+HEAVY = ("torch", "triton", "xdsl", "lark", "numpy")
+
+VARIANTS = (
+    *("gqa", "mqa", "mha", "mla", "paged", "causal", "window", "sliding", "alibi", "softcap", "ragged", "rotary"),
+    *("flash", "retention", "differential", "dilated", "neighbourhood", "speculative", "deepseek", "gemma"),
+)
+
+
+def sources(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def code_texts(source: str) -> Iterator[str]:
+    """Every name and string of a module that is neither a comment nor a docstring."""
+    module = ast.parse(source)
+    docstrings = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+    for node in ast.walk(module):
+        if id(node) not in docstrings:
+            for _, field in ast.iter_fields(node):
+                yield from (text for text in (field if isinstance(field, list) else [field]) if isinstance(text, str))
+
+
+def variants_in(source: str) -> set[str]:
+    return {variant for text in code_texts(source) for variant in VARIANTS if variant in text.lower()}
+
+
+def imported(source: str) -> set[str]:
+    """The top-level packages that a module imports, anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    program = f"import attndsl, sys; print(*[name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("path", sources("passes", "backends"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_pass_and_no_backend_names_a_variant(path: Path) -> None:
+    assert variants_in(path.read_text()) == set()
+    assert not any(variant in path.stem for variant in VARIANTS)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def is_causal(): ...", {"causal"}),
+        ("x = f'{y} of the PagedCache'", {"paged"}),
+        ("run(window=3)", {"window"}),
+        ("import attndsl.alibi", {"alibi"}),
+        ('"""About causal masks."""\nx = 1  # a window\n', set()),
+        ('def f():\n    """For mla."""\n', set()),
+    ],
+)
+def test_variants_are_found_in_code_alone(source: str, found: set[str]) -> None:
+    assert variants_in(source) == found
+
+
+def test_xdsl_is_imported_behind_its_seam_alone() -> None:
+    paths = sources("attndsl", "passes", "backends", "examples")
+    users = [path.relative_to(ROOT) for path in paths if "xdsl" in imported(path.read_text())]
+    assert {path.parts[:2] for path in users} == {("attndsl", "ir")}
+
+
+def test_imports_run_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(config_filename="pyproject.toml", no_cache=True) == 0
