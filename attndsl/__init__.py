@@ -1,0 +1,39 @@
+"""attndsl: say what an attention variant is; get an operator that computes it.
+
+    op = attndsl.load("gqa.attn")
+    o = op(q=q, k=k, v=v)  # NumPy arrays or torch tensors
+
+Names are imported when they are first used, so that `import attndsl` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attndsl.diagnostics.base import SpecError as SpecError
+    from attndsl.op.errors import CallError as CallError
+    from attndsl.op.op import Op as Op
+    from attndsl.op.op import compile as compile
+    from attndsl.op.op import load as load
+
+_HOMES = {
+    "CallError": "attndsl.op.errors",
+    "Op": "attndsl.op.op",
+    "SpecError": "attndsl.diagnostics.base",
+    "compile": "attndsl.op.op",
+    "load": "attndsl.op.op",
+}
+
+__all__ = ["CallError", "Op", "SpecError", "compile", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]

@@ -1,0 +1,131 @@
+"""A folder of small JSON entries that many processes share and any of them may lose.
+
+The cache never decides whether something works: an entry that is missing, damaged or cannot be written costs a
+compilation, and at most one warning. Entries hold source that is later executed, so the folder belongs to the user
+alone, and one that others can write to is not used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+ENVIRONMENT = "ATTNDSL_CACHE_DIR"
+"""The environment variable that names another folder than the user's cache directory."""
+
+LIMIT = 256 * 1024 * 1024
+"""The bytes that entries may take together; past it the oldest go."""
+
+STALE = 3600.0
+"""The age in seconds at which a half-written file must be a killed writer's."""
+
+
+class CacheWarning(UserWarning):
+    """The cache cannot be used; everything works without it, more slowly."""
+
+
+class DiskCache:
+    """Entries by key in one folder, which is made at the first write."""
+
+    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
+        self.folder = folder
+        self.limit = limit
+        self._warned = False
+
+    def get(self, key: str) -> Any:
+        """The entry of `key`, or None where there is none that is whole."""
+        try:
+            if not self._trusted():
+                return None
+            digest, _, content = self._path(key).read_bytes().partition(b"\n")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            self._warn(error)
+            return None
+        if sha256(content).hexdigest().encode() != digest:
+            return None
+        return json.loads(content)
+
+    def put(self, key: str, entry: Mapping[str, Any]) -> None:
+        """Keep an entry: readers see all of it or nothing, and the last of several writers wins."""
+        content = json.dumps(entry).encode()
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._trusted():
+                return
+            self._write(key, sha256(content).hexdigest().encode() + b"\n" + content)
+            self._trim()
+        except OSError as error:
+            self._warn(error)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.json"
+
+    def _write(self, key: str, content: bytes) -> None:
+        handle, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            temporary.replace(self._path(key))
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+    def _trim(self) -> None:
+        """Remove what killed writers left, and the oldest entries while all are larger than the limit."""
+        entries = []
+        with os.scandir(self.folder) as files:
+            for file in files:
+                try:
+                    status = file.stat(follow_symlinks=False)
+                except FileNotFoundError:  # another process trimmed it
+                    continue
+                if file.name.endswith(".json"):
+                    entries.append((status.st_mtime, status.st_size, file.path))
+                elif file.name.endswith(".tmp") and status.st_mtime < time.time() - STALE:
+                    Path(file.path).unlink(missing_ok=True)
+        size = sum(entry[1] for entry in entries)
+        for _, bytes_, path in sorted(entries):
+            if size <= self.limit:
+                break
+            Path(path).unlink(missing_ok=True)
+            size -= bytes_
+
+    def _trusted(self) -> bool:
+        """Whether nobody but this user can have written here."""
+        status = self.folder.stat()
+        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+            self._warn("other users can write to it")
+            return False
+        return True
+
+    def _warn(self, reason: object) -> None:
+        if not self._warned:
+            self._warned = True
+            message = f"attndsl goes on without its cache in {self.folder}: {reason}; ${ENVIRONMENT} names another"
+            warnings.warn(message, CacheWarning, stacklevel=2)
+
+
+def user_cache() -> DiskCache:
+    """The cache of this user: `$ATTNDSL_CACHE_DIR`, or a folder in the user's cache directory."""
+    return _open(os.environ.get(ENVIRONMENT))
+
+
+@cache
+def _open(folder: str | None) -> DiskCache:
+    if folder:
+        return DiskCache(Path(folder).expanduser())
+    from platformdirs import user_cache_path
+
+    return DiskCache(user_cache_path("attndsl", appauthor=False) / "compiled")

@@ -1,0 +1,143 @@
+"""Integer, real and truth-valued expressions as plain data, and what they are worth.
+
+A number stands for itself, `("dim", "B")` and `("param", "window")` for what a call gives, and
+`("iadd", left, right)` for a row of `attndsl.checking.operators.OPERATORS`. Nested tuples become lists in JSON.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Expression = int | float | bool | str | tuple["Expression", ...]
+"""An expression; a string stands only in first place of a tuple, or as the name of a dim or a parameter."""
+
+Values = Mapping[str, Any]
+
+
+def evaluate(expression: Expression, dims: Values, params: Values) -> Any:
+    """What an expression is worth for these dims and parameters.
+
+    `and`, `or` and `if` evaluate what they reach. Raises ZeroDivisionError where an integer is divided by zero.
+    """
+    match expression:
+        case ("dim", str(name)):
+            return dims[name]
+        case ("param", str(name)):
+            return params[name]
+        case ("and", left, right):
+            return evaluate(left, dims, params) and evaluate(right, dims, params)
+        case ("or", left, right):
+            return evaluate(left, dims, params) or evaluate(right, dims, params)
+        case ("iselect" | "fselect" | "bselect", condition, then, otherwise):
+            return evaluate(then if evaluate(condition, dims, params) else otherwise, dims, params)
+        case (str(name), *operands):
+            return MEANINGS[name](*(evaluate(operand, dims, params) for operand in operands))
+        case _:
+            return expression
+
+
+def show(expression: Expression, precedence: int = 0) -> str:
+    """An expression as a person writes it, with the parentheses that it needs and no others."""
+    match expression:
+        case ("dim" | "param", str(name)):
+            return name
+        case ("iselect" | "fselect" | "bselect", condition, then, otherwise):
+            text, own = f"if {show(condition)} then {show(then)} else {show(otherwise)}", 1
+        case ("not", operand):
+            text, own = f"not {show(operand, 4)}", 4
+        case ("ineg" | "fneg", operand):
+            text, own = f"-{show(operand, 9)}", 9
+        case (str(name), left, right) if name in INFIX:
+            sign, own = INFIX[name]
+            text = f"{show(left, own)} {sign} {show(right, own + 1)}"
+        case (str(name), *operands):
+            return f"{CALLS.get(name, name)}({', '.join(map(show, operands))})"
+        case bool():
+            return str(expression).lower()
+        case _:
+            return str(expression)
+    return f"({text})" if own < precedence else text
+
+
+def names(expression: Expression) -> Iterator[str]:
+    """The dims and parameters in an expression, from left to right, as often as they stand in it."""
+    match expression:
+        case ("dim" | "param", str(name)):
+            yield name
+        case (str(), *operands):
+            for operand in operands:
+                yield from names(operand)
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def _real_divide(left: float, right: float) -> float:
+    if right == 0:
+        return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+    return left / right
+
+
+MEANINGS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("iadd", "fadd"), operator.add),
+    **dict.fromkeys(("isub", "fsub"), operator.sub),
+    **dict.fromkeys(("imul", "fmul"), operator.mul),
+    **dict.fromkeys(("ineg", "fneg"), operator.neg),
+    **dict.fromkeys(("imin", "fmin"), min),
+    **dict.fromkeys(("imax", "fmax"), max),
+    **dict.fromkeys(("iabs", "fabs"), abs),
+    **dict.fromkeys(("ieq", "feq", "beq"), operator.eq),
+    **dict.fromkeys(("ine", "fne", "bne"), operator.ne),
+    **dict.fromkeys(("ilt", "flt"), operator.lt),
+    **dict.fromkeys(("ile", "fle"), operator.le),
+    **dict.fromkeys(("igt", "fgt"), operator.gt),
+    **dict.fromkeys(("ige", "fge"), operator.ge),
+    "idiv": operator.floordiv,
+    "imod": operator.mod,
+    "iand": operator.and_,
+    "ior": operator.or_,
+    "ixor": operator.xor,
+    "ishl": operator.lshift,
+    "ishr": operator.rshift,
+    "fdiv": _real_divide,
+    "not": operator.not_,
+    "float": float,
+    "exp": math.exp,
+    "exp2": math.exp2,
+    "log": math.log,
+    "log2": math.log2,
+    "sqrt": math.sqrt,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "sin": math.sin,
+    "cos": math.cos,
+    "tanh": math.tanh,
+    "sigmoid": _sigmoid,
+    "relu": lambda x: max(x, 0.0),
+    "floor": lambda x: float(math.floor(x)),
+}
+"""The meaning of each operator that evaluates all its operands, on Python's numbers."""
+
+INFIX = {
+    "or": ("or", 2),
+    "and": ("and", 3),
+    **{kind + name: (sign, 5) for kind in "ifb" for name, sign in (("eq", "=="), ("ne", "!="))},
+    **{
+        kind + name: (sign, 5) for kind in "if" for name, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="))
+    },
+    "ior": ("|", 5),
+    "ixor": ("^", 5),
+    "iand": ("&", 5),
+    "ishl": ("<<", 6),
+    "ishr": (">>", 6),
+    **{kind + name: (sign, 7) for kind in "if" for name, sign in (("add", "+"), ("sub", "-"))},
+    **{kind + name: (sign, 8) for kind in "if" for name, sign in (("mul", "*"), ("div", "/"))},
+    "imod": ("%", 8),
+}
+"""How the operators between two operands are written, and how tightly they bind."""
+
+CALLS = {"imin": "minimum", "imax": "maximum", "fmin": "minimum", "fmax": "maximum", "iabs": "abs", "fabs": "abs"}
+"""The functions whose name in the language is another than the operator's."""

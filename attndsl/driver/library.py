@@ -1,0 +1,71 @@
+"""Signatures and artifacts of specs: from the cache where they are kept, else from the compiler.
+
+A key is made of the text alone, so that what the cache holds is found without parsing: neither lark nor xDSL is
+imported for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attndsl.driver.artifact import Artifact
+from attndsl.driver.cache import user_cache
+from attndsl.driver.fingerprint import fingerprint
+from attndsl.driver.signature import Signature
+from attndsl.syntax.source import Source
+
+if TYPE_CHECKING:
+    from attndsl.checking.typed import Spec
+
+
+def signature_of(source: Source) -> Signature:
+    """The signature of a spec. Raises SpecError where it has mistakes."""
+    cache, key = user_cache(), _key("signature", source)
+    if (entry := cache.get(key)) is not None:
+        return Signature.from_json(entry)
+    from attndsl.driver.summarise import summarise
+
+    signature = summarise(checked(source))
+    cache.put(key, signature.to_json())
+    return signature
+
+
+def artifact_of(source: Source, types: Mapping[str, str], target: str) -> Artifact:
+    """A spec compiled for `target`, with an element type for each of its type variables.
+
+    Raises SpecError where the spec has mistakes.
+    """
+    cache, key = user_cache(), _key("artifact", source, target, *map(str, sorted(types.items())))
+    if (entry := cache.get(key)) is not None:
+        return Artifact.from_json(entry)
+    from attndsl.driver.compile import compile_spec
+
+    artifact = compile_spec(checked(source), types, target)
+    cache.put(key, artifact.to_json())
+    return artifact
+
+
+@lru_cache(maxsize=8)
+def checked(source: Source) -> Spec:
+    """The typed spec; the last few are remembered, as one is often wanted for several types."""
+    from attndsl.checking.check import check
+    from attndsl.syntax.parse import parse
+
+    return check(parse(source), source)
+
+
+def spec_key(source: Source) -> str:
+    """A short name for a text as this compiler reads it."""
+    return _key("spec", source)[:12]
+
+
+def _key(*parts: str | Source) -> str:
+    """Generated comments name the spec's file, so its name is part of what is made; its folder is not."""
+    texts = [fingerprint()]
+    for part in parts:
+        texts += [Path(part.name).name, part.text] if isinstance(part, Source) else [part]
+    return sha256("".join(f"{len(text)}:{text}" for text in texts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,81 @@
+"""What a caller must know of a spec: its dims, types, parameters, inputs, outputs and conditions, as plain data."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from attndsl.driver.expressions import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ParamSignature:
+    """A parameter; `kind` is `int`, `float` or `bool`, `default` is None where a call must give it."""
+
+    name: str
+    kind: str
+    default: int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSignature:
+    """An input or output; `element` is a type variable or an element type, extents are expressions of the dims."""
+
+    name: str
+    element: str
+    extents: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a spec is called.
+
+    `types` maps each type variable to the element types that it may stand for, `requires` hold at every call, and
+    `work` is how many floating-point operations its contractions are, were no position masked.
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    types: Mapping[str, tuple[str, ...]]
+    params: tuple[ParamSignature, ...]
+    inputs: tuple[TensorSignature, ...]
+    outputs: tuple[TensorSignature, ...]
+    requires: tuple[Expression, ...]
+    work: Expression
+
+    def to_json(self) -> dict[str, Any]:
+        """The signature as values that `json` can write."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Signature:
+        """What `to_json` gave, after a journey through JSON."""
+        return cls(
+            name=data["name"],
+            dims=tuple(data["dims"]),
+            types={name: tuple(choices) for name, choices in data["types"].items()},
+            params=tuple(ParamSignature(**param) for param in data["params"]),
+            inputs=tuple(map(_tensor, data["inputs"])),
+            outputs=tuple(map(_tensor, data["outputs"])),
+            requires=tuple(map(_expression, data["requires"])),
+            work=_expression(data["work"]),
+        )
+
+    def default_types(self) -> dict[str, str]:
+        """A type for each type variable when no array says: f32 where it is allowed, else the first choice."""
+        return {name: "f32" if "f32" in choices else choices[0] for name, choices in self.types.items()}
+
+
+def python_name(name: str) -> str:
+    """The Python identifier for a name of a spec: `lambda` is a fine name there, `lambda_` is its name in Python."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _tensor(data: Mapping[str, Any]) -> TensorSignature:
+    return TensorSignature(data["name"], data["element"], tuple(map(_expression, data["extents"])))
+
+
+def _expression(data: Any) -> Expression:
+    return tuple(map(_expression, data)) if isinstance(data, list | tuple) else data

@@ -1,0 +1,98 @@
+"""Typed spec to signature."""
+
+from __future__ import annotations
+
+from attndsl.checking.typed import (
+    Apply,
+    Block,
+    Constant,
+    DimValue,
+    Expr,
+    Index,
+    IndexValue,
+    ParamValue,
+    Reduce,
+    Spec,
+    Sum,
+    Tensor,
+    operands,
+    walk,
+)
+from attndsl.driver.expressions import Expression
+from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
+
+
+def summarise(spec: Spec) -> Signature:
+    """What a caller must know of a spec."""
+    return Signature(
+        name=spec.name,
+        dims=spec.dims,
+        types=spec.types,
+        params=tuple(ParamSignature(p.name, p.kind.value, p.default) for p in spec.params),
+        inputs=tuple(map(_tensor, spec.inputs)),
+        outputs=tuple(map(_tensor, spec.outputs)),
+        requires=tuple(map(_expression, spec.requires)),
+        work=_work(spec),
+    )
+
+
+def _tensor(tensor: Tensor) -> TensorSignature:
+    return TensorSignature(tensor.name, tensor.element, tuple(map(_expression, tensor.extents)))
+
+
+def _expression(expr: Expr) -> Expression:
+    match expr:
+        case Constant():
+            return expr.value
+        case DimValue():
+            return ("dim", expr.name)
+        case ParamValue():
+            return ("param", expr.name)
+        case Apply():
+            return (expr.operator, *map(_expression, expr.arguments))
+        case _:
+            raise TypeError(f"{type(expr).__name__} depends on more than dims and parameters")
+
+
+def _work(spec: Spec) -> Expression:
+    """A multiplication and an addition for every term of every contraction, masks not counted."""
+    total: Expression = 0
+    for term in (term for block in spec.blocks for term in _block_terms(block)):
+        total = ("iadd", total, term)
+    return total
+
+
+def _block_terms(block: Block) -> list[Expression]:
+    variables = _variables(block)
+    terms = []
+    for expr in variables:
+        match expr:
+            case Sum():
+                terms.append(_product(variables[expr.body] | {expr.index}))
+            case Reduce() if expr.value is not None:
+                terms.append(_product(variables[expr] | variables[expr.value] | set(block.over)))
+    return terms
+
+
+def _variables(block: Block) -> dict[Expr, frozenset[Index]]:
+    """The index variables that each expression of a block depends on."""
+    found: dict[Expr, frozenset[Index]] = {}
+    for expr in walk(*(write.value for write in block.writes)):
+        below = frozenset().union(*(found[operand] for operand in operands(expr)))
+        match expr:
+            case IndexValue():
+                found[expr] = frozenset({expr.index})
+            case Sum():
+                found[expr] = below - {expr.index}
+            case Reduce():
+                found[expr] = below - frozenset(block.over)
+            case _:
+                found[expr] = below
+    return found
+
+
+def _product(indices: frozenset[Index] | set[Index]) -> Expression:
+    product: Expression = 2
+    for index in sorted(indices, key=lambda index: (index.span.start, index.name)):
+        product = ("imul", product, _expression(index.bound))
+    return product

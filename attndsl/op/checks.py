@@ -1,0 +1,182 @@
+"""The checks of a call: from names and shapes to types, dims and output shapes, or a CallError that says what is off.
+
+Shapes may be symbolic (torch's SymInt), as they are while torch traces a program.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attndsl.driver.expressions import Expression, evaluate, names, show
+from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
+from attndsl.op import errors
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a call gives for an input: `elements` are the element types that its dtype can hold."""
+
+    elements: tuple[str, ...]
+    dtype: str
+    shape: tuple[int, ...]
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a call says of a spec: an element type for each type variable, extents for dims and for each output."""
+
+    types: dict[str, str]
+    dims: dict[str, int]
+    shapes: tuple[tuple[int, ...], ...]
+
+
+def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs and the parameters among a call's arguments, all of each, in the order of their declarations."""
+    known = [tensor.name for tensor in signature.inputs] + [param.name for param in signature.params]
+    for name in arguments:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            hint = f", did you mean `{close[0]}`?" if close else ""
+            raise errors.UnknownArgument(signature.name, name, hint, example_call(signature))
+    optional = [param.name for param in signature.params if param.default is not None]
+    missing = [name for name in known if name not in arguments and name not in optional]
+    if missing:
+        raise errors.MissingArgument(signature.name, join(missing), example_call(signature))
+    inputs = {tensor.name: arguments[tensor.name] for tensor in signature.inputs}
+    params = {param.name: arguments.get(param.name, param.default) for param in signature.params}
+    return inputs, {param.name: _parameter(signature, param, params[param.name]) for param in signature.params}
+
+
+def bind(signature: Signature, given: Mapping[str, Given], params: Mapping[str, Any]) -> Bound:
+    """Types, dims and output shapes of a call; every element type, extent and requirement is checked."""
+    types = _bind_types(signature, given)
+    origins = _origins(signature, given)
+    dims = {dim: given[name].shape[axis] for dim, (name, axis) in origins.items()}
+    _check_extents(signature, given, dims, origins)
+    for require in signature.requires:
+        if not _holds(require, dims, params):
+            raise errors.RequirementFails(signature.name, show(require), _because(require, dims, params, origins))
+    shapes = tuple(_output_shape(signature, tensor, dims, origins) for tensor in signature.outputs)
+    return Bound(types, dims, shapes)
+
+
+def example_call(signature: Signature) -> str:
+    """A call as it is written, `gqa(q=…, k=…, window=4096)`."""
+    arguments = [f"{tensor.name}=…" for tensor in signature.inputs]
+    arguments += [f"{param.name}={'…' if param.default is None else param.default}" for param in signature.params]
+    return f"{signature.name}({', '.join(arguments)})"
+
+
+def join(words: Iterable[str], last: str = "and") -> str:
+    """`a, b and c`."""
+    *front, end = words
+    return f"{', '.join(front)} {last} {end}" if front else end
+
+
+def declaration(tensor: TensorSignature) -> str:
+    """A tensor as the spec declares it, `q : T[B, H, M, D]`."""
+    return f"{tensor.name} : {tensor.element}[{', '.join(map(show, tensor.extents))}]"
+
+
+def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int | float | bool:
+    import numpy as np
+
+    is_bool = isinstance(value, bool | np.bool_)
+    if param.kind == "bool" and is_bool:
+        return bool(value)
+    if param.kind == "int" and isinstance(value, int | np.integer) and not is_bool:
+        if -(2**63) <= value < 2**63:
+            return int(value)
+        raise errors.WrongParameter(signature.name, param.name, str(value), "an int of 64 bits")
+    if param.kind == "float" and isinstance(value, int | float | np.integer | np.floating) and not is_bool:
+        return float(value)
+    article = "an int" if param.kind == "int" else f"a {param.kind}"
+    raise errors.WrongParameter(signature.name, param.name, f"{value!r} ({type(value).__name__})", article)
+
+
+def _bind_types(signature: Signature, given: Mapping[str, Given]) -> dict[str, str]:
+    types: dict[str, str] = {}
+    origins: dict[str, str] = {}
+    for tensor in signature.inputs:
+        argument, element = given[tensor.name], tensor.element
+        if element in types:
+            if types[element] not in argument.elements:
+                origin = origins[element]
+                raise errors.TypesDiffer(signature.name, tensor.name, argument.dtype, element, types[element], origin)
+            continue
+        choices = signature.types.get(element, (element,))
+        fits = [choice for choice in choices if choice in argument.elements]
+        if not fits:
+            wanted = f"{element}, that is {join(choices, 'or')}" if element in signature.types else element
+            raise errors.WrongElement(signature.name, tensor.name, argument.dtype, wanted)
+        if element in signature.types:
+            types[element], origins[element] = fits[0], tensor.name
+    return {**signature.default_types(), **types}
+
+
+Origins = dict[str, tuple[str, int]]
+
+
+def _origins(signature: Signature, given: Mapping[str, Given]) -> Origins:
+    """The input and the dimension that give each dim its value: the first where it stands alone."""
+    origins: Origins = {}
+    for tensor in signature.inputs:
+        shape = given[tensor.name].shape
+        if len(shape) != len(tensor.extents):
+            raise errors.WrongRank(
+                signature.name, tensor.name, tuple(shape), len(shape), len(tensor.extents), declaration(tensor)
+            )
+        for axis, extent in enumerate(tensor.extents):
+            match extent:
+                case ("dim", str(dim)):
+                    origins.setdefault(dim, (tensor.name, axis))
+    return origins
+
+
+def _check_extents(signature: Signature, given: Mapping[str, Given], dims: Mapping[str, int], origins: Origins) -> None:
+    for tensor in signature.inputs:
+        for axis, (extent, found) in enumerate(zip(tensor.extents, given[tensor.name].shape, strict=True)):
+            try:
+                wanted = evaluate(extent, dims, {})
+            except ZeroDivisionError:  # then a requirement says that the divisor is not zero, and fails below
+                continue
+            if found == wanted:
+                continue
+            match extent:
+                case ("dim", str(dim)):
+                    origin = origins[dim]
+                    raise errors.DimsDiffer(signature.name, tensor.name, dim, found, axis, origin[0], wanted, origin[1])
+            because = _because(extent, dims, {}, origins)
+            raise errors.WrongExtent(signature.name, tensor.name, found, axis, show(extent), wanted, because)
+
+
+def _output_shape(
+    signature: Signature, tensor: TensorSignature, dims: Mapping[str, int], origins: Origins
+) -> tuple[int, ...]:
+    shape = tuple(evaluate(extent, dims, {}) for extent in tensor.extents)
+    for axis, (extent, size) in enumerate(zip(tensor.extents, shape, strict=True)):
+        if size < 0:
+            because = _because(extent, dims, {}, origins)
+            raise errors.NegativeExtent(signature.name, tensor.name, axis, show(extent), size, because)
+    return shape
+
+
+def _holds(require: Expression, dims: Mapping[str, int], params: Mapping[str, Any]) -> bool:
+    try:
+        return bool(evaluate(require, dims, params))
+    except ZeroDivisionError:
+        return False
+
+
+def _because(expression: Expression, dims: Mapping[str, int], params: Mapping[str, Any], origins: Origins) -> str:
+    """The values in play and who gave them, `, but Hq = 6 (from q) and Hkv = 4 (from k)`."""
+    values = []
+    for name in dict.fromkeys(names(expression)):
+        values.append(
+            f"{name} = {dims[name]} (from {origins[name][0]})" if name in dims else f"{name} = {params[name]}"
+        )
+    return f"; here {join(values)}" if values else ""

@@ -1,0 +1,186 @@
+"""What can be wrong with a call: one class each. All are CallErrors, and the TypeError or ValueError that they are.
+
+A message names the input, the dim, what the call gave and what the spec wants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+from typing import ClassVar
+
+
+@dataclass(eq=False, repr=False)
+class CallError(Exception):
+    """A call of a compiled spec that does not fit it; `spec` is the spec's name."""
+
+    spec: str
+
+    message: ClassVar[str]
+
+    def __str__(self) -> str:
+        return self.message.format(**{field.name: getattr(self, field.name) for field in fields(self)})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __reduce__(self) -> tuple[type[CallError], tuple[object, ...]]:
+        return type(self), astuple(self)
+
+
+# --- names
+
+
+@dataclass(eq=False, repr=False)
+class PositionalArgument(CallError, TypeError):
+    call: str
+
+    message = "{spec} takes its arguments by name: {call}"
+
+
+@dataclass(eq=False, repr=False)
+class UnknownArgument(CallError, TypeError):
+    name: str
+    hint: str
+    call: str
+
+    message = "{spec} has no argument `{name}`{hint}: {call}"
+
+
+@dataclass(eq=False, repr=False)
+class MissingArgument(CallError, TypeError):
+    names: str
+    call: str
+
+    message = "{spec} needs {names} too: {call}"
+
+
+# --- kinds
+
+
+@dataclass(eq=False, repr=False)
+class NotAnArray(CallError, TypeError):
+    name: str
+    found: str
+
+    message = "{name} is of type {found}: {spec} takes NumPy arrays or torch tensors"
+
+
+@dataclass(eq=False, repr=False)
+class MixedFrameworks(CallError, TypeError):
+    first: str
+    first_framework: str
+    second: str
+    second_framework: str
+
+    message = (
+        "{first} is a {first_framework}, but {second} is a {second_framework}: give all inputs of {spec} as one kind"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class WrongParameter(CallError, TypeError):
+    name: str
+    value: str
+    wanted: str
+
+    message = "{name} is {value}, but {spec} wants {wanted}"
+
+
+@dataclass(eq=False, repr=False)
+class WrongElement(CallError, TypeError):
+    name: str
+    found: str
+    wanted: str
+
+    message = "{name} holds {found}, but {spec} wants {wanted}"
+
+
+@dataclass(eq=False, repr=False)
+class TypesDiffer(CallError, TypeError):
+    name: str
+    found: str
+    variable: str
+    element: str
+    origin: str
+
+    message = "{name} holds {found}, but {origin} says {variable} = {element}"
+
+
+# --- extents
+
+
+@dataclass(eq=False, repr=False)
+class WrongRank(CallError, ValueError):
+    name: str
+    shape: tuple[int, ...]
+    rank: int
+    wanted: int
+    declared: str
+
+    message = "{name} has {rank} dimensions, its shape is {shape}, but {spec} wants {wanted}: {declared}"
+
+
+@dataclass(eq=False, repr=False)
+class DimsDiffer(CallError, ValueError):
+    name: str
+    dim: str
+    found: int
+    dimension: int
+    origin: str
+    wanted: int
+    origin_dimension: int
+
+    message = (
+        "{name} has {dim} = {found} (dimension {dimension}), "
+        "but {origin} says {dim} = {wanted} (dimension {origin_dimension})"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class WrongExtent(CallError, ValueError):
+    name: str
+    found: int
+    dimension: int
+    extent: str
+    wanted: int
+    because: str
+
+    message = "{name} has {found} in dimension {dimension}, but {spec} wants {extent} = {wanted}{because}"
+
+
+@dataclass(eq=False, repr=False)
+class NegativeExtent(CallError, ValueError):
+    name: str
+    dimension: int
+    extent: str
+    found: int
+    because: str
+
+    message = "{name} cannot have {extent} = {found} in dimension {dimension}{because}"
+
+
+@dataclass(eq=False, repr=False)
+class RequirementFails(CallError, ValueError):
+    condition: str
+    because: str
+
+    message = "{spec} requires {condition}{because}"
+
+
+# --- where and how
+
+
+@dataclass(eq=False, repr=False)
+class WrongDevice(CallError, ValueError):
+    name: str
+    device: str
+    target: str
+
+    message = "{name} is on {device}: {spec} is compiled for `{target}`, which computes on the CPU; pass {name}.cpu()"
+
+
+@dataclass(eq=False, repr=False)
+class GradientWanted(CallError, ValueError):
+    name: str
+
+    message = "{name} requires a gradient, which {spec} does not give: call it under torch.no_grad(), or detach {name}"

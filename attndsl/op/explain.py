@@ -1,0 +1,89 @@
+"""What a compiled spec does for a shape, told to a person."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from attndsl.driver.artifact import Artifact
+from attndsl.driver.expressions import evaluate
+from attndsl.driver.signature import Signature, TensorSignature
+
+BYTES = {
+    "f16": 2,
+    "bf16": 2,
+    "f32": 4,
+    "f64": 8,
+    "f8e4m3": 1,
+    "f8e5m2": 1,
+    "i8": 1,
+    "u8": 1,
+    "i32": 4,
+    "i64": 8,
+    "bool": 1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The bytes of all inputs and of all outputs, and the floating-point operations were no position masked."""
+
+    read: int
+    written: int
+    work: int
+
+
+def traffic(signature: Signature, types: Mapping[str, str], dims: Mapping[str, int]) -> Traffic:
+    """What a call with these dims touches. Parameters have their defaults, or 1 where they have none."""
+    params = {param.name: 1 if param.default is None else param.default for param in signature.params}
+
+    def size(tensors: Iterable[TensorSignature]) -> int:
+        return sum(
+            math.prod(evaluate(extent, dims, {}) for extent in tensor.extents)
+            * BYTES[types.get(tensor.element, tensor.element)]
+            for tensor in tensors
+        )
+
+    return Traffic(size(signature.inputs), size(signature.outputs), max(0, evaluate(signature.work, dims, params)))
+
+
+def check_dims(signature: Signature, dims: Mapping[str, int]) -> None:
+    """Raises ValueError unless every dim of the spec, and nothing else, has an extent."""
+    for name in dims:
+        if name not in signature.dims:
+            close = difflib.get_close_matches(name, signature.dims, n=1, cutoff=0.3)
+            hint = f", did you mean {close[0]}?" if close else ""
+            raise ValueError(f"{signature.name} has no dim {name}{hint} (it has {', '.join(signature.dims)})")
+    if missing := [name for name in signature.dims if name not in dims]:
+        raise ValueError(f"{signature.name} needs an extent for {', '.join(missing)} too")
+
+
+def explain(artifact: Artifact, dims: Mapping[str, int]) -> str:
+    """The schedule of an artifact, and what it moves and computes for these dims. Raises ValueError as check_dims."""
+    check_dims(artifact.signature, dims)
+    moved = traffic(artifact.signature, artifact.types, dims)
+    types = ", ".join(f"{name} = {element}" for name, element in artifact.types.items())
+    rows = [("types", types)] if types else []
+    rows += [("dims", ", ".join(f"{name} = {dims[name]}" for name in artifact.signature.dims))]
+    rows += [(name.replace("_", " "), str(value)) for name, value in artifact.schedule.items()]
+    rows += [
+        ("inputs", f"{quantity(moved.read, 'B', 1024)}"),
+        ("outputs", f"{quantity(moved.written, 'B', 1024)}"),
+        ("work", f"{quantity(moved.work, 'flop')}, were no position masked"),
+    ]
+    if moved.read + moved.written:
+        rows.append(("intensity", f"{moved.work / (moved.read + moved.written):.1f} flop/B"))
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{artifact.name} for {artifact.target}", *(f"  {name:{width}}  {value}" for name, value in rows)]
+    return "\n".join(lines)
+
+
+def quantity(value: float, unit: str, base: int = 1000) -> str:
+    """A number a person can read, `1.5 GiB` or `20 Gflop`."""
+    prefixes = ("", "Ki", "Mi", "Gi", "Ti", "Pi") if base == 1024 else ("", "k", "M", "G", "T", "P")
+    power = 0
+    while value >= base and power < len(prefixes) - 1:
+        value, power = value / base, power + 1
+    return f"{value:.3g} {prefixes[power]}{unit}" if value < 1000 else f"{value:.0f} {prefixes[power]}{unit}"

@@ -1,0 +1,176 @@
+"""A compiled spec as a function of arrays."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import namedtuple
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from attndsl.driver.artifact import Artifact
+from attndsl.driver.library import artifact_of, signature_of, spec_key
+from attndsl.driver.module import load_function
+from attndsl.driver.signature import Signature, python_name
+from attndsl.op import errors
+from attndsl.op.checks import Bound, bind, example_call, split
+from attndsl.syntax.source import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def load(path: str | Path) -> Op:
+    """The operator that the spec in a file describes.
+
+    Raises SpecError where the spec has mistakes, OSError where the file cannot be read.
+    """
+    return Op(Source(Path(path).read_text(encoding="utf-8"), str(path)))
+
+
+def compile(text: str) -> Op:
+    """The operator that a spec's text describes. Raises SpecError where it has mistakes."""
+    return Op(Source(text))
+
+
+class Op:
+    """A spec as a function: `op(q=q, k=k, v=v, window=128)`.
+
+    It takes NumPy arrays or torch CPU tensors of any strides, copies none of them, and gives what it was given: an
+    array or tensor for a spec with one output, a named tuple of them for several. Every call is checked; one that does
+    not fit the spec raises a CallError. Code is generated once for each choice of element types, at the first call or
+    from the cache; extents and parameters change freely.
+    """
+
+    target = "numpy"
+
+    def __init__(self, spec: Source) -> None:
+        self.spec = spec
+        self.signature = signature_of(spec)
+        self._artifacts: dict[tuple[str, ...], Artifact] = {}
+        self._programs: dict[tuple[str, ...], Callable[..., None]] = {}
+        self._lock = threading.Lock()
+        self.key = f"{self.signature.name}_{spec_key(spec)}"
+        self._outputs = _outputs_type(self.signature)
+        alive.add(self)
+        if "torch" in sys.modules:  # else at the first call with tensors, for all that are alive
+            from attndsl.op.torch_op import register
+
+            register(self)
+
+    def __call__(self, *positional: Any, **arguments: Any) -> Any:
+        """The outputs for these inputs and parameters, all given by name. Raises CallError."""
+        if positional:
+            raise errors.PositionalArgument(self.signature.name, example_call(self.signature))
+        inputs, params = split(self.signature, arguments)
+        if self._holds_tensors(inputs):
+            self._refuse_gradients(inputs)
+            from attndsl.op.torch_op import operators
+
+            return self._outputs(*operators[self.key](*inputs.values(), *params.values()))
+        return self._outputs(*self._compute_arrays(inputs, params))
+
+    def __reduce__(self) -> tuple[type[Op], tuple[Source]]:
+        return type(self), (self.spec,)
+
+    def __repr__(self) -> str:
+        return f"<attndsl operator {example_call(self.signature)}>"
+
+    def artifact(self, **types: str) -> Artifact:
+        """What the compiler makes of the spec for these element types, `op.artifact(T="bf16")`; f32 where none is said.
+
+        Raises ValueError for types that the spec does not allow.
+        """
+        bound = {**self.signature.default_types(), **types}
+        for name, element in types.items():
+            if element not in self.signature.types.get(name, ()):
+                allowed = ", ".join(f"{n} = {' | '.join(c)}" for n, c in self.signature.types.items()) or "no types"
+                raise ValueError(f"{self.signature.name} has no type {name} = {element}: it has {allowed}")
+        key = tuple(bound.values())
+        with self._lock:
+            if key not in self._artifacts:
+                self._artifacts[key] = artifact_of(self.spec, bound, self.target)
+            return self._artifacts[key]
+
+    @property
+    def source(self) -> str:
+        """The generated program, for the element types that `artifact` takes by itself."""
+        return self.artifact().source
+
+    def ir(self, stage: str) -> str:
+        """The text of the IR at a stage, `attn` or `tile`."""
+        stages = self.artifact().ir
+        if stage not in stages:
+            raise ValueError(f"the IR has no stage {stage!r}: it has {', '.join(stages)}")
+        return stages[stage]
+
+    def explain(self, **dims: int) -> str:
+        """The schedule, and what a call with these dims reads, writes and computes, as text."""
+        from attndsl.op.explain import explain
+
+        return explain(self.artifact(), dims)
+
+    def program(self, types: Mapping[str, str]) -> Callable[..., None]:
+        """The compiled function for these element types; made once."""
+        key = tuple(types.values())
+        if key not in self._programs:
+            self._programs[key] = load_function(self.artifact(**types))
+        return self._programs[key]
+
+    def _holds_tensors(self, inputs: Mapping[str, Any]) -> bool:
+        """Whether the inputs are torch's and not NumPy's."""
+        from attndsl.op.numpy_arrays import is_array
+
+        torch = sys.modules.get("torch")
+        kinds: dict[str, str] = {}
+        for name, value in inputs.items():
+            if torch is not None and isinstance(value, torch.Tensor):
+                kinds[name] = "torch tensor"
+            elif is_array(value):
+                kinds[name] = "NumPy array"
+            else:
+                raise errors.NotAnArray(self.signature.name, name, type(value).__name__)
+        first = next(iter(kinds), "")
+        for name, kind in kinds.items():
+            if kind != kinds[first]:
+                raise errors.MixedFrameworks(self.signature.name, first, kinds[first], name, kind)
+        return kinds.get(first) == "torch tensor"
+
+    def _refuse_gradients(self, inputs: Mapping[str, Any]) -> None:
+        if sys.modules["torch"].is_grad_enabled():
+            for name, tensor in inputs.items():
+                if tensor.requires_grad:
+                    raise errors.GradientWanted(self.signature.name, name)
+
+    def _compute_arrays(
+        self, inputs: Mapping[str, np.ndarray[Any, Any]], params: Mapping[str, Any]
+    ) -> tuple[np.ndarray[Any, Any], ...]:
+        import numpy as np
+
+        from attndsl.op import numpy_arrays as arrays
+
+        bound = bind(self.signature, {name: arrays.describe(array) for name, array in inputs.items()}, params)
+        elements = self.output_elements(bound)
+        outputs = [np.empty(shape, arrays.STORAGE[e]) for shape, e in zip(bound.shapes, elements, strict=True)]
+        self.program(bound.types)(
+            *map(arrays.bits, inputs.values()), *outputs, **{python_name(name): value for name, value in params.items()}
+        )
+        return tuple(arrays.like(output, e, inputs.values()) for output, e in zip(outputs, elements, strict=True))
+
+    def output_elements(self, bound: Bound) -> tuple[str, ...]:
+        """The element type of each output of a call."""
+        return tuple(bound.types.get(tensor.element, tensor.element) for tensor in self.signature.outputs)
+
+
+def _outputs_type(signature: Signature) -> Callable[..., Any]:
+    """What a call gives for its outputs: the only one, or a named tuple of them."""
+    if len(signature.outputs) == 1:
+        return lambda output: output
+    names = [tensor.name for tensor in signature.outputs]
+    return namedtuple(f"{signature.name}_outputs", names, rename=True)  # type: ignore[misc]  # a type made at run time
+
+
+alive: WeakSet[Op] = WeakSet()
+"""Every operator in use, so that torch learns of them when it is first used, even while it traces a program."""
