@@ -37,6 +37,11 @@ def parse(source: Source) -> tree.Attention:
     return attention
 
 
+def tokens(source: Source) -> Iterator[Token]:
+    """Every token of a text in order, comments and white space among them; for a text that parses."""
+    return _parser().lex(source.text, dont_ignore=True)
+
+
 @cache
 def _parser() -> Lark:
     grammar = files("attndsl.syntax").joinpath("grammar.lark").read_text(encoding="utf-8")
