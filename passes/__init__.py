@@ -1,0 +1,28 @@
+"""The passes, one a file, by the name that a pipeline calls them by."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attndsl.ir.xdsl import ModulePass
+
+PASSES = {
+    "canonicalize": "Canonicalize",
+    "cse": "Cse",
+    "simplify-indices": "SimplifyIndices",
+    "pack-rows": "PackRows",
+    "bound-loops": "BoundLoops",
+    "stream-softmax": "StreamSoftmax",
+    "tile": "Tile",
+}
+"""Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""
+
+
+def load_pass(name: str) -> type[ModulePass]:
+    """The class of a pass; raises KeyError where there is none of that name."""
+    class_name = PASSES[name]
+    module = import_module(f"attndsl.passes.{name.replace('-', '_')}")
+    loaded: type[ModulePass] = getattr(module, class_name)
+    return loaded

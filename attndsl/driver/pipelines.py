@@ -1,0 +1,47 @@
+"""The pipelines, as data: which passes run, in which order, and why there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Step(NamedTuple):
+    """A pass, as a pipeline string spells it, and the reason for its place."""
+
+    spelling: str
+    reason: str
+
+
+SIMPLIFY = (
+    Step("canonicalize", "constants and trivial conditions would hide the forms that the analyses match"),
+    Step("cse", "the analyses compare values by identity"),
+    Step("simplify-indices", "settles most of the range checks; wants each dim to be one value"),
+    Step("canonicalize", "takes out the guards that were just settled"),
+    Step("cse", "settled arithmetic is often equal to some that was there"),
+)
+"""Makes `attn` IR simple; sound at any point before `tile`."""
+
+TO_ATTN = (
+    *SIMPLIFY,
+    Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
+    Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
+    *SIMPLIFY,
+    Step("stream-softmax", "last: until here a softmax is one operation, and its parts are easy to see"),
+    *SIMPLIFY,
+)
+"""From freshly built `attn` IR to what `tile` takes."""
+
+NUMPY = (
+    *TO_ATTN,
+    Step("tile{rows=128 keys=512}", "tiles whose scores stay in the second-level cache of a CPU core"),
+    Step("canonicalize", "the lowering leaves selects and products with constants behind"),
+    Step("cse", "and computes some index arithmetic more than once"),
+)
+
+PIPELINES: dict[str, tuple[Step, ...]] = {"numpy": NUMPY}
+"""The pipeline of each target."""
+
+
+def spelling(steps: tuple[Step, ...]) -> str:
+    """A pipeline as `attndsl opt --passes` takes it."""
+    return ",".join(step.spelling for step in steps)

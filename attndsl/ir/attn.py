@@ -1,0 +1,358 @@
+"""The `attn` dialect: *what* is computed.
+
+A kernel's body is flat SSA. A value is not one number but a function of the index variables that it depends on
+through its operands: `attn.each`, `attn.over` and `attn.axis` introduce such variables, a reduction removes one.
+Scalar arithmetic is stock `arith` and `math`. So an index map, a mask or a contraction is plain dataflow, and no type
+has to repeat a shape.
+
+    spec.tensor @k "input" "T" ["B", "H", "N", "D"]
+    attn.kernel @mha {
+      %H = spec.dim "H"
+      %h = attn.each "h" to %H
+      ...
+      %x = attn.read @k[%b, %h, %j, %d] : f32
+      %y = arith.mulf %x, %q : f32
+      %s = attn.sum %y over %d : f32
+      %r = attn.softmax %s, %v over %j where %m : f32
+      attn.write @o[%b, %h, %i, %e] = %r : f32
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attndsl.ir.spec import AccessOp
+from attndsl.ir.xdsl import (
+    AnyFloat,
+    ArrayAttr,
+    AttrSizedOperandSegments,
+    Attribute,
+    Block,
+    Dialect,
+    DictionaryAttr,
+    IndexType,
+    IRDLOperation,
+    IsolatedFromAbove,
+    NoTerminator,
+    Operation,
+    Pure,
+    Region,
+    SSAValue,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolOpInterface,
+    SymbolRefAttr,
+    VarConstraint,
+    VerifyException,
+    base,
+    i1,
+    index,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+
+Float = VarConstraint("Float", base(AnyFloat))
+"""One floating-point type for all of an operation: the type that sums are kept in, f32 or f64."""
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """One `each … over …` of the spec, computed by one kernel; `schedule` holds what the spec pins."""
+
+    name = "attn.kernel"
+    sym_name = prop_def(SymbolNameConstraint())
+    schedule = opt_prop_def(DictionaryAttr)
+    body = region_def("single_block")
+    traits = traits_def(SymbolOpInterface(), NoTerminator(), IsolatedFromAbove())
+    assembly_format = "$sym_name (`schedule` $schedule^)? $body attr-dict"
+
+    def __init__(self, name: str, schedule: DictionaryAttr | None = None, body: Region | None = None) -> None:
+        super().__init__(
+            properties={"sym_name": StringAttr(name), "schedule": schedule}, regions=[body or Region(Block())]
+        )
+
+
+class IndexOp(IRDLOperation):
+    """An index variable: it takes the values 0 … extent - 1.
+
+    The extent of `each` and `over` variables may read tensors; `bound`, where it is given, is no smaller and does not.
+    """
+
+    variable = prop_def(StringAttr)
+    extent = operand_def(IndexType)
+    bound = opt_operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$variable `to` $extent (`up` `to` $bound^)? attr-dict"
+
+    def __init__(self, variable: str, extent: SSAValue, bound: SSAValue | None = None) -> None:
+        super().__init__(
+            properties={"variable": StringAttr(variable)}, operands=[extent, bound], result_types=[index]
+        )
+
+
+@irdl_op_definition
+class EachOp(IndexOp):
+    """A variable that tells rows apart."""
+
+    name = "attn.each"
+
+
+@irdl_op_definition
+class OverOp(IndexOp):
+    """The variable that tells the key positions of a row apart. A kernel has at most one.
+
+    It takes the values start … extent - 1, 0 … where there is no start. Both may depend on the row.
+    """
+
+    name = "attn.over"
+    start = opt_operand_def(IndexType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$variable (`from` $start^)? `to` $extent (`up` `to` $bound^)? attr-dict"
+
+    def __init__(
+        self, variable: str, extent: SSAValue, bound: SSAValue | None = None, start: SSAValue | None = None
+    ) -> None:
+        IRDLOperation.__init__(
+            self,
+            properties={"variable": StringAttr(variable)},
+            operands=[extent, bound, start],
+            result_types=[index],
+        )
+
+
+@irdl_op_definition
+class AxisOp(IndexOp):
+    """A feature variable: contracted, or an axis of an output."""
+
+    name = "attn.axis"
+
+
+@irdl_op_definition
+class GridOp(IndexOp):
+    """A variable that tells rows apart whose keys differ: each of its values is another program's work."""
+
+    name = "attn.grid"
+
+
+@irdl_op_definition
+class RowOp(IndexOp):
+    """A variable that tells rows apart whose keys are the same: they share tiles. The first one varies slowest."""
+
+    name = "attn.row"
+
+
+@irdl_op_definition
+class ReadOp(AccessOp):
+    """An element of a tensor, widened; 0 (or false) where `where` is false, and then no memory is touched."""
+
+    name = "attn.read"
+    where = opt_operand_def(i1)
+    result = result_def()
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$tensor `[` $indices `]` (`where` $where^)? attr-dict `:` type($result)"
+
+    def __init__(
+        self, tensor: str, indices: Sequence[SSAValue], where: SSAValue | None, type_: Attribute
+    ) -> None:
+        super().__init__(
+            properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, where], result_types=[type_]
+        )
+
+
+@irdl_op_definition
+class WriteOp(AccessOp):
+    """Sets an element of an output, for all values of the variables involved; nothing where `where` is false."""
+
+    name = "attn.write"
+    value = operand_def(AnyFloat)
+    where = opt_operand_def(i1)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$tensor `[` $indices `]` `=` $value (`where` $where^)? attr-dict `:` type($value)"
+
+    def __init__(self, tensor: str, indices: Sequence[SSAValue], value: SSAValue, where: SSAValue | None) -> None:
+        super().__init__(properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, value, where])
+
+
+def _verify_removed(variable: SSAValue, kinds: tuple[type[IndexOp], ...]) -> None:
+    if not isinstance(variable.owner, kinds):
+        names = " or ".join(kind.name for kind in kinds)
+        raise VerifyException(f"reduces over a value that is no {names}")
+
+
+@irdl_op_definition
+class SumOp(IRDLOperation):
+    """A contraction: the sum over all values of a feature variable."""
+
+    name = "attn.sum"
+    body = operand_def(Float)
+    over = operand_def(IndexType)
+    result = result_def(Float)
+    traits = traits_def(Pure())
+    assembly_format = "$body `over` $over attr-dict `:` type($result)"
+
+    def __init__(self, body: SSAValue, over: SSAValue) -> None:
+        super().__init__(operands=[body, over], result_types=[body.type])
+
+    def verify_(self) -> None:
+        _verify_removed(self.over, (AxisOp,))
+
+
+@irdl_op_definition
+class AllOp(IRDLOperation):
+    """True where the operand is, for every value of a feature variable."""
+
+    name = "attn.all"
+    body = operand_def(i1)
+    over = operand_def(IndexType)
+    result = result_def(i1)
+    traits = traits_def(Pure())
+    assembly_format = "$body `over` $over attr-dict"
+
+    def __init__(self, body: SSAValue, over: SSAValue) -> None:
+        super().__init__(operands=[body, over], result_types=[i1])
+
+    def verify_(self) -> None:
+        _verify_removed(self.over, (AxisOp,))
+
+
+@irdl_op_definition
+class SoftmaxOp(IRDLOperation):
+    """The mean of `value` over the key positions, weighed by the softmax of `score`.
+
+    exp(sink), where there is a sink, joins the denominator. 0 where the denominator is 0.
+    """
+
+    name = "attn.softmax"
+    score = operand_def(Float)
+    value = operand_def(Float)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    sink = opt_operand_def(Float)
+    result = result_def(Float)
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$score `,` $value `over` $over (`where` $where^)? (`sink` $sink^)? attr-dict `:` type($result)"
+    )
+
+    def __init__(
+        self, score: SSAValue, value: SSAValue, over: SSAValue, where: SSAValue | None, sink: SSAValue | None
+    ) -> None:
+        super().__init__(operands=[score, value, over, where, sink], result_types=[score.type])
+
+    def verify_(self) -> None:
+        _verify_removed(self.over, (OverOp,))
+
+
+@irdl_op_definition
+class LogSumExpOp(IRDLOperation):
+    """log(exp(sink) + sum of exp(score)) over the key positions; -inf where there is none and no sink."""
+
+    name = "attn.logsumexp"
+    score = operand_def(Float)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    sink = opt_operand_def(Float)
+    result = result_def(Float)
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$score `over` $over (`where` $where^)? (`sink` $sink^)? attr-dict `:` type($result)"
+
+    def __init__(self, score: SSAValue, over: SSAValue, where: SSAValue | None, sink: SSAValue | None) -> None:
+        super().__init__(operands=[score, over, where, sink], result_types=[score.type])
+
+    def verify_(self) -> None:
+        _verify_removed(self.over, (OverOp,))
+
+
+@irdl_op_definition
+class TotalOp(IRDLOperation):
+    """The sum of `body` over the key positions; 0 where there is none."""
+
+    name = "attn.total"
+    body = operand_def(Float)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    result = result_def(Float)
+    traits = traits_def(Pure())
+    assembly_format = "$body `over` $over (`where` $where^)? attr-dict `:` type($result)"
+
+    def __init__(self, body: SSAValue, over: SSAValue, where: SSAValue | None) -> None:
+        super().__init__(operands=[body, over, where], result_types=[body.type])
+
+    def verify_(self) -> None:
+        _verify_removed(self.over, (OverOp,))
+
+
+@irdl_op_definition
+class MaxOp(IRDLOperation):
+    """The largest `body` over the key positions; -inf where there is none."""
+
+    name = "attn.max"
+    body = operand_def(Float)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    result = result_def(Float)
+    traits = traits_def(Pure())
+    assembly_format = "$body `over` $over (`where` $where^)? attr-dict `:` type($result)"
+
+    def __init__(self, body: SSAValue, over: SSAValue, where: SSAValue | None) -> None:
+        super().__init__(operands=[body, over, where], result_types=[body.type])
+
+    def verify_(self) -> None:
+        _verify_removed(self.over, (OverOp,))
+
+
+@irdl_op_definition
+class StreamOp(IRDLOperation):
+    """The streamed form of softmax: a monoid of a maximum, a sum and weighted sums, folded over the key positions.
+
+    For scores in base 2: `maximum` = max score, `total` = sum of 2^(score - maximum), and for each value a sum of
+    2^(score - maximum) * value. Empty: (-inf, 0, 0 …). Merging two states rescales both to the larger maximum, which
+    is associative (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
+    """
+
+    name = "attn.stream"
+    score = operand_def(Float)
+    values = var_operand_def(Float)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    maximum = result_def(Float)
+    total = result_def(Float)
+    sums = var_result_def(Float)
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$score `,` `(` $values `)` `over` $over (`where` $where^)? attr-dict `:` type($maximum) `,` type($total) `,` `(` type($sums) `)`"
+    )
+
+    def __init__(self, score: SSAValue, values: Sequence[SSAValue], over: SSAValue, where: SSAValue | None) -> None:
+        super().__init__(
+            operands=[score, values, over, where],
+            result_types=[score.type, score.type, [score.type for _ in values]],
+        )
+
+    def verify_(self) -> None:
+        _verify_removed(self.over, (OverOp,))
+        if len(self.values) != len(self.sums):
+            raise VerifyException("has as many sums as values")
+
+
+ATTN = Dialect(
+    "attn",
+    [
+        KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ReadOp, WriteOp, SumOp, AllOp, SoftmaxOp, LogSumExpOp,
+        TotalOp, MaxOp, StreamOp,
+    ],
+)  # fmt: skip

@@ -1,0 +1,398 @@
+"""Typed spec to `attn` IR.
+
+Here absence becomes plain dataflow: each expression gives a value and, where it can be absent, an i1 that says where
+it is present. Reads are guarded, reductions and writes take what is left as their `where`. Nothing is simplified
+except that a condition known to hold is left out: that is the passes' work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from attndsl.checking import typed
+from attndsl.checking.typed import STORAGE_KINDS, Kind
+from attndsl.ir import attn, spec
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.text import integer_text
+from attndsl.ir.xdsl import (
+    Attribute,
+    DictionaryAttr,
+    FileLineColLoc,
+    FloatAttr,
+    IntAttr,
+    IntegerAttr,
+    ModuleOp,
+    Operation,
+    SSAValue,
+    StringAttr,
+    arith,
+    f32,
+    f64,
+    i1,
+    index,
+    math,
+)
+
+
+class Scalar(NamedTuple):
+    """A value and where it is present; None: everywhere."""
+
+    value: SSAValue
+    present: SSAValue | None
+
+
+def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
+    """The module of a spec for one choice of element types; `types` maps every type variable to one.
+
+    Sums are kept in f32, in f64 where a tensor is f64.
+    """
+    elements = {t.name: types.get(t.element, t.element) for t in checked.tensors.values()}
+    compute = f64 if "f64" in elements.values() else f32
+    tensors = [
+        spec.TensorOp(t.name, t.role, elements[t.name], [integer_text(e) for e in t.extents])
+        for t in checked.tensors.values()
+    ]
+    schedule = DictionaryAttr(
+        {k: StringAttr(v) if isinstance(v, str) else IntegerAttr(v, 64) for k, v in checked.schedule.items()}
+    )
+    kernels = []
+    for number, block in enumerate(checked.blocks):
+        name = checked.name if len(checked.blocks) == 1 else f"{checked.name}_{number}"
+        kernel = attn.KernelOp(name, schedule if checked.schedule else None)
+        _KernelBuilder(checked, kernel, elements, compute).block(block)
+        kernels.append(kernel)
+    return ModuleOp([*tensors, *kernels])
+
+
+class _KernelBuilder:
+    def __init__(
+        self, checked: typed.Spec, kernel: attn.KernelOp, elements: Mapping[str, str], compute: Attribute
+    ) -> None:
+        self.spec = checked
+        self.elements = elements
+        self.types = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}
+        self.body = kernel.body.block
+        self.scalars: dict[int, Scalar] = {}
+        self.variables: dict[typed.Index, SSAValue] = {}
+        self.axes = AxesAnalysis()
+        self.over: SSAValue | None = None
+        self.location = FileLineColLoc(StringAttr(checked.source.name), IntAttr(1), IntAttr(1))
+
+    # --- the block
+
+    def block(self, block: typed.Block) -> None:
+        for condition in self.spec.requires:
+            self.at(condition.span)
+            self.add(spec.AssumeOp(self.scalar(condition).value))
+        for index_ in block.each:
+            self.variable(index_, attn.EachOp)
+        if len(block.over) == 1:
+            self.over = self.variable(block.over[0], attn.OverOp)
+        elif block.over:
+            self.flatten(block.over)
+        for write in block.writes:
+            self.write(write)
+
+    def flatten(self, over: tuple[typed.Index, ...]) -> None:
+        """Several key variables are one whose digits they are, the last varying fastest."""
+        self.at(over[0].span)
+        extents = [self.limit(index_) for index_ in over]
+        strides = [self.number(1)]
+        for extent in reversed(extents):
+            strides.append(self.value(arith.MuliOp(strides[-1], extent)))
+        total = strides.pop()
+        flat = self.value(attn.OverOp("_".join(i.name for i in over), total))
+        self.over = flat
+        for index_, extent, stride in zip(over, extents, reversed(strides), strict=True):
+            digit = self.value(arith.FloorDivSIOp(flat, stride))
+            self.variables[index_] = self.value(spec.ModOp(digit, extent))
+
+    def variable(self, index_: typed.Index, op: type[attn.IndexOp]) -> SSAValue:
+        self.at(index_.span)
+        extent = self.limit(index_)
+        bound = None if index_.extent is index_.bound else self.scalar(index_.bound).value
+        result = self.value(op(index_.name, extent, bound))
+        self.variables[index_] = result
+        return result
+
+    def limit(self, index_: typed.Index) -> SSAValue:
+        """How many values a variable takes: min(extent, bound), 0 where the extent is absent."""
+        extent = self.scalar(index_.extent)
+        value = self.select(extent.present, extent.value, self.number(0))
+        if index_.extent is index_.bound:
+            return value
+        return self.value(arith.MinSIOp(value, self.scalar(index_.bound).value))
+
+    def write(self, write: typed.Write) -> None:
+        for axis in write.axes:
+            if axis not in self.variables:
+                self.variable(axis, attn.AxisOp)
+        indices, inside = self.access(write.tensor, write.indices)
+        value, present = self.scalar(write.value)
+        self.at(write.span)
+        value = self.select(present, value, self.zero(value.type))
+        self.add(attn.WriteOp(write.tensor.name, indices, value, inside))
+
+    # --- expressions
+
+    def scalar(self, expr: typed.Expr) -> Scalar:
+        """The value of an expression, operands first and without recursion: specs may be deep."""
+        for inner in typed.walk(expr):
+            if id(inner) not in self.scalars:
+                if isinstance(inner, typed.Sum) and inner.index not in self.variables:
+                    self.variable(inner.index, attn.AxisOp)
+                self.at(inner.span)
+                self.scalars[id(inner)] = self.build(inner)
+        return self.scalars[id(expr)]
+
+    def build(self, expr: typed.Expr) -> Scalar:
+        match expr:
+            case typed.Constant():
+                return Scalar(self.constant(expr.kind, expr.value), None)
+            case typed.DimValue():
+                return Scalar(self.value(spec.DimOp(expr.name)), None)
+            case typed.ParamValue():
+                return Scalar(self.value(spec.ParamOp(expr.name, self.types[expr.kind])), None)
+            case typed.IndexValue():
+                if expr.index not in self.variables:
+                    self.variable(expr.index, attn.AxisOp)
+                return Scalar(self.variables[expr.index], None)
+            case typed.Read():
+                indices, inside = self.access(expr.tensor, expr.indices)
+                kind = STORAGE_KINDS[self.elements[expr.tensor.name]]
+                return Scalar(self.value(attn.ReadOp(expr.tensor.name, indices, inside, self.types[kind])), inside)
+            case typed.Apply():
+                return self.apply(expr)
+            case typed.Sum():
+                body = self.scalars[id(expr.body)]
+                over = self.variables[expr.index]
+                return Scalar(self.value(attn.SumOp(body.value, over)), self.everywhere(body.present, over))
+            case typed.Reduce():
+                return Scalar(self.reduce(expr), None)
+        raise AssertionError(f"no IR for {type(expr).__name__}")
+
+    def access(
+        self, tensor: typed.Tensor, indices: tuple[typed.Expr, ...]
+    ) -> tuple[list[SSAValue], SSAValue | None]:
+        """The indices of an access, and where all of them are present and inside the tensor."""
+        values, inside = [], None
+        for index_, extent in zip(indices, tensor.extents, strict=True):
+            value, present = self.scalar(index_)
+            limit = self.scalar(extent).value
+            self.at(index_.span)
+            low = self.value(arith.CmpiOp(self.number(0), value, "sle"))
+            high = self.value(arith.CmpiOp(value, limit, "slt"))
+            inside = self.both(self.both(inside, present), self.both(low, high))
+            values.append(value)
+        return values, inside
+
+    def apply(self, expr: typed.Apply) -> Scalar:
+        arguments = [self.scalars[id(a)] for a in expr.arguments]
+        values = [a.value for a in arguments]
+        if expr.operator in ("and", "or"):
+            first, second = arguments
+            combine = arith.AndIOp if expr.operator == "and" else arith.OrIOp
+            reached = first.value if expr.operator == "and" else self.negate(first.value)
+            present = self.both(first.present, self.implies(reached, second.present))
+            return Scalar(self.value(combine(*values)), present)
+        if expr.operator.endswith("select"):
+            condition, then, otherwise = arguments
+            reached = None
+            if then.present is not None or otherwise.present is not None:
+                yes = then.present or self.constant(Kind.BOOL, True)
+                no = otherwise.present or self.constant(Kind.BOOL, True)
+                reached = self.value(arith.SelectOp(condition.value, yes, no))
+            return Scalar(self.value(arith.SelectOp(*values)), self.both(condition.present, reached))
+        present = None
+        for argument in arguments:
+            present = self.both(present, argument.present)
+        if expr.operator in ("idiv", "imod") and not _is_uniform(expr.arguments[1]):
+            nonzero = self.value(arith.CmpiOp(values[1], self.number(0), "ne"))
+            values[1] = self.value(arith.SelectOp(nonzero, values[1], self.number(1)))
+            present = self.both(present, nonzero)
+        return Scalar(OPERATIONS[expr.operator](self, *values), present)
+
+    def reduce(self, expr: typed.Reduce) -> SSAValue:
+        assert self.over is not None, "the checker refuses a reduction without `over`"
+        score = self.scalars[id(expr.score)]
+        value = self.scalars[id(expr.value)] if expr.value is not None else None
+        where = None
+        if expr.mask is not None:
+            mask = self.scalars[id(expr.mask)]
+            where = self.both(mask.value, mask.present)
+        for present in (score.present, value.present if value else None):
+            where = self.both(where, self.everywhere_on_axes(present))
+        sink = None
+        if expr.sink is not None:
+            term = self.scalars[id(expr.sink)]
+            sink = self.select(term.present, term.value, self.constant(Kind.FLOAT, float("-inf")))
+        match expr.function:
+            case "softmax":
+                assert value is not None
+                return self.value(attn.SoftmaxOp(score.value, value.value, self.over, where, sink))
+            case "logsumexp":
+                return self.value(attn.LogSumExpOp(score.value, self.over, where, sink))
+            case "sum":
+                return self.value(attn.TotalOp(score.value, self.over, where))
+            case "max":
+                return self.value(attn.MaxOp(score.value, self.over, where))
+
+    # --- presence
+
+    def both(self, a: SSAValue | None, b: SSAValue | None) -> SSAValue | None:
+        if a is None or b is None or a is b:
+            return b if a is None else a
+        return self.value(arith.AndIOp(a, b))
+
+    def implies(self, a: SSAValue, b: SSAValue | None) -> SSAValue | None:
+        return None if b is None else self.value(arith.OrIOp(self.negate(a), b))
+
+    def negate(self, a: SSAValue) -> SSAValue:
+        return self.value(arith.XOrIOp(a, self.constant(Kind.BOOL, True)))
+
+    def everywhere(self, present: SSAValue | None, over: SSAValue) -> SSAValue | None:
+        if present is None or over not in self.axes(present):
+            return present
+        return self.value(attn.AllOp(present, over))
+
+    def everywhere_on_axes(self, present: SSAValue | None) -> SSAValue | None:
+        """A key position is present or not as a whole, for every value of the feature variables."""
+        if present is None:
+            return None
+        for axis in sorted(self.axes(present), key=lambda v: v.name_hint or ""):
+            if isinstance(axis.owner, attn.AxisOp):
+                present = self.everywhere(present, axis)
+        return present
+
+    # --- operations
+
+    def at(self, span: typed.Span) -> None:
+        """What is built from here on comes from this place of the source."""
+        line, column = self.spec.source.position(span.start)
+        self.location = FileLineColLoc(StringAttr(self.spec.source.name), IntAttr(line), IntAttr(column))
+
+    def add(self, op: Operation) -> None:
+        op.location = self.location
+        self.body.add_op(op)
+
+    def value(self, op: Operation) -> SSAValue:
+        self.add(op)
+        result = op.results[0]
+        result.name_hint = _name_hint(op)
+        return result
+
+    def number(self, value: int) -> SSAValue:
+        return self.constant(Kind.INT, value)
+
+    def zero(self, type_: Attribute) -> SSAValue:
+        kind = next(kind for kind, other in self.types.items() if other == type_)
+        return self.constant(kind, 0)
+
+    def constant(self, kind: Kind, value: int | float | bool) -> SSAValue:
+        if kind is Kind.FLOAT:
+            return self.value(arith.ConstantOp(FloatAttr(float(value), self.types[kind])))
+        return self.value(arith.ConstantOp(IntegerAttr(int(value), self.types[kind])))
+
+    def select(self, condition: SSAValue | None, then: SSAValue, otherwise: SSAValue) -> SSAValue:
+        return then if condition is None else self.value(arith.SelectOp(condition, then, otherwise))
+
+
+def _name_hint(op: Operation) -> str | None:
+    match op:
+        case attn.IndexOp():
+            return op.variable.data
+        case spec.DimOp():
+            return op.dim.data
+        case spec.ParamOp():
+            return op.param.data
+        case attn.ReadOp():
+            return op.tensor.string_value()
+    return None
+
+
+def _is_uniform(expr: typed.Expr) -> bool:
+    """Whether it is made of dims, parameters and numbers alone; a zero divisor there is refused at the call."""
+    return not any(isinstance(e, (typed.IndexValue, typed.Read, typed.Reduce)) for e in typed.walk(expr))
+
+
+Make = Callable[..., SSAValue]
+
+
+def _op(op: type[Operation], *fixed: object) -> Make:
+    """One operation; what is fixed of it, a predicate, follows its operands."""
+    return lambda builder, *values: builder.value(op(*values, *fixed))  # type: ignore[call-arg]
+
+
+def _int_abs(builder: _KernelBuilder, x: SSAValue) -> SSAValue:
+    return builder.value(arith.MaxSIOp(x, builder.value(arith.SubiOp(builder.number(0), x))))
+
+
+def _relu(builder: _KernelBuilder, x: SSAValue) -> SSAValue:
+    return builder.value(arith.MaximumfOp(x, builder.constant(Kind.FLOAT, 0.0)))
+
+
+def _sigmoid(builder: _KernelBuilder, x: SSAValue) -> SSAValue:
+    one = builder.constant(Kind.FLOAT, 1.0)
+    grown = builder.value(math.ExpOp(builder.value(arith.NegfOp(x))))
+    return builder.value(arith.DivfOp(one, builder.value(arith.AddfOp(one, grown))))
+
+
+OPERATIONS: dict[str, Make] = {
+    "iadd": _op(arith.AddiOp),
+    "isub": _op(arith.SubiOp),
+    "imul": _op(arith.MuliOp),
+    "idiv": _op(arith.FloorDivSIOp),
+    "imod": _op(spec.ModOp),
+    "ineg": lambda b, x: b.value(arith.SubiOp(b.number(0), x)),
+    "imin": _op(arith.MinSIOp),
+    "imax": _op(arith.MaxSIOp),
+    "iabs": _int_abs,
+    "iand": _op(arith.AndIOp),
+    "ior": _op(arith.OrIOp),
+    "ixor": _op(arith.XOrIOp),
+    "ishl": _op(arith.ShLIOp),
+    "ishr": _op(arith.ShRSIOp),
+    "ieq": _op(arith.CmpiOp, "eq"),
+    "ine": _op(arith.CmpiOp, "ne"),
+    "ilt": _op(arith.CmpiOp, "slt"),
+    "ile": _op(arith.CmpiOp, "sle"),
+    "igt": _op(arith.CmpiOp, "sgt"),
+    "ige": _op(arith.CmpiOp, "sge"),
+    "iselect": _op(arith.SelectOp),
+    "fadd": _op(arith.AddfOp),
+    "fsub": _op(arith.SubfOp),
+    "fmul": _op(arith.MulfOp),
+    "fdiv": _op(arith.DivfOp),
+    "fneg": _op(arith.NegfOp),
+    "fmin": _op(arith.MinimumfOp),
+    "fmax": _op(arith.MaximumfOp),
+    "fabs": _op(math.AbsFOp),
+    "feq": _op(arith.CmpfOp, "oeq"),
+    "fne": _op(arith.CmpfOp, "une"),
+    "flt": _op(arith.CmpfOp, "olt"),
+    "fle": _op(arith.CmpfOp, "ole"),
+    "fgt": _op(arith.CmpfOp, "ogt"),
+    "fge": _op(arith.CmpfOp, "oge"),
+    "fselect": _op(arith.SelectOp),
+    "exp": _op(math.ExpOp),
+    "exp2": _op(math.Exp2Op),
+    "log": _op(math.LogOp),
+    "log2": _op(math.Log2Op),
+    "sqrt": _op(math.SqrtOp),
+    "rsqrt": _op(math.RsqrtOp),
+    "sin": _op(math.SinOp),
+    "cos": _op(math.CosOp),
+    "tanh": _op(math.TanhOp),
+    "sigmoid": _sigmoid,
+    "relu": _relu,
+    "floor": _op(math.FloorOp),
+    "and": _op(arith.AndIOp),
+    "or": _op(arith.OrIOp),
+    "not": lambda b, x: b.negate(x),
+    "beq": _op(arith.CmpiOp, "eq"),
+    "bne": _op(arith.CmpiOp, "ne"),
+    "bselect": _op(arith.SelectOp),
+    "float": lambda b, x: b.value(spec.ToFloatOp(x, b.types[Kind.FLOAT])),
+}
+"""How each operator of the language is spelled in the IR: a row each, as in `checking.operators`."""

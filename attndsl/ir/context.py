@@ -1,0 +1,30 @@
+"""The context in which IR text is read and passes run: the dialects that the project uses, and no others."""
+
+from __future__ import annotations
+
+from attndsl.ir.attn import ATTN
+from attndsl.ir.spec import SPEC
+from attndsl.ir.tile import TILE
+from attndsl.ir.xdsl import Context, ModuleOp, Parser, Printer, arith, builtin, math, scf
+
+
+def context() -> Context:
+    """A fresh context with every dialect loaded."""
+    made = Context()
+    for dialect in (builtin.Builtin, arith.Arith, math.Math, scf.Scf, SPEC, ATTN, TILE):
+        made.load_dialect(dialect)
+    return made
+
+
+def parse_module(text: str, name: str = "<text>") -> ModuleOp:
+    """The module that a text denotes; raises ParseError."""
+    return Parser(context(), text, name).parse_module()
+
+
+def print_module(module: ModuleOp, locations: bool = False) -> str:
+    """A module as text, with each operation's place in the source where `locations` is set."""
+    from io import StringIO
+
+    stream = StringIO()
+    Printer(stream, print_debuginfo=locations).print_op(module)
+    return stream.getvalue() + "\n"

@@ -1,0 +1,90 @@
+"""How a sum of products can be computed with tiles. An analysis.
+
+A sum over a lane of a product of factors is a matrix product where the factors part into two groups, each of which
+varies along one other lane; a sum of an elementwise product where at most one other lane is involved; and else a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from attndsl.ir.xdsl import SSAValue, arith
+
+Lane = SSAValue
+Lanes = frozenset[Lane]
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """The factors of a sum over one lane, sorted out.
+
+    `left` and `right` are what is multiplied inside the sum (`right` is empty unless the form is `dot`); `outside` and
+    `divisors` do not vary along the lane.
+    """
+
+    form: Literal["dot", "sum", "loop"]
+    left: tuple[SSAValue, ...]
+    right: tuple[SSAValue, ...]
+    outside: tuple[SSAValue, ...]
+    divisors: tuple[SSAValue, ...]
+    negative: bool
+
+    @property
+    def values(self) -> tuple[SSAValue, ...]:
+        """Everything that the sum is computed from."""
+        return self.left + self.right + self.outside + self.divisors
+
+
+def contraction(
+    body: SSAValue, over: Lane, lanes: Callable[[SSAValue], Lanes], weight: Lanes | None = None
+) -> Contraction:
+    """How to sum `body` over the lane `over`.
+
+    `lanes` gives the lanes that a value varies along. `weight` holds those of one more factor, which counts as the
+    first of the left group and is not listed there.
+    """
+    factors, divisors, negative = _factors(body, over, lanes)
+    inside = [f for f in factors if over in lanes(f)]
+    outside = tuple(f for f in factors if over not in lanes(f))
+    varying = {f: lanes(f) - {over} for f in inside}
+    spread = frozenset[Lane]().union(*varying.values(), *([weight - {over}] if weight is not None else []))
+
+    def made(form: Literal["dot", "sum", "loop"], left: list[SSAValue], right: list[SSAValue]) -> Contraction:
+        return Contraction(form, tuple(left), tuple(right), outside, divisors, negative)
+
+    if len(spread) <= 1:
+        return made("sum", inside, [])
+    if len(spread) > 2 or any(len(v) > 1 for v in varying.values()) or (weight and len(weight - {over}) > 1):
+        return made("loop", inside, [])
+    first = next(iter(weight - {over}), None) if weight is not None else None
+    if first is None:
+        first = next(v for v in (next(iter(varying[f]), None) for f in inside) if v is not None)
+    left = [f for f in inside if varying[f] <= {first}]
+    right = [f for f in inside if not varying[f] <= {first}]
+    return made("dot", left, right)
+
+
+def _factors(
+    body: SSAValue, over: Lane, lanes: Callable[[SSAValue], Lanes]
+) -> tuple[list[SSAValue], tuple[SSAValue, ...], bool]:
+    """The factors of a product, the divisors that do not vary along the lane, and whether its sign is turned."""
+    factors: list[SSAValue] = []
+    divisors: list[SSAValue] = []
+    negative = False
+    stack = [body]
+    while stack:
+        value = stack.pop()
+        op = value.owner
+        if isinstance(op, arith.MulfOp):
+            stack += [op.rhs, op.lhs]
+        elif isinstance(op, arith.NegfOp):
+            negative = not negative
+            stack.append(op.operand)
+        elif isinstance(op, arith.DivfOp) and over not in lanes(op.rhs) and over in lanes(op.lhs):
+            divisors.append(op.rhs)
+            stack.append(op.lhs)
+        else:
+            factors.append(value)
+    return factors, tuple(divisors), negative

@@ -1,0 +1,312 @@
+"""The IR, run on arrays, at either level: slow, in the IR's own terms, to pin a miscompilation on a pass.
+
+A value is an array with one named axis for each index variable that it depends on (`Lanes`). At the `attn` level every
+variable is an axis and everything is materialised; at the `tile` level programs and loops run one value at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attndsl.ir import attn, spec, tile
+from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
+from attndsl.ir.xdsl import (
+    Attribute,
+    Block,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    Operation,
+    SSAValue,
+    arith,
+    f64,
+    i1,
+    index,
+    scf,
+)
+from attndsl.storage import decode, encode
+
+Number = int | float | bool
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """An array whose axes are index variables, in the order of `axes`."""
+
+    array: Array
+    axes: tuple[SSAValue, ...] = ()
+
+    def along(self, axes: tuple[SSAValue, ...]) -> Array:
+        """The array with its axes in the places that `axes` gives them, and 1 where it has none."""
+        order = sorted(range(len(self.axes)), key=lambda n: axes.index(self.axes[n]))
+        sizes = dict(zip(self.axes, self.array.shape, strict=True))
+        return self.array.transpose(order).reshape([sizes.get(axis, 1) for axis in axes])
+
+
+def interpret(
+    module: ModuleOp, arrays: Mapping[str, Array], dims: Mapping[str, int], params: Mapping[str, Number]
+) -> dict[str, Array]:
+    """The outputs of a module of either level, in their storage types (bit patterns where NumPy has no such type).
+
+    `arrays` holds the inputs by name, `dims` every dim, `params` every parameter.
+    """
+    run = _Run({name: array for name, array in arrays.items()}, dims, params)
+    for op in module.body.block.ops:
+        if isinstance(op, spec.TensorOp):
+            run.declare(op)
+    with np.errstate(all="ignore"):
+        for op in module.body.block.ops:
+            if isinstance(op, attn.KernelOp):
+                run.block(op.body.block)
+            elif isinstance(op, tile.KernelOp):
+                run.programs(list(op.body.block.ops))
+    return {name: encode(array, run.elements[name]) for name, array in run.outputs.items()}
+
+
+class _Run:
+    def __init__(self, arrays: dict[str, Array], dims: Mapping[str, int], params: Mapping[str, Number]) -> None:
+        self.arrays = arrays
+        self.dims = dims
+        self.params = params
+        self.outputs: dict[str, Array] = {}
+        self.elements: dict[str, str] = {}
+        self.values: dict[SSAValue, Lanes] = {}
+        self.valid: dict[SSAValue, Lanes] = {}  # `attn`: where a variable is below its extent
+
+    def declare(self, op: spec.TensorOp) -> None:
+        name = op.sym_name.data
+        self.elements[name] = op.element.data
+        if op.role.data == "output":
+            # Extents are Python expressions over dims alone, written by `attndsl.ir.text`.
+            shape = [eval(e.data, {"__builtins__": {}, "min": min, "max": max}, dict(self.dims)) for e in op.extents]
+            self.outputs[name] = np.zeros(shape)
+        else:
+            self.arrays[name] = decode(self.arrays[name], op.element.data)
+
+    # --- running
+
+    def programs(self, ops: list[Operation]) -> None:
+        """A `tile` kernel: all that follows a `tile.program` runs once for each of its values."""
+        for position, op in enumerate(ops):
+            if isinstance(op, tile.ProgramOp):
+                for start in range(0, self.scalar(op.extent), self.scalar(op.step)):
+                    self.values[op.result] = Lanes(np.int64(start))  # type: ignore[arg-type]
+                    self.programs(ops[position + 1 :])
+                return
+            self.run(op)
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            self.run(op)
+
+    def run(self, op: Operation) -> None:
+        match op:
+            case attn.IndexOp():
+                self.variable(op)
+            case tile.LaneOp():
+                stop = min(self.scalar(op.start) + self.scalar(op.size), self.scalar(op.stop))
+                self.values[op.result] = Lanes(np.arange(self.scalar(op.start), stop, dtype=np.int64), (op.result,))
+            case attn.WriteOp() | tile.StoreOp():
+                self.write(op)
+            case scf.ForOp():
+                self.loop(op)
+            case spec.AssumeOp() | scf.YieldOp():
+                pass
+            case attn.StreamOp():
+                self.stream(op)
+            case _:
+                self.values[op.results[0]] = self.evaluate(op)
+
+    def scalar(self, value: SSAValue) -> int:
+        return int(self.values[value].array)
+
+    def variable(self, op: attn.IndexOp) -> None:
+        extent = self.values[op.extent]
+        size = max(0, int(extent.array.max(initial=0)))
+        self.values[op.result] = Lanes(np.arange(size, dtype=np.int64), (op.result,))
+        start = [op.start] if isinstance(op, attn.OverOp) and op.start is not None else []
+        (values, limit, *low), axes = self.align(op.result, op.extent, *start)
+        self.valid[op.result] = Lanes((values < limit) & (values >= low[0] if low else True), axes)
+
+    def loop(self, op: scf.ForOp) -> None:
+        carried = [self.values[v] for v in op.iter_args]
+        block = op.body.block
+        for start in range(self.scalar(op.lb), self.scalar(op.ub), self.scalar(op.step)):
+            self.values[block.args[0]] = Lanes(np.int64(start))  # type: ignore[arg-type]
+            self.values.update(zip(block.args[1:], carried, strict=True))
+            self.block(block)
+            last = block.last_op
+            assert last is not None
+            carried = [self.values[v] for v in last.operands]
+        self.values.update(zip(op.results, carried, strict=True))
+
+    # --- values
+
+    def align(self, *values: SSAValue) -> tuple[list[Array], tuple[SSAValue, ...]]:
+        """The arrays of values, ready to broadcast, and the axes of what comes out."""
+        lanes = [self.values[v] for v in values]
+        axes = tuple(dict.fromkeys(itertools.chain.from_iterable(lane.axes for lane in lanes)))
+        return [lane.along(axes) for lane in lanes], axes
+
+    def evaluate(self, op: Operation) -> Lanes:
+        match op:
+            case arith.ConstantOp():
+                return Lanes(_constant(op.value))
+            case spec.DimOp():
+                return Lanes(np.int64(self.dims[op.dim.data]))  # type: ignore[arg-type]
+            case spec.ParamOp():
+                return Lanes(np.asarray(self.params[op.param.data], _dtype(op.result.type)))
+            case spec.ToFloatOp():
+                operand = self.values[op.operand]
+                return Lanes(operand.array.astype(_dtype(op.result.type)), operand.axes)
+            case arith.CmpiOp() | arith.CmpfOp():
+                arrays, axes = self.align(*op.operands)
+                return Lanes(COMPARISONS[predicate(op)](*arrays), axes)
+            case attn.ReadOp() | tile.LoadOp():
+                return self.read(op)
+            case attn.SumOp() | attn.AllOp():
+                return self.reduce(op.body, op.over, np.sum if isinstance(op, attn.SumOp) else np.all)
+            case tile.SumOp():
+                return self.reduce(op.body, op.over, np.sum)
+            case tile.MaxOp() | tile.MinOp():
+                return self.extreme(op)
+            case tile.AllOp():
+                return self.reduce(op.body, op.over, np.all)
+            case tile.DotOp():
+                return self.dot(op)
+            case tile.SpreadOp():
+                arrays, axes = self.align(op.value, *op.lanes)
+                return Lanes(np.broadcast_arrays(*arrays)[0].copy() if arrays else arrays[0], axes)
+            case attn.SoftmaxOp() | attn.LogSumExpOp():
+                return self.softmax(op)
+            case attn.TotalOp():
+                return self.over_keys(op, 0.0, np.sum)
+            case attn.MaxOp():
+                return self.over_keys(op, -np.inf, np.max)
+            case _:
+                arrays, axes = self.align(*op.operands)
+                return Lanes(POINTWISE[type(op)](*arrays), axes)
+
+    def read(self, op: attn.ReadOp | tile.LoadOp) -> Lanes:
+        tensor = self.arrays[op.tensor.string_value()]
+        guards = [op.where] if op.where is not None else []
+        arrays, axes = self.align(*op.indices, *guards)
+        where = arrays.pop() if guards else np.True_
+        shape = np.broadcast_shapes(where.shape, *(a.shape for a in arrays))
+        result = np.zeros(shape, _dtype(op.result.type))
+        chosen = np.nonzero(np.broadcast_to(where, shape))
+        result[chosen] = tensor[tuple(np.broadcast_to(a, shape)[chosen] for a in arrays)]
+        return Lanes(result, axes)
+
+    def write(self, op: attn.WriteOp | tile.StoreOp) -> None:
+        output = self.outputs[op.tensor.string_value()]
+        block = op.parent_block()
+        assert block is not None
+        rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp))]
+        valid = [self.valid[row] for row in rows]
+        lanes = [self.values[v] for v in (*op.indices, op.value, *([op.where] if op.where is not None else []))]
+        axes = tuple(dict.fromkeys(axis for lane in (*lanes, *valid) for axis in lane.axes))
+        shape = tuple(self.values[axis].array.size for axis in axes)
+        *indices, value = (np.broadcast_to(lane.along(axes), shape) for lane in lanes[: len(op.indices) + 1])
+        where = np.ones(shape, bool)
+        for guard in (*lanes[len(op.indices) + 1 :], *valid):
+            where &= guard.along(axes)
+        output[tuple(i[where] for i in indices)] = value[where]
+
+    def reduce(self, value: SSAValue, over: SSAValue, function: Any) -> Lanes:
+        arrays, axes = self.align(value, over)
+        full = np.broadcast_arrays(*arrays)[0]
+        position = axes.index(over)
+        return Lanes(function(full, axis=position), axes[:position] + axes[position + 1 :])
+
+    def extreme(self, op: tile.MaxOp | tile.MinOp) -> Lanes:
+        largest = isinstance(op, tile.MaxOp)
+        dtype = _dtype(op.body.type)
+        if op.body.type == index:
+            initial = np.iinfo(dtype).min if largest else np.iinfo(dtype).max
+        else:
+            initial = -np.inf if largest else np.inf
+        function = np.max if largest else np.min
+        return self.reduce(op.body, op.over, lambda a, axis: function(a, axis=axis, initial=initial).astype(dtype))
+
+    def dot(self, op: tile.DotOp) -> Lanes:
+        guards = [op.where] if op.where is not None else []
+        arrays, axes = self.align(op.lhs, op.rhs, *guards)
+        product = arrays[0] * arrays[1]
+        if guards:
+            product = np.where(arrays[2], product, product.dtype.type(0))
+        position = axes.index(op.over)
+        return Lanes(product.sum(axis=position), axes[:position] + axes[position + 1 :])
+
+    # --- reductions over the key positions (`attn`)
+
+    def positions(self, op: Any, *values: SSAValue) -> tuple[list[Array], Array, int, tuple[SSAValue, ...]]:
+        """Arrays broadcast against the key positions, where those count, the place of their axis, and all axes."""
+        valid = self.valid[op.over]
+        lanes = [self.values[v] for v in (*values, *([op.where] if op.where is not None else []))]
+        axes = tuple(dict.fromkeys(axis for lane in (*lanes, valid) for axis in lane.axes))
+        where = valid.along(axes)
+        if op.where is not None:
+            where = where & lanes[-1].along(axes)
+        arrays = [lane.along(axes) for lane in lanes[: len(values)]]
+        return arrays, where, axes.index(op.over), axes
+
+    def over_keys(self, op: attn.TotalOp | attn.MaxOp, empty: float, function: Any) -> Lanes:
+        (body,), where, position, axes = self.positions(op, op.body)
+        chosen = np.where(where, body, body.dtype.type(empty))
+        return Lanes(function(chosen, axis=position, initial=empty), axes[:position] + axes[position + 1 :])
+
+    def softmax(self, op: attn.SoftmaxOp | attn.LogSumExpOp) -> Lanes:
+        values = [op.score, *([op.value] if isinstance(op, attn.SoftmaxOp) else [])]
+        if op.sink is not None:
+            values.append(op.sink)
+        arrays, where, position, axes = self.positions(op, *values)
+        sink = arrays.pop() if op.sink is not None else np.asarray(-np.inf, arrays[0].dtype)
+        score = np.where(where, arrays[0], -np.inf)
+        top = np.maximum(score.max(axis=position, initial=-np.inf, keepdims=True), sink)
+        shift = np.where(np.isneginf(top), 0, top)
+        weight = np.exp(score - shift)
+        total = weight.sum(axis=position, keepdims=True) + np.exp(sink - shift)
+        if isinstance(op, attn.LogSumExpOp):
+            result = np.log(total) + shift
+        else:
+            summed = np.where(where, weight * arrays[1], 0).sum(axis=position, keepdims=True)
+            result = np.where(total == 0, 0, summed / np.where(total == 0, 1, total))
+        dtype = _dtype(op.result.type)
+        return Lanes(result.squeeze(position).astype(dtype), axes[:position] + axes[position + 1 :])
+
+    def stream(self, op: attn.StreamOp) -> None:
+        (score,), where, position, axes = self.positions(op, op.score)
+        rest = axes[:position] + axes[position + 1 :]
+        dtype = _dtype(op.maximum.type)
+        top = np.where(where, score, -np.inf).max(axis=position, initial=-np.inf, keepdims=True)
+        shift = np.where(np.isneginf(top), 0, top)
+        weight = np.exp2(np.where(where, score, -np.inf) - shift)
+        self.values[op.maximum] = Lanes(top.squeeze(position).astype(dtype), rest)
+        self.values[op.total] = Lanes(weight.sum(axis=position).astype(dtype), rest)
+        for value, result in zip(op.values, op.sums, strict=True):
+            (score_, item), where, position, axes = self.positions(op, op.score, value)
+            masked = np.where(where, score_, -np.inf)
+            top = masked.max(axis=position, initial=-np.inf, keepdims=True)
+            weight = np.exp2(masked - np.where(np.isneginf(top), 0, top))
+            rest = axes[:position] + axes[position + 1 :]
+            summed = np.where(where, weight * item, 0).sum(axis=position)
+            self.values[result] = Lanes(summed.astype(dtype), rest)
+
+
+def _constant(value: Attribute) -> Array:
+    assert isinstance(value, (IntegerAttr, FloatAttr))
+    return np.asarray(value.value.data, _dtype(value.type))
+
+
+def _dtype(type_: Attribute) -> Any:
+    if type_ == index:
+        return np.int64
+    if type_ == i1:
+        return np.bool_
+    return np.float64 if type_ == f64 else np.float32

@@ -1,0 +1,46 @@
+"""What a kernel does with its key positions: the variable, and the reductions over it. An analysis."""
+
+from __future__ import annotations
+
+from attndsl.ir import attn
+from attndsl.ir.xdsl import IntegerAttr, Operation, SSAValue, arith, i1
+
+Reduction = attn.SoftmaxOp | attn.LogSumExpOp | attn.TotalOp | attn.MaxOp | attn.StreamOp
+REDUCTIONS = (attn.SoftmaxOp, attn.LogSumExpOp, attn.TotalOp, attn.MaxOp, attn.StreamOp)
+
+
+def over_of(kernel: attn.KernelOp) -> attn.OverOp | None:
+    """The variable of the key positions, None where nothing is reduced."""
+    return next((op for op in kernel.body.block.ops if isinstance(op, attn.OverOp)), None)
+
+
+def reductions_of(kernel: attn.KernelOp) -> list[Reduction]:
+    """The reductions over the key positions, in order."""
+    return [op for op in kernel.body.block.ops if isinstance(op, REDUCTIONS)]
+
+
+def conjuncts(where: SSAValue | None) -> list[SSAValue]:
+    """The conditions that hold together where `where` does; none where there is none."""
+    if where is None:
+        return []
+    op = where.owner
+    if isinstance(op, arith.AndIOp) and where.type == i1:
+        return [*conjuncts(op.lhs), *conjuncts(op.rhs)]
+    return [where]
+
+
+def conjunction(conditions: list[SSAValue], anchor: Operation) -> SSAValue | None:
+    """The condition that all hold, computed before `anchor`."""
+    from attndsl.ir.rewrite import insert_before
+
+    result: SSAValue | None = None
+    for condition in conditions:
+        result = condition if result is None else insert_before(anchor, arith.AndIOp(result, condition))
+    return result
+
+
+def true_before(anchor: Operation) -> SSAValue:
+    """The condition that always holds, as a value before `anchor`."""
+    from attndsl.ir.rewrite import insert_before
+
+    return insert_before(anchor, arith.ConstantOp(IntegerAttr(1, i1)))

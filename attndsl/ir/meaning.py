@@ -1,0 +1,73 @@
+"""What the scalar operations mean, on NumPy arrays: one row each. Both interpreters use it; the backends do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attndsl.ir import spec
+from attndsl.ir.xdsl import Operation, arith, math
+
+Array = np.ndarray[Any, Any]
+
+COMPARISONS: dict[str, Callable[..., Any]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "slt": np.less,
+    "sle": np.less_equal,
+    "sgt": np.greater,
+    "sge": np.greater_equal,
+    "oeq": np.equal,
+    "une": np.not_equal,
+    "olt": np.less,
+    "ole": np.less_equal,
+    "ogt": np.greater,
+    "oge": np.greater_equal,
+}
+"""Comparisons by the name of their predicate; the ordered ones are false, `une` true, where an operand is NaN."""
+
+POINTWISE: dict[type[Operation], Callable[..., Any]] = {
+    arith.AddiOp: np.add,
+    arith.SubiOp: np.subtract,
+    arith.MuliOp: np.multiply,
+    arith.FloorDivSIOp: np.floor_divide,
+    spec.ModOp: np.mod,
+    arith.MinSIOp: np.minimum,
+    arith.MaxSIOp: np.maximum,
+    arith.AndIOp: np.bitwise_and,
+    arith.OrIOp: np.bitwise_or,
+    arith.XOrIOp: np.bitwise_xor,
+    arith.ShLIOp: np.left_shift,
+    arith.ShRSIOp: np.right_shift,
+    arith.SelectOp: np.where,
+    arith.AddfOp: np.add,
+    arith.SubfOp: np.subtract,
+    arith.MulfOp: np.multiply,
+    arith.DivfOp: np.divide,
+    arith.NegfOp: np.negative,
+    arith.MinimumfOp: np.minimum,
+    arith.MaximumfOp: np.maximum,
+    math.AbsFOp: np.abs,
+    math.ExpOp: np.exp,
+    math.Exp2Op: np.exp2,
+    math.LogOp: np.log,
+    math.Log2Op: np.log2,
+    math.SqrtOp: np.sqrt,
+    math.RsqrtOp: lambda x: 1 / np.sqrt(x),
+    math.SinOp: np.sin,
+    math.CosOp: np.cos,
+    math.TanhOp: np.tanh,
+    math.FloorOp: np.floor,
+}
+
+
+def predicate(op: arith.CmpiOp | arith.CmpfOp) -> str:
+    """The name of a comparison's predicate, `slt`, say."""
+    names = (
+        ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+        if isinstance(op, arith.CmpiOp)
+        else ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
+    )
+    return names[op.predicate.value.data]

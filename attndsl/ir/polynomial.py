@@ -1,0 +1,208 @@
+"""Integer values as polynomials over what they are made of, and what can be proved of them. An analysis.
+
+A polynomial maps a monomial (a sorted tuple of SSA values that are not taken apart further: dims, index variables,
+quotients, remainders, reads) to its coefficient. Two facts make it useful:
+
+- a dim is never negative, an index variable runs from 0 to its extent less 1, a remainder from 0 to its divisor less 1;
+- where an `assume` says that a % b == 0, the product of b and the quotient a / b is a.
+"""
+
+from __future__ import annotations
+
+from attndsl.ir import attn, spec
+from attndsl.ir.meaning import predicate
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith
+
+Monomial = tuple[SSAValue, ...]
+Polynomial = dict[Monomial, int]
+
+_ROUNDS = 8
+"""How many variables are bounded away before a proof is given up; masks and index maps need two or three."""
+
+
+def number(value: int) -> Polynomial:
+    return {(): value} if value else {}
+
+
+def add(a: Polynomial, b: Polynomial, factor: int = 1) -> Polynomial:
+    """a + factor * b."""
+    result = dict(a)
+    for monomial, coefficient in b.items():
+        result[monomial] = result.get(monomial, 0) + factor * coefficient
+        if result[monomial] == 0:
+            del result[monomial]
+    return result
+
+
+class Facts:
+    """What is known of the integers of one kernel. Valid while the kernel does not change."""
+
+    def __init__(self, block: Block) -> None:
+        self._order: dict[SSAValue, int] = {}
+        self._known: dict[SSAValue, Polynomial] = {}
+        self._exact: set[tuple[SSAValue, SSAValue]] = set()
+        self._nonzero: set[SSAValue] = set()
+        for op in block.ops:
+            if isinstance(op, spec.AssumeOp):
+                self._assume(op.condition)
+
+    def _assume(self, condition: SSAValue) -> None:
+        op = condition.owner
+        if isinstance(op, arith.AndIOp):
+            self._assume(op.lhs)
+            self._assume(op.rhs)
+        if not isinstance(op, arith.CmpiOp) or constant(op.rhs) != 0:
+            return
+        if predicate(op) == "eq" and isinstance(op.lhs.owner, spec.ModOp):
+            self._exact.add((op.lhs.owner.lhs, op.lhs.owner.rhs))
+        if predicate(op) in ("ne", "sgt"):
+            self._nonzero.add(op.lhs)
+
+    # --- polynomials
+
+    def of(self, value: SSAValue) -> Polynomial:
+        """The polynomial of an integer."""
+        if value not in self._known:
+            self._known[value] = self._expand(value.owner, value)
+        return self._known[value]
+
+    def _expand(self, op: Operation | Block, value: SSAValue) -> Polynomial:
+        known = constant(value)
+        if known is not None:
+            return number(int(known))
+        match op:
+            case arith.AddiOp():
+                return add(self.of(op.lhs), self.of(op.rhs))
+            case arith.SubiOp():
+                return add(self.of(op.lhs), self.of(op.rhs), -1)
+            case arith.MuliOp():
+                return self.multiply(self.of(op.lhs), self.of(op.rhs))
+        return {(value,): 1}
+
+    def multiply(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        """The product, with quotients that are known to be exact multiplied out."""
+        result: Polynomial = {}
+        for left, x in a.items():
+            for right, y in b.items():
+                result = add(result, {self._monomial(left + right): x * y})
+        return result
+
+    def _monomial(self, factors: Monomial) -> Monomial:
+        for quotient in factors:
+            op = quotient.owner
+            if isinstance(op, arith.FloorDivSIOp) and op.rhs in factors and (op.lhs, op.rhs) in self._exact:
+                rest = list(factors)
+                rest.remove(quotient)
+                rest.remove(op.rhs)
+                (inner, coefficient), *more = self.of(op.lhs).items()
+                if not more and coefficient == 1:
+                    return self._monomial((*rest, *inner))
+        for value in factors:
+            self._order.setdefault(value, len(self._order))
+        return tuple(sorted(factors, key=self._order.__getitem__))
+
+    def divide(self, a: Polynomial, divisor: SSAValue) -> tuple[Polynomial, Polynomial]:
+        """Quotient and rest of the terms that the divisor divides one by one."""
+        quotient: Polynomial = {}
+        rest: Polynomial = {}
+        for monomial, coefficient in a.items():
+            part = self._quotient(monomial, coefficient, divisor)
+            if part is None:
+                rest = add(rest, {monomial: coefficient})
+            else:
+                quotient = add(quotient, part)
+        return quotient, rest
+
+    def _quotient(self, monomial: Monomial, coefficient: int, divisor: SSAValue) -> Polynomial | None:
+        known = constant(divisor)
+        if known:
+            return {monomial: coefficient // int(known)} if coefficient % int(known) == 0 else None
+        if divisor in monomial:
+            rest = list(monomial)
+            rest.remove(divisor)
+            return {tuple(rest): coefficient}
+        op = divisor.owner
+        if isinstance(op, arith.FloorDivSIOp) and (op.lhs, op.rhs) in self._exact and op.lhs in monomial:
+            rest = list(monomial)
+            rest.remove(op.lhs)
+            return {self._monomial((*rest, op.rhs)): coefficient}
+        return None
+
+    # --- proofs
+
+    def nonnegative(self, a: Polynomial, rounds: int = _ROUNDS) -> bool:
+        """Whether it can be shown to be at least 0 wherever all index variables have values."""
+        if all(c > 0 and all(self._factor_nonnegative(v) for v in m) for m, c in a.items()):
+            return True
+        if rounds == 0:
+            return False
+        for monomial, coefficient in a.items():
+            for variable in monomial:
+                if monomial.count(variable) > 1:
+                    continue
+                # A positive term is at its least where the variable is 0, a negative one where it is largest.
+                rest = [v for v in monomial if v is not variable]
+                if not all(self._factor_nonnegative(v) for v in rest):
+                    continue
+                for largest in self._largest(variable) if coefficient < 0 else ():
+                    bounded = add(a, {monomial: coefficient}, -1)
+                    bounded = add(bounded, self.multiply({tuple(rest): coefficient}, largest))
+                    if self.nonnegative(bounded, rounds - 1):
+                        return True
+        return False
+
+    def positive(self, value: SSAValue) -> bool:
+        """Whether an integer can be shown to be at least 1."""
+        known = constant(value)
+        if known is not None:
+            return known > 0
+        if value in self._nonzero and self._factor_nonnegative(value):
+            return True
+        return self.nonnegative(add(self.of(value), number(1), -1), 2)
+
+    def _factor_nonnegative(self, value: SSAValue) -> bool:
+        match value.owner:
+            case spec.DimOp() | attn.IndexOp():
+                return True
+            case spec.ModOp() as op:
+                return self.positive(op.rhs)
+            case arith.FloorDivSIOp() as op:
+                return self.nonnegative(self.of(op.lhs), 2) and self._factor_nonnegative_or_constant(op.rhs)
+            case arith.MinSIOp() as op:
+                return all(self.nonnegative(self.of(v), 2) for v in op.operands)
+            case arith.MaxSIOp() as op:
+                return any(self.nonnegative(self.of(v), 2) for v in op.operands)
+        return False
+
+    def _factor_nonnegative_or_constant(self, value: SSAValue) -> bool:
+        known = constant(value)
+        return known >= 0 if known is not None else self.nonnegative(self.of(value), 2)
+
+    def _largest(self, value: SSAValue) -> list[Polynomial]:
+        """Upper bounds of a value, each a polynomial."""
+        match value.owner:
+            case attn.IndexOp() as op:
+                extents = [op.extent, *([op.bound] if op.bound is not None else [])]
+                return [add(bound, number(1), -1) for extent in extents for bound in self._at_most(extent)]
+            case spec.ModOp() as op if self.positive(op.rhs):
+                return [add(self.of(op.rhs), number(1), -1)]
+            case arith.FloorDivSIOp() as op if self.positive(op.rhs) and self.nonnegative(self.of(op.lhs), 2):
+                quotients = [self.divide(bound, op.rhs) for bound in self._at_most(op.lhs)]
+                numerators = [*quotients, *(self.divide(b, op.rhs) for b in self._largest(op.lhs))]
+                return [bound for q, rest in numerators for bound in self._floor(q, rest, op.rhs)]
+            case arith.MinSIOp():
+                return self._at_most(value)
+        return []
+
+    def _floor(self, quotient: Polynomial, rest: Polynomial, divisor: SSAValue) -> list[Polynomial]:
+        """Upper bounds of (quotient * divisor + rest) / divisor."""
+        if self.nonnegative(add(number(-1), rest, -1), 2):  # rest <= -1
+            return [add(quotient, number(1), -1)]
+        below = add(add(self.of(divisor), number(1), -1), rest, -1)
+        return [quotient] if self.nonnegative(below, 2) else []
+
+    def _at_most(self, value: SSAValue) -> list[Polynomial]:
+        if isinstance(value.owner, arith.MinSIOp):
+            return [bound for operand in value.owner.operands for bound in self._at_most(operand)]
+        return [self.of(value)]

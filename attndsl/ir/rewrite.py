@@ -1,0 +1,122 @@
+"""Greedy rewriting with xDSL's walker, keeping source locations, and the small tools that passes share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.transforms.common_subexpression_elimination import cse
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from attndsl.ir.xdsl import (
+    Block,
+    FloatAttr,
+    GreedyRewritePatternApplier,
+    IntegerAttr,
+    ModuleOp,
+    Operation,
+    PatternRewriter,
+    PatternRewriterListener,
+    PatternRewriteWalker,
+    RewritePattern,
+    SSAValue,
+    UnknownLoc,
+    arith,
+    i1,
+    index,
+)
+
+__all__ = ["constant", "cse", "insert_before", "remove_dead", "replace", "rewrite", "sort_block"]
+
+
+class _Located(RewritePattern):
+    """Remembers whose place in the source the operations made by a rewrite inherit."""
+
+    def __init__(self, inner: RewritePattern) -> None:
+        self.inner = inner
+        self.location = UnknownLoc()
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        self.location = op.location  # type: ignore[assignment]
+        self.inner.match_and_rewrite(op, rewriter)
+
+    def inserted(self, op: Operation) -> None:
+        if isinstance(op.location, UnknownLoc):
+            op.location = self.location
+
+
+def rewrite(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
+    """Applies patterns until none matches; removes what is dead on the way. True where anything changed."""
+    located = _Located(GreedyRewritePatternApplier(list(patterns), dce_enabled=True))
+    listener = PatternRewriterListener(operation_insertion_handler=[located.inserted])
+    return PatternRewriteWalker(located, listener=listener).rewrite_module(module)
+
+
+def remove_dead(module: ModuleOp) -> None:
+    """Removes operations whose results nothing uses."""
+    region_dce(module.body)
+
+
+def insert_before(anchor: Operation, op: Operation, hint: str | None = None) -> SSAValue:
+    """Puts `op` before `anchor`, with its place in the source, and gives its first result."""
+    op.location = anchor.location
+    block = anchor.parent
+    assert block is not None
+    block.insert_op_before(op, anchor)
+    op.results[0].name_hint = hint
+    return op.results[0]
+
+
+def replace(op: Operation, values: Iterable[SSAValue]) -> None:
+    """Lets `values` stand for the results of `op`, and removes it."""
+    for old, new in zip(op.results, values, strict=True):
+        if new.name_hint is None:
+            new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+
+
+def sort_block(block: Block) -> None:
+    """Puts definitions before uses, and otherwise leaves the order as it was."""
+    order: list[Operation] = []
+    state: dict[Operation, bool] = {}
+    for root in list(block.ops):
+        stack = [root]
+        while stack:
+            op = stack[-1]
+            if state.get(op):
+                stack.pop()
+                continue
+            state[op] = False
+            waiting = [
+                operand.owner
+                for operand in op.operands
+                if isinstance(operand.owner, Operation) and operand.owner.parent is block and not state.get(operand.owner)
+            ]
+            if waiting:
+                assert not any(state.get(other) is False and other in stack for other in waiting), "a cycle"
+                stack.extend(waiting)
+                continue
+            state[op] = True
+            order.append(op)
+            stack.pop()
+    for op in order:
+        op.detach()
+    block.add_ops(order)
+
+
+def constant(value: SSAValue) -> int | float | bool | None:
+    """The number that a value is known to be, or None."""
+    owner = value.owner
+    if not isinstance(owner, arith.ConstantOp):
+        return None
+    attribute = owner.value
+    if isinstance(attribute, FloatAttr):
+        return attribute.value.data
+    assert isinstance(attribute, IntegerAttr)
+    return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data
+
+
+def index_constant(value: int) -> arith.ConstantOp:
+    """An integer as an operation."""
+    return arith.ConstantOp(IntegerAttr(value, index))

@@ -1,0 +1,261 @@
+"""The `tile` dialect: *how* a kernel walks what is computed.
+
+As in `attn`, a value is a function of index variables, and arithmetic is stock `arith` and `math`. But now each
+variable is either a program's (`tile.program`: one value at a time), a loop's (`scf.for`: likewise) or a lane's
+(`tile.lane`: a whole axis of a tile at once). So the axes of a value's tile are the lanes that it depends on, and
+values that depend on none are the same for the whole tile.
+
+    tile.kernel @mha {
+      %B = spec.dim "B"
+      %c128 = arith.constant 128 : index
+      %b = tile.program "b" to %B step %c1
+      %i0 = tile.program "i" to %M step %c128
+      %i = tile.lane "i" from %i0 to %M size %c128
+      %d = tile.lane "d" from %c0 to %D size %D
+      %q = tile.load @q[%b, %i, %d] : f32
+      %acc = scf.for %j0 = %c0 to %N step %c512 iter_args(%a = %zero) -> (f32) {
+        %j = tile.lane "j" from %j0 to %N size %c512
+        %k = tile.load @k[%b, %j, %d] : f32
+        %s = tile.dot %q, %k over %d : f32
+        ...
+      }
+      tile.store @o[%b, %i, %e] = %acc : f32
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attndsl.ir.spec import AccessOp
+from attndsl.ir.xdsl import (
+    AnyFloat,
+    Attribute,
+    AttrSizedOperandSegments,
+    Block,
+    Dialect,
+    IndexType,
+    IRDLOperation,
+    IsolatedFromAbove,
+    NoTerminator,
+    Pure,
+    Region,
+    SSAValue,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolOpInterface,
+    SymbolRefAttr,
+    VarConstraint,
+    VerifyException,
+    base,
+    i1,
+    index,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+
+Float = VarConstraint("Float", base(AnyFloat))
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """What one program does; it runs once for every combination of its `tile.program` values."""
+
+    name = "tile.kernel"
+    sym_name = prop_def(SymbolNameConstraint())
+    body = region_def("single_block")
+    traits = traits_def(SymbolOpInterface(), NoTerminator(), IsolatedFromAbove())
+    assembly_format = "$sym_name $body attr-dict"
+
+    def __init__(self, name: str, body: Region | None = None) -> None:
+        super().__init__(properties={"sym_name": StringAttr(name)}, regions=[body or Region(Block())])
+
+
+@irdl_op_definition
+class ProgramOp(IRDLOperation):
+    """A variable of which each program has one value: 0, step, 2 * step … below the extent.
+
+    The extent may depend on earlier programs' values and read tensors; `bound`, where it is given, is no smaller and
+    does neither, so that a launch can be sized without reading data.
+    """
+
+    name = "tile.program"
+    variable = prop_def(StringAttr)
+    extent = operand_def(IndexType)
+    bound = opt_operand_def(IndexType)
+    step = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$variable `to` $extent (`up` `to` $bound^)? `step` $step attr-dict"
+
+    def __init__(self, variable: str, extent: SSAValue, bound: SSAValue | None, step: SSAValue) -> None:
+        super().__init__(
+            properties={"variable": StringAttr(variable)}, operands=[extent, bound, step], result_types=[index]
+        )
+
+
+@irdl_op_definition
+class LaneOp(IRDLOperation):
+    """An axis of tiles: the values start … min(start + size, stop) - 1, all at once."""
+
+    name = "tile.lane"
+    variable = prop_def(StringAttr)
+    start = operand_def(IndexType)
+    stop = operand_def(IndexType)
+    size = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$variable `from` $start `to` $stop `size` $size attr-dict"
+
+    def __init__(self, variable: str, start: SSAValue, stop: SSAValue, size: SSAValue) -> None:
+        super().__init__(
+            properties={"variable": StringAttr(variable)}, operands=[start, stop, size], result_types=[index]
+        )
+
+
+@irdl_op_definition
+class LoadOp(AccessOp):
+    """A tile of a tensor, widened; 0 (or false) where `where` is false, and there no memory is touched."""
+
+    name = "tile.load"
+    where = opt_operand_def(i1)
+    result = result_def()
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$tensor `[` $indices `]` (`where` $where^)? attr-dict `:` type($result)"
+
+    def __init__(self, tensor: SymbolRefAttr, indices: Sequence[SSAValue], where: SSAValue | None, type_: Attribute):
+        super().__init__(properties={"tensor": tensor}, operands=[indices, where], result_types=[type_])
+
+
+@irdl_op_definition
+class StoreOp(AccessOp):
+    """Writes a tile to an output, nothing where `where` is false."""
+
+    name = "tile.store"
+    value = operand_def(AnyFloat)
+    where = opt_operand_def(i1)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$tensor `[` $indices `]` `=` $value (`where` $where^)? attr-dict `:` type($value)"
+
+    def __init__(
+        self, tensor: SymbolRefAttr, indices: Sequence[SSAValue], value: SSAValue, where: SSAValue | None
+    ) -> None:
+        super().__init__(properties={"tensor": tensor}, operands=[indices, value, where])
+
+
+@irdl_op_definition
+class SpreadOp(IRDLOperation):
+    """A value laid out along lanes that it does not depend on: the start of what a loop accumulates there."""
+
+    name = "tile.spread"
+    value = operand_def()
+    lanes = var_operand_def(IndexType)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$value `over` `(` $lanes `)` attr-dict `:` type($value) `to` type($result)"
+
+    def __init__(self, value: SSAValue, lanes: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[value, lanes], result_types=[value.type])
+
+    def verify_(self) -> None:
+        for lane in self.lanes:
+            verify_lane(lane)
+        if self.value.type != self.result.type:
+            raise VerifyException("gives what it is given, only wider")
+
+
+def verify_lane(value: SSAValue) -> None:
+    """Raises VerifyException unless `value` is a lane."""
+    if not isinstance(value.owner, LaneOp):
+        raise VerifyException("works over a value that is no tile.lane")
+
+
+class ReduceOp(IRDLOperation):
+    """What removes a lane from one value."""
+
+    body = operand_def()
+    over = operand_def(IndexType)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$body `over` $over attr-dict `:` type($body) `to` type($result)"
+
+    def __init__(self, body: SSAValue, over: SSAValue) -> None:
+        super().__init__(operands=[body, over], result_types=[body.type])
+
+    def verify_(self) -> None:
+        verify_lane(self.over)
+        if self.body.type != self.result.type:
+            raise VerifyException("gives the type that it takes")
+
+
+@irdl_op_definition
+class SumOp(ReduceOp):
+    """The sum along a lane; 0 where the lane is empty."""
+
+    name = "tile.sum"
+
+
+@irdl_op_definition
+class MaxOp(ReduceOp):
+    """The largest along a lane; -inf, or the least integer, where the lane is empty."""
+
+    name = "tile.max"
+
+
+@irdl_op_definition
+class MinOp(ReduceOp):
+    """The smallest along a lane; +inf, or the largest integer, where the lane is empty."""
+
+    name = "tile.min"
+
+
+@irdl_op_definition
+class AllOp(ReduceOp):
+    """True where all along a lane are; true where the lane is empty."""
+
+    name = "tile.all"
+
+
+@irdl_op_definition
+class DotOp(IRDLOperation):
+    """The sum along a lane of the products of two values that share no other lane: a matrix product.
+
+    Where `where` is false the term is left out, whatever the two values hold there: it is selected, not multiplied,
+    so that an absent position's NaN stays where it is.
+    """
+
+    name = "tile.dot"
+    lhs = operand_def(Float)
+    rhs = operand_def(Float)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    result = result_def(Float)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs `over` $over (`where` $where^)? attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, where: SSAValue | None = None) -> None:
+        super().__init__(operands=[lhs, rhs, over, where], result_types=[lhs.type])
+
+    def verify_(self) -> None:
+        from attndsl.ir.axes import axes
+
+        verify_lane(self.over)
+        left, right = axes(self.lhs), axes(self.rhs)
+        if self.over not in left or self.over not in right:
+            raise VerifyException("both operands of a product vary along the lane that it sums over")
+        if left & right != {self.over}:
+            raise VerifyException("the operands of a product share one lane, the one that it sums over")
+
+
+TILE = Dialect(
+    "tile",
+    [KernelOp, ProgramOp, LaneOp, LoadOp, StoreOp, SpreadOp, SumOp, MaxOp, MinOp, AllOp, DotOp],
+)

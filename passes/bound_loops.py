@@ -1,0 +1,200 @@
+"""bound-loops: what a mask says of where keys begin and end becomes the range of the key variable.
+
+Why: a causal mask, a window, a chunk, a length are intervals of keys. As an interval it costs nothing to prepare and
+nothing to test inside it; what is no interval stays a mask. The ends may depend on the row and read data.
+
+Before:
+
+    spec.tensor @x "input" "f32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %i = attn.each "i" to %M
+      %j = attn.over "j" to %N
+      %v = attn.read @x[%j] : f32
+      %seen = arith.cmpi sle, %j, %i : index
+      %t = attn.total %v over %j where %seen : f32
+      attn.write @o[%i] = %t : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "f32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %i = attn.each "i" to %M
+      %c1 = arith.constant 1 : index
+      %end = arith.addi %i, %c1 : index
+      %stop = arith.minsi %N, %end : index
+      %j = attn.over "j" to %stop
+      %v = attn.read @x[%j] : f32
+      %t = attn.total %v over %j : f32
+      attn.write @o[%i] = %t : f32
+    }
+
+A condition is taken out where every reduction of the kernel has it and it is, for one row, an interval of keys: it
+compares integers and is linear in the key variable (or in a quotient of it), or it does not depend on it at all. A
+disjunction of upper bounds is the larger bound.
+
+Requires: simplify-indices. Ensures: no condition of that form is left in a mask. Exactness: bit-exact. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from attndsl.ir import attn
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import Reduction, conjunction, conjuncts, over_of, reductions_of
+from attndsl.ir.materialise import materialise
+from attndsl.ir.meaning import predicate
+from attndsl.ir.polynomial import Facts, Polynomial, add, number
+from attndsl.ir.rewrite import constant, index_constant, insert_before, remove_dead, replace, sort_block
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith, i1
+
+
+class Bounds(NamedTuple):
+    """An interval of the key variable: from `lower`, up to but not including `upper`; None: open."""
+
+    lower: SSAValue | None
+    upper: SSAValue | None
+
+
+@dataclass(frozen=True)
+class BoundLoops(ModulePass):
+    """Moves interval conditions from masks into the range of the key variable."""
+
+    name = "bound-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, attn.KernelOp) and (over := over_of(kernel)) is not None:
+                _bound(kernel, over)
+                sort_block(kernel.body.block)
+        remove_dead(op)
+
+
+def _bound(kernel: attn.KernelOp, over: attn.OverOp) -> None:
+    reductions = [r for r in reductions_of(kernel)]
+    common = _common_conjuncts(reductions)
+    bounder = _Bounder(over, Facts(kernel.body.block))
+    taken: dict[SSAValue, Bounds] = {}
+    for condition in common:
+        bounds = bounder.interval(condition)
+        if bounds is not None:
+            taken[condition] = bounds
+    if not taken:
+        return
+    for reduction in reductions:
+        rest = [c for c in conjuncts(reduction.where) if c not in taken]
+        reduction.where = conjunction(rest, reduction)
+    _narrow(over, list(taken.values()))
+
+
+def _common_conjuncts(reductions: list[Reduction]) -> list[SSAValue]:
+    first, *others = (list(dict.fromkeys(conjuncts(r.where))) for r in reductions)
+    return [c for c in first if all(c in other for other in others)]
+
+
+def _narrow(over: attn.OverOp, intervals: list[Bounds]) -> None:
+    start, extent = over.start, over.extent
+    for interval in intervals:
+        if interval.lower is not None:
+            start = interval.lower if start is None else insert_before(over, arith.MaxSIOp(start, interval.lower))
+        if interval.upper is not None:
+            extent = insert_before(over, arith.MinSIOp(extent, interval.upper))
+    if start is not None and start is not over.start:
+        start = insert_before(over, arith.MaxSIOp(start, insert_before(over, index_constant(0))))
+    narrowed = attn.OverOp(over.variable.data, extent, over.bound, start)
+    replace(over, [insert_before(over, narrowed, over.variable.data)])
+
+
+class _Bounder:
+    """Reads conditions as intervals of one key variable; what it computes stands before that variable."""
+
+    def __init__(self, over: attn.OverOp, facts: Facts) -> None:
+        self.over = over
+        self.key = over.result
+        self.facts = facts
+        self.axes = AxesAnalysis()
+
+    def interval(self, condition: SSAValue) -> Bounds | None:
+        """The interval that a condition is, or None where it is none."""
+        if self.key not in self.axes(condition):
+            # Without the key it holds for all of a row's keys or for none.
+            upper = insert_before(self.over, arith.SelectOp(condition, self.over.extent, self._zero()))
+            return Bounds(None, upper)
+        op = condition.owner
+        if isinstance(op, arith.OrIOp) and op.result.type == i1:
+            return self._union(self.interval(op.lhs), self.interval(op.rhs))
+        if isinstance(op, arith.CmpiOp) and op.lhs.type != i1:
+            return self._comparison(op)
+        return None
+
+    def _zero(self) -> SSAValue:
+        return insert_before(self.over, index_constant(0))
+
+    def _union(self, a: Bounds | None, b: Bounds | None) -> Bounds | None:
+        """Two intervals that are open at the same side are one."""
+        if a is None or b is None:
+            return None
+        if a.lower is None and b.lower is None and a.upper is not None and b.upper is not None:
+            return Bounds(None, insert_before(self.over, arith.MaxSIOp(a.upper, b.upper)))
+        if a.upper is None and b.upper is None and a.lower is not None and b.lower is not None:
+            return Bounds(insert_before(self.over, arith.MinSIOp(a.lower, b.lower)), None)
+        return None
+
+    def _comparison(self, op: arith.CmpiOp) -> Bounds | None:
+        left, right = self.facts.of(op.lhs), self.facts.of(op.rhs)
+        one = number(1)
+        match predicate(op):
+            case "sle":
+                return self._at_least_zero(add(right, left, -1))
+            case "slt":
+                return self._at_least_zero(add(add(right, left, -1), one, -1))
+            case "sge":
+                return self._at_least_zero(add(left, right, -1))
+            case "sgt":
+                return self._at_least_zero(add(add(left, right, -1), one, -1))
+            case "eq":
+                low = self._at_least_zero(add(left, right, -1))
+                high = self._at_least_zero(add(right, left, -1))
+                if low is None or high is None:
+                    return None
+                return Bounds(low.lower or high.lower, low.upper or high.upper)
+        return None
+
+    def _at_least_zero(self, slack: Polynomial) -> Bounds | None:
+        """Where rest + c * key >= 0, or rest + c * (key / divisor) >= 0, for c = 1 or -1."""
+        moving = {m: c for m, c in slack.items() if any(self.key in self.axes(v) for v in m)}
+        if len(moving) != 1:
+            return None
+        ((monomial, coefficient),) = moving.items()
+        if len(monomial) != 1 or abs(coefficient) != 1:
+            return None
+        rest = add(slack, moving, -1)
+        divisor = self._divisor(monomial[0])
+        if monomial[0] is not self.key and divisor is None:
+            return None
+        if coefficient == 1:
+            lowest = {m: -c for m, c in rest.items()}
+            return Bounds(self._scaled(lowest, divisor), None)
+        return Bounds(None, self._scaled(add(rest, number(1)), divisor))
+
+    def _divisor(self, value: SSAValue) -> SSAValue | None:
+        """What the key variable is divided by in `value`, if that is all that is done to it."""
+        op = value.owner
+        if not isinstance(op, arith.FloorDivSIOp) or op.lhs is not self.key or self.key in self.axes(op.rhs):
+            return None
+        return op.rhs if self.facts.positive(op.rhs) else None
+
+    def _scaled(self, bound: Polynomial, divisor: SSAValue | None) -> SSAValue:
+        if divisor is None:
+            return materialise(bound, self.over)
+        known = constant(divisor)
+        factor = number(int(known)) if known is not None else self.facts.of(divisor)
+        return materialise(self.facts.multiply(bound, factor), self.over)

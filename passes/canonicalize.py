@@ -1,0 +1,229 @@
+"""canonicalize: simpler operations of the same meaning, constants computed.
+
+Why: what follows matches few forms. A condition that is always true, a select that always takes one side, a product
+with 1 would hide an index map or keep a mask alive.
+
+Before:
+
+    spec.tensor @o "output" "f32" ["M"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %zero = arith.constant 0 : index
+      %true = arith.constant true
+      %i = attn.each "i" to %M
+      %i0 = arith.addi %i, %zero : index
+      %x = spec.to_float %i0 : f32
+      %inside = arith.cmpi slt, %i, %M : index
+      %both = arith.andi %inside, %true : i1
+      attn.write @o[%i0] = %x where %both : f32
+    }
+
+After:
+
+    spec.tensor @o "output" "f32" ["M"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %i = attn.each "i" to %M
+      %x = spec.to_float %i : f32
+      %inside = arith.cmpi slt, %i, %M : index
+      attn.write @o[%i] = %x where %inside : f32
+    }
+
+Exactness: bit-exact. Idempotent.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from attndsl.ir import spec
+from attndsl.ir.meaning import COMPARISONS, predicate
+from attndsl.ir.rewrite import constant, rewrite
+from attndsl.ir.xdsl import (
+    Context,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    ModulePass,
+    Operation,
+    PatternRewriter,
+    RewritePattern,
+    SSAValue,
+    arith,
+    i1,
+    op_type_rewrite_pattern,
+)
+
+FOLDS: dict[type[Operation], Callable[..., Any]] = {
+    arith.AddiOp: operator.add,
+    arith.SubiOp: operator.sub,
+    arith.MuliOp: operator.mul,
+    arith.FloorDivSIOp: lambda a, b: a // b if b else None,
+    spec.ModOp: lambda a, b: a % b if b else None,
+    arith.MinSIOp: min,
+    arith.MaxSIOp: max,
+    arith.AndIOp: operator.and_,
+    arith.OrIOp: operator.or_,
+    arith.XOrIOp: operator.xor,
+    arith.AddfOp: operator.add,
+    arith.SubfOp: operator.sub,
+    arith.MulfOp: operator.mul,
+    arith.NegfOp: operator.neg,
+    spec.ToFloatOp: float,
+}
+"""What is computed of constants. Each is one correctly rounded step, so doing it now changes no bit."""
+
+RIGHT_IDENTITIES: dict[type[Operation], int | float] = {
+    arith.AddiOp: 0,
+    arith.SubiOp: 0,
+    arith.MuliOp: 1,
+    arith.FloorDivSIOp: 1,
+    arith.ShLIOp: 0,
+    arith.ShRSIOp: 0,
+    arith.MulfOp: 1.0,
+    arith.DivfOp: 1.0,
+    arith.SubfOp: 0.0,
+}
+"""x op identity -> x. (x + 0.0 is not among them: it turns -0.0 into 0.0.)"""
+
+COMMUTATIVE = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp, arith.MulfOp)
+
+
+def _make(value: int | float | bool, like: SSAValue) -> arith.ConstantOp:
+    if isinstance(value, float):
+        return arith.ConstantOp(FloatAttr(value, like.type))  # type: ignore[arg-type]
+    return arith.ConstantOp(IntegerAttr(int(value), like.type))  # type: ignore[arg-type]
+
+
+class FoldConstants(RewritePattern):
+    """op(constants) -> constant"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if type(op) not in FOLDS and not isinstance(op, arith.CmpiOp):
+            return
+        values = [constant(operand) for operand in op.operands]
+        if any(value is None for value in values):
+            return
+        fold = COMPARISONS[predicate(op)] if isinstance(op, arith.CmpiOp) else FOLDS[type(op)]
+        result = fold(*values)
+        if result is None or (isinstance(result, int) and not -(2**63) <= result < 2**63):
+            return
+        rewriter.replace_op(op, _make(bool(result) if op.results[0].type == i1 else result, op.results[0]))
+
+
+class ConstantsLast(RewritePattern):
+    """constant op x -> x op constant, for commutative op"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if not isinstance(op, COMMUTATIVE):
+            return
+        if constant(op.lhs) is not None and constant(op.rhs) is None:
+            rewriter.replace_op(op, type(op)(op.rhs, op.lhs))
+
+
+class DropIdentities(RewritePattern):
+    """x + 0 -> x, x * 1 -> x, and the like"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        identity = RIGHT_IDENTITIES.get(type(op))
+        if identity is not None and constant(op.operands[1]) == identity:
+            rewriter.replace_op(op, [], [op.operands[0]])
+
+
+class AbsorbZero(RewritePattern):
+    """x * 0 -> 0, x - x -> 0, x % 1 -> 0, for integers"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        match op:
+            case arith.MuliOp() if constant(op.rhs) == 0:
+                pass
+            case arith.SubiOp() if op.lhs is op.rhs:
+                pass
+            case spec.ModOp() if constant(op.rhs) == 1:
+                pass
+            case _:
+                return
+        rewriter.replace_op(op, _make(0, op.results[0]))
+
+
+class SimplifyLogic(RewritePattern):
+    """x and true -> x, x and false -> false, x and x -> x; likewise or; not not x -> x"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if not isinstance(op, (arith.AndIOp, arith.OrIOp, arith.XOrIOp)) or op.result.type != i1:
+            return
+        other = constant(op.rhs)
+        if isinstance(op, arith.XOrIOp):
+            inner = op.lhs.owner
+            if other is False:
+                rewriter.replace_op(op, [], [op.lhs])
+            elif other is True and isinstance(inner, arith.XOrIOp) and constant(inner.rhs) is True:
+                rewriter.replace_op(op, [], [inner.lhs])
+            return
+        neutral = isinstance(op, arith.AndIOp)
+        if op.lhs is op.rhs or other is neutral:
+            rewriter.replace_op(op, [], [op.lhs])
+        elif other is not None:
+            rewriter.replace_op(op, [], [op.rhs])
+
+
+class SimplifySelect(RewritePattern):
+    """select true, a, b -> a; select c, a, a -> a; select c, a, false -> c and a; select c, a, true -> not c or a"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: arith.SelectOp, rewriter: PatternRewriter, /) -> None:
+        condition = constant(op.cond)
+        if condition is not None:
+            rewriter.replace_op(op, [], [op.lhs if condition else op.rhs])
+        elif op.lhs is op.rhs:
+            rewriter.replace_op(op, [], [op.lhs])
+        elif op.result.type == i1:
+            self._logic(op, rewriter)
+
+    def _logic(self, op: arith.SelectOp, rewriter: PatternRewriter) -> None:
+        then, otherwise = constant(op.lhs), constant(op.rhs)
+        if otherwise is False:
+            rewriter.replace_op(op, arith.AndIOp(op.cond, op.lhs))
+        elif then is True:
+            rewriter.replace_op(op, arith.OrIOp(op.cond, op.rhs))
+        elif otherwise is True or then is False:
+            true = _make(True, op.result)
+            negated = arith.XOrIOp(op.cond, true)
+            combined = (arith.OrIOp if otherwise is True else arith.AndIOp)(
+                negated, op.lhs if otherwise is True else op.rhs
+            )
+            rewriter.replace_op(op, [true, negated, combined])
+
+
+class DropTrueGuards(RewritePattern):
+    """where true -> (nothing)"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        where: SSAValue | None = getattr(op, "where", None)
+        if where is not None and constant(where) is True:
+            op.where = None  # type: ignore[attr-defined]
+            rewriter.notify_op_modified(op)
+
+
+PATTERNS: tuple[RewritePattern, ...] = (
+    FoldConstants(),
+    ConstantsLast(),
+    DropIdentities(),
+    AbsorbZero(),
+    SimplifyLogic(),
+    SimplifySelect(),
+    DropTrueGuards(),
+)
+
+
+@dataclass(frozen=True)
+class Canonicalize(ModulePass):
+    """Applies the patterns of this file until none matches, and removes what is dead."""
+
+    name = "canonicalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite(op, PATTERNS)

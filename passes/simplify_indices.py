@@ -1,0 +1,132 @@
+"""simplify-indices: index arithmetic that can be settled is, by proofs over the ranges of the index variables.
+
+Why: every read starts out with a check that its indices are inside the tensor. Most are, provably, and what is left
+is what a kernel must test. A quotient or remainder of a packed index folds back to its parts.
+
+Before:
+
+    spec.tensor @x "input" "f32" ["H"]
+    spec.tensor @o "output" "f32" ["H"]
+    attn.kernel @k {
+      %H = spec.dim "H"
+      %c0 = arith.constant 0 : index
+      %h = attn.each "h" to %H
+      %low = arith.cmpi sle, %c0, %h : index
+      %high = arith.cmpi slt, %h, %H : index
+      %inside = arith.andi %low, %high : i1
+      %v = attn.read @x[%h] where %inside : f32
+      attn.write @o[%h] = %v : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "f32" ["H"]
+    spec.tensor @o "output" "f32" ["H"]
+    attn.kernel @k {
+      %H = spec.dim "H"
+      %c0 = arith.constant 0 : index
+      %h = attn.each "h" to %H
+      %low = arith.constant true
+      %high = arith.constant true
+      %inside = arith.andi %low, %high : i1
+      %v = attn.read @x[%h] where %inside : f32
+      attn.write @o[%h] = %v : f32
+    }
+
+Requires: cse, so that equal dims are one value. Exactness: bit-exact. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.ir import attn, spec
+from attndsl.ir.materialise import materialise
+from attndsl.ir.meaning import predicate
+from attndsl.ir.polynomial import Facts, Polynomial, add, number
+from attndsl.ir.rewrite import insert_before, replace
+from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, arith, i1
+
+
+@dataclass(frozen=True)
+class SimplifyIndices(ModulePass):
+    """Settles comparisons, quotients, remainders, minima and maxima that the ranges of the variables decide."""
+
+    name = "simplify-indices"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in list(op.body.block.ops):
+            if isinstance(kernel, attn.KernelOp):
+                _simplify(kernel)
+
+
+def _simplify(kernel: attn.KernelOp) -> None:
+    assumed = {op.condition.owner for op in kernel.body.block.ops if isinstance(op, spec.AssumeOp)}
+    for op in list(kernel.body.block.ops):
+        # The analysis is made anew: replacing a value by an equal one makes what it remembered stale.
+        facts = Facts(kernel.body.block)
+        match op:
+            case arith.CmpiOp() if op not in assumed:
+                _compare(op, facts)
+            case arith.FloorDivSIOp() | spec.ModOp():
+                _divide(op, facts)
+            case arith.MinSIOp() | arith.MaxSIOp():
+                _extreme(op, facts)
+
+
+def _compare(op: arith.CmpiOp, facts: Facts) -> None:
+    if op.lhs.type == i1:
+        return
+    lhs, rhs = facts.of(op.lhs), facts.of(op.rhs)
+    name = predicate(op)
+    if name in ("sgt", "sge"):
+        lhs, rhs, name = rhs, lhs, {"sgt": "slt", "sge": "sle"}[name]
+    if name not in ("slt", "sle"):
+        return
+    slack = add(add(rhs, lhs, -1), number(1 if name == "slt" else 0), -1)
+    if _at_least_zero(slack, facts):
+        truth = True
+    elif _at_least_zero(add(number(-1), slack, -1), facts):
+        truth = False
+    else:
+        return
+    replace(op, [insert_before(op, arith.ConstantOp(IntegerAttr(int(truth), i1)))])
+
+
+def _at_least_zero(slack: Polynomial, facts: Facts) -> bool:
+    return facts.nonnegative(slack) or any(facts.nonnegative(s) for s in _without_quotient(slack, facts))
+
+
+def _without_quotient(slack: Polynomial, facts: Facts) -> list[Polynomial]:
+    """r - a / c >= 0 where r * c + c - 1 - a >= 0: the same claims, free of one quotient."""
+    claims = []
+    for monomial, coefficient in slack.items():
+        if coefficient == -1 and len(monomial) == 1:
+            op = monomial[0].owner
+            if isinstance(op, arith.FloorDivSIOp) and facts.positive(op.rhs):
+                rest = add(slack, {monomial: -1}, -1)
+                scaled = facts.multiply(add(rest, number(1)), facts.of(op.rhs))
+                claims.append(add(add(scaled, number(1), -1), facts.of(op.lhs), -1))
+    return claims
+
+
+def _divide(op: arith.FloorDivSIOp | spec.ModOp, facts: Facts) -> None:
+    if not facts.positive(op.rhs):
+        return
+    quotient, rest = facts.divide(facts.of(op.lhs), op.rhs)
+    below = add(add(facts.of(op.rhs), number(1), -1), rest, -1)
+    if not (facts.nonnegative(rest) and facts.nonnegative(below)):
+        return
+    if not quotient and isinstance(op, spec.ModOp):
+        replace(op, [op.lhs])
+    elif quotient or isinstance(op, arith.FloorDivSIOp):
+        replace(op, [materialise(quotient if isinstance(op, arith.FloorDivSIOp) else rest, op)])
+
+
+def _extreme(op: arith.MinSIOp | arith.MaxSIOp, facts: Facts) -> None:
+    for smaller, larger in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        if facts.nonnegative(add(facts.of(larger), facts.of(smaller), -1)):
+            replace(op, [smaller if isinstance(op, arith.MinSIOp) else larger])
+            return
+
+

@@ -1,0 +1,132 @@
+"""stream-softmax: a softmax becomes a monoid that is folded over the key positions, and a last division.
+
+Why: a softmax needs all scores of a row before its first weight. The monoid (running maximum, sum of exponentials,
+weighted sums) needs one pass and no memory of the scores, can be cut anywhere, and is merged associatively: streaming,
+split-K and resumed partial results are bracketings of it. In base 2, since exp2 is what the hardware has; the factor
+log2(e) joins the scale of the score where it has one.
+
+Before:
+
+    spec.tensor @s "input" "f32" ["M", "N"]
+    spec.tensor @v "input" "f32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %i = attn.each "i" to %M
+      %j = attn.over "j" to %N
+      %x = attn.read @s[%i, %j] : f32
+      %y = attn.read @v[%j] : f32
+      %r = attn.softmax %x, %y over %j : f32
+      attn.write @o[%i] = %r : f32
+    }
+
+After:
+
+    spec.tensor @s "input" "f32" ["M", "N"]
+    spec.tensor @v "input" "f32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %i = attn.each "i" to %M
+      %j = attn.over "j" to %N
+      %x = attn.read @s[%i, %j] : f32
+      %y = attn.read @v[%j] : f32
+      %log2e = arith.constant 1.44269502 : f32
+      %x2 = arith.mulf %x, %log2e : f32
+      %m, %l, %a = attn.stream %x2, (%y) over %j : f32, f32, (f32)
+      %zero = arith.constant 0.0 : f32
+      %empty = arith.cmpf oeq, %l, %zero : f32
+      %mean = arith.divf %a, %l : f32
+      %r = arith.select %empty, %zero, %mean : f32
+      attn.write @o[%i] = %r : f32
+    }
+
+Ensures: no attn.softmax and no attn.logsumexp is left. Exactness: reassociates the scale of the score, and each
+weight is 2^(s log2 e - m) for exp(s - m). Idempotent. Source: Milakov and Gimelshein, "Online normalizer calculation
+for softmax", 2018; Dao et al., "FlashAttention", 2022.
+"""
+
+from __future__ import annotations
+
+import math as numbers
+from dataclasses import dataclass
+
+from attndsl.ir import attn
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import reductions_of
+from attndsl.ir.rewrite import insert_before, replace, sort_block
+from attndsl.ir.xdsl import Context, FloatAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, math
+
+Softmax = attn.SoftmaxOp | attn.LogSumExpOp
+
+
+@dataclass(frozen=True)
+class StreamSoftmax(ModulePass):
+    """Replaces attn.softmax and attn.logsumexp by attn.stream and what ends it, one stream a score and mask."""
+
+    name = "stream-softmax"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, attn.KernelOp):
+                _stream(kernel)
+                sort_block(kernel.body.block)
+
+
+def _stream(kernel: attn.KernelOp) -> None:
+    groups: dict[tuple[SSAValue, SSAValue | None], list[Softmax]] = {}
+    for op in reductions_of(kernel):
+        if isinstance(op, (attn.SoftmaxOp, attn.LogSumExpOp)):
+            groups.setdefault((op.score, op.where), []).append(op)
+    for (score, where), members in groups.items():
+        values = list(dict.fromkeys(m.value for m in members if isinstance(m, attn.SoftmaxOp)))
+        last = members[-1]
+        stream = attn.StreamOp(_in_base_two(score, last), values, last.over, where)
+        insert_before(last, stream, "m")
+        stream.total.name_hint = "l"
+        sums = dict(zip(values, stream.sums, strict=True))
+        for member in members:
+            replace(member, [_finish(member, stream, sums)])
+
+
+def _in_base_two(score: SSAValue, anchor: Operation) -> SSAValue:
+    """score * log2(e), the factor multiplied into what already scales the score where that is cheaper."""
+    log2e = insert_before(anchor, _number(numbers.log2(numbers.e), score))
+    axes = AxesAnalysis()
+    op = score.owner
+    if isinstance(op, (arith.MulfOp, arith.DivfOp)) and axes(op.rhs) < axes(score):
+        combine = arith.MulfOp if isinstance(op, arith.MulfOp) else arith.DivfOp
+        scale = insert_before(anchor, combine(log2e, op.rhs), "scale")
+        return insert_before(anchor, arith.MulfOp(op.lhs, scale), score.name_hint)
+    return insert_before(anchor, arith.MulfOp(score, log2e), score.name_hint)
+
+
+def _finish(op: Softmax, stream: attn.StreamOp, sums: dict[SSAValue, SSAValue]) -> SSAValue:
+    """The result of a softmax or log-sum-exp from the folded state."""
+    maximum, total = stream.maximum, stream.total
+    summed = sums[op.value] if isinstance(op, attn.SoftmaxOp) else None
+    zero = insert_before(op, _number(0.0, maximum))
+    if op.sink is not None:
+        sink = insert_before(op, arith.MulfOp(op.sink, insert_before(op, _number(numbers.log2(numbers.e), maximum))))
+        larger = insert_before(op, arith.MaximumfOp(maximum, sink))
+        # Where both are -inf nothing is present: a finite shift keeps 2^(-inf - shift) at 0.
+        lowest = insert_before(op, _number(-numbers.inf, maximum))
+        nothing = insert_before(op, arith.CmpfOp(larger, lowest, "oeq"))
+        shift = insert_before(op, arith.SelectOp(nothing, zero, larger))
+        scale = insert_before(op, math.Exp2Op(insert_before(op, arith.SubfOp(maximum, shift))))
+        weight = insert_before(op, math.Exp2Op(insert_before(op, arith.SubfOp(sink, shift))))
+        total = insert_before(op, arith.AddfOp(insert_before(op, arith.MulfOp(total, scale)), weight))
+        maximum = larger
+        summed = insert_before(op, arith.MulfOp(summed, scale)) if summed is not None else None
+    if summed is not None:
+        empty = insert_before(op, arith.CmpfOp(total, zero, "oeq"))
+        mean = insert_before(op, arith.DivfOp(summed, total))
+        return insert_before(op, arith.SelectOp(empty, zero, mean))
+    base_two = insert_before(op, arith.AddfOp(maximum, insert_before(op, math.Log2Op(total))))
+    return insert_before(op, arith.MulfOp(base_two, insert_before(op, _number(numbers.log(2), maximum))))
+
+
+def _number(value: float, like: SSAValue) -> arith.ConstantOp:
+    return arith.ConstantOp(FloatAttr(value, like.type))  # type: ignore[arg-type]

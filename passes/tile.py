@@ -1,0 +1,81 @@
+"""tile: `attn` to `tile`: which variables are programs, lanes and loops, and what a loop carries.
+
+Why: this is where *what* becomes *how*. Each grid variable is a program, the row variables together are one lane cut
+into tiles, every feature variable is a lane, and the key variable is a lane inside a loop over blocks of keys. A
+contraction becomes a matrix product where its factors part into two groups that share no other lane, an elementwise
+product and a sum where one tile holds it, and else a loop. A reduction over keys becomes what the loop carries.
+
+Before:
+
+    spec.tensor @x "input" "f32" ["M", "N"]
+    spec.tensor @o "output" "f32" ["M"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %i = attn.row "i" to %M
+      %j = attn.over "j" to %N
+      %v = attn.read @x[%i, %j] : f32
+      %t = attn.max %v over %j : f32
+      attn.write @o[%i] = %t : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "f32" ["M", "N"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %M = spec.dim "M"
+      %rows = arith.constant 128 : index
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.lane "i" from %i0 to %M size %rows
+      %start = arith.constant 0 : index
+      %N = spec.dim "N"
+      %keys = arith.constant 512 : index
+      %low = arith.constant -inf : f32
+      %t0 = tile.spread %low over (%i) : f32 to f32
+      %t = scf.for %j0 = %start to %N step %keys iter_args(%m = %t0) -> (f32) {
+        %j = tile.lane "j" from %j0 to %N size %keys
+        %v = tile.load @x[%i, %j] : f32
+        %largest = tile.max %v over %j : f32 to f32
+        %m1 = arith.maximumf %m, %largest : f32
+        scf.yield %m1 : f32
+      }
+      tile.store @o[%i] = %t : f32
+    }
+
+Requires: pack-rows, stream-softmax. Ensures: nothing of `attn` is left. Exactness: reassociates sums. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.ir import attn
+from attndsl.ir.lowering import Lowering
+from attndsl.ir.rewrite import remove_dead
+from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass
+
+
+@dataclass(frozen=True)
+class Tile(ModulePass):
+    """Lowers every kernel. `rows` and `keys` are the sizes of a tile in rows and keys; a spec's schedule goes before."""
+
+    name = "tile"
+
+    rows: int = 128
+    keys: int = 512
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in list(op.body.block.ops):
+            if isinstance(kernel, attn.KernelOp):
+                rows = _pinned(kernel, "tile_rows", self.rows)
+                keys = _pinned(kernel, "tile_keys", self.keys)
+                op.body.block.insert_op_before(Lowering(kernel, rows, keys).kernel(), kernel)
+                kernel.detach()
+                kernel.erase()
+        remove_dead(op)
+
+
+def _pinned(kernel: attn.KernelOp, name: str, default: int) -> int:
+    value = kernel.schedule.data.get(name) if kernel.schedule is not None else None
+    return value.value.data if isinstance(value, IntegerAttr) else default
