@@ -9,6 +9,14 @@ from typing import ClassVar
 from attndsl.syntax.source import Source, Span
 
 
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A second place that matters, and what to say there."""
+
+    span: Span
+    text: str
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One thing wrong with a spec, at one place.
@@ -29,6 +37,14 @@ class Diagnostic:
         """A template with the instance's fields put in."""
         return template.format(**{field.name: getattr(self, field.name) for field in fields(self)})
 
+    def hint(self) -> str:
+        """The way out, where there is one."""
+        return self.text(self.fix)
+
+    def others(self) -> tuple[Label, ...]:
+        """Other places that matter."""
+        return ()
+
 
 class SpecError(Exception):
     """A spec that cannot be used; `diagnostics` says why, in the order of the source."""
@@ -39,6 +55,6 @@ class SpecError(Exception):
         super().__init__(source, self.diagnostics)
 
     def __str__(self) -> str:
-        from attndsl.diagnostics.render import render
+        from attndsl.diagnostics.render import render_all
 
-        return "\n\n".join(render(diagnostic, self.source) for diagnostic in self.diagnostics)
+        return render_all(self.diagnostics, self.source)

@@ -11,28 +11,10 @@ from attndsl.syntax.source import Source, Span
 
 
 @dataclass(frozen=True)
-class SpecTooLong(Diagnostic):
-    size: int
-    limit: int
-
-    code = "E001"
-    message = "the spec has {size} characters, more than the {limit} that are read"
-
-
-@dataclass(frozen=True)
-class NestedTooDeeply(Diagnostic):
-    limit: int
-
-    code = "E002"
-    message = "expressions are nested more than {limit} deep"
-    fix = "name a part of it with `let`"
-
-
-@dataclass(frozen=True)
 class Unexpected(Diagnostic):
     found: str
 
-    code = "E003"
+    code = "E011"
     message = "unexpected {found}"
 
 

@@ -12,7 +12,7 @@ from lark import Lark, Token, UnexpectedInput, v_args
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
-from attndsl.diagnostics import SpecError, syntax
+from attndsl.diagnostics import SpecError, limits, syntax
 from attndsl.syntax import tree
 from attndsl.syntax.source import Source, Span
 
@@ -26,14 +26,14 @@ MAX_DEPTH = 100
 def parse(source: Source) -> tree.Attention:
     """The syntax tree of one spec; raises SpecError with the place of the first thing that cannot be read."""
     if len(source.text) > MAX_BYTES:
-        raise SpecError(source, [syntax.SpecTooLong(Span(0, 0), size=len(source.text), limit=MAX_BYTES)])
+        raise SpecError(source, [limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
     try:
         attention: tree.Attention = _Builder().transform(_parser().parse(source.text))
     except UnexpectedInput as error:
         raise SpecError(source, [syntax.explain(error, source, _parser())]) from None
     for node, depth in _walk(attention):
         if depth > MAX_DEPTH:
-            raise SpecError(source, [syntax.NestedTooDeeply(node.span, limit=MAX_DEPTH)])
+            raise SpecError(source, [limits.NestedTooDeeply(node.span, limit=MAX_DEPTH)])
     return attention
 
 

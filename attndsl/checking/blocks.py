@@ -1,0 +1,193 @@
+"""Blocks: their index variables and what they write."""
+
+from __future__ import annotations
+
+from attndsl.checking.bounds import infer_bound
+from attndsl.checking.context import Context, Rows
+from attndsl.checking.expressions import Expressions
+from attndsl.checking.pointwise import axes_text
+from attndsl.checking.scopes import Broken, Scalar, Scope, Storage
+from attndsl.checking.typed import Block, Expr, Index, Kind, Tensor, Write
+from attndsl.checking.values import Value
+from attndsl.diagnostics import indices, names, outputs
+from attndsl.syntax import tree
+
+
+class Blocks:
+    """Checks the statements of blocks in order, below the scope of the declarations."""
+
+    def __init__(
+        self, context: Context, expressions: Expressions, outermost: Scope, tensors: dict[str, Tensor]
+    ) -> None:
+        self._context = context
+        self._tensors = tensors
+        self._expressions = expressions
+        self._outermost = self.scope = outermost
+        self._unbounded: dict[Index, tree.Binder] = {}
+        self._written: dict[str, tree.Name] = {}
+        self.blocks: list[Block] = []
+
+    def each(self, node: tree.Each) -> None:
+        """Opens a block; what the one before defined is out of sight."""
+        self.close()
+        self.scope = self._outermost.within({})
+        self._context.rows = rows = Rows(len(self.blocks), node.span, ())
+        for binder in node.binders:
+            index = self._binder(binder, "each", self.scope)
+            if index is not None:
+                rows.each += (index,)
+
+    def over(self, node: tree.Over) -> None:
+        """The key positions of the block that is open."""
+        rows = self._context.rows
+        if rows is None:
+            self._context.report(indices.OutsideBlock(node.span, what="`over`"))
+            return
+        if rows.over is not None:
+            self._context.report(indices.SecondOver(node.span, first=rows.over_span))
+            return
+        rows.over, rows.over_span = (), node.span
+        scope = self.scope.within({})
+        found = [self._binder(binder, "over", scope, self.scope) for binder in node.binders]
+        for name in [binder.name.text for binder in node.binders]:
+            binding = scope.find(name)
+            if binding is not None and self.scope.find(name) is None:
+                self.scope.add(name, binding)
+        rows.over = tuple(index for index in found if index is not None)
+
+    def write(self, node: tree.Write) -> None:
+        """`o[b, h, i, :] = …`."""
+        name, rows = node.name, self._context.rows
+        if rows is None:
+            self._context.report(indices.OutsideBlock(node.span, what="a write"))
+            return
+        subscripts = self._subscripts(node)
+        value = self._expressions.value(node.value, self.scope)
+        tensor = self._target(name)
+        if tensor is None:
+            return
+        if name.text in self._written:
+            self._context.report(outputs.WrittenTwice(name.span, name=name.text, first=self._written[name.text].span))
+            return
+        self._written[name.text] = name
+        if subscripts is None or value is None or not self._fits(node, tensor, subscripts, value):
+            return
+        axes = [e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None]
+        real = self._context.graph.real
+        variables, body = self._context.axes.bind(axes, node.span, lambda where: real(value.at(where)))
+        rest = iter([self._context.graph.index(variable, node.span) for variable in variables])
+        places = tuple(next(rest) if s is None else s for s in subscripts)
+        if self._rows_tell(node, places, body):
+            rows.writes.append(Write(tensor, places, variables, body, node.span))
+
+    def close(self) -> None:
+        """Ends the block that is open, if there is one."""
+        rows = self._context.rows
+        if rows is None:
+            return
+        sound = not self._context.diagnostics
+        if sound and not rows.writes:
+            self._context.report(outputs.EmptyBlock(rows.span))
+        for index, binder in self._unbounded.items():
+            if sound and rows.writes:
+                bound = infer_bound(self._context, index, rows.writes)
+                if bound is None:
+                    self._context.report(indices.NoBound(binder.span, name=index.name))
+                else:
+                    object.__setattr__(index, "bound", bound)  # known only now that the block has been read
+        self._unbounded.clear()
+        self.blocks.append(Block(rows.each, rows.over or (), tuple(rows.writes)))
+        self._context.rows = None
+
+    def finish(self) -> None:
+        """Ends the last block and checks that every output is written."""
+        self.close()
+        for tensor in self._tensors.values():
+            if tensor.role == "output" and tensor.name not in self._written:
+                self._context.report(outputs.NotWritten(tensor.span, name=tensor.name))
+
+    def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
+        """Binds one index variable in `scope`; its extent sees the names of `seen`."""
+        name, graph = node.name, self._context.graph
+        extent = self._expressions.integer(node.extent, seen or scope, f"the extent of `{name.text}`")
+        bound = None
+        if node.bound is not None:
+            bound = self._expressions.uniform(node.bound, self._outermost, f"the bound of `{name.text}`")
+        before = scope.find(name.text)
+        if before is not None:
+            self._context.report(names.Shadows(name.span, name=name.text, first=before.span))
+            return None
+        if extent is None or node.bound is not None and bound is None:
+            scope.add(name.text, Broken(name.span))
+            return None
+        reads = graph.facts(extent).reads
+        index = Index(name.text, "each" if role == "each" else "over", extent, bound or extent, node.span)
+        if bound is None and reads:
+            self._unbounded[index] = node
+        scope.add(name.text, Scalar(name.span, graph.index(index, name.span), "an index", shadowable=True))
+        return index
+
+    def _subscripts(self, node: tree.Write) -> list[Expr | None] | None:
+        found: list[Expr | None] = []
+        sound = True
+        for subscript in node.subscripts:
+            index = None
+            if not isinstance(subscript, tree.Whole):
+                index = self._expressions.integer(subscript, self.scope, "a subscript")
+                sound = sound and index is not None
+                over = [] if index is None else self._over(index)
+                if over:
+                    self._context.report(outputs.KeyInWrite(subscript.span, name=over[0]))
+                    sound = False
+            found.append(index)
+        return found if sound else None
+
+    def _target(self, name: tree.Name) -> Tensor | None:
+        match self.scope.find(name.text):
+            case Storage(tensor=tensor) if tensor.role == "output":
+                return tensor
+            case Broken():
+                return None
+            case None:
+                known = tuple(t.name for t in self._tensors.values() if t.role == "output")
+                self._context.report(names.UnknownOutput(name.span, name=name.text, known=known))
+            case binding:
+                self._context.report(outputs.NotOutput(name.span, name=name.text, first=binding.span))
+        return None
+
+    def _fits(self, node: tree.Write, tensor: Tensor, subscripts: list[Expr | None], value: Value) -> bool:
+        """Whether the subscripts suit the tensor and the value suits both; reports where not."""
+        name, wanted = tensor.name, len(tensor.extents)
+        if len(subscripts) != wanted:
+            self._context.report(
+                outputs.WrongRank(node.span, name=name, wanted=wanted, got=len(subscripts), first=tensor.span)
+            )
+            return False
+        axes = tuple(e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None)
+        if axes != value.axes:
+            self._context.report(
+                outputs.WrongAxes(node.value.span, name=name, wanted=axes_text(axes), got=axes_text(value.axes))
+            )
+            return False
+        if value.kind is Kind.BOOL:
+            self._context.report(outputs.BoolWritten(node.value.span, name=name))
+            return False
+        return True
+
+    def _rows_tell(self, node: tree.Write, places: tuple[Expr, ...], body: Expr) -> bool:
+        """Whether the value is one of the row and each row has its own place; reports where not."""
+        assert self._context.rows is not None
+        over = self._over(body)
+        if over:
+            self._context.report(outputs.KeyOutsideReduction(node.value.span, name=over[0]))
+            return False
+        used = {index for place in places for index in self._context.graph.facts(place).free}
+        for index in self._context.rows.each:
+            if index not in used:
+                self._context.report(outputs.RowsCollide(node.span, output=node.name.text, name=index.name))
+                return False
+        return True
+
+    def _over(self, expr: Expr) -> list[str]:
+        """The names of the key positions that an expression depends on outside a reduction."""
+        return sorted(index.name for index in self._context.graph.facts(expr).free if index.role == "over")

@@ -1,0 +1,170 @@
+"""Calls: functions of numbers, and reductions over the keys of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal as OneOf
+from typing import cast
+
+from attndsl.checking.context import Context
+from attndsl.checking.pointwise import FUNCTIONS, Pointwise
+from attndsl.checking.scopes import Scope
+from attndsl.checking.typed import Expr, Kind
+from attndsl.checking.values import Result, Value, Weights
+from attndsl.diagnostics import names, reductions, types
+from attndsl.syntax import tree
+
+REDUCTIONS = ("softmax", "logsumexp", "sum", "max")
+_PAIRS = ("minimum", "maximum")
+_SINGLES = (*FUNCTIONS, "abs", "f32")
+FUNCTION_NAMES = frozenset((*REDUCTIONS, *_PAIRS, *_SINGLES))
+"""Everything that can be called."""
+
+Named = Sequence[tuple[tree.KeywordArgument, Value]]
+
+
+class Calls:
+    """Applies functions to values; None where an error has been reported."""
+
+    def __init__(self, context: Context, pointwise: Pointwise) -> None:
+        self._context = context
+        self._pointwise = pointwise
+
+    def known(self, node: tree.Call, scope: Scope) -> bool:
+        """Whether there is such a function; reports where not."""
+        name = node.function
+        if name.text in FUNCTION_NAMES:
+            return True
+        before = scope.find(name.text)
+        if before is not None:
+            self._context.report(names.NotFunction(name.span, name=name.text, first=before.span))
+        else:
+            self._context.report(
+                names.UnknownFunction(name.span, name=name.text, known=tuple(sorted(FUNCTION_NAMES)))
+            )
+        return False
+
+    def call(self, node: tree.Call, nodes: Sequence[tree.Expression], values: Sequence[Value], named: Named) -> Result:
+        """The value of a call of a known function with these arguments."""
+        name = node.function.text
+        if not self._arguments_fit(node, nodes, values, named):
+            return None
+        if name in _SINGLES:
+            return self._pointwise.function(name, values[0], node.span, nodes[0].span)
+        if name in _PAIRS:
+            spans = [n.span for n in nodes]
+            return self._pointwise.arithmetic(name, values[0], values[1], node.span, spans)
+        return self._reduction(node, nodes, values, named)
+
+    def weighted(self, weights: Weights, value: Value, node: tree.Binary) -> Value | None:
+        """`softmax(…) . v`."""
+        if not value.axes:
+            return self._context.report(reductions.SoftmaxOfScalar(node.right.span, got=value.describe()))
+        if not self._pointwise.numbers(".", (value,), (node.right.span,)):
+            return None
+        if not self._flat(value, node.right):
+            return None
+
+        def at(where: tuple[Expr, ...]) -> Expr:
+            return self._reduce("softmax", weights.score, weights.mask, value.at(where), weights.sink, node)
+
+        return Value(Kind.FLOAT, value.axes, at)
+
+    def _arguments_fit(
+        self, node: tree.Call, nodes: Sequence[tree.Expression], values: Sequence[Value], named: Named
+    ) -> bool:
+        """Whether a function takes so many arguments and those by these names."""
+        name = node.function.text
+        least, most = (1, 1) if name in _SINGLES else (2, 2) if name in _PAIRS else (1, 2)
+        allowed = ("sink",) if name in ("softmax", "logsumexp") else ()
+        seen: dict[str, tree.Name] = {}
+        for keyword, _ in named:
+            key = keyword.name
+            if key.text not in allowed:
+                self._context.report(names.UnknownKeyword(key.span, function=name, name=key.text, known=allowed))
+                return False
+            if key.text in seen:
+                self._context.report(names.Repeated(key.span, name=key.text, first=seen[key.text].span))
+                return False
+            seen[key.text] = key
+        if name in ("max", "sum") and len(values) == 2 and values[1].kind is not Kind.BOOL:
+            written = ", ".join(self._context.text(n.span) for n in nodes)
+            pointwise = f"maximum({written})" if name == "max" else written.replace(", ", " + ")
+            self._context.report(reductions.MaskNotBool(nodes[1].span, function=name, pointwise=pointwise))
+            return False
+        if not least <= len(values) <= most:
+            wanted = f"{least} argument{'s' if least > 1 else ''}" if least == most else f"{least} or {most} arguments"
+            self._context.report(types.WrongArguments(node.span, function=name, wanted=wanted, got=len(values)))
+            return False
+        return True
+
+    def _reduction(
+        self, node: tree.Call, nodes: Sequence[tree.Expression], values: Sequence[Value], named: Named
+    ) -> Result:
+        function = cast(OneOf["softmax", "logsumexp", "sum", "max"], node.function.text)
+        rows = self._context.rows
+        if rows is None or not rows.over:
+            return self._context.report(reductions.NothingToReduce(node.span, function=function))
+        score, mask, sink = values[0], None, None
+        if not all(self._flat(value, n) for value, n in zip(values, nodes, strict=True)):
+            return None
+        if not self._pointwise.numbers(f"{function}()", (score,), (nodes[0].span,)):
+            return None
+        if score.axes and function in ("softmax", "logsumexp"):
+            place = f"the score of {function}()"
+            return self._context.report(
+                types.WrongKind(nodes[0].span, place=place, wanted="float", got=score.describe())
+            )
+        if len(values) == 2:
+            if values[1].kind is not Kind.BOOL or values[1].axes:
+                place = f"the mask of {function}()"
+                return self._context.report(
+                    types.WrongKind(nodes[1].span, place=place, wanted="bool", got=values[1].describe())
+                )
+            mask = values[1].expr
+        for keyword, value in named:
+            sink = self._sink(keyword, value)
+            if sink is None:
+                return None
+        real, graph = self._context.graph.real, self._context.graph
+        if function == "softmax":
+            return Weights(real(score.expr), mask, sink, node.span)
+        if score.axes:
+            return Value(
+                Kind.FLOAT, score.axes, lambda where: self._reduce(function, real(score.at(where)), mask, None, None, node)
+            )
+        return Value.scalar(self._reduce(function, real(score.expr), mask, None, sink, node))
+
+    def _sink(self, keyword: tree.KeywordArgument, value: Value) -> Expr | None:
+        if value.axes or value.kind is Kind.BOOL:
+            self._context.report(
+                types.WrongKind(keyword.value.span, place="the sink", wanted="float", got=value.describe())
+            )
+            return None
+        if any(index.role == "over" for index in self._context.graph.facts(value.expr).free):
+            self._context.report(reductions.SinkOverKeys(keyword.value.span))
+            return None
+        return self._context.graph.real(value.expr)
+
+    def _flat(self, value: Value, node: tree.Expression) -> bool:
+        """Whether a reduction's argument contains no reduction; reports where it does."""
+        _, expr = self._context.axes.bind(value.axes, node.span, value.at)
+        if self._context.graph.facts(expr).reduces:
+            self._context.report(reductions.NestedReduction(node.span))
+            return False
+        return True
+
+    def _reduce(
+        self,
+        function: OneOf["softmax", "logsumexp", "sum", "max"],
+        score: Expr,
+        mask: Expr | None,
+        value: Expr | None,
+        sink: Expr | None,
+        node: tree.Expression,
+    ) -> Expr:
+        assert self._context.rows is not None
+        real = None if value is None else self._context.graph.real(value)
+        return self._context.graph.reduce(
+            self._context.rows.number, function, score, mask, real, sink, node.span
+        )

@@ -1,0 +1,135 @@
+"""The syntax tree to the typed spec, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attndsl.checking.blocks import Blocks
+from attndsl.checking.context import Context
+from attndsl.checking.declarations import Declarations
+from attndsl.checking.definitions import Definitions
+from attndsl.checking.expressions import Expressions
+from attndsl.checking.graph import MAX_DEPTH, MAX_EXPRESSIONS, TooDeep, TooManyExpressions
+from attndsl.checking.scopes import Scalar, Scope
+from attndsl.checking.typed import Apply, Block, Constant, Expr, Spec, Sum, walk
+from attndsl.diagnostics import SpecError, limits
+from attndsl.syntax import tree
+from attndsl.syntax.source import Source, Span
+
+
+def check(source: Source) -> Spec:
+    """The typed spec of a text; raises SpecError with every error that one reading finds."""
+    from attndsl.syntax.parse import parse  # brings lark, which what only imports this module does without
+
+    attention = parse(source)
+    context = Context(source, _names(attention))
+    try:
+        spec = _Checker(context).spec(attention)
+    except TooDeep as error:
+        context.report(limits.DefinitionsTooDeep(error.span, limit=MAX_DEPTH))
+    except TooManyExpressions as error:
+        context.report(limits.TooManyExpressions(error.span, limit=MAX_EXPRESSIONS))
+    if context.diagnostics:
+        raise SpecError(source, list(context.diagnostics))
+    return spec
+
+
+class _Checker:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._scope = Scope()
+        infinity = context.graph.constant(float("inf"), Span(0, 0))
+        self._scope.add("inf", Scalar(Span(0, 0), infinity, "a built-in number"))
+        self._expressions = Expressions(context)
+        self._declarations = Declarations(context, self._expressions, self._scope)
+        self._definitions = Definitions(context, self._expressions)
+        self._blocks = Blocks(context, self._expressions, self._scope, self._declarations.tensors)
+
+    def spec(self, attention: tree.Attention) -> Spec:
+        for parameter in attention.parameters:
+            self._declarations.parameter(parameter)
+        for statement in attention.statements:
+            self._statement(statement)
+        self._declarations.finish()
+        self._blocks.finish()
+        declared, blocks = self._declarations, tuple(self._blocks.blocks)
+        return Spec(
+            name=attention.name.text,
+            source=self._context.source,
+            dims=tuple(declared.dims),
+            types=declared.types,
+            params=tuple(declared.params),
+            tensors=declared.tensors,
+            requires=self._requires(blocks),
+            blocks=blocks,
+            schedule=declared.schedule,
+        )
+
+    def _statement(self, node: tree.Statement) -> None:
+        match node:
+            case tree.Dims():
+                self._declarations.declare_dims(node)
+            case tree.Types():
+                self._declarations.declare_types(node)
+            case tree.Tensor():
+                self._declarations.tensor(node)
+            case tree.Require():
+                self._declarations.require(node)
+            case tree.Schedule():
+                self._declarations.schedule_settings(node)
+            case tree.Each():
+                self._blocks.each(node)
+            case tree.Over():
+                self._blocks.over(node)
+            case tree.Let():
+                self._definitions.let(node, self._blocks.scope)
+            case tree.Definition():
+                self._definitions.definition(node, self._blocks.scope)
+            case tree.Write():
+                self._blocks.write(node)
+
+    def _requires(self, blocks: tuple[Block, ...]) -> tuple[Expr, ...]:
+        """The conditions written, and that no divisor made of dims and parameters is 0, each before what needs it."""
+        found: dict[Expr, None] = {}
+        for condition in self._declarations.requires:
+            found.update(dict.fromkeys(self._divisors((condition,))))
+            found[condition] = None
+        shapes = (extent for tensor in self._declarations.tensors.values() for extent in tensor.extents)
+        found.update(dict.fromkeys(self._divisors((*shapes, *_roots(blocks)))))
+        return tuple(found)
+
+    def _divisors(self, roots: tuple[Expr, ...]) -> Iterator[Expr]:
+        """For every divisor made of dims and parameters below `roots`, that it is not 0."""
+        graph = self._context.graph
+        for expr in walk(*roots):
+            match expr:
+                case Apply(operator="idiv" | "imod", arguments=(_, divisor)):
+                    if graph.facts(divisor).uniform and not isinstance(divisor, Constant):
+                        yield graph.apply("ine", (divisor, graph.constant(0, divisor.span)), divisor.span)
+
+
+def _roots(blocks: tuple[Block, ...]) -> Iterator[Expr]:
+    """Every expression that a spec's blocks evaluate."""
+    for block in blocks:
+        values = [expr for write in block.writes for expr in (*write.indices, write.value)]
+        axes = [axis for write in block.writes for axis in write.axes]
+        axes += [expr.index for expr in walk(*values) if isinstance(expr, Sum)]
+        for index in (*block.each, *block.over, *axes):
+            yield from (index.extent, index.bound)
+        yield from values
+
+
+def _names(attention: tree.Attention) -> set[str]:
+    """The names that axis variables must not take."""
+    taken = {attention.name.text} | {parameter.name.text for parameter in attention.parameters}
+    for statement in attention.statements:
+        match statement:
+            case tree.Dims(names=names):
+                taken |= {name.text for name in names}
+            case tree.Types(variables=variables):
+                taken |= {variable.name.text for variable in variables}
+            case tree.Tensor(name=name) | tree.Let(name=name) | tree.Definition(name=name):
+                taken.add(name.text)
+            case tree.Each(binders=binders) | tree.Over(binders=binders):
+                taken |= {binder.name.text for binder in binders}
+    return taken

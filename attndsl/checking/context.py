@@ -1,0 +1,47 @@
+"""What every part of the checker shares: the spec's expressions, its errors so far, the block it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from attndsl.checking.arithmetic import Arithmetic
+from attndsl.checking.axes import Axes
+from attndsl.checking.graph import Graph
+from attndsl.checking.typed import Index, Write
+from attndsl.checking.values import Value
+from attndsl.diagnostics import Diagnostic
+from attndsl.syntax.source import Source, Span
+
+
+@dataclass
+class Rows:
+    """The block that is being checked; `over` is None until the block has one."""
+
+    number: int
+    span: Span
+    each: tuple[Index, ...]
+    over: tuple[Index, ...] | None = None
+    over_span: Span = Span(0, 0)
+    writes: list[Write] = field(default_factory=list)
+
+
+class Context:
+    """The state of one run of the checker."""
+
+    def __init__(self, source: Source, taken: set[str]) -> None:
+        self.source = source
+        self.graph = Graph()
+        self.arithmetic = Arithmetic(self.graph)
+        self.axes = Axes(self.graph, taken)
+        self.rows: Rows | None = None
+        self.diagnostics: dict[Diagnostic, None] = {}
+
+    def report(self, diagnostic: Diagnostic) -> Value | None:
+        """Adds an error and gives None, which stands for a result that has been reported; the same error counts once,
+        since definitions are looked at wherever they are used."""
+        self.diagnostics[diagnostic] = None
+        return None
+
+    def text(self, span: Span) -> str:
+        """What stands in the source, on one line."""
+        return " ".join(self.source.text[span.start : span.end].split())

@@ -1,0 +1,143 @@
+"""What stands outside the blocks: dims, types, parameters, tensors, conditions, the schedule."""
+
+from __future__ import annotations
+
+from typing import Literal as OneOf
+
+from attndsl.checking.context import Context
+from attndsl.checking.expressions import Expressions
+from attndsl.checking.scopes import Binding, Broken, ElementType, Scalar, Scope, Storage
+from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, DimValue, Expr, Kind, Param, ParamValue, Tensor, walk
+from attndsl.diagnostics import declarations as errors
+from attndsl.diagnostics import names
+from attndsl.syntax import tree
+
+PARAMETER_KINDS = {"int": Kind.INT, "f32": Kind.FLOAT, "bool": Kind.BOOL}
+SETTINGS = ("tile_rows", "tile_keys", "split_k")
+
+
+class Declarations:
+    """Collects a spec's declarations and binds their names in the outermost scope."""
+
+    def __init__(self, context: Context, expressions: Expressions, scope: Scope) -> None:
+        self._context = context
+        self._expressions = expressions
+        self._scope = scope
+        self.dims: dict[str, tree.Name] = {}
+        self.types: dict[str, tuple[str, ...]] = {}
+        self.params: list[Param] = []
+        self.tensors: dict[str, Tensor] = {}
+        self.requires: list[Expr] = []
+        self.schedule: dict[str, int | str] = {}
+        self._type_names: dict[str, tree.Name] = {}
+        self._settings: dict[str, tree.Name] = {}
+
+    def parameter(self, node: tree.Parameter) -> None:
+        """`window: int = 4096`."""
+        kind, default = PARAMETER_KINDS.get(node.type.text), node.default
+        name = node.name.text
+        if kind is None:
+            self._context.report(
+                names.UnknownType(node.type.span, name=node.type.text, known=tuple(PARAMETER_KINDS))
+            )
+            return self._bind(node.name, Broken(node.name.span))
+        if default is not None:
+            given = {bool: "bool", int: "int", float: "f32"}[type(default)]
+            if given != node.type.text and not (given == "int" and kind is Kind.FLOAT):
+                self._context.report(errors.WrongDefault(node.span, name=name, wanted=node.type.text, got=given))
+            elif kind is Kind.INT and not -(2**63) <= default < 2**63:
+                self._context.report(errors.DefaultTooLarge(node.span, name=name))
+            elif kind is Kind.FLOAT:
+                default = float(default)
+        self.params.append(Param(name, kind, default, node.span))
+        expr = self._context.graph.param(name, kind, node.name.span)
+        self._bind(node.name, Scalar(node.name.span, expr, "a parameter"))
+
+    def declare_dims(self, node: tree.Dims) -> None:
+        """`dims B, H`."""
+        for name in node.names:
+            expr = self._context.graph.dim(name.text, name.span)
+            self._bind(name, Scalar(name.span, expr, "a dim"))
+            self.dims.setdefault(name.text, name)
+
+    def declare_types(self, node: tree.Types) -> None:
+        """`types T = f16 | bf16`."""
+        for variable in node.variables:
+            for choice in variable.choices:
+                if choice.text not in FLOAT_TYPES:
+                    self._context.report(names.UnknownType(choice.span, name=choice.text, known=FLOAT_TYPES))
+            if variable.name.text in STORAGE_KINDS:
+                self._context.report(names.BuiltInType(variable.name.span, name=variable.name.text))
+                continue
+            self._bind(variable.name, ElementType(variable.name.span))
+            self.types[variable.name.text] = tuple(c.text for c in variable.choices) or FLOAT_TYPES
+            self._type_names.setdefault(variable.name.text, variable.name)
+
+    def tensor(self, node: tree.Tensor) -> None:
+        """`input q : T[B, H, M, D]`."""
+        extents = [self._extent(extent) for extent in node.extents]
+        element = node.element.text
+        kind = Kind.FLOAT if isinstance(self._scope.find(element), ElementType) else STORAGE_KINDS.get(element)
+        if kind is None:
+            known = (*self.types, *STORAGE_KINDS)
+            self._context.report(names.UnknownType(node.element.span, name=element, known=known))
+        elif node.role == "output" and element not in (*self.types, *FLOAT_TYPES):
+            self._context.report(errors.OutputType(node.element.span, name=node.name.text, element=element))
+        sound = [extent for extent in extents if extent is not None]
+        if kind is None or len(sound) < len(extents):
+            return self._bind(node.name, Broken(node.name.span))
+        role: OneOf["input", "output"] = "input" if node.role == "input" else "output"
+        tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span)
+        self._bind(node.name, Storage(node.name.span, tensor, kind))
+        self.tensors.setdefault(tensor.name, tensor)
+
+    def require(self, node: tree.Require) -> None:
+        """`require Hq % Hkv == 0`."""
+        condition = self._expressions.scalar(node.condition, self._scope, "a condition of `require`", Kind.BOOL)
+        if condition is None:
+            return
+        if not self._context.graph.facts(condition).uniform:
+            self._context.report(errors.RequireReads(node.condition.span))
+        else:
+            self.requires.append(condition)
+
+    def schedule_settings(self, node: tree.Schedule) -> None:
+        """`schedule { split_k = auto }`."""
+        for setting in node.settings:
+            name, value = setting.name, setting.value
+            if name.text not in SETTINGS:
+                self._context.report(names.UnknownSetting(name.span, name=name.text, known=SETTINGS))
+            elif name.text in self._settings:
+                self._context.report(
+                    names.Repeated(name.span, name=name.text, first=self._settings[name.text].span)
+                )
+            elif value != "auto" and not (isinstance(value, int) and 0 < value < 2**31):
+                self._context.report(errors.WrongSetting(setting.span, name=name.text, value=str(value)))
+            else:
+                self._settings[name.text] = name
+                self.schedule[name.text] = value if isinstance(value, int) else "auto"
+
+    def finish(self) -> None:
+        """Checks that a call can tell every dim and every type variable from its inputs."""
+        inputs = [tensor for tensor in self.tensors.values() if tensor.role == "input"]
+        told = {extent.name for tensor in inputs for extent in tensor.extents if isinstance(extent, DimValue)}
+        for dim in self.dims.values():
+            if dim.text not in told:
+                self._context.report(errors.DimNotDeducible(dim.span, name=dim.text))
+        for name in self._type_names.values():
+            if not any(tensor.element == name.text for tensor in inputs):
+                self._context.report(errors.TypeNotDeducible(name.span, name=name.text))
+
+    def _extent(self, node: tree.Expression) -> Expr | None:
+        expr = self._expressions.uniform(node, self._scope, "the extent of a tensor")
+        if expr is not None and any(isinstance(part, ParamValue) for part in walk(expr)):
+            self._context.report(errors.ParameterInShape(node.span))
+            return None
+        return expr
+
+    def _bind(self, name: tree.Name, binding: Binding) -> None:
+        before = self._scope.find(name.text)
+        if before is None:
+            self._scope.add(name.text, binding)
+        else:
+            self._context.report(names.Shadows(name.span, name=name.text, first=before.span))

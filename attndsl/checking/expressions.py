@@ -1,0 +1,255 @@
+"""Expressions of the source to values: names looked up, kinds and axes checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attndsl.checking.calls import Calls
+from attndsl.checking.context import Context
+from attndsl.checking.names import Names
+from attndsl.checking.pointwise import Pointwise, axes_text
+from attndsl.checking.scopes import Scalar, Scope
+from attndsl.checking.typed import Expr, Index, Kind
+from attndsl.checking.values import Result, Value, Weights
+from attndsl.diagnostics import indices, reductions, shapes, types
+from attndsl.syntax import tree
+from attndsl.syntax.source import Span
+
+_ARITHMETIC, _BITS, _LOGIC = ("+", "-", "*", "/", "%"), ("&", "|", "^", "<<", ">>"), ("and", "or")
+
+
+class Expressions:
+    """Gives the value of a piece of the tree in a scope."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._graph = context.graph
+        self._pointwise = Pointwise(context)
+        self._calls = Calls(context, self._pointwise)
+        self.names = Names(context)
+
+    def result(self, node: tree.Expression, scope: Scope) -> Result:
+        """The value of an expression, or weights that wait for what they weigh."""
+        match node:
+            case tree.Number():
+                return self._number(node.value, node.span)
+            case tree.Boolean():
+                return Value.scalar(self._graph.constant(node.value, node.span))
+            case tree.Reference():
+                return self.names.bare(node, scope)
+            case tree.Subscripted():
+                return self._subscripted(node, scope)
+            case tree.Call():
+                return self._call(node, scope)
+            case tree.Unary():
+                return self._unary(node, scope)
+            case tree.Binary():
+                return self._dot(node, scope) if node.operator == "." else self._binary(node, scope)
+            case tree.Comparison():
+                return self._comparison(node, scope)
+            case tree.Conditional():
+                return self._conditional(node, scope)
+            case tree.Contraction():
+                return self._contraction(node, scope)
+
+    def value(self, node: tree.Expression, scope: Scope) -> Value | None:
+        """The value of an expression that stands where weights cannot."""
+        result = self.result(node, scope)
+        if isinstance(result, Weights):
+            return self._context.report(reductions.SoftmaxAlone(result.span))
+        return result
+
+    def scalar(self, node: tree.Expression, scope: Scope, place: str, *kinds: Kind) -> Expr | None:
+        """The expression of a scalar of one of `kinds`; `place` says in messages where it stands."""
+        value = self.value(node, scope)
+        if value is None:
+            return None
+        if value.axes or value.kind not in kinds:
+            wanted = " or ".join(kind.value for kind in kinds)
+            self._context.report(types.WrongKind(node.span, place=place, wanted=wanted, got=value.describe()))
+            return None
+        return value.expr
+
+    def integer(self, node: tree.Expression, scope: Scope, place: str) -> Expr | None:
+        """The expression of an integer scalar."""
+        return self.scalar(node, scope, place, Kind.INT)
+
+    def uniform(self, node: tree.Expression, scope: Scope, place: str) -> Expr | None:
+        """An integer that is the same for a whole call: made of dims, parameters and numbers."""
+        expr = self.integer(node, scope, place)
+        if expr is not None and not self._graph.facts(expr).uniform:
+            self._context.report(indices.NotUniform(node.span, place=place))
+            return None
+        return expr
+
+    def _values(self, nodes: Sequence[tree.Expression], scope: Scope) -> list[Value] | None:
+        """The values of several expressions; all are looked at, so that each reports its errors."""
+        values = [self.value(node, scope) for node in nodes]
+        found = [value for value in values if value is not None]
+        return found if len(found) == len(values) else None
+
+    def _number(self, number: int | float, span: Span) -> Value | None:
+        if isinstance(number, int) and number >= 2**63 or number == float("inf"):
+            return self._context.report(types.NumberTooLarge(span))
+        return Value.scalar(self._graph.constant(number, span))
+
+    def _unary(self, node: tree.Unary, scope: Scope) -> Value | None:
+        if node.operator == "-" and isinstance(node.operand, tree.Number):
+            return self._number(-node.operand.value, node.span)
+        operand = self.value(node.operand, scope)
+        if operand is None:
+            return None
+        if node.operator == "not":
+            return self._pointwise.logic("not", [operand], node.span, [node.operand.span])
+        return self._pointwise.sign(node.operator, operand, node.span)
+
+    def _binary(self, node: tree.Binary, scope: Scope) -> Value | None:
+        values = self._values((node.left, node.right), scope)
+        if values is None:
+            return None
+        spans = (node.left.span, node.right.span)
+        if node.operator in _LOGIC:
+            return self._pointwise.logic(node.operator, values, node.span, spans)
+        if node.operator in _BITS:
+            return self._pointwise.bits(node.operator, values[0], values[1], node.span, spans)
+        if node.operator == "/" and _truncates(node):
+            fix = f"{self._context.text(node.left.span)}.0 / {self._context.text(node.right.span)}"
+            return self._context.report(types.TruncatedDivision(node.span, written=fix))
+        return self._pointwise.arithmetic(node.operator, values[0], values[1], node.span, spans)
+
+    def _comparison(self, node: tree.Comparison, scope: Scope) -> Value | None:
+        values = self._values(node.operands, scope)
+        if values is None:
+            return None
+        total: Value | None = None
+        for number, operator in enumerate(node.operators):
+            span = node.operands[number].span.to(node.operands[number + 1].span)
+            pair = self._pointwise.compare(operator, values[number], values[number + 1], span)
+            if pair is None:
+                return None
+            total = pair if total is None else self._pointwise.logic("and", [total, pair], node.span, [span, span])
+            if total is None:
+                return None
+        return total
+
+    def _conditional(self, node: tree.Conditional, scope: Scope) -> Value | None:
+        values = self._values((node.condition, node.then, node.otherwise), scope)
+        if values is None:
+            return None
+        return self._pointwise.select(values[0], values[1], values[2], node.span, node.condition.span)
+
+    def _subscripted(self, node: tree.Subscripted, scope: Scope) -> Value | None:
+        subscripts: list[Expr | None] = []
+        sound = True
+        for subscript in node.subscripts:
+            index = None
+            if not isinstance(subscript, tree.Whole):
+                index = self.integer(subscript, scope, "a subscript")
+                sound = sound and index is not None
+            subscripts.append(index)
+        return self.names.subscripted(node, scope, subscripts) if sound else None
+
+    def _call(self, node: tree.Call, scope: Scope) -> Result:
+        arguments = [a for a in node.arguments if not isinstance(a, tree.KeywordArgument)]
+        keywords = [a for a in node.arguments if isinstance(a, tree.KeywordArgument)]
+        if not self._calls.known(node, scope):
+            self._values([*arguments, *(k.value for k in keywords)], scope)
+            return None
+        values = self._values(arguments, scope)
+        named = self._values([k.value for k in keywords], scope)
+        if values is None or named is None:
+            return None
+        return self._calls.call(node, arguments, values, list(zip(keywords, named, strict=True)))
+
+    def _dot(self, node: tree.Binary, scope: Scope) -> Value | None:
+        left, right = self.result(node.left, scope), self.result(node.right, scope)
+        if isinstance(right, Weights):
+            return self._context.report(reductions.SoftmaxOnTheRight(node.right.span))
+        if left is None or right is None:
+            return None
+        if isinstance(left, Weights):
+            return self._calls.weighted(left, right, node)
+        for value, place in ((left, node.left), (right, node.right)):
+            if not value.axes:
+                self._context.report(shapes.DotOfScalar(place.span, got=value.describe()))
+                return None
+        if left.axes[-1] is not right.axes[-1]:
+            error = shapes.DotExtents(node.span, left=axes_text(left.axes[-1:])[1:-1], right=axes_text(right.axes[-1:])[1:-1])
+            return self._context.report(error)
+        if not self._pointwise.numbers(".", (left, right), (node.left.span, node.right.span)):
+            return None
+        product = Kind.INT if left.kind is Kind.INT and right.kind is Kind.INT else Kind.FLOAT
+        split = len(left.axes) - 1
+
+        def at(where: tuple[Expr, ...]) -> Expr:
+            def term(last: tuple[Expr, ...]) -> Expr:
+                return self._pointwise.times(left.at(where[:split] + last), right.at(where[split:] + last), node.span)
+
+            return self._sum(left.axes[-1:], node.span, term)
+
+        return _value(product, left.axes[:-1] + right.axes[:-1], at)
+
+    def _contraction(self, node: tree.Contraction, scope: Scope) -> Value | None:
+        extents = [self.uniform(axis.extent, scope, f"the extent of `{axis.name.text}`") for axis in node.axes]
+        if not self.names.may_bind([axis.name for axis in node.axes], scope):
+            return None
+        known = tuple(extent for extent in extents if extent is not None)
+        if len(known) < len(extents):
+            return None
+
+        def body(values: tuple[Expr, ...]) -> Value | None:
+            own = {
+                axis.name.text: Scalar(axis.name.span, value, "an axis of a sum", shadowable=True)
+                for axis, value in zip(node.axes, values, strict=True)
+            }
+            return self.value(node.body, scope.within(own))
+
+        shape: Value | None = None
+
+        def look(values: tuple[Expr, ...]) -> Expr:
+            nonlocal shape
+            shape = body(values)
+            return shape.expr if shape is not None and not shape.axes else self._graph.constant(0, node.span)
+
+        indices_, first = self._context.axes.bind(known, node.span, look)
+        if shape is None:
+            return None
+        if shape.kind is Kind.BOOL:
+            return self._context.report(types.SumOfBool(node.body.span))
+        if not shape.axes:
+            return Value.scalar(self._sums(indices_, first, node.span))
+
+        def at(where: tuple[Expr, ...]) -> Expr:
+            def term(values: tuple[Expr, ...]) -> Expr:
+                value = body(values)
+                assert value is not None, "the body was sound when its shape was looked at"
+                return value.at(where)
+
+            return self._sum(known, node.span, term)
+
+        return Value(shape.kind, shape.axes, at)
+
+    def _sum(self, extents: Sequence[Expr], span: Span, term: Callable[[tuple[Expr, ...]], Expr]) -> Expr:
+        return self._sums(*self._context.axes.bind(extents, span, term), span)
+
+    def _sums(self, over: tuple[Index, ...], body: Expr, span: Span) -> Expr:
+        for index in reversed(over):
+            body = self._graph.sum(index, body, span)
+        return body
+
+
+def _value(kind: Kind, axes: tuple[Expr, ...], at: Callable[[tuple[Expr, ...]], Expr]) -> Value:
+    return Value(kind, axes, at) if axes else Value.scalar(at(()))
+
+
+def _truncates(node: tree.Binary) -> bool:
+    """Whether both operands are integer literals and the division has a remainder."""
+    left, right = node.left, node.right
+    return (
+        isinstance(left, tree.Number)
+        and isinstance(right, tree.Number)
+        and isinstance(left.value, int)
+        and isinstance(right.value, int)
+        and right.value != 0
+        and left.value % right.value != 0
+    )

@@ -1,0 +1,118 @@
+"""Names in expressions: what they stand for, with and without subscripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attndsl.checking.calls import FUNCTION_NAMES
+from attndsl.checking.context import Context
+from attndsl.checking.lets import Lets
+from attndsl.checking.scopes import Broken, Definition, ElementType, Scalar, Scope, Storage
+from attndsl.checking.typed import Expr
+from attndsl.checking.values import Value
+from attndsl.diagnostics import names, shapes
+from attndsl.syntax import tree
+
+
+class Names:
+    """Looks names up; None where an error has been reported."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._lets = Lets(context)
+
+    def bare(self, node: tree.Reference, scope: Scope) -> Value | None:
+        """A name used as it is."""
+        name, span = node.name.text, node.span
+        match scope.find(name):
+            case None:
+                return self._unknown(node.name, scope)
+            case Broken():
+                return None
+            case Scalar(expr=expr):
+                return Value.scalar(expr)
+            case ElementType():
+                return self._context.report(names.TypeAsValue(span, name=name))
+            case Storage(tensor=tensor):
+                if tensor.role == "output":
+                    return self._context.report(names.OutputRead(span, name=name))
+                subscripts = ", ".join([":"] * len(tensor.extents))
+                return self._context.report(
+                    shapes.BareTensor(span, name=name, rank=len(tensor.extents), subscripts=subscripts)
+                )
+            case Definition() as let:
+                if None in let.extents:
+                    slots = ", ".join(":" if extent else param or ":" for param, extent in _slots(let))
+                    return self._context.report(shapes.BareDefinition(span, name=name, slots=slots))
+                return self._lets.use(let, [None] * len(let.extents), span)
+        raise AssertionError(name)
+
+    def subscripted(self, node: tree.Subscripted, scope: Scope, subscripts: Sequence[Expr | None]) -> Value | None:
+        """A name with subscripts, None for `:`."""
+        name = node.name.text
+        match scope.find(name):
+            case None:
+                return self._unknown(node.name, scope)
+            case Broken():
+                return None
+            case Storage(tensor=tensor, kind=kind):
+                if tensor.role == "output":
+                    return self._context.report(names.OutputRead(node.name.span, name=name))
+                if len(subscripts) != len(tensor.extents):
+                    return self._context.report(
+                        shapes.WrongRank(
+                            node.span, name=name, wanted=len(tensor.extents), got=len(subscripts), defined=tensor.span
+                        )
+                    )
+                axes = tuple(e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None)
+                graph = self._context.graph
+
+                def at(where: tuple[Expr, ...]) -> Expr:
+                    rest = iter(where)
+                    indices = tuple(next(rest) if s is None else s for s in subscripts)
+                    return graph.read(tensor, kind, indices, node.span)
+
+                return Value(kind, axes, at) if axes else Value.scalar(at(()))
+            case Definition() as let:
+                if len(subscripts) != len(let.extents):
+                    return self._context.report(
+                        shapes.WrongRank(
+                            node.span, name=name, wanted=len(let.extents), got=len(subscripts), defined=let.span
+                        )
+                    )
+                for written, subscript, (param, extent) in zip(node.subscripts, subscripts, _slots(let), strict=True):
+                    if subscript is None and extent is None:
+                        return self._context.report(shapes.WholeOfIndex(written.span, name=name, param=param or ""))
+                return self._lets.use(let, subscripts, node.span)
+            case Scalar(what=what) as scalar:
+                return self._context.report(shapes.NotSubscriptable(node.span, name=name, what=what))
+            case ElementType():
+                return self._context.report(names.TypeAsValue(node.span, name=name))
+        raise AssertionError(name)
+
+    def may_bind(self, bound: Sequence[tree.Name], scope: Scope) -> bool:
+        """Whether a definition's parameters or a sum's axes may take these names; reports those that may not."""
+        sound = True
+        seen: dict[str, tree.Name] = {}
+        for name in bound:
+            before = scope.find(name.text)
+            if name.text in seen:
+                self._context.report(names.Repeated(name.span, name=name.text, first=seen[name.text].span))
+                sound = False
+            elif before is not None and not (isinstance(before, Scalar) and before.shadowable):
+                self._context.report(names.Shadows(name.span, name=name.text, first=before.span))
+                sound = False
+            seen[name.text] = name
+        return sound
+
+    def _unknown(self, name: tree.Name, scope: Scope) -> Value | None:
+        if name.text in FUNCTION_NAMES:
+            return self._context.report(names.FunctionAsValue(name.span, name=name.text))
+        return self._context.report(
+            names.UnknownName(name.span, name=name.text, known=tuple(sorted(set(scope.names()))))
+        )
+
+
+def _slots(let: Definition) -> Sequence[tuple[str | None, Expr | None]]:
+    """Each parameter's name and extent."""
+    return list(zip(let.params, let.extents, strict=True))

@@ -1,0 +1,84 @@
+"""Errors of declarations: parameters, dims, types, tensors, conditions, the schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.diagnostics.base import Diagnostic
+
+
+@dataclass(frozen=True)
+class WrongDefault(Diagnostic):
+    name: str
+    wanted: str
+    got: str
+
+    code = "E701"
+    message = "the default of `{name}` is {got}, and its type is {wanted}"
+    label = "does not fit"
+
+
+@dataclass(frozen=True)
+class DefaultTooLarge(Diagnostic):
+    name: str
+
+    code = "E702"
+    message = "the default of `{name}` does not fit in 64 bits"
+    label = "too large"
+
+
+@dataclass(frozen=True)
+class OutputType(Diagnostic):
+    name: str
+    element: str
+
+    code = "E703"
+    message = "the output `{name}` cannot be {element}"
+    label = "not a type of results"
+    note = "outputs are f16, bf16, f32, f64 or a type variable"
+
+
+@dataclass(frozen=True)
+class RequireReads(Diagnostic):
+    code = "E704"
+    message = "`require` is checked before data is read: dims, parameters and numbers only"
+    label = "depends on data or on an index"
+
+
+@dataclass(frozen=True)
+class WrongSetting(Diagnostic):
+    name: str
+    value: str
+
+    code = "E705"
+    message = "`{name}` cannot be {value}"
+    label = "a positive integer or `auto`"
+
+
+@dataclass(frozen=True)
+class DimNotDeducible(Diagnostic):
+    name: str
+
+    code = "E706"
+    message = "no input tells how large `{name}` is"
+    label = "declared here"
+    note = "a call finds a dim where it stands alone among the extents of an input"
+    fix = "use it so, or make it a parameter: `({name}: int)`"
+
+
+@dataclass(frozen=True)
+class TypeNotDeducible(Diagnostic):
+    name: str
+
+    code = "E707"
+    message = "no input tells which type `{name}` is"
+    label = "declared here"
+    fix = "use it in an input, or write the type out"
+
+
+@dataclass(frozen=True)
+class ParameterInShape(Diagnostic):
+    code = "E708"
+    message = "the extents of a tensor are made of dims and numbers"
+    label = "contains a parameter"
+    fix = "declare a dim for it"

@@ -1,0 +1,173 @@
+"""Errors of names: unknown, taken, or of the wrong sort."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.diagnostics.base import Diagnostic, Label
+from attndsl.diagnostics.suggest import did_you_mean, one_of
+from attndsl.syntax.source import Span
+
+
+@dataclass(frozen=True)
+class Misnamed(Diagnostic):
+    """A name that nothing has; `known` are those that could stand here."""
+
+    name: str
+    known: tuple[str, ...]
+
+    def hint(self) -> str:
+        return did_you_mean(self.name, self.known)
+
+
+@dataclass(frozen=True)
+class UnknownName(Misnamed):
+    code = "E101"
+    message = "nothing is called `{name}` here"
+    label = "not defined"
+    note = "a name is defined before it is used, and only within its own `each` block"
+
+
+@dataclass(frozen=True)
+class UnknownFunction(Misnamed):
+    code = "E102"
+    message = "there is no function `{name}`"
+    label = "not a function"
+
+    def hint(self) -> str:
+        return did_you_mean(self.name, self.known) or f"the functions are {one_of(self.known)}"
+
+
+@dataclass(frozen=True)
+class UnknownType(Misnamed):
+    code = "E103"
+    message = "`{name}` is no type that can stand here"
+    label = "not a type"
+
+    def hint(self) -> str:
+        return did_you_mean(self.name, self.known) or f"write {one_of(self.known)}"
+
+
+@dataclass(frozen=True)
+class UnknownKeyword(Misnamed):
+    function: str
+
+    code = "E104"
+    message = "{function}() takes no argument `{name}`"
+    label = "unknown argument"
+
+    def hint(self) -> str:
+        return did_you_mean(self.name, self.known)
+
+
+@dataclass(frozen=True)
+class UnknownSetting(Misnamed):
+    code = "E105"
+    message = "a schedule has no setting `{name}`"
+    label = "not a setting"
+
+    def hint(self) -> str:
+        return did_you_mean(self.name, self.known) or f"the settings are {one_of(self.known)}"
+
+
+@dataclass(frozen=True)
+class UnknownOutput(Misnamed):
+    code = "E106"
+    message = "no output is called `{name}`"
+    label = "not declared"
+
+    def hint(self) -> str:
+        return did_you_mean(self.name, self.known) or f"declare it: `output {self.name} : T[…]`"
+
+
+@dataclass(frozen=True)
+class Shadows(Diagnostic):
+    name: str
+    first: Span
+
+    code = "E107"
+    message = "`{name}` has a meaning already"
+    label = "defined again"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.first, "first defined here"),) if self.first.end else ()
+
+    def hint(self) -> str:
+        return "" if self.first.end else f"`{self.name}` is built in: choose another name"
+
+
+@dataclass(frozen=True)
+class Repeated(Diagnostic):
+    name: str
+    first: Span
+
+    code = "E108"
+    message = "`{name}` is given twice"
+    label = "again"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.first, "first given here"),)
+
+
+@dataclass(frozen=True)
+class TypeAsValue(Diagnostic):
+    name: str
+
+    code = "E109"
+    message = "`{name}` is an element type, not a value"
+    label = "a type"
+
+
+@dataclass(frozen=True)
+class OutputRead(Diagnostic):
+    name: str
+
+    code = "E110"
+    message = "`{name}` is an output and cannot be read"
+    label = "an output"
+    fix = "name the value with `let` and use it in both places"
+
+
+@dataclass(frozen=True)
+class FunctionAsValue(Diagnostic):
+    name: str
+
+    code = "E111"
+    message = "`{name}` is a function, not a value"
+    label = "lacks its arguments"
+    fix = "call it: `{name}(…)`"
+
+
+@dataclass(frozen=True)
+class NotFunction(Diagnostic):
+    name: str
+    first: Span
+
+    code = "E112"
+    message = "`{name}` is not a function"
+    label = "called here"
+    fix = "subscripts stand in square brackets: `{name}[…]`"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.first, "defined here"),)
+
+
+@dataclass(frozen=True)
+class NotDefinition(Diagnostic):
+    name: str
+    value: str
+
+    code = "E113"
+    message = "only `score` and `mask` are defined without `let`"
+    label = "not one of the two"
+    fix = "`let {name} = {value}`"
+
+
+@dataclass(frozen=True)
+class BuiltInType(Diagnostic):
+    name: str
+
+    code = "E114"
+    message = "`{name}` is an element type already"
+    label = "cannot be a type variable"
+    fix = "use `{name}` as it is, or name the variable otherwise: `types T = {name}`"

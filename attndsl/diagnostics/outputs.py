@@ -1,0 +1,116 @@
+"""Errors of what a spec writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.diagnostics.base import Diagnostic, Label
+from attndsl.syntax.source import Span
+
+
+@dataclass(frozen=True)
+class NotWritten(Diagnostic):
+    name: str
+
+    code = "E601"
+    message = "nothing writes the output `{name}`"
+    label = "declared here"
+    fix = "`{name}[…] = …`"
+
+
+@dataclass(frozen=True)
+class WrittenTwice(Diagnostic):
+    name: str
+    first: Span
+
+    code = "E602"
+    message = "the output `{name}` is written twice"
+    label = "again"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.first, "first written here"),)
+
+
+@dataclass(frozen=True)
+class NotOutput(Diagnostic):
+    name: str
+    first: Span
+
+    code = "E603"
+    message = "`{name}` is not an output"
+    label = "written here"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.first, "defined here"),)
+
+
+@dataclass(frozen=True)
+class WrongRank(Diagnostic):
+    name: str
+    wanted: int
+    got: int
+    first: Span
+
+    code = "E604"
+    message = "the output `{name}` takes {wanted} subscripts, not {got}"
+    label = "{got} given"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.first, "declared here"),)
+
+
+@dataclass(frozen=True)
+class WrongAxes(Diagnostic):
+    name: str
+    wanted: str
+    got: str
+
+    code = "E605"
+    message = "the value has axes {got}, but the `:` of `{name}` have {wanted}"
+    label = "axes {got}"
+
+
+@dataclass(frozen=True)
+class BoolWritten(Diagnostic):
+    name: str
+
+    code = "E606"
+    message = "the output `{name}` holds numbers, and this is a truth value"
+    label = "a truth value"
+    fix = "(if … then 1.0 else 0.0)"
+
+
+@dataclass(frozen=True)
+class KeyInWrite(Diagnostic):
+    name: str
+
+    code = "E607"
+    message = "`{name}` runs over keys and cannot say where a row is written"
+    label = "depends on `{name}`"
+
+
+@dataclass(frozen=True)
+class KeyOutsideReduction(Diagnostic):
+    name: str
+
+    code = "E608"
+    message = "`{name}` has a value only inside a reduction"
+    label = "depends on `{name}` outside one"
+    note = "softmax(), logsumexp(), sum() and max() reduce over all `{name}`"
+
+
+@dataclass(frozen=True)
+class RowsCollide(Diagnostic):
+    output: str
+    name: str
+
+    code = "E609"
+    message = "rows that differ in `{name}` alone write the same place of `{output}`"
+    label = "`{name}` is missing here"
+
+
+@dataclass(frozen=True)
+class EmptyBlock(Diagnostic):
+    code = "E610"
+    message = "the block writes no output"
+    label = "opened here"

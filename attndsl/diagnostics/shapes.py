@@ -1,0 +1,110 @@
+"""Errors of shape: subscripts, axes, dot products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.diagnostics.base import Diagnostic, Label
+from attndsl.syntax.source import Span
+
+
+@dataclass(frozen=True)
+class WrongRank(Diagnostic):
+    name: str
+    wanted: int
+    got: int
+    defined: Span
+
+    code = "E301"
+    message = "`{name}` takes {wanted} subscripts, not {got}"
+    label = "{got} given"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.defined, "defined here"),)
+
+
+@dataclass(frozen=True)
+class BareTensor(Diagnostic):
+    name: str
+    rank: int
+    subscripts: str
+
+    code = "E302"
+    message = "`{name}` is a tensor of {rank} dimensions; it needs its subscripts"
+    label = "used as a whole"
+    fix = "`{name}[{subscripts}]` with an index for every `:` that is not a vector's axis"
+
+
+@dataclass(frozen=True)
+class BareDefinition(Diagnostic):
+    name: str
+    slots: str
+
+    code = "E303"
+    message = "`{name}` is defined for indices; it needs its subscripts"
+    label = "used without"
+    fix = "`{name}[{slots}]`"
+
+
+@dataclass(frozen=True)
+class NotSubscriptable(Diagnostic):
+    name: str
+    what: str
+
+    code = "E304"
+    message = "`{name}` is {what} and takes no subscripts"
+    label = "subscripted here"
+
+
+@dataclass(frozen=True)
+class WholeOfIndex(Diagnostic):
+    name: str
+    param: str
+
+    code = "E305"
+    message = "`:` cannot stand for `{param}` of `{name}`, which is an index and no axis"
+    label = "needs an integer"
+    fix = "give its extent where `{name}` is defined: `{param} in …`"
+
+
+@dataclass(frozen=True)
+class AxesDiffer(Diagnostic):
+    left: str
+    right: str
+
+    code = "E306"
+    message = "vectors of different axes cannot be combined: {left} and {right}"
+    label = "combined here"
+    note = "element by element, vectors go with scalars or with vectors of the same axes"
+
+
+@dataclass(frozen=True)
+class DotOfScalar(Diagnostic):
+    got: str
+
+    code = "E307"
+    message = "`.` multiplies vectors, and this is {got}"
+    label = "{got}"
+    fix = "use `*`, or keep an axis with `:`"
+
+
+@dataclass(frozen=True)
+class DotExtents(Diagnostic):
+    left: str
+    right: str
+
+    code = "E308"
+    message = "`.` sums over the last axes, but those differ: `{left}` and `{right}`"
+    label = "`{left}` against `{right}`"
+    note = "two extents are the same where they are the same expression of dims"
+
+
+@dataclass(frozen=True)
+class WrongAxes(Diagnostic):
+    name: str
+    wanted: int
+    got: int
+
+    code = "E309"
+    message = "the definition of `{name}` keeps {wanted} axes with `:`, but its value has {got}"
+    label = "{got} axes"

@@ -1,0 +1,20 @@
+"""What a misspelt word may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A question that names the closest of the known words; empty where none is close."""
+    words = sorted(set(known))
+    lowered = {other.lower(): other for other in reversed(words)}
+    close = get_close_matches(word[:64].lower(), lowered, n=1, cutoff=0.6)
+    return f"did you mean `{lowered[close[0]]}`?" if close else ""
+
+
+def one_of(words: Sequence[str]) -> str:
+    """The words as a list in prose: `a`, `b` or `c`."""
+    quoted = [f"`{word}`" for word in words]
+    return " or ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))

@@ -1,0 +1,138 @@
+"""Errors of kind: numbers, truth values and what operators do with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.diagnostics.base import Diagnostic
+
+
+@dataclass(frozen=True)
+class WrongKind(Diagnostic):
+    place: str
+    wanted: str
+    got: str
+
+    code = "E201"
+    message = "{place} is {got}; it must be a scalar {wanted}"
+    label = "{got}"
+
+
+@dataclass(frozen=True)
+class NotNumber(Diagnostic):
+    operator: str
+    got: str
+
+    code = "E202"
+    message = "`{operator}` takes numbers, not {got}"
+    label = "{got}"
+    fix = "make it a number: `(if … then 1 else 0)`"
+
+
+@dataclass(frozen=True)
+class NotBool(Diagnostic):
+    place: str
+    got: str
+
+    code = "E203"
+    message = "{place} takes a truth value, not {got}"
+    label = "{got}"
+    fix = "compare it with something: `… != 0`"
+
+
+@dataclass(frozen=True)
+class BitsOfReal(Diagnostic):
+    operator: str
+    got: str
+    word: str
+
+    code = "E204"
+    message = "`{operator}` works on the bits of integers, not on {got}"
+    label = "{got}"
+
+
+@dataclass(frozen=True)
+class BitsOfBool(Diagnostic):
+    operator: str
+    got: str
+    word: str
+
+    code = "E205"
+    message = "`{operator}` works on the bits of integers, not on {got}"
+    label = "{got}"
+    fix = "truth values are joined by `{word}`"
+
+
+@dataclass(frozen=True)
+class Incomparable(Diagnostic):
+    operator: str
+    left: str
+    right: str
+
+    code = "E206"
+    message = "`{operator}` cannot compare {left} with {right}"
+    label = "compared here"
+
+
+@dataclass(frozen=True)
+class BranchesDiffer(Diagnostic):
+    then: str
+    other: str
+
+    code = "E207"
+    message = "the branches of `if` differ: {then} after `then`, {other} after `else`"
+    label = "this value has no single kind"
+
+
+@dataclass(frozen=True)
+class DivisionByZero(Diagnostic):
+    operator: str
+
+    code = "E208"
+    message = "`{operator}` by zero"
+    label = "never has a value"
+
+
+@dataclass(frozen=True)
+class RealModulo(Diagnostic):
+    code = "E209"
+    message = "`%` is for integers"
+    label = "one side is a float"
+    fix = "x - floor(x / y) * y"
+
+
+@dataclass(frozen=True)
+class TruncatedDivision(Diagnostic):
+    written: str
+
+    code = "E210"
+    message = "a division of two integers drops its remainder"
+    label = "this is rounded down to an integer"
+    fix = "for a real quotient, write `{written}`"
+
+
+@dataclass(frozen=True)
+class NumberTooLarge(Diagnostic):
+    code = "E211"
+    message = "the number does not fit in 64 bits"
+    label = "too large"
+    note = "integers lie between -9223372036854775808 and 9223372036854775807"
+
+
+@dataclass(frozen=True)
+class SumOfBool(Diagnostic):
+    code = "E212"
+    message = "`sum` adds numbers, not truth values"
+    label = "a truth value"
+    fix = "count with `(if … then 1 else 0)`"
+
+
+@dataclass(frozen=True)
+class WrongArguments(Diagnostic):
+    function: str
+    wanted: str
+    got: int
+
+    code = "E213"
+    message = "{function}() takes {wanted}, not {got}"
+    label = "called here"
