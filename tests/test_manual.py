@@ -1,0 +1,163 @@
+"""Every example of the manual is checked and run, and its tables say what the code does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attndsl.checking.check import check
+from attndsl.checking.operators import OPERATORS
+from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Kind
+from attndsl.reference import reference
+from attndsl.syntax import tree
+from attndsl.syntax.format import format_text
+from attndsl.syntax.parse import MAX_BYTES, MAX_DEPTH, parse, tokens
+from attndsl.syntax.source import Source
+
+MANUAL = (Path(__file__).parents[1] / "docs" / "language.md").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A spec of the manual, and the values that are said to come of it (empty where none are)."""
+
+    text: str
+    values: str
+
+    @property
+    def name(self) -> str:
+        match = re.search(r"attention (\w+)", self.text)
+        assert match is not None
+        return match[1]
+
+
+EXAMPLES = [
+    Example(text, values or "")
+    for text, values in re.findall(
+        r"^```attn\n(.*?)^```\n(?:\n```values\n(.*?)^```\n)?", MANUAL, re.DOTALL | re.MULTILINE
+    )
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_example_is_checked_and_formatted(example: Example) -> None:
+    check(Source(example.text))
+    assert format_text(Source(example.text)) == example.text
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.values], ids=lambda example: example.name)
+def test_example_gives_the_values_it_states(example: Example) -> None:
+    spec = check(Source(example.text))
+    values = {
+        name.strip(): eval(value, {"inf": float("inf"), "nan": float("nan")})
+        for name, value in (line.split("=") for line in example.values.splitlines())
+    }
+    assert set(values) == set(spec.tensors)
+    inputs = {t.name: np.array(values[t.name], _dtype(t.element)) for t in spec.inputs}
+    outputs = reference(spec, inputs, {})
+    for tensor in spec.outputs:
+        np.testing.assert_allclose(outputs[tensor.name], values[tensor.name], rtol=1e-7, err_msg=tensor.name)
+
+
+def _dtype(element: str) -> np.dtype[np.generic]:
+    return np.dtype({"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "u8": "uint8"}[element])
+
+
+def test_most_examples_state_values() -> None:
+    assert len(EXAMPLES) >= 12
+    assert sum(1 for example in EXAMPLES if example.values) >= 9
+
+
+def _rows(heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading."""
+    section = MANUAL.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    table = lines[2 : next((n for n, line in enumerate(lines[2:], 2) if "---" in line), len(lines) + 1)]
+    return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table]
+
+
+def test_the_operators_are_those_of_the_table() -> None:
+    stated = {
+        (spelling, signature)
+        for spellings, signatures, _ in _rows("Operators")
+        for spelling, signature in product(re.findall(r"`([^`]+)`", spellings), signatures.split(", "))
+    }
+    known = {
+        (op.spelling, f"{' '.join(kind.value for kind in op.takes)} → {op.gives.value}") for op in OPERATORS.values()
+    }
+    assert stated == known
+
+
+def test_the_element_types_are_those_of_the_table() -> None:
+    stated = {
+        element: Kind(kind)
+        for elements, kind in _rows("Kinds and element types")
+        for element in re.findall(r"`([^`]+)`", elements)
+    }
+    assert stated == STORAGE_KINDS
+    assert f"`types T` is any of `{' '.join(FLOAT_TYPES)}`" in MANUAL
+
+
+def test_the_reserved_words_are_the_grammars() -> None:
+    stated = re.search(r"- Reserved: (.*?)\.\n", MANUAL, re.DOTALL)
+    assert stated is not None
+    for word in re.findall(r"`(\w+)`", stated[1]):
+        (token,) = tokens(Source(word))
+        assert token.type != "NAME", f"{word} is no keyword"
+    grammar = (Path(__file__).parents[1] / "attndsl" / "syntax" / "grammar.lark").read_text(encoding="utf-8")
+    assert set(re.findall(r'"([a-z]+)"', grammar)) == set(re.findall(r"`(\w+)`", stated[1]))
+
+
+def test_the_levels_are_the_grammars() -> None:
+    """Of two neighbouring levels of the table, the lower binds tighter, whichever of the two stands first."""
+    levels = [re.findall(r"`([^`]+)`", row[0]) for row in _rows("Expressions")]
+    binary = [level for level in levels if len(level[0]) <= 3 and level[0] not in ("not", "-x")]
+    assert ["or"] in binary and ["."] in binary and len(binary) == 10
+    for loose, tight in pairwise(binary):
+        for a, b in product(loose, tight):
+            assert _operator(f"x {a} y {b} z") == a
+            assert _operator(f"x {b} y {a} z") == a
+    for level in binary:
+        if level[0] != "==":
+            assert all(_groups_left(f"x {a} y {b} z") for a, b in product(level, level))
+    assert _operator("not x == y") == "not"
+    assert _operator("not x and y") == "and"
+    assert _operator("-x . y") == "-"
+    assert _operator("-x * y") == "*"
+
+
+def _expression(text: str) -> tree.Expression:
+    (statement,) = parse(Source(f"attention a {{ let r = {text} }}")).statements
+    assert isinstance(statement, tree.Let)
+    return statement.value
+
+
+def _operator(text: str) -> str:
+    """The operator that is applied last."""
+    match _expression(text):
+        case tree.Binary(operator=operator) | tree.Unary(operator=operator):
+            return operator
+        case tree.Comparison(operators=(operator, *_)):
+            return operator
+        case other:
+            raise AssertionError(other)
+
+
+def _groups_left(text: str) -> bool:
+    expression = _expression(text)
+    return isinstance(expression, tree.Binary) and isinstance(expression.left, tree.Binary)
+
+
+def test_the_limits_are_the_codes() -> None:
+    assert f"{MAX_BYTES // 1024} KiB" in MANUAL
+    assert f"at most {MAX_DEPTH} deep" in MANUAL
+
+
+def test_links_lead_to_headings() -> None:
+    headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.*)$", MANUAL, re.MULTILINE)}
+    assert set(re.findall(r"\]\(#([^)]+)\)", MANUAL)) <= headings
