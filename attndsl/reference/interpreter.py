@@ -1,0 +1,65 @@
+"""All rows of all blocks, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from attndsl.checking.evaluate import evaluate
+from attndsl.checking.typed import STORAGE_KINDS, Block, Index, Spec
+from attndsl.reference.dims import dims_of
+from attndsl.reference.row import Call, Row
+from attndsl.storage import decode, float_element
+
+Arrays = Mapping[str, np.ndarray[Any, Any]]
+Params = Mapping[str, int | float | bool]
+
+
+def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> dict[str, np.ndarray[Any, Any]]:
+    """The outputs of a spec in float64.
+
+    `arrays` has an array for each input, in the dtype that holds its element type (`attndsl.storage`); a parameter
+    that `params` lacks has its default. Raises ValueError where one of them is missing or does not fit.
+    """
+    call = call_of(spec, arrays, params or {})
+    outputs = {
+        tensor.name: np.zeros([evaluate(extent, call.dims, call.params) for extent in tensor.extents])
+        for tensor in spec.outputs
+    }
+    with np.errstate(all="ignore"):
+        for block in spec.blocks:
+            for row in rows(block, call):
+                for write in block.writes:
+                    row.write(write, outputs[write.tensor.name])
+    return outputs
+
+
+def call_of(spec: Spec, arrays: Arrays, params: Params) -> Call:
+    """What a call with these arrays and parameters gives. Raises ValueError as `reference` does."""
+    given = {param.name: params.get(param.name, param.default) for param in spec.params}
+    known = {name: value for name, value in given.items() if value is not None}
+    if missing := given.keys() - known.keys():
+        raise ValueError(f"no value for the parameter `{min(missing)}`")
+    tensors = {}
+    for tensor in spec.inputs:
+        array = arrays[tensor.name]
+        element = tensor.element if tensor.element in STORAGE_KINDS else float_element(array.dtype)
+        tensors[tensor.name] = decode(array, element)
+    return Call(dims_of(spec, arrays), known, tensors)
+
+
+def rows(block: Block, call: Call) -> Iterator[Row]:
+    """Every row of a block, the last `each` variable varying fastest."""
+    yield from _rows(block, call, {})
+
+
+def _rows(block: Block, call: Call, fixed: dict[Index, int]) -> Iterator[Row]:
+    row = Row(call, fixed, block.over)
+    if len(fixed) == len(block.each):
+        yield row
+        return
+    index = block.each[len(fixed)]
+    for value in range(row.size(index)):
+        yield from _rows(block, call, {**fixed, index: value})

@@ -1,0 +1,37 @@
+"""The values of an expression for all values of its variables at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attndsl.checking.typed import Index
+
+Array = np.ndarray[Any, Any]
+Axes = tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """What an expression is worth, and where it is present; `value` means nothing elsewhere.
+
+    Both arrays have one dimension for each variable of `axes`, in that order, along which it takes all its values.
+    """
+
+    axes: Axes
+    value: Array
+    present: Array
+
+
+def union(lanes: Sequence[Lanes]) -> Axes:
+    """The variables that any of several expressions depends on."""
+    return tuple(dict.fromkeys(axis for each in lanes for axis in each.axes))
+
+
+def along(array: Array, axes: Axes, wanted: Axes) -> Array:
+    """An array with a dimension for each of `axes` as one with a dimension for each of `wanted`, new ones of size 1."""
+    ordered = array.transpose([axes.index(axis) for axis in wanted if axis in axes])
+    return ordered[tuple(slice(None) if axis in axes else np.newaxis for axis in wanted)]

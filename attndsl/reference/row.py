@@ -1,0 +1,206 @@
+"""One row of a block: its expressions evaluated for all key positions and all values of the axis variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from attndsl.checking.typed import (
+    Apply,
+    Constant,
+    DimValue,
+    Expr,
+    Index,
+    IndexValue,
+    ParamValue,
+    Read,
+    Reduce,
+    Sum,
+    Tensor,
+    Write,
+    walk,
+)
+from attndsl.reference.lanes import Array, Axes, Lanes, along, union
+from attndsl.reference.operators import MEANINGS
+from attndsl.storage import WIDE
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a call gives: extents, parameters, and every input as float64, int64 or bool."""
+
+    dims: Mapping[str, int]
+    params: Mapping[str, int | float | bool]
+    tensors: Mapping[str, Array]
+
+
+class Row:
+    """The expressions of a block where its `each` variables have the values `fixed`."""
+
+    def __init__(self, call: Call, fixed: Mapping[Index, int], over: Axes) -> None:
+        self.call = call
+        self.fixed = fixed
+        self.over = over
+        self.known: dict[Expr, Lanes] = {}
+
+    def lanes(self, expr: Expr) -> Lanes:
+        """The values of an expression. Each expression is evaluated once."""
+        for inner in walk(expr):
+            if inner not in self.known:
+                self.known[inner] = self._evaluate(inner)
+        return self.known[expr]
+
+    def size(self, index: Index) -> int:
+        """How many values a variable takes."""
+        extent, bound = self.lanes(index.extent), self.lanes(index.bound)
+        return max(0, min(int(extent.value), int(bound.value))) if extent.present and bound.present else 0
+
+    def sizes(self, axes: Axes) -> tuple[int, ...]:
+        """How many values each of several variables takes."""
+        return tuple(self.size(axis) for axis in axes)
+
+    def write(self, write: Write, output: Array) -> None:
+        """Puts the row's part of an output into it."""
+        shape = self.sizes(write.axes)
+
+        def spread(array: Array, axes: Axes) -> Array:
+            return np.broadcast_to(along(array, axes, write.axes), shape)
+
+        indices, inside = self._inside(write.tensor, write.indices)
+        value = self.lanes(write.value)
+        kept = spread(inside.value, inside.axes)
+        written = np.where(spread(value.present, value.axes), spread(value.value, value.axes), 0.0)
+        output[tuple(spread(index.value, index.axes)[kept] for index in indices)] = written[kept]
+
+    def _evaluate(self, expr: Expr) -> Lanes:
+        match expr:
+            case Constant(kind=kind, value=value):
+                return _scalar(np.asarray(value, WIDE[kind]))
+            case DimValue(name=name):
+                return _scalar(np.asarray(self.call.dims[name], np.int64))
+            case ParamValue(kind=kind, name=name):
+                return _scalar(np.asarray(self.call.params[name], WIDE[kind]))
+            case IndexValue(index=index):
+                return self._index(index)
+            case Read():
+                return self._read(expr)
+            case Apply():
+                return self._apply(expr)
+            case Sum():
+                return self._sum(expr)
+            case Reduce():
+                return self._reduce(expr)
+        raise TypeError(f"an expression is no {type(expr).__name__}")
+
+    def _index(self, index: Index) -> Lanes:
+        if index in self.fixed:
+            return _scalar(np.asarray(self.fixed[index], np.int64))
+        size = self.size(index)
+        return Lanes((index,), np.arange(size), np.ones(size, bool))
+
+    def _read(self, expr: Read) -> Lanes:
+        indices, inside = self._inside(expr.tensor, expr.indices)
+        tensor = self.call.tensors[expr.tensor.name]
+        value = np.zeros(inside.value.shape, tensor.dtype)
+        shape = inside.value.shape
+        where = (np.broadcast_to(along(index.value, index.axes, inside.axes), shape) for index in indices)
+        value[inside.value] = tensor[tuple(index[inside.value] for index in where)]
+        return Lanes(inside.axes, value, inside.value)
+
+    def _inside(self, tensor: Tensor, indices: tuple[Expr, ...]) -> tuple[list[Lanes], Lanes]:
+        """The indices of an access, and whether all of them are present and in range."""
+        lanes = [self.lanes(index) for index in indices]
+        axes = union(lanes)
+        inside = np.ones(self.sizes(axes), bool)
+        for index, extent in zip(lanes, tensor.extents, strict=True):
+            valid = index.present & (index.value >= 0) & (index.value < self.lanes(extent).value)
+            inside = inside & along(valid, index.axes, axes)
+        return lanes, Lanes(axes, inside, np.ones_like(inside))
+
+    def _apply(self, expr: Apply) -> Lanes:
+        arguments = [self.known[argument] for argument in expr.arguments]
+        axes = union(arguments)
+        values = [along(argument.value, argument.axes, axes) for argument in arguments]
+        presents = [along(argument.present, argument.axes, axes) for argument in arguments]
+        value = MEANINGS[expr.operator](*values)
+        return Lanes(axes, value, np.broadcast_to(_present(expr.operator, values, presents), value.shape))
+
+    def _sum(self, expr: Sum) -> Lanes:
+        body = self.known[expr.body]
+        axes = (expr.index, *(axis for axis in body.axes if axis is not expr.index))
+        shape = self.sizes(axes)
+        value = np.broadcast_to(along(body.value, body.axes, axes), shape)
+        present = np.broadcast_to(along(body.present, body.axes, axes), shape)
+        return Lanes(axes[1:], np.asarray(value.sum(axis=0)), np.asarray(present.all(axis=0)))
+
+    def _reduce(self, expr: Reduce) -> Lanes:
+        mask = self.known[expr.mask] if expr.mask is not None else _scalar(np.asarray(True))
+        score = self.known[expr.score]
+        value = self.known[expr.value] if expr.value is not None else _scalar(np.asarray(0.0))
+        sink = self.known[expr.sink] if expr.sink is not None else _scalar(np.asarray(-np.inf))
+        rest = tuple(axis for axis in union([mask, score, value, sink]) if axis not in self.over)
+        positions = self.sizes(self.over)
+
+        def spread(array: Array, axes: Axes) -> Array:
+            """One dimension for all key positions, then one for each other variable."""
+            full = np.broadcast_to(along(array, axes, self.over + rest), positions + self.sizes(rest))
+            return full.reshape(int(np.prod(positions)), *self.sizes(rest))
+
+        kept = spread(mask.present & mask.value, mask.axes)
+        for part in (score, value):
+            kept = kept & spread(*self._everywhere(part))
+        result = _reduction(
+            expr.function,
+            kept,
+            spread(score.value, score.axes),
+            spread(value.value, value.axes),
+            along(np.where(sink.present, sink.value, -np.inf), sink.axes, rest),
+        )
+        return Lanes(rest, result, np.ones_like(result, bool))
+
+    def _everywhere(self, lanes: Lanes) -> tuple[Array, Axes]:
+        """Whether an expression is present at a key position, for all values of its other variables."""
+        others = tuple(number for number, axis in enumerate(lanes.axes) if axis not in self.over)
+        return np.asarray(lanes.present.all(axis=others)), tuple(axis for axis in lanes.axes if axis in self.over)
+
+
+def _scalar(value: Array) -> Lanes:
+    return Lanes((), value, np.asarray(True))
+
+
+def _present(operator: str, values: list[Array], presents: list[Array]) -> Array:
+    """Where an operator's result is present: `and`, `or` and a select reach only the operands that they need."""
+    match operator:
+        case "and":
+            return presents[0] & (~values[0] | presents[1])
+        case "or":
+            return presents[0] & (values[0] | presents[1])
+        case "iselect" | "fselect" | "bselect":
+            return presents[0] & np.where(values[0], presents[1], presents[2])
+        case "idiv" | "imod":
+            return np.asarray(presents[0] & presents[1] & (values[1] != 0))
+        case _:
+            return np.asarray(np.logical_and.reduce(np.broadcast_arrays(*presents)))
+
+
+def _reduction(function: str, kept: Array, score: Array, value: Array, sink: Array) -> Array:
+    """The table of `Reduce`, along the first dimension, over the positions that are kept.
+
+    Scores are taken relative to the largest, so that no exponential overflows; one of +inf gives NaN.
+    """
+    match function:
+        case "sum":
+            return np.asarray(np.where(kept, score, 0.0).sum(axis=0))
+        case "max":
+            return np.asarray(np.where(kept, score, -np.inf).max(axis=0, initial=-np.inf))
+    score = np.where(kept, score, -np.inf)
+    largest = np.maximum(score.max(axis=0, initial=-np.inf), sink)
+    shift = np.where(largest == -np.inf, 0.0, largest)
+    weights = np.exp(score - shift)
+    denominator = np.exp(sink - shift) + weights.sum(axis=0)
+    if function == "logsumexp":
+        return np.asarray(np.log(denominator) + shift)
+    numerator = np.where(kept, weights * value, 0.0).sum(axis=0)
+    return np.where(denominator == 0, 0.0, numerator / denominator)
