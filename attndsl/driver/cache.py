@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
 import time
 import warnings
 from collections.abc import Mapping
@@ -18,6 +17,8 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from attndsl.driver.files import write_atomically
 
 ENVIRONMENT = "ATTNDSL_CACHE_DIR"
 """The environment variable that names another folder than the user's cache directory."""
@@ -63,24 +64,13 @@ class DiskCache:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._trusted():
                 return
-            self._write(key, sha256(content).hexdigest().encode() + b"\n" + content)
+            write_atomically(self._path(key), sha256(content).hexdigest().encode() + b"\n" + content, mode=0o600)
             self._trim()
         except OSError as error:
             self._warn(error)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"
-
-    def _write(self, key: str, content: bytes) -> None:
-        handle, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            temporary.replace(self._path(key))
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
 
     def _trim(self) -> None:
         """Remove what killed writers left, and the oldest entries while all are larger than the limit."""

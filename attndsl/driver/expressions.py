@@ -139,5 +139,9 @@ INFIX = {
 }
 """How the operators between two operands are written, and how tightly they bind."""
 
-CALLS = {"imin": "minimum", "imax": "maximum", "fmin": "minimum", "fmax": "maximum", "iabs": "abs", "fabs": "abs"}
+CALLS = {
+    **{kind + name: name + "imum" for kind in "if" for name in ("min", "max")},
+    **dict.fromkeys(("iabs", "fabs"), "abs"),
+    "float": "f32",
+}
 """The functions whose name in the language is another than the operator's."""

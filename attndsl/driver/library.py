@@ -53,9 +53,8 @@ def artifact_of(source: Source, types: Mapping[str, str], target: str) -> Artifa
 def checked(source: Source) -> Spec:
     """The typed spec; the last few are remembered, as one is often wanted for several types."""
     from attndsl.checking.check import check
-    from attndsl.syntax.parse import parse
 
-    return check(parse(source), source)
+    return check(source)
 
 
 def spec_key(source: Source) -> str:

@@ -5,12 +5,12 @@ Shapes may be symbolic (torch's SymInt), as they are while torch traces a progra
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from attndsl.driver.expressions import Expression, evaluate, names, show
+from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import errors
 
@@ -39,8 +39,7 @@ def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str,
     known = [tensor.name for tensor in signature.inputs] + [param.name for param in signature.params]
     for name in arguments:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f", did you mean `{close[0]}`?" if close else ""
+            hint = did_you_mean(name, known) or "."
             raise errors.UnknownArgument(signature.name, name, hint, example_call(signature))
     optional = [param.name for param in signature.params if param.default is not None]
     missing = [name for name in known if name not in arguments and name not in optional]
@@ -139,30 +138,39 @@ def _origins(signature: Signature, given: Mapping[str, Given]) -> Origins:
 
 def _check_extents(signature: Signature, given: Mapping[str, Given], dims: Mapping[str, int], origins: Origins) -> None:
     for tensor in signature.inputs:
-        for axis, (extent, found) in enumerate(zip(tensor.extents, given[tensor.name].shape, strict=True)):
-            try:
-                wanted = evaluate(extent, dims, {})
-            except ZeroDivisionError:  # then a requirement says that the divisor is not zero, and fails below
-                continue
+        for axis, found in enumerate(given[tensor.name].shape):
+            wanted = _extent(signature, tensor, axis, dims, origins)
             if found == wanted:
                 continue
-            match extent:
+            match tensor.extents[axis]:
                 case ("dim", str(dim)):
                     origin = origins[dim]
                     raise errors.DimsDiffer(signature.name, tensor.name, dim, found, axis, origin[0], wanted, origin[1])
-            because = _because(extent, dims, {}, origins)
-            raise errors.WrongExtent(signature.name, tensor.name, found, axis, show(extent), wanted, because)
+                case extent:
+                    because = _because(extent, dims, {}, origins)
+                    raise errors.WrongExtent(signature.name, tensor.name, found, axis, show(extent), wanted, because)
 
 
 def _output_shape(
     signature: Signature, tensor: TensorSignature, dims: Mapping[str, int], origins: Origins
 ) -> tuple[int, ...]:
-    shape = tuple(evaluate(extent, dims, {}) for extent in tensor.extents)
-    for axis, (extent, size) in enumerate(zip(tensor.extents, shape, strict=True)):
+    shape = tuple(_extent(signature, tensor, axis, dims, origins) for axis in range(len(tensor.extents)))
+    for axis, size in enumerate(shape):
         if size < 0:
+            extent = tensor.extents[axis]
             because = _because(extent, dims, {}, origins)
             raise errors.NegativeExtent(signature.name, tensor.name, axis, show(extent), size, because)
     return shape
+
+
+def _extent(signature: Signature, tensor: TensorSignature, axis: int, dims: Mapping[str, int], origins: Origins) -> int:
+    extent = tensor.extents[axis]
+    try:
+        size: int = evaluate(extent, dims, {})
+    except ZeroDivisionError:
+        because = _because(extent, dims, {}, origins)
+        raise errors.UndefinedExtent(signature.name, tensor.name, axis, show(extent), because) from None
+    return size
 
 
 def _holds(require: Expression, dims: Mapping[str, int], params: Mapping[str, Any]) -> bool:

@@ -43,7 +43,7 @@ class UnknownArgument(CallError, TypeError):
     hint: str
     call: str
 
-    message = "{spec} has no argument `{name}`{hint}: {call}"
+    message = "{spec} has no argument {name}{hint} It is called as {call}"
 
 
 @dataclass(eq=False, repr=False)
@@ -146,6 +146,16 @@ class WrongExtent(CallError, ValueError):
     because: str
 
     message = "{name} has {found} in dimension {dimension}, but {spec} wants {extent} = {wanted}{because}"
+
+
+@dataclass(eq=False, repr=False)
+class UndefinedExtent(CallError, ValueError):
+    name: str
+    dimension: int
+    extent: str
+    because: str
+
+    message = "{name} cannot have {extent} in dimension {dimension}: that divides by zero{because}"
 
 
 @dataclass(eq=False, repr=False)

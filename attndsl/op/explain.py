@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.expressions import evaluate
+from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import Signature, TensorSignature
-
-BYTES = {
-    "f16": 2,
-    "bf16": 2,
-    "f32": 4,
-    "f64": 8,
-    "f8e4m3": 1,
-    "f8e5m2": 1,
-    "i8": 1,
-    "u8": 1,
-    "i32": 4,
-    "i64": 8,
-    "bool": 1,
-}
+from attndsl.storage import ELEMENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +29,7 @@ def traffic(signature: Signature, types: Mapping[str, str], dims: Mapping[str, i
     def size(tensors: Iterable[TensorSignature]) -> int:
         return sum(
             math.prod(evaluate(extent, dims, {}) for extent in tensor.extents)
-            * BYTES[types.get(tensor.element, tensor.element)]
+            * ELEMENTS[types.get(tensor.element, tensor.element)].itemsize
             for tensor in tensors
         )
 
@@ -53,9 +40,8 @@ def check_dims(signature: Signature, dims: Mapping[str, int]) -> None:
     """Raises ValueError unless every dim of the spec, and nothing else, has an extent."""
     for name in dims:
         if name not in signature.dims:
-            close = difflib.get_close_matches(name, signature.dims, n=1, cutoff=0.3)
-            hint = f", did you mean {close[0]}?" if close else ""
-            raise ValueError(f"{signature.name} has no dim {name}{hint} (it has {', '.join(signature.dims)})")
+            hint = did_you_mean(name, signature.dims)
+            raise ValueError(f"{signature.name} has no dim {name}{hint} It has {', '.join(signature.dims)}")
     if missing := [name for name in signature.dims if name not in dims]:
         raise ValueError(f"{signature.name} needs an extent for {', '.join(missing)} too")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from attndsl.driver.artifact import Artifact
+from attndsl.driver.files import read_source
 from attndsl.driver.library import artifact_of, signature_of, spec_key
 from attndsl.driver.module import load_function
 from attndsl.driver.signature import Signature, python_name
@@ -19,15 +20,16 @@ from attndsl.op.checks import Bound, bind, example_call, split
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
-    import numpy as np
+    from attndsl.storage import Array
 
 
 def load(path: str | Path) -> Op:
     """The operator that the spec in a file describes.
 
-    Raises SpecError where the spec has mistakes, OSError where the file cannot be read.
+    Raises SpecError where the spec has mistakes, OSError or UnicodeDecodeError where the file cannot be
+    read.
     """
-    return Op(Source(Path(path).read_text(encoding="utf-8"), str(path)))
+    return Op(read_source(path))
 
 
 def compile(text: str) -> Op:
@@ -144,16 +146,12 @@ class Op:
                 if tensor.requires_grad:
                     raise errors.GradientWanted(self.signature.name, name)
 
-    def _compute_arrays(
-        self, inputs: Mapping[str, np.ndarray[Any, Any]], params: Mapping[str, Any]
-    ) -> tuple[np.ndarray[Any, Any], ...]:
-        import numpy as np
-
+    def _compute_arrays(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> tuple[Array, ...]:
         from attndsl.op import numpy_arrays as arrays
 
         bound = bind(self.signature, {name: arrays.describe(array) for name, array in inputs.items()}, params)
         elements = self.output_elements(bound)
-        outputs = [np.empty(shape, arrays.STORAGE[e]) for shape, e in zip(bound.shapes, elements, strict=True)]
+        outputs = [arrays.empty(shape, element) for shape, element in zip(bound.shapes, elements, strict=True)]
         self.program(bound.types)(
             *map(arrays.bits, inputs.values()), *outputs, **{python_name(name): value for name, value in params.items()}
         )
@@ -169,7 +167,7 @@ def _outputs_type(signature: Signature) -> Callable[..., Any]:
     if len(signature.outputs) == 1:
         return lambda output: output
     names = [tensor.name for tensor in signature.outputs]
-    return namedtuple(f"{signature.name}_outputs", names, rename=True)  # type: ignore[misc]  # a type made at run time
+    return namedtuple(f"{signature.name}_outputs", names, rename=True)
 
 
 alive: WeakSet[Op] = WeakSet()

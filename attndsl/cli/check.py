@@ -1,0 +1,50 @@
+"""`attndsl check`: are specs right, and what do they take and give?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from attndsl.cli.options import Spec, json_option
+from attndsl.cli.output import errors_as_json, show_errors, show_json, summary
+from attndsl.diagnostics.base import SpecError
+from attndsl.syntax.source import Source
+
+
+@click.command("check")
+@click.argument("sources", metavar="FILE...", type=Spec(), nargs=-1, required=True)
+@json_option
+def command(sources: tuple[Source, ...], as_json: bool) -> None:
+    """Check specs: print what each takes and gives, or its mistakes and how to mend them.
+
+    \b
+    attndsl check examples/*.attn
+    attndsl check - < gqa.attn
+    attndsl check gqa.attn --json      {"files": [{"file", "ok", "errors", "signature"}]}
+
+    Exits with 1 where a spec has mistakes.
+    """
+    results = [_check(source, quiet=as_json) for source in sources]
+    if as_json:
+        show_json({"files": results})
+    wrong = sum(not result["ok"] for result in results)
+    if wrong and len(sources) > 1:
+        click.echo(f"{wrong} of {len(sources)} specs have mistakes", err=True)
+    if wrong:
+        raise click.exceptions.Exit(1)
+
+
+def _check(source: Source, quiet: bool) -> dict[str, Any]:
+    from attndsl.driver.library import checked
+    from attndsl.driver.summarise import summarise
+
+    try:
+        signature = summarise(checked(source))
+    except SpecError as error:
+        if not quiet:
+            show_errors(error)
+        return {"file": source.name, "ok": False, "errors": errors_as_json(error), "signature": None}
+    if not quiet:
+        click.echo(f"{source.name}: {summary(signature)}")
+    return {"file": source.name, "ok": True, "errors": [], "signature": signature.to_json()}

@@ -1,0 +1,80 @@
+"""The command `attndsl` and what its commands share: how they are found, and how they fail.
+
+Exit codes: 0 all is well; 1 the spec or a result is wrong; 2 the command is used wrongly; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from attndsl.diagnostics.base import SpecError
+from attndsl.op.errors import CallError
+
+COMMANDS = ("check", "compile", "run", "opt", "fmt", "explain")
+"""Each is a module of its own, imported when it is asked for."""
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are used, so that each starts fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which a user meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"attndsl.cli.{cmd_name}").command
+        return command
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"attndsl {version('attndsl')}")
+        ctx.exit()
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, expose_value=False, callback=_print_version, help="Print the version.")
+def attndsl() -> None:
+    """Say what an attention variant is, in index notation; get a program that computes it.
+
+    \b
+    A first walk, with any spec of examples/:
+      attndsl check   examples/gqa.attn                 is it right? what does it take and give?
+      attndsl run     examples/gqa.attn --shape M=64    make inputs, run it, compare with the reference
+      attndsl compile examples/gqa.attn                 the NumPy program that it becomes
+      attndsl explain examples/gqa.attn --shape N=4096  the schedule, the bytes, the operations
+
+    In Python: op = attndsl.load("gqa.attn"), then o = op(q=q, k=k, v=v).
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line (that of this process by default) and give its exit code. A user's mistake is one message."""
+    try:
+        attndsl.main(args=arguments, prog_name="attndsl", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except SpecError as error:
+        from attndsl.cli.output import show_errors
+
+        show_errors(error)
+        return 1
+    except (CallError, OSError) as error:
+        click.echo(f"Error: {error}", err=True)
+        return 1
+    return 0

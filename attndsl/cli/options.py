@@ -1,0 +1,145 @@
+"""The arguments and options that several commands take, and how their text is read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from attndsl.driver.files import read_source
+from attndsl.driver.hints import did_you_mean
+from attndsl.driver.signature import Signature
+from attndsl.syntax.source import Source
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Spec(click.ParamType[Source]):
+    """A file that holds a spec, or `-` for the standard input."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Source:
+        """The spec's text."""
+        path = str(click.Path(exists=True, dir_okay=False, allow_dash=True).convert(value, param, ctx))
+        try:
+            if path == "-":
+                return Source(sys.stdin.buffer.read().decode("utf-8-sig"), "<stdin>")
+            return read_source(path)
+        except UnicodeDecodeError as error:
+            self.fail(f"{path!r} is not UTF-8 text: byte {error.start} cannot be read.", param, ctx)
+
+
+class Assignments(click.ParamType[dict[str, str]]):
+    """`NAME=VALUE,NAME=VALUE`."""
+
+    name = "name=value,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:
+        """The values by name, still as text."""
+        found: dict[str, str] = {}
+        for part in value.split(","):
+            name, equals, text = (piece.strip() for piece in part.partition("="))
+            if not (name and equals and text):
+                self.fail(f"{part!r} is not of the form NAME=VALUE, as in B=1,N=4096.", param, ctx)
+            if name in found:
+                self.fail(f"{name} is given twice.", param, ctx)
+            found[name] = text
+        return found
+
+
+class Extents(Assignments):
+    """`B=1,N=4096`."""
+
+    name = "dim=extent,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
+        """The extents by dim."""
+        return {name: self._extent(name, text, param, ctx) for name, text in super().convert(value, param, ctx).items()}
+
+    def _extent(self, name: str, text: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if not (text.isascii() and text.isdigit()):
+            self.fail(f"{name}={text}: an extent is a whole number, 0 or more.", param, ctx)
+        return int(text)
+
+
+def spec_argument(command: Command) -> Command:
+    """FILE, a spec."""
+    return click.argument("source", metavar="FILE", type=Spec())(command)
+
+
+def shape_option(command: Command) -> Command:
+    """--shape."""
+    text = "Extents of dims; the others are chosen small."
+    return _assignments("--shape", Extents(), "B=1,N=4096,…", text)(command)
+
+
+def types_option(command: Command) -> Command:
+    """--types."""
+    text = "Element types of type variables; f32 where it is allowed and nothing is said."
+    return _assignments("--types", Assignments(), "T=bf16,…", text)(command)
+
+
+def params_option(command: Command) -> Command:
+    """--param."""
+    text = "A parameter's value; several by giving the option again."
+    return click.option("--param", "params", type=Assignments(), metavar="NAME=VALUE", multiple=True, help=text)(
+        command
+    )
+
+
+def json_option(command: Command) -> Command:
+    """--json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
+
+
+def bind_dims(signature: Signature, defaults: Mapping[str, int], shape: Mapping[str, int]) -> dict[str, int]:
+    """The extents to use: those asked for, else the defaults."""
+    for name in shape:
+        _known("dim", name, signature.dims, signature.name)
+    return {**defaults, **shape}
+
+
+def bind_types(signature: Signature, types: Mapping[str, str]) -> dict[str, str]:
+    """The element types to use: those asked for, else the defaults."""
+    for name, element in types.items():
+        _known("type", name, signature.types, signature.name)
+        if element not in signature.types[name]:
+            raise click.UsageError(f"{name} = {element} is not allowed: {name} is {' or '.join(signature.types[name])}")
+    return {**signature.default_types(), **types}
+
+
+def bind_params(signature: Signature, given: Iterable[Mapping[str, str]]) -> dict[str, Any]:
+    """The parameters to use: those asked for, else their defaults."""
+    texts = {name: text for assignments in given for name, text in assignments.items()}
+    kinds = {param.name: param.kind for param in signature.params}
+    values: dict[str, Any] = {param.name: param.default for param in signature.params if param.default is not None}
+    for name, text in texts.items():
+        _known("parameter", name, kinds, signature.name)
+        values[name] = _number(name, kinds[name], text)
+    if missing := [name for name in kinds if name not in values]:
+        raise click.UsageError(f"{signature.name} needs a value for {', '.join(missing)}: --param {missing[0]}=…")
+    return values
+
+
+def _assignments(option: str, type_: Assignments, metavar: str, text: str) -> Callable[[Command], Command]:
+    def or_none(_: click.Context, __: click.Parameter, value: dict[str, Any] | None) -> dict[str, Any]:
+        return value or {}
+
+    return click.option(option, type=type_, metavar=metavar, callback=or_none, help=text)
+
+
+def _number(name: str, kind: str, text: str) -> int | float | bool:
+    try:
+        return {"true": True, "false": False}[text] if kind == "bool" else {"int": int, "float": float}[kind](text)
+    except (KeyError, ValueError):
+        wanted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[kind]
+        raise click.UsageError(f"--param {name}={text}: {name} is {wanted}.") from None
+
+
+def _known(what: str, name: str, known: Collection[str], spec: str) -> None:
+    if name not in known:
+        has = f"It has {', '.join(known)}." if known else "It has none."
+        raise click.UsageError(f"{spec} has no {what} {name}{did_you_mean(name, known) or '.'} {has}")

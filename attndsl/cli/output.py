@@ -1,0 +1,47 @@
+"""What the commands print, and where: results to the standard output, errors to the standard error."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from attndsl.diagnostics.base import SpecError
+from attndsl.driver.signature import Signature
+from attndsl.op.checks import declaration
+
+
+def show_errors(error: SpecError) -> None:
+    """Print the mistakes of a spec."""
+    click.echo(f"{error}\n", err=True)
+
+
+def show_json(value: Any) -> None:
+    """Print a result for a program."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def errors_as_json(error: SpecError) -> list[dict[str, Any]]:
+    """The mistakes of a spec for a program; lines and columns count from 1."""
+    found = []
+    for diagnostic in error.diagnostics:
+        line, column = error.source.position(diagnostic.span.start)
+        found.append(
+            {
+                "code": diagnostic.code,
+                "line": line,
+                "column": column,
+                "message": diagnostic.text(diagnostic.message),
+                "note": diagnostic.text(diagnostic.note),
+                "fix": diagnostic.text(diagnostic.fix),
+            }
+        )
+    return found
+
+
+def summary(signature: Signature) -> str:
+    """A spec in a line: `gqa(q : T[B, Hq, M, D], …, window = 4096) -> o : T[B, Hq, M, E]`."""
+    takes = [declaration(tensor) for tensor in signature.inputs]
+    takes += [f"{p.name} : {p.kind}" + ("" if p.default is None else f" = {p.default}") for p in signature.params]
+    return f"{signature.name}({', '.join(takes)}) -> {', '.join(map(declaration, signature.outputs))}"

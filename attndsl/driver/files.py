@@ -1,0 +1,31 @@
+"""Files in and out."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from attndsl.syntax.source import Source
+
+
+def read_source(path: str | Path) -> Source:
+    """The spec in a file. Raises OSError where it cannot be read, UnicodeDecodeError where it is not UTF-8."""
+    return Source(Path(path).read_bytes().decode("utf-8-sig"), str(path))
+
+
+def write_atomically(path: Path, content: bytes, mode: int) -> None:
+    """Make a file's content `content`: who reads it meanwhile sees the old or the new, never a part. Raises OSError.
+
+    A killed writer leaves a `.tmp` file beside it.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        temporary.chmod(mode)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

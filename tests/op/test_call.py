@@ -1,0 +1,249 @@
+"""Calls with NumPy arrays: what goes in, what comes out, and what is refused in which words."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+import subprocess
+import sys
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from attndsl.op import errors
+from attndsl.op.errors import CallError
+
+
+def arrays(m: int = 5, n: int = 7, dtype: Any = np.float32, b: int = 2) -> dict[str, Any]:
+    random = np.random.default_rng(0)
+    shapes: dict[str, tuple[int, ...]] = {"q": (b, 4, m, 8), "k": (b, 2, n, 8), "v": (b, 2, n, 6)}
+    return {name: random.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}
+
+
+def test_an_array_for_an_array(gqa: Any) -> None:
+    op, _ = gqa
+    o = op(**arrays())
+    assert type(o) is np.ndarray
+    assert (o.shape, o.dtype) == ((2, 4, 5, 6), np.float32)
+
+
+def test_extents_and_parameters_change_without_a_compilation(gqa: Any) -> None:
+    op, compiler = gqa
+    for m, n, window in ((5, 7, 3), (1, 9, 4), (6, 1, 5000)):
+        assert op(**arrays(m, n), window=window).shape == (2, 4, m, 6)
+    assert op(**arrays(b=0)).shape == (0, 4, 5, 6)
+    assert compiler.compiled == [{"T": "f32"}]
+    op(**arrays(dtype=np.float16))
+    op(**arrays(dtype=np.float16))
+    assert compiler.compiled == [{"T": "f32"}, {"T": "f16"}]
+
+
+def test_parameters_reach_the_program(gqa: Any) -> None:
+    op, _ = gqa
+    given = arrays(5, 5)
+    np.testing.assert_array_equal(op(**given, window=1), np.repeat(given["v"], 2, axis=1))
+    np.testing.assert_array_equal(op(**given), op(**given, cap=2, window=np.int32(4096)))
+    assert not np.array_equal(op(**given), op(**given, cap=1))
+
+
+def test_strides_are_taken_as_they_are(gqa: Any) -> None:
+    op, _ = gqa
+    given = arrays()
+    strided = {name: np.repeat(array, 2, axis=2)[:, :, ::-2].copy()[:, :, ::-1] for name, array in given.items()}
+    strided["q"] = np.asfortranarray(given["q"])
+    strided["k"].flags.writeable = False
+    np.testing.assert_array_equal(op(**strided), op(**given))
+
+
+def test_bf16_comes_as_bits_or_as_ml_dtypes(gqa: Any) -> None:
+    op, compiler = gqa
+    extended = arrays(dtype=ml_dtypes.bfloat16)
+    o = op(**extended)
+    assert o.dtype == ml_dtypes.bfloat16
+    plain = op(**{name: array.view(np.uint16) for name, array in extended.items()})
+    assert plain.dtype == np.uint16
+    np.testing.assert_array_equal(plain, o.view(np.uint16))
+    assert compiler.compiled == [{"T": "bf16"}]
+
+
+def test_several_outputs_come_by_name(odd: Any) -> None:
+    op, _ = odd
+    given: dict[str, Any] = {
+        "is": np.array([3, 4], np.uint8),
+        "cu": np.zeros(3, np.int32),
+        "bits": np.zeros(5, np.uint8),
+    }
+    outputs = op(**given, in_=True)
+    first, lse = outputs
+    assert outputs.lse is lse
+    np.testing.assert_array_equal(first, [3, 4])
+    np.testing.assert_array_equal(lse, [0x3F80] * 3)
+    given["is"] = given["is"].view(ml_dtypes.float8_e4m3fn)
+    np.testing.assert_array_equal(op(**given, in_=np.False_).lse, [0] * 3)
+
+
+def says(call: Any, error: type[CallError], message: str) -> None:
+    with pytest.raises(error, match=f"^{re.escape(message)}$") as caught:
+        call()
+    assert isinstance(caught.value, CallError)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == message
+
+
+CALL = "gqa(q=…, k=…, v=…, window=4096, cap=2.0)"
+GIVEN = arrays()
+Q, K, V = GIVEN.values()
+FLOAT = "T, that is f16, bf16, f32 or f64"
+MISTAKES: dict[str, tuple[dict[str, Any], type[CallError], str]] = {
+    "near a name": (
+        {"windw": 3},
+        errors.UnknownArgument,
+        f"gqa has no argument windw, did you mean window? It is called as {CALL}",
+    ),
+    "far from any": ({"zzz": 3}, errors.UnknownArgument, f"gqa has no argument zzz. It is called as {CALL}"),
+    "missing": ({"k": None, "v": None}, errors.MissingArgument, f"gqa needs k and v too: {CALL}"),
+    "list": ({"k": [1.0]}, errors.NotAnArray, "k is of type list: gqa takes NumPy arrays or torch tensors"),
+    "masked": (
+        {"k": np.ma.masked_array(K)},
+        errors.NotAnArray,
+        "k is of type MaskedArray: gqa takes NumPy arrays or torch tensors",
+    ),
+    "float for int": ({"window": 3.5}, errors.WrongParameter, "window is 3.5 (float), but gqa wants an int"),
+    "bool for int": ({"window": True}, errors.WrongParameter, "window is True (bool), but gqa wants an int"),
+    "huge": ({"window": 2**63}, errors.WrongParameter, f"window is {2**63}, but gqa wants an int of 64 bits"),
+    "text for float": ({"cap": "2"}, errors.WrongParameter, "cap is '2' (str), but gqa wants a float"),
+    "dtype": ({"q": Q.astype(np.int32)}, errors.WrongElement, f"q holds int32, but gqa wants {FLOAT}"),
+    "byte order": ({"q": Q.astype(">f4")}, errors.WrongElement, f"q holds >f4, but gqa wants {FLOAT}"),
+    "two types": ({"v": V.astype(np.float16)}, errors.TypesDiffer, "v holds float16, but q says T = f32"),
+    "rank": (
+        {"k": K[0]},
+        errors.WrongRank,
+        "k has 3 dimensions, its shape is (2, 7, 8), but gqa wants 4: k : T[B, Hkv, N, D]",
+    ),
+    "dim": (
+        {"v": V[:, :, 1:]},
+        errors.DimsDiffer,
+        "v has N = 6 (dimension 2), but k says N = 7 (dimension 2)",
+    ),
+    "require": (
+        {"q": Q[:, :3]},
+        errors.RequirementFails,
+        "gqa requires Hq % Hkv == 0; here Hq = 3 (from q) and Hkv = 2 (from k)",
+    ),
+    "division by zero": (
+        {"k": K[:, :0], "v": V[:, :0]},
+        errors.RequirementFails,
+        "gqa requires Hq % Hkv == 0; here Hq = 4 (from q) and Hkv = 0 (from k)",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_call_that_does_not_fit_is_refused(gqa: Any, mistake: str) -> None:
+    op, compiler = gqa
+    change, error, message = MISTAKES[mistake]
+    given = {name: value for name, value in {**GIVEN, **change}.items() if value is not None}
+    says(lambda: op(**given), error, message)
+    assert compiler.compiled == []
+
+
+def test_inputs_go_by_name(gqa: Any) -> None:
+    op, _ = gqa
+    says(lambda: op(*GIVEN.values()), errors.PositionalArgument, f"gqa takes its arguments by name: {CALL}")
+
+
+def test_extents_that_are_expressions_say_how_they_come_about(odd: Any) -> None:
+    op, _ = odd
+    given = {"is": np.zeros(2, np.uint8), "cu": np.zeros(3, np.int32), "bits": np.zeros(5, np.uint8), "in_": True}
+
+    def call(**change: Any) -> Any:
+        return lambda: op(**{**given, **change})
+
+    says(
+        call(cu=np.zeros(2, np.int32)),
+        errors.WrongExtent,
+        "cu has 2 in dimension 0, but lambda wants B + 1 = 3; here B = 2 (from is)",
+    )
+    says(
+        call(bits=np.zeros(1, np.uint8)),
+        errors.NegativeExtent,
+        "lse cannot have N - B = -1 in dimension 0; here N = 1 (from bits) and B = 2 (from is)",
+    )
+    says(call(cu=np.zeros(3)), errors.WrongElement, "cu holds float64, but lambda wants i32")
+    says(
+        call(in_=False, limit=0.5),
+        errors.RequirementFails,
+        "lambda requires in_ or limit > 1.0; here in_ = False and limit = 0.5",
+    )
+    says(call(in_=None), errors.WrongParameter, "in_ is None (NoneType), but lambda wants a bool")
+
+
+def test_an_extent_that_divides_by_zero(make: Any) -> None:
+    from attndsl.driver.signature import Signature, TensorSignature
+
+    inputs = (TensorSignature("x", "f32", (("dim", "N"),)), TensorSignature("s", "f32", (("dim", "S"),)))
+    outputs = (TensorSignature("o", "f32", (("idiv", ("dim", "N"), ("dim", "S")),)),)
+    op, _ = make(Signature("cut", ("N", "S"), {}, (), inputs, outputs, (), 0), "")
+    says(
+        lambda: op(x=np.zeros(4, np.float32), s=np.zeros(0, np.float32)),
+        errors.UndefinedExtent,
+        "o cannot have N / S in dimension 0: that divides by zero; here N = 4 (from x) and S = 0 (from s)",
+    )
+
+
+def test_what_an_operator_tells_of_itself(gqa: Any) -> None:
+    op, compiler = gqa
+    assert "def gqa(" in op.source
+    assert (op.ir("attn"), op.ir("tile")) == ("the attn IR", "the tile IR")
+    assert len(compiler.compiled) == 1
+    assert op.artifact(T="f16").types == {"T": "f16"}
+    assert op.signature.dims == ("B", "Hq", "Hkv", "M", "N", "D", "E")
+    assert repr(op) == f"<attndsl operator {CALL}>"
+    with pytest.raises(ValueError, match=r"^the IR has no stage 'triton': it has attn, tile$"):
+        op.ir("triton")
+    with pytest.raises(ValueError, match=r"^gqa has no type T = i8: it has T = f16 | bf16 | f32 | f64$"):
+        op.artifact(T="i8")
+
+
+def test_explain_counts_bytes_and_operations(gqa: Any) -> None:
+    op, _ = gqa
+    text = op.explain(B=1, Hq=4, Hkv=2, M=512, N=1024, D=64, E=64)
+    assert text.splitlines() == [
+        "gqa for numpy",
+        "  types      T = f32",
+        "  dims       B = 1, Hq = 4, Hkv = 2, M = 512, N = 1024, D = 64, E = 64",
+        "  tile rows  64",
+        "  inputs     1.5 MiB",
+        "  outputs    512 KiB",
+        "  work       1.05 Mflop, were no position masked",
+        "  intensity  0.5 flop/B",
+    ]
+    with pytest.raises(ValueError, match=r"^gqa has no dim hq, did you mean Hq\?"):
+        op.explain(hq=4)
+    with pytest.raises(ValueError, match=r"^gqa needs an extent for N, D, E too$"):
+        op.explain(B=1, Hq=4, Hkv=2, M=512)
+
+
+def test_a_traceback_shows_the_generated_line(gqa: Any, make: Any) -> None:
+    import traceback
+
+    op, _ = make(gqa[0].signature, "def gqa(q, k, v, o, **params):\n    raise ArithmeticError  # gqa.attn:14\n")
+    with pytest.raises(ArithmeticError) as caught:
+        op(**GIVEN)
+    assert "raise ArithmeticError  # gqa.attn:14" in "".join(traceback.format_exception(caught.value))
+
+
+def test_operators_can_be_copied_and_sent(gqa: Any) -> None:
+    op, _ = gqa
+    for other in (copy.deepcopy(op), pickle.loads(pickle.dumps(op))):
+        np.testing.assert_array_equal(other(**GIVEN), op(**GIVEN))
+
+
+def test_arrays_need_no_torch() -> None:
+    program = """
+import sys, attndsl.op.op, attndsl.op.numpy_arrays, attndsl.op.explain
+sys.exit(", ".join({"torch", "xdsl", "lark", "triton", "rich", "click"} & set(sys.modules)) or None)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
