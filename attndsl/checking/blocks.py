@@ -43,7 +43,7 @@ class Blocks:
         if rows is None:
             self._context.report(indices.OutsideBlock(node.span, what="`over`"))
             return
-        if rows.over is not None:
+        if rows.over_span is not None:
             self._context.report(indices.SecondOver(node.span, first=rows.over_span))
             return
         rows.over, rows.over_span = (), node.span
@@ -117,7 +117,7 @@ class Blocks:
         if before is not None:
             self._context.report(names.Shadows(name.span, name=name.text, first=before.span))
             return None
-        if extent is None or node.bound is not None and bound is None:
+        if extent is None or (node.bound is not None and bound is None):
             scope.add(name.text, Broken(name.span))
             return None
         reads = graph.facts(extent).reads

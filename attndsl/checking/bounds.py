@@ -12,7 +12,7 @@ from functools import reduce
 
 from attndsl.checking.context import Context
 from attndsl.checking.reads import reached
-from attndsl.checking.typed import Apply, Constant, Expr, Index, IndexValue, Read, Reduce, Write, walk
+from attndsl.checking.typed import Apply, Constant, DimValue, Expr, Index, IndexValue, Read, Reduce, Write, walk
 from attndsl.syntax.source import Span
 
 
@@ -33,7 +33,8 @@ def infer_bound(context: Context, index: Index, writes: Sequence[Write]) -> Expr
     else:
         bounds = []
         for write in writes:
-            bound = search.smallest(search.walked(i, e) for i, e in zip(write.indices, write.tensor.extents, strict=True))
+            places = zip(write.indices, write.tensor.extents, strict=True)
+            bound = search.smallest(search.walked(place, extent) for place, extent in places)
             bounds.append(search.visit(write.value) if bound is None else bound)
     found = search.largest(bounds)
     return None if isinstance(found, _Never) else found
@@ -106,9 +107,16 @@ class _Search:
         graph = self._context.graph
         distinct = dict.fromkeys(bound for bound in bounds if isinstance(bound, Expr))
         ordered = sorted(distinct, key=lambda bound: graph.facts(bound).serial)
+        ordered = [b for b in ordered if not any(a is not b and self._beats(operator, a, b) for a in ordered)]
         if not ordered:
             return None
         return reduce(lambda a, b: graph.apply(operator, (a, b), a.span), ordered)
+
+    def _beats(self, operator: str, one: Expr, other: Expr) -> bool:
+        """Whether the smaller (or the larger) of two bounds is certainly `one`: dims are not negative."""
+        low, high = (one, other) if operator == "imin" else (other, one)
+        rest = self._context.arithmetic.linear(self._context.arithmetic.add(high, low, high.span, -1))
+        return all(count > 0 and all(isinstance(f, DimValue) for f in term) for term, count in rest.items())
 
     def _number(self, value: int, span: Span) -> Expr:
         return self._context.graph.constant(value, span)

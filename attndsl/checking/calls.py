@@ -126,13 +126,15 @@ class Calls:
             sink = self._sink(keyword, value)
             if sink is None:
                 return None
-        real, graph = self._context.graph.real, self._context.graph
+        real = self._context.graph.real
         if function == "softmax":
             return Weights(real(score.expr), mask, sink, node.span)
         if score.axes:
-            return Value(
-                Kind.FLOAT, score.axes, lambda where: self._reduce(function, real(score.at(where)), mask, None, None, node)
-            )
+
+            def at(where: tuple[Expr, ...]) -> Expr:
+                return self._reduce(function, real(score.at(where)), mask, None, None, node)
+
+            return Value(Kind.FLOAT, score.axes, at)
         return Value.scalar(self._reduce(function, real(score.expr), mask, None, sink, node))
 
     def _sink(self, keyword: tree.KeywordArgument, value: Value) -> Expr | None:

@@ -21,7 +21,7 @@ class Rows:
     span: Span
     each: tuple[Index, ...]
     over: tuple[Index, ...] | None = None
-    over_span: Span = Span(0, 0)
+    over_span: Span | None = None
     writes: list[Write] = field(default_factory=list)
 
 
@@ -37,8 +37,10 @@ class Context:
         self.diagnostics: dict[Diagnostic, None] = {}
 
     def report(self, diagnostic: Diagnostic) -> Value | None:
-        """Adds an error and gives None, which stands for a result that has been reported; the same error counts once,
-        since definitions are looked at wherever they are used."""
+        """Adds an error and gives None, which stands for a result that has been reported.
+
+        The same error counts once, since definitions are looked at wherever they are used.
+        """
         self.diagnostics[diagnostic] = None
         return None
 

@@ -40,7 +40,8 @@ class Declarations:
             self._context.report(
                 names.UnknownType(node.type.span, name=node.type.text, known=tuple(PARAMETER_KINDS))
             )
-            return self._bind(node.name, Broken(node.name.span))
+            self._bind(node.name, Broken(node.name.span))
+            return
         if default is not None:
             given = {bool: "bool", int: "int", float: "f32"}[type(default)]
             if given != node.type.text and not (given == "int" and kind is Kind.FLOAT):
@@ -85,7 +86,8 @@ class Declarations:
             self._context.report(errors.OutputType(node.element.span, name=node.name.text, element=element))
         sound = [extent for extent in extents if extent is not None]
         if kind is None or len(sound) < len(extents):
-            return self._bind(node.name, Broken(node.name.span))
+            self._bind(node.name, Broken(node.name.span))
+            return
         role: OneOf["input", "output"] = "input" if node.role == "input" else "output"
         tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span)
         self._bind(node.name, Storage(node.name.span, tensor, kind))

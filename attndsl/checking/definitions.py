@@ -73,7 +73,8 @@ class Definitions:
                 if isinstance(param, tree.AxisParam):
                     own[param.name.text] = Scalar(param.name.span, next(rest), "a parameter", shadowable=True)
                 elif isinstance(param, tree.IndexParam):
-                    own[param.name.text] = Scalar(param.name.span, self._stand_in(param), "a parameter", shadowable=True)
+                    integer = self._stand_in(param)
+                    own[param.name.text] = Scalar(param.name.span, integer, "a parameter", shadowable=True)
             value = self._expressions.value(node.value, scope.within(own))
             return self._context.graph.constant(0, node.span)
 

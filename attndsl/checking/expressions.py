@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from attndsl.checking.calls import Calls
 from attndsl.checking.context import Context
 from attndsl.checking.names import Names
-from attndsl.checking.pointwise import Pointwise, axes_text
+from attndsl.checking.pointwise import Pointwise
 from attndsl.checking.scopes import Scalar, Scope
+from attndsl.checking.text import expression_text
 from attndsl.checking.typed import Expr, Index, Kind
 from attndsl.checking.values import Result, Value, Weights
 from attndsl.diagnostics import indices, reductions, shapes, types
@@ -89,7 +90,7 @@ class Expressions:
         return found if len(found) == len(values) else None
 
     def _number(self, number: int | float, span: Span) -> Value | None:
-        if isinstance(number, int) and number >= 2**63 or number == float("inf"):
+        if (isinstance(number, int) and number >= 2**63) or number == float("inf"):
             return self._context.report(types.NumberTooLarge(span))
         return Value.scalar(self._graph.constant(number, span))
 
@@ -174,8 +175,8 @@ class Expressions:
                 self._context.report(shapes.DotOfScalar(place.span, got=value.describe()))
                 return None
         if left.axes[-1] is not right.axes[-1]:
-            error = shapes.DotExtents(node.span, left=axes_text(left.axes[-1:])[1:-1], right=axes_text(right.axes[-1:])[1:-1])
-            return self._context.report(error)
+            extents = [expression_text(value.axes[-1]) for value in (left, right)]
+            return self._context.report(shapes.DotExtents(node.span, left=extents[0], right=extents[1]))
         if not self._pointwise.numbers(".", (left, right), (node.left.span, node.right.span)):
             return None
         product = Kind.INT if left.kind is Kind.INT and right.kind is Kind.INT else Kind.FLOAT

@@ -54,8 +54,11 @@ class TooDeep(TooLarge):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of an expression: `free` variables it depends on, `bound` ones that a Sum in it binds, whether
-    it `reads` a tensor, contains a `Reduce`, or may be absent (`partial`); `serial` counts expressions as made."""
+    """What is known of an expression.
+
+    `free` are the variables it depends on, `bound` those that a Sum in it binds; it `reads` a tensor, contains a
+    Reduce, may be absent (`partial`); `serial` counts the expressions as they are made.
+    """
 
     serial: int
     depth: int

@@ -84,7 +84,7 @@ class Names:
                     if subscript is None and extent is None:
                         return self._context.report(shapes.WholeOfIndex(written.span, name=name, param=param or ""))
                 return self._lets.use(let, subscripts, node.span)
-            case Scalar(what=what) as scalar:
+            case Scalar(what=what):
                 return self._context.report(shapes.NotSubscriptable(node.span, name=name, what=what))
             case ElementType():
                 return self._context.report(names.TypeAsValue(node.span, name=name))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from attndsl.checking.typed import Kind
 
-B, I, F = Kind.BOOL, Kind.INT, Kind.FLOAT
+B, I, F = Kind.BOOL, Kind.INT, Kind.FLOAT  # noqa: E741
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,10 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Scalar(Binding):
-    """A dim, a parameter, an index or a built-in number; `what` says which, `shadowable` that a definition's own
-    parameters and a sum's axes may take its name."""
+    """A dim, a parameter, an index or a built-in number; `what` says which.
+
+    A definition's own parameters and a sum's axes may take the name of a `shadowable` one.
+    """
 
     expr: Expr
     what: str

@@ -19,7 +19,8 @@ from attndsl.checking.typed import (
     walk,
 )
 
-_LOOSE = {"or": 1, "and": 2, "not": 3, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
+_LOOSE = {"or": 1, "and": 2, "not": 3, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9}
+_LOOSE |= dict.fromkeys("*/%", 10)
 _COMPARISON, _NEGATION, _ATOM = 4, 11, 20
 
 
