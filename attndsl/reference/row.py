@@ -156,9 +156,9 @@ class Row:
             kept,
             spread(score.value, score.axes),
             spread(value.value, value.axes),
-            along(np.where(sink.present, sink.value, -np.inf), sink.axes, rest),
+            along(sink.value, sink.axes, rest),
         )
-        return Lanes(rest, result, np.ones_like(result, bool))
+        return Lanes(rest, result, np.broadcast_to(along(sink.present, sink.axes, rest), result.shape))
 
     def _everywhere(self, lanes: Lanes) -> tuple[Array, Axes]:
         """Whether an expression is present at a key position, for all values of its other variables."""

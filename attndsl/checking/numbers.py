@@ -1,0 +1,68 @@
+"""What the pointwise operators mean on Python's numbers; those that need not all their operands are left out."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+
+def _shift_left(value: int, by: int) -> int:
+    """`value << by`; shifting by a negative number or by 64 and more leaves 0."""
+    return value << by if 0 <= by < 64 else 0
+
+
+def _shift_right(value: int, by: int) -> int:
+    """`value >> by`, keeping the sign; shifting by a negative number or by 64 and more leaves 0 or -1."""
+    return value >> (by if 0 <= by < 64 else 63)
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def _real_divide(left: float, right: float) -> float:
+    if right == 0:
+        return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+    return left / right
+
+
+MEANINGS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("iadd", "fadd"), operator.add),
+    **dict.fromkeys(("isub", "fsub"), operator.sub),
+    **dict.fromkeys(("imul", "fmul"), operator.mul),
+    **dict.fromkeys(("ineg", "fneg"), operator.neg),
+    **dict.fromkeys(("imin", "fmin"), min),
+    **dict.fromkeys(("imax", "fmax"), max),
+    **dict.fromkeys(("iabs", "fabs"), abs),
+    **dict.fromkeys(("ieq", "feq", "beq"), operator.eq),
+    **dict.fromkeys(("ine", "fne", "bne"), operator.ne),
+    **dict.fromkeys(("ilt", "flt"), operator.lt),
+    **dict.fromkeys(("ile", "fle"), operator.le),
+    **dict.fromkeys(("igt", "fgt"), operator.gt),
+    **dict.fromkeys(("ige", "fge"), operator.ge),
+    "idiv": operator.floordiv,
+    "imod": operator.mod,
+    "iand": operator.and_,
+    "ior": operator.or_,
+    "ixor": operator.xor,
+    "ishl": _shift_left,
+    "ishr": _shift_right,
+    "fdiv": _real_divide,
+    "not": operator.not_,
+    "float": float,
+    "exp": math.exp,
+    "exp2": math.exp2,
+    "log": math.log,
+    "log2": math.log2,
+    "sqrt": math.sqrt,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "sin": math.sin,
+    "cos": math.cos,
+    "tanh": math.tanh,
+    "sigmoid": _sigmoid,
+    "relu": lambda x: max(x, 0.0),
+    "floor": lambda x: float(math.floor(x)),
+}
+"""A row for each operator of `checking.operators` that evaluates all its operands."""
