@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from typing import Any
 
 import click
@@ -12,9 +14,16 @@ from attndsl.driver.signature import Signature
 from attndsl.op.checks import declaration
 
 
+KINDS = {"int": "int", "float": "f32", "bool": "bool"}
+"""The kinds of parameters as the language writes them."""
+
+
 def show_errors(error: SpecError) -> None:
-    """Print the mistakes of a spec."""
-    click.echo(f"{error}\n", err=True)
+    """Print the mistakes of a spec, in colours on a terminal."""
+    from attndsl.diagnostics.render import render_all
+
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    click.echo(render_all(error.diagnostics, error.source, colour) + "\n", err=True)
 
 
 def show_json(value: Any) -> None:
@@ -34,7 +43,7 @@ def errors_as_json(error: SpecError) -> list[dict[str, Any]]:
                 "column": column,
                 "message": diagnostic.text(diagnostic.message),
                 "note": diagnostic.text(diagnostic.note),
-                "fix": diagnostic.text(diagnostic.fix),
+                "fix": diagnostic.hint(),
             }
         )
     return found
@@ -43,5 +52,5 @@ def errors_as_json(error: SpecError) -> list[dict[str, Any]]:
 def summary(signature: Signature) -> str:
     """A spec in a line: `gqa(q : T[B, Hq, M, D], …, window = 4096) -> o : T[B, Hq, M, E]`."""
     takes = [declaration(tensor) for tensor in signature.inputs]
-    takes += [f"{p.name} : {p.kind}" + ("" if p.default is None else f" = {p.default}") for p in signature.params]
+    takes += [f"{p.name} : {KINDS[p.kind]}" + ("" if p.default is None else f" = {p.default}") for p in signature.params]
     return f"{signature.name}({', '.join(takes)}) -> {', '.join(map(declaration, signature.outputs))}"

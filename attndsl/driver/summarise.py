@@ -69,8 +69,9 @@ def _block_terms(block: Block) -> list[Expression]:
         match expr:
             case Sum():
                 terms.append(_product(variables[expr.body] | {expr.index}))
-            case Reduce() if expr.value is not None:
-                terms.append(_product(variables[expr] | variables[expr.value] | set(block.over)))
+            case Reduce(function="softmax", value=Expr() as value) | Reduce(function="sum", score=value):
+                if any(index.role == "axis" for index in variables[value]):
+                    terms.append(_product(variables[expr] | variables[value] | set(block.over)))
     return terms
 
 
