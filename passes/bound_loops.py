@@ -53,7 +53,7 @@ from attndsl.ir.keys import Reduction, conjunction, conjuncts, over_of, reductio
 from attndsl.ir.materialise import materialise
 from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts, Polynomial, add, number
-from attndsl.ir.rewrite import constant, index_constant, insert_before, remove_dead, replace, sort_block
+from attndsl.ir.rewrite import constant, guarded, index_constant, insert_before, remove_dead, replace, sort_block
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith, i1
 
 
@@ -91,7 +91,9 @@ def _bound(kernel: attn.KernelOp, over: attn.OverOp) -> None:
         return
     for reduction in reductions:
         rest = [c for c in conjuncts(reduction.where) if c not in taken]
-        reduction.where = conjunction(rest, reduction)
+        narrowed = guarded(reduction, conjunction(rest, reduction))
+        insert_before(reduction, narrowed)
+        replace(reduction, narrowed.results)
     _narrow(over, list(taken.values()))
 
 

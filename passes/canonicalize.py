@@ -39,9 +39,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from attndsl.ir import spec
+from attndsl.ir import attn, spec
 from attndsl.ir.meaning import COMPARISONS, predicate
-from attndsl.ir.rewrite import constant, rewrite
+from attndsl.ir.rewrite import constant, guarded, rewrite
 from attndsl.ir.xdsl import (
     Context,
     FloatAttr,
@@ -204,8 +204,16 @@ class DropTrueGuards(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         where: SSAValue | None = getattr(op, "where", None)
         if where is not None and constant(where) is True:
-            op.where = None  # type: ignore[attr-defined]
-            rewriter.notify_op_modified(op)
+            rewriter.replace_op(op, guarded(op, None))
+
+
+class DropTrueAll(RewritePattern):
+    """all true over d -> true"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: attn.AllOp, rewriter: PatternRewriter, /) -> None:
+        if constant(op.body) is True:
+            rewriter.replace_op(op, [], [op.body])
 
 
 PATTERNS: tuple[RewritePattern, ...] = (
@@ -216,6 +224,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
     SimplifyLogic(),
     SimplifySelect(),
     DropTrueGuards(),
+    DropTrueAll(),
 )
 
 

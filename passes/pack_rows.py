@@ -81,6 +81,7 @@ def _pack(kernel: attn.KernelOp) -> None:
     eachs = [op for op in block.ops if isinstance(op, attn.EachOp)]
     if not eachs:
         return
+    anchor = eachs[-1].next_op
     facts, axes = Facts(block), AxesAnalysis()
     needed = _needed_for_keys(kernel, axes)
     ranging = frozenset[SSAValue]().union(*(axes(v) for each in eachs for v in each.operands))
@@ -95,8 +96,7 @@ def _pack(kernel: attn.KernelOp) -> None:
             rows.append((each.result in masking, each, _split(each, divisor)))
         else:
             rows.append((each.result in masking, each, each.extent))
-    anchor = block.first_op
-    assert anchor is not None
+    assert anchor is not None, "a kernel writes something"
     # What the mask depends on varies slowest; otherwise the last variable of the spec does.
     for _, each, extent in sorted(rows, key=lambda row: not row[0]):
         row = attn.RowOp(each.variable.data, extent, each.bound if extent is each.extent else None)
@@ -105,7 +105,7 @@ def _pack(kernel: attn.KernelOp) -> None:
         if extent is each.extent:
             replace(each, [row.result])
         else:
-            _recombine(each, row)
+            _recombine(each, row, anchor)
 
 
 def _needed_for_keys(kernel: attn.KernelOp, axes: AxesAnalysis) -> set[Operation]:
@@ -124,7 +124,9 @@ def _needed_for_keys(kernel: attn.KernelOp, axes: AxesAnalysis) -> set[Operation
         op = stack.pop()
         if op not in needed:
             needed.add(op)
-            stack.extend(v.owner for v in op.operands if isinstance(v.owner, Operation))
+            # How far a variable runs does not say where a key is: what its extent rests on is not followed.
+            owners = [v.owner for v in op.operands if isinstance(v.owner, Operation)]
+            stack.extend(owner for owner in owners if not isinstance(owner, attn.IndexOp))
     return needed
 
 
@@ -156,9 +158,9 @@ def _split(each: attn.EachOp, divisor: SSAValue) -> SSAValue:
     return insert_before(each, arith.MinSIOp(divisor, insert_before(each, arith.SubiOp(each.extent, start))))
 
 
-def _recombine(each: attn.EachOp, row: attn.RowOp) -> None:
+def _recombine(each: attn.EachOp, row: attn.RowOp, anchor: Operation) -> None:
     """The variable is quotient * divisor + remainder, the remainder being a row variable."""
     left = row.extent.owner
     assert isinstance(left, arith.MinSIOp) and isinstance(left.rhs.owner, arith.SubiOp)
     start = left.rhs.owner.rhs
-    replace(each, [insert_before(each, arith.AddiOp(start, row.result), each.variable.data)])
+    replace(each, [insert_before(anchor, arith.AddiOp(start, row.result), each.variable.data)])

@@ -113,8 +113,11 @@ def _without_quotient(slack: Polynomial, facts: Facts) -> list[Polynomial]:
 def _divide(op: arith.FloorDivSIOp | spec.ModOp, facts: Facts) -> None:
     if not facts.positive(op.rhs):
         return
+    divisor = facts.of(op.rhs)
     quotient, rest = facts.divide(facts.of(op.lhs), op.rhs)
-    below = add(add(facts.of(op.rhs), number(1), -1), rest, -1)
+    if not facts.nonnegative(rest):
+        quotient, rest = add(quotient, number(1), -1), add(rest, divisor)
+    below = add(add(divisor, number(1), -1), rest, -1)
     if not (facts.nonnegative(rest) and facts.nonnegative(below)):
         return
     if not quotient and isinstance(op, spec.ModOp):

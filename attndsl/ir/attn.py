@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.ir.spec import AccessOp
+from attndsl.ir.spec import verify_access
 from attndsl.ir.xdsl import (
     AnyFloat,
     ArrayAttr,
@@ -115,6 +115,8 @@ class OverOp(IndexOp):
     """
 
     name = "attn.over"
+    extent = operand_def(IndexType)
+    bound = opt_operand_def(IndexType)
     start = opt_operand_def(IndexType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$variable (`from` $start^)? `to` $extent (`up` `to` $bound^)? attr-dict"
@@ -152,10 +154,12 @@ class RowOp(IndexOp):
 
 
 @irdl_op_definition
-class ReadOp(AccessOp):
+class ReadOp(IRDLOperation):
     """An element of a tensor, widened; 0 (or false) where `where` is false, and then no memory is touched."""
 
     name = "attn.read"
+    tensor = prop_def(SymbolRefAttr)
+    indices = var_operand_def(IndexType)
     where = opt_operand_def(i1)
     result = result_def()
     traits = traits_def(Pure())
@@ -169,12 +173,17 @@ class ReadOp(AccessOp):
             properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, where], result_types=[type_]
         )
 
+    def verify_(self) -> None:
+        verify_access(self, self.tensor, self.indices)
+
 
 @irdl_op_definition
-class WriteOp(AccessOp):
+class WriteOp(IRDLOperation):
     """Sets an element of an output, for all values of the variables involved; nothing where `where` is false."""
 
     name = "attn.write"
+    tensor = prop_def(SymbolRefAttr)
+    indices = var_operand_def(IndexType)
     value = operand_def(AnyFloat)
     where = opt_operand_def(i1)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -182,6 +191,9 @@ class WriteOp(AccessOp):
 
     def __init__(self, tensor: str, indices: Sequence[SSAValue], value: SSAValue, where: SSAValue | None) -> None:
         super().__init__(properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, value, where])
+
+    def verify_(self) -> None:
+        verify_access(self, self.tensor, self.indices)
 
 
 def _verify_removed(variable: SSAValue, kinds: tuple[type[IndexOp], ...]) -> None:

@@ -41,6 +41,10 @@ class AxesAnalysis:
                 stack.pop()
         return self._known[value]
 
+    def know(self, value: SSAValue, axes: Axes) -> None:
+        """Says what the axes of a value are: of a loop's arguments, say, while the loop is still being built."""
+        self._known[value] = axes
+
     def _combine(self, value: SSAValue) -> Axes:
         owner = value.owner
         if isinstance(owner, (attn.IndexOp, tile.LaneOp)):

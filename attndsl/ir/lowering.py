@@ -48,6 +48,7 @@ class Lowering:
         self.sizes = {"rows": rows, "keys": keys}
         self.ops = list(source.body.block.ops)
         self.axes = AxesAnalysis()
+        self.target_axes = AxesAnalysis()
         self.target = tile.KernelOp(source.sym_name.data)
         self.target.location = source.location
         self.scopes = [Scope(self.target.body.block, None)]
@@ -230,7 +231,7 @@ class Lowering:
         self.need([axis.extent])
         lanes = [self.lane_value(lane) for lane in self.ordered(self.lanes(op.result))]
         start = self.add(tile.SpreadOp(self.real(0.0, op.result.type), lanes), None, home)
-        block = Block(arg_types=[index, op.result.type])
+        block = self.loop_block([start])
         block.args[0].name_hint = axis.variable.data
         self.scopes.append(Scope(block, op.over, {op.over: block.args[0]}))
         self.need([op.body])
@@ -249,9 +250,8 @@ class Lowering:
         if plan.form == "dot":
             right = self.multiply([], plan.right, scope)
             assert left is not None and right is not None
-            target_axes = AxesAnalysis()
             # A condition on keys alone is put into the values; what also tells rows apart is the product's to leave out.
-            alone = [c for c in where if target_axes(c) <= {lane}]
+            alone = [c for c in where if self.target_axes(c) <= {lane}]
             others = [c for c in where if c not in alone]
             right = self.select(alone, right, scope)
             left, right = self.along(left, lane, scope), self.along(right, lane, scope)
@@ -299,7 +299,7 @@ class Lowering:
         sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
         step = self.number(1 if sequential else self.sizes["keys"])
         starts = [state for op in reductions for state in self.start(op)]
-        block = Block(arg_types=[index, *(state.type for state in starts)])
+        block = self.loop_block(starts)
         name = self.over.variable.data
         block.args[0].name_hint = name if sequential else f"{name}0"
         scope = Scope(block, self.over.result, {self.over.result: block.args[0]})
@@ -335,13 +335,12 @@ class Lowering:
         low = self.get(self.over.start) if self.over.start is not None else self.number(0)
         high = self.get(self.over.extent)
         ends: list[tuple[type[Operation], str, SSAValue]] = []
-        target_axes = AxesAnalysis()
         for end, predicate in ((low, "sle"), (high, "sgt")):
-            for _ in target_axes(end):
+            for _ in self.target_axes(end):
                 ends.append((arith.CmpiOp, predicate, end))
-        for lane in target_axes(low):
+        for lane in self.target_axes(low):
             low = self.add(tile.MinOp(low, lane), "start")
-        for lane in target_axes(high):
+        for lane in self.target_axes(high):
             high = self.add(tile.MaxOp(high, lane), "stop")
         return low, high, ends
 
@@ -458,6 +457,15 @@ class Lowering:
 
     # --- operations
 
+    def loop_block(self, starts: Sequence[SSAValue]) -> Block:
+        """The body of a loop that carries what it starts from, empty."""
+        block = Block(arg_types=[index, *(start.type for start in starts)])
+        self.target_axes.know(block.args[0], frozenset())
+        for argument, start in zip(block.args[1:], starts, strict=True):
+            self.target_axes.know(argument, self.target_axes(start))
+            argument.name_hint = start.name_hint
+        return block
+
     @property
     def scalar_type(self) -> Attribute:
         return next(
@@ -471,7 +479,7 @@ class Lowering:
 
     def along(self, value: SSAValue, lane: SSAValue, scope: Scope) -> SSAValue:
         """The value, laid out along a lane where it does not vary along it."""
-        return value if lane in AxesAnalysis()(value) else self.add(tile.SpreadOp(value, [lane]), None, scope)
+        return value if lane in self.target_axes(value) else self.add(tile.SpreadOp(value, [lane]), None, scope)
 
     def select(
         self, where: list[SSAValue], value: SSAValue, scope: Scope, otherwise: SSAValue | None = None

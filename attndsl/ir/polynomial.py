@@ -133,8 +133,10 @@ class Facts:
 
     def nonnegative(self, a: Polynomial, rounds: int = _ROUNDS) -> bool:
         """Whether it can be shown to be at least 0 wherever all index variables have values."""
-        if all(c > 0 and all(self._factor_nonnegative(v) for v in m) for m, c in a.items()):
-            return True
+        if all((c > 0 or not m) and all(self._factor_nonnegative(v) for v in m) for m, c in a.items()):
+            # Terms of factors that are at least 1 make up for a negative constant.
+            if sum(c for m, c in a.items() if all(self._surely_positive(v) for v in m)) >= 0:
+                return True
         if rounds == 0:
             return False
         for monomial, coefficient in a.items():
@@ -157,9 +159,12 @@ class Facts:
         known = constant(value)
         if known is not None:
             return known > 0
-        if value in self._nonzero and self._factor_nonnegative(value):
+        if self._surely_positive(value):
             return True
         return self.nonnegative(add(self.of(value), number(1), -1), 2)
+
+    def _surely_positive(self, value: SSAValue) -> bool:
+        return value in self._nonzero and self._factor_nonnegative(value)
 
     def _factor_nonnegative(self, value: SSAValue) -> bool:
         match value.owner:

@@ -12,6 +12,7 @@ from attndsl.ir.xdsl import (
     FloatAttr,
     GreedyRewritePatternApplier,
     IntegerAttr,
+    IRDLOperation,
     ModuleOp,
     Operation,
     PatternRewriter,
@@ -25,7 +26,9 @@ from attndsl.ir.xdsl import (
     index,
 )
 
-__all__ = ["constant", "cse", "insert_before", "remove_dead", "replace", "rewrite", "sort_block"]
+__all__ = [
+    "constant", "cse", "guarded", "index_constant", "insert_before", "remove_dead", "replace", "rewrite", "sort_block",
+]  # fmt: skip
 
 
 class _Located(RewritePattern):
@@ -74,6 +77,19 @@ def replace(op: Operation, values: Iterable[SSAValue]) -> None:
         old.replace_all_uses_with(new)
     op.detach()
     op.erase()
+
+
+def guarded(op: Operation, where: SSAValue | None) -> Operation:
+    """A copy of an operation, in no block yet, whose operand `where` is another, or left out."""
+    assert isinstance(op, IRDLOperation)
+    definition = op.get_irdl_definition()
+    operands = [where if name == "where" else getattr(op, name) for name, _ in definition.operands]
+    results = [getattr(op, name) for name, _ in definition.results]
+    types = [r.type if isinstance(r, SSAValue) else [each.type for each in r] for r in results]
+    properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
+    copy = type(op).build(operands=operands, result_types=types, properties=properties)
+    copy.location = op.location
+    return copy
 
 
 def sort_block(block: Block) -> None:

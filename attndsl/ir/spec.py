@@ -26,7 +26,6 @@ from attndsl.ir.xdsl import (
     prop_def,
     result_def,
     traits_def,
-    var_operand_def,
 )
 
 
@@ -72,16 +71,11 @@ def enclosing_tensor(op: Operation, name: str) -> TensorOp:
     raise VerifyException(f"no tensor is called @{name}")
 
 
-class AccessOp(IRDLOperation):
-    """What reading and writing have in common: a tensor, and an index for each of its dimensions."""
-
-    tensor = prop_def(SymbolRefAttr)
-    indices = var_operand_def(IndexType)
-
-    def verify_(self) -> None:
-        rank = len(enclosing_tensor(self, self.tensor.string_value()).extents)
-        if len(self.indices) != rank:
-            raise VerifyException(f"@{self.tensor.string_value()} has {rank} dimensions, not {len(self.indices)}")
+def verify_access(op: Operation, tensor: SymbolRefAttr, indices: Sequence[SSAValue]) -> None:
+    """Raises VerifyException unless there is one index for each dimension of a tensor that is declared."""
+    rank = len(enclosing_tensor(op, tensor.string_value()).extents)
+    if len(indices) != rank:
+        raise VerifyException(f"@{tensor.string_value()} has {rank} dimensions, not {len(indices)}")
 
 
 @irdl_op_definition

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.ir.spec import AccessOp
+from attndsl.ir.spec import verify_access
 from attndsl.ir.xdsl import (
     AnyFloat,
     Attribute,
@@ -121,10 +121,12 @@ class LaneOp(IRDLOperation):
 
 
 @irdl_op_definition
-class LoadOp(AccessOp):
+class LoadOp(IRDLOperation):
     """A tile of a tensor, widened; 0 (or false) where `where` is false, and there no memory is touched."""
 
     name = "tile.load"
+    tensor = prop_def(SymbolRefAttr)
+    indices = var_operand_def(IndexType)
     where = opt_operand_def(i1)
     result = result_def()
     traits = traits_def(Pure())
@@ -134,12 +136,17 @@ class LoadOp(AccessOp):
     def __init__(self, tensor: SymbolRefAttr, indices: Sequence[SSAValue], where: SSAValue | None, type_: Attribute):
         super().__init__(properties={"tensor": tensor}, operands=[indices, where], result_types=[type_])
 
+    def verify_(self) -> None:
+        verify_access(self, self.tensor, self.indices)
+
 
 @irdl_op_definition
-class StoreOp(AccessOp):
+class StoreOp(IRDLOperation):
     """Writes a tile to an output, nothing where `where` is false."""
 
     name = "tile.store"
+    tensor = prop_def(SymbolRefAttr)
+    indices = var_operand_def(IndexType)
     value = operand_def(AnyFloat)
     where = opt_operand_def(i1)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -149,6 +156,9 @@ class StoreOp(AccessOp):
         self, tensor: SymbolRefAttr, indices: Sequence[SSAValue], value: SSAValue, where: SSAValue | None
     ) -> None:
         super().__init__(properties={"tensor": tensor}, operands=[indices, value, where])
+
+    def verify_(self) -> None:
+        verify_access(self, self.tensor, self.indices)
 
 
 @irdl_op_definition

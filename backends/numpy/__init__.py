@@ -1,0 +1,1 @@
+"""The NumPy backend: `tile` IR to a Python file that needs NumPy alone."""

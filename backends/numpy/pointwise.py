@@ -1,0 +1,74 @@
+"""How each scalar operation is spelled in NumPy: one row each, on arrays and on single numbers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from attndsl.ir import spec
+from attndsl.ir.xdsl import Operation, arith, math
+
+
+class Spelling(NamedTuple):
+    """A template for arrays and one for single Python or NumPy numbers; `{0}` is the first operand.
+
+    `level` is how tightly the array form binds in Python: operands that bind less are put in parentheses. 0 marks a
+    call, whose operands need none.
+    """
+
+    array: str
+    number: str
+    level: int = 0
+
+
+def _infix(sign: str, level: int) -> Spelling:
+    text = f"{{0}} {sign} {{1}}"
+    return Spelling(text, text, level)
+
+
+def _call(function: str) -> Spelling:
+    return Spelling(f"{function}({{0}})", f"{function}({{0}})")
+
+
+POINTWISE: dict[type[Operation], Spelling] = {
+    arith.AddiOp: _infix("+", 6),
+    arith.SubiOp: _infix("-", 6),
+    arith.MuliOp: _infix("*", 7),
+    arith.FloorDivSIOp: _infix("//", 7),
+    spec.ModOp: _infix("%", 7),
+    arith.MinSIOp: Spelling("np.minimum({0}, {1})", "min({0}, {1})"),
+    arith.MaxSIOp: Spelling("np.maximum({0}, {1})", "max({0}, {1})"),
+    arith.AndIOp: _infix("&", 4),
+    arith.OrIOp: _infix("|", 2),
+    arith.XOrIOp: _infix("^", 3),
+    arith.ShLIOp: _infix("<<", 5),
+    arith.ShRSIOp: _infix(">>", 5),
+    arith.SelectOp: Spelling("np.where({0}, {1}, {2})", "({1} if {0} else {2})"),
+    arith.AddfOp: _infix("+", 6),
+    arith.SubfOp: _infix("-", 6),
+    arith.MulfOp: _infix("*", 7),
+    arith.DivfOp: _infix("/", 7),
+    arith.NegfOp: Spelling("-{0}", "-{0}", 8),
+    arith.MinimumfOp: Spelling("np.minimum({0}, {1})", "np.minimum({0}, {1})"),
+    arith.MaximumfOp: Spelling("np.maximum({0}, {1})", "np.maximum({0}, {1})"),
+    math.AbsFOp: _call("np.abs"),
+    math.ExpOp: _call("np.exp"),
+    math.Exp2Op: _call("np.exp2"),
+    math.LogOp: _call("np.log"),
+    math.Log2Op: _call("np.log2"),
+    math.SqrtOp: _call("np.sqrt"),
+    math.RsqrtOp: _call("1 / np.sqrt"),
+    math.SinOp: _call("np.sin"),
+    math.CosOp: _call("np.cos"),
+    math.TanhOp: _call("np.tanh"),
+    math.FloorOp: _call("np.floor"),
+}
+
+COMPARISONS = {
+    "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=",
+    "oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">=",
+}  # fmt: skip
+"""Comparisons by the name of their predicate; in Python as in the IR all but != are false where an operand is NaN."""
+
+COMPARISON_LEVEL = 1
+ATOM = 9
+"""How tightly a name, a call or a subscript binds."""

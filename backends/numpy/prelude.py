@@ -1,0 +1,59 @@
+"""What generated files may call: each helper's text, put into a file that uses it. Nothing here runs in the compiler."""
+
+from __future__ import annotations
+
+HELPERS: dict[str, str] = {
+    "_read": '''
+def _read(tensor, where, *indices):
+    """tensor[indices] where `where` holds, 0 elsewhere; reads nothing outside the tensor."""
+    where, *indices = np.broadcast_arrays(where, *indices)
+    rest = tensor.shape[len(indices) :]
+    if tensor.size == 0:
+        return np.zeros(where.shape + rest, tensor.dtype)
+    values = tensor[tuple(np.where(where, index, 0) for index in indices)]
+    return np.where(where.reshape(where.shape + (1,) * len(rest)), values, tensor.dtype.type(0))
+''',
+    "_write": '''
+def _write(tensor, where, values, *indices):
+    """tensor[indices] = values where `where` holds."""
+    where, values, *indices = np.broadcast_arrays(where, values, *indices)
+    tensor[tuple(index[where] for index in indices)] = values[where]
+''',
+    "_dot_where": '''
+def _dot_where(weights, values, where):
+    """weights @ values without the terms where `where` is false, whatever the values hold there (NaN, say)."""
+    where = np.broadcast_to(where, weights.shape)
+    product = np.where(where, weights, 0) @ values
+    if np.isfinite(product).all():
+        return product
+    for row, seen in enumerate(where):
+        product[row] = weights[row, seen] @ values[seen]
+    return product
+''',
+    "_from_bf16": '''
+def _from_bf16(bits):
+    """float32 numbers from the bits of bfloat16 ones."""
+    return (np.asarray(bits).astype(np.uint32) << 16).view(np.float32)
+''',
+    "_to_bf16": '''
+def _to_bf16(numbers):
+    """The bits of numbers as bfloat16, rounded to nearest, ties to even."""
+    numbers = np.asarray(numbers, np.float32)
+    bits = numbers.view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(numbers), 0x7FC0, rounded).astype(np.uint16)
+''',
+    "_F8E4M3": '''
+_F8E4M3 = np.array(
+    [
+        (-1.0 if code & 128 else 1.0)
+        * (np.nan if code & 127 == 127 else (code & 7) / 512 if code & 120 == 0 else (1 + (code & 7) / 8) * 2.0 ** ((code >> 3 & 15) - 7))
+        for code in range(256)
+    ],
+    np.float32,
+)
+''',
+    "_F8E5M2": '''
+_F8E5M2 = (np.arange(256, dtype=np.uint16) << 8).view(np.float16).astype(np.float32)
+''',
+}
