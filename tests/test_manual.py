@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.checking.declarations import SETTINGS
+from attndsl.checking.graph import MAX_DEPTH as EXPANDED_DEPTH
+from attndsl.checking.graph import MAX_EXPRESSIONS
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Kind
 from attndsl.reference import reference
@@ -155,7 +158,12 @@ def _groups_left(text: str) -> bool:
 
 def test_the_limits_are_the_codes() -> None:
     assert f"{MAX_BYTES // 1024} KiB" in MANUAL
-    assert f"at most {MAX_DEPTH} deep" in MANUAL
+    assert f"at most {MAX_DEPTH} deep as written and {EXPANDED_DEPTH} deep" in MANUAL
+    assert f"at most {MAX_EXPRESSIONS // 1000} 000 different ones" in MANUAL
+
+
+def test_the_settings_are_the_checkers() -> None:
+    assert tuple(row[0].strip("`") for row in _rows("Schedule")) == SETTINGS
 
 
 def test_links_lead_to_headings() -> None:
