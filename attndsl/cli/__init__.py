@@ -7,6 +7,10 @@ def main() -> None:
     """Run `attndsl` with the arguments of this process, and exit."""
     import sys
 
-    from attndsl.cli.group import run
+    try:
+        from attndsl.cli.group import run
 
-    sys.exit(run())
+        code = run()
+    except KeyboardInterrupt:  # while modules are imported; click catches it later
+        code = 130
+    sys.exit(code)

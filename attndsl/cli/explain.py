@@ -8,7 +8,7 @@ import click
 
 from attndsl.cli.options import bind_dims, bind_types, json_option, shape_option, spec_argument, types_option
 from attndsl.cli.output import show_json
-from attndsl.driver.library import artifact_of, checked, signature_of
+from attndsl.driver.library import artifact_of, signature_of
 from attndsl.syntax.source import Source
 
 
@@ -23,11 +23,10 @@ def command(source: Source, shape: dict[str, int], types: dict[str, str], as_jso
     \b
     attndsl explain gqa.attn --shape B=1,Hq=32,Hkv=8,M=1,N=4096,D=128,E=128 --types T=bf16
     """
-    from attndsl.inputs import default_dims
     from attndsl.op.explain import explain, traffic
 
     signature = signature_of(source)
-    dims = bind_dims(signature, default_dims(checked(source)), shape)
+    dims = bind_dims(source, signature, shape)
     artifact = artifact_of(source, bind_types(signature, types), "numpy")
     if as_json:
         costs = asdict(traffic(signature, artifact.types, dims))

@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from attndsl.diagnostics.base import SpecError
+from attndsl.driver.hints import did_you_mean
 from attndsl.op.errors import CallError
 
 COMMANDS = ("check", "compile", "run", "opt", "fmt", "explain")
@@ -26,9 +27,10 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, or None."""
+        """The command of that name."""
         if cmd_name not in COMMANDS:
-            return None
+            hint = did_you_mean(cmd_name, COMMANDS) or "."
+            raise click.UsageError(f"There is no command {cmd_name}{hint} There are {', '.join(COMMANDS)}.", ctx)
         command: click.Command = import_module(f"attndsl.cli.{cmd_name}").command
         return command
 
@@ -60,10 +62,8 @@ def attndsl() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (that of this process by default) and give its exit code. A user's mistake is one message."""
     try:
-        attndsl.main(args=arguments, prog_name="attndsl", standalone_mode=False)
+        code = attndsl.main(args=arguments, prog_name="attndsl", standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.Exit as exit_:
-        return exit_.exit_code
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
@@ -77,4 +77,4 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (CallError, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         return 1
-    return 0
+    return code or 0  # click gives the code of an early exit, or what the command gave: None

@@ -6,12 +6,14 @@ import click
 
 
 @click.command("opt")
-@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
+@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False), required=False)
 @click.option("--passes", metavar="a,b{x=1}", help="The passes to run, in order, with their options in braces.")
 @click.option("--print-ir-after-all", "print_after_all", is_flag=True, help="Print the IR after every pass.")
 @click.option("--time-passes", is_flag=True, help="Print how long each pass took.")
-@click.option("--print-pipeline", is_flag=True, help="Print the pipeline that `attndsl compile` runs, and stop.")
-def command(path: str, passes: str | None, print_after_all: bool, time_passes: bool, print_pipeline: bool) -> None:
+@click.option("--print-pipeline", is_flag=True, help="Print the pipeline of each target, and stop.")
+def command(
+    path: str | None, passes: str | None, print_after_all: bool, time_passes: bool, print_pipeline: bool
+) -> None:
     """Run passes on a spec or on IR text, and print the IR.
 
     \b
@@ -19,7 +21,16 @@ def command(path: str, passes: str | None, print_after_all: bool, time_passes: b
     attndsl opt gqa.attn --passes canonicalize,cse        after two passes
     attndsl opt stage.mlir --passes tile{rows=64}         from IR text
     attndsl opt gqa.attn --print-ir-after-all --passes …  after each
+    attndsl opt --print-pipeline                          what `attndsl compile` runs
     """
+    if print_pipeline:
+        from attndsl.driver.pipelines import PIPELINES, spelling
+
+        for target, steps in PIPELINES.items():
+            click.echo(f"{target}: {spelling(steps)}")
+        return
+    if path is None:
+        raise click.UsageError("Missing argument 'FILE'.")
     from attndsl.driver.opt import run_passes
 
     click.echo(run_passes(path, passes, print_after_all=print_after_all, time_passes=time_passes))

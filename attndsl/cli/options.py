@@ -10,6 +10,7 @@ import click
 
 from attndsl.driver.files import read_source
 from attndsl.driver.hints import did_you_mean
+from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature
 from attndsl.syntax.source import Source
 
@@ -95,11 +96,16 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
 
 
-def bind_dims(signature: Signature, defaults: Mapping[str, int], shape: Mapping[str, int]) -> dict[str, int]:
-    """The extents to use: those asked for, else the defaults."""
+def bind_dims(source: Source, signature: Signature, shape: Mapping[str, int]) -> dict[str, int]:
+    """The extents to use: those asked for, and small ones that go with them."""
+    from attndsl.inputs import default_dims
+
     for name in shape:
         _known("dim", name, signature.dims, signature.name)
-    return {**defaults, **shape}
+    try:
+        return default_dims(checked(source), given=shape)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def bind_types(signature: Signature, types: Mapping[str, str]) -> dict[str, str]:

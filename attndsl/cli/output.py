@@ -13,7 +13,6 @@ from attndsl.diagnostics.base import SpecError
 from attndsl.driver.signature import Signature
 from attndsl.op.checks import declaration
 
-
 KINDS = {"int": "int", "float": "f32", "bool": "bool"}
 """The kinds of parameters as the language writes them."""
 
@@ -52,5 +51,7 @@ def errors_as_json(error: SpecError) -> list[dict[str, Any]]:
 def summary(signature: Signature) -> str:
     """A spec in a line: `gqa(q : T[B, Hq, M, D], …, window = 4096) -> o : T[B, Hq, M, E]`."""
     takes = [declaration(tensor) for tensor in signature.inputs]
-    takes += [f"{p.name} : {KINDS[p.kind]}" + ("" if p.default is None else f" = {p.default}") for p in signature.params]
+    takes += [
+        f"{p.name} : {KINDS[p.kind]}" + ("" if p.default is None else f" = {p.default}") for p in signature.params
+    ]
     return f"{signature.name}({', '.join(takes)}) -> {', '.join(map(declaration, signature.outputs))}"

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from attndsl.cli.options import (
+    bind_dims,
+    bind_params,
+    bind_types,
     json_option,
     params_option,
     shape_option,
     spec_argument,
     types_option,
 )
+from attndsl.cli.output import show_json
+from attndsl.driver.library import checked, signature_of
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
-    pass
+    from attndsl.op.explain import Traffic
+    from attndsl.op.op import Op
+    from attndsl.storage import Array
 
 SECONDS = 1.0
-"""How long the timing goes on, at least `RUNS` calls."""
+"""How long the timing goes on, after RUNS calls."""
 
 RUNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output beside its reference."""
+
+    name: str
+    shape: tuple[int, ...]
+    error: float
+    bound: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether rounding explains the error."""
+        return self.error <= self.bound
 
 
 @click.command("run")
@@ -44,7 +71,102 @@ def command(
     \b
     attndsl run gqa.attn
     attndsl run gqa.attn --shape B=2,M=100,N=1000 --types T=bf16 --seed 7
-    attndsl run sliding-window.attn --param window=7
+    attndsl run sliding_window.attn --param window=7
 
-    Exits with 1 where an output is further from the reference than its rounding explains.
+    The reference is a slow interpreter: ask for small shapes. Exits with 1 where an output is further from it than
+    rounding explains.
     """
+    from rich.console import Console
+
+    from attndsl.inputs import make_inputs
+    from attndsl.op.explain import traffic
+    from attndsl.op.op import Op
+
+    signature = signature_of(source)
+    bound_types, values = bind_types(signature, types), bind_params(signature, params)
+    dims = bind_dims(source, signature, shape)
+    arrays = make_inputs(checked(source), dims, bound_types, seed, values)
+    op = Op(source)
+    with Console(stderr=True).status(f"running {signature.name}") as status:
+        outputs, seconds = _timed(lambda: op(**arrays, **values))
+        status.update("computing the reference")
+        compared = _compare(op, source, arrays, values, outputs, bound_types)
+    moved = traffic(signature, bound_types, dims)
+    if as_json:
+        show_json(_as_json(compared, bound_types, dims, values, seconds, moved))
+    else:
+        _show(compared, f"{signature.name}, {_equations({**bound_types, **dims, **values})}", seconds, moved)
+    if not all(output.ok for output in compared):
+        raise click.exceptions.Exit(1)
+
+
+def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call gives, and the median of its seconds once it is warm."""
+    outputs = call()
+    times: list[float] = []
+    while len(times) < RUNS or sum(times) < SECONDS:
+        start = time.perf_counter()
+        outputs = call()
+        times.append(time.perf_counter() - start)
+    return outputs, statistics.median(times)
+
+
+def _compare(
+    op: Op, source: Source, arrays: Mapping[str, Array], params: Mapping[str, Any], outputs: Any, types: dict[str, str]
+) -> list[Output]:
+    from attndsl.reference import reference
+    from attndsl.reference.agreement import bound, largest_error
+
+    wanted = reference(checked(source), arrays, params)
+    compared = []
+    tensors = op.signature.outputs
+    for tensor, got in zip(tensors, outputs if len(tensors) > 1 else (outputs,), strict=True):
+        element, want = types.get(tensor.element, tensor.element), wanted[tensor.name]
+        compared.append(Output(tensor.name, got.shape, largest_error(element, got, want), bound(element, want)))
+    return compared
+
+
+def _show(compared: list[Output], title: str, seconds: float, moved: Traffic) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from attndsl.op.explain import quantity
+
+    table = Table(title=title, title_justify="left")
+    for column in ("output", "shape", "largest error", "bound", ""):
+        table.add_column(column, justify="right" if column in ("largest error", "bound") else "left")
+    for output in compared:
+        verdict = "[green]agrees[/]" if output.ok else "[bold red]differs[/]"
+        shape = " × ".join(map(str, output.shape)) or "scalar"
+        table.add_row(output.name, shape, f"{output.error:.2g}", f"{output.bound:.2g}", verdict)
+    console = Console(highlight=False)
+    console.print(table)
+    read, written = quantity(moved.read, "B", 1024), quantity(moved.written, "B", 1024)
+    console.print(f"{seconds * 1e3:.3g} ms a call (median); it reads {read} and writes {written}")
+
+
+def _as_json(
+    compared: list[Output],
+    types: dict[str, str],
+    dims: dict[str, int],
+    params: dict[str, Any],
+    seconds: float,
+    moved: Traffic,
+) -> dict[str, Any]:
+    """The report for a program; an infinite error is null."""
+    outputs = [
+        {
+            "name": output.name,
+            "shape": output.shape,
+            "error": output.error if math.isfinite(output.error) else None,
+            "bound": output.bound,
+            "ok": output.ok,
+        }
+        for output in compared
+    ]
+    times = {"milliseconds": seconds * 1e3, "bytes_read": moved.read, "bytes_written": moved.written}
+    return {"outputs": outputs, "types": types, "dims": dims, "params": params, **times}
+
+
+def _equations(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
