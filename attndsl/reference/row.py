@@ -61,6 +61,16 @@ class Row:
         """How many values each of several variables takes."""
         return tuple(self.size(axis) for axis in axes)
 
+    def kept(self, expr: Reduce) -> Lanes:
+        """Whether a reduction counts a key position."""
+        parts = [self._everywhere(self.lanes(part)) for part in (expr.score, expr.value) if part is not None]
+        if expr.mask is not None:
+            mask = self.lanes(expr.mask)
+            parts.append(Lanes(mask.axes, mask.present & mask.value, mask.present))
+        axes = union(parts)
+        kept = np.logical_and.reduce(np.broadcast_arrays(*(along(part.value, part.axes, axes) for part in parts)))
+        return Lanes(axes, np.asarray(kept), np.ones_like(kept))
+
     def write(self, write: Write, output: Array) -> None:
         """Puts the row's part of an output into it."""
         shape = self.sizes(write.axes)
@@ -136,11 +146,10 @@ class Row:
         return Lanes(axes[1:], np.asarray(value.sum(axis=0)), np.asarray(present.all(axis=0)))
 
     def _reduce(self, expr: Reduce) -> Lanes:
-        mask = self.known[expr.mask] if expr.mask is not None else _scalar(np.asarray(True))
-        score = self.known[expr.score]
+        kept, score = self.kept(expr), self.known[expr.score]
         value = self.known[expr.value] if expr.value is not None else _scalar(np.asarray(0.0))
         sink = self.known[expr.sink] if expr.sink is not None else _scalar(np.asarray(-np.inf))
-        rest = tuple(axis for axis in union([mask, score, value, sink]) if axis not in self.over)
+        rest = tuple(axis for axis in union([kept, score, value, sink]) if axis not in self.over)
         positions = self.sizes(self.over)
 
         def spread(array: Array, axes: Axes) -> Array:
@@ -148,22 +157,20 @@ class Row:
             full = np.broadcast_to(along(array, axes, self.over + rest), positions + self.sizes(rest))
             return full.reshape(int(np.prod(positions)), *self.sizes(rest))
 
-        kept = spread(mask.present & mask.value, mask.axes)
-        for part in (score, value):
-            kept = kept & spread(*self._everywhere(part))
         result = _reduction(
             expr.function,
-            kept,
+            spread(kept.value, kept.axes),
             spread(score.value, score.axes),
             spread(value.value, value.axes),
             along(sink.value, sink.axes, rest),
         )
         return Lanes(rest, result, np.broadcast_to(along(sink.present, sink.axes, rest), result.shape))
 
-    def _everywhere(self, lanes: Lanes) -> tuple[Array, Axes]:
+    def _everywhere(self, lanes: Lanes) -> Lanes:
         """Whether an expression is present at a key position, for all values of its other variables."""
         others = tuple(number for number, axis in enumerate(lanes.axes) if axis not in self.over)
-        return np.asarray(lanes.present.all(axis=others)), tuple(axis for axis in lanes.axes if axis in self.over)
+        present = np.asarray(lanes.present.all(axis=others))
+        return Lanes(tuple(axis for axis in lanes.axes if axis in self.over), present, np.ones_like(present))
 
 
 def _scalar(value: Array) -> Lanes:

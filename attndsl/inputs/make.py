@@ -1,0 +1,69 @@
+"""Arrays made up for the inputs of a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.typed import STORAGE_KINDS, Kind, Spec
+from attndsl.inputs.dims import default_params
+from attndsl.inputs.ranges import Range, integer_ranges, positive_inputs
+from attndsl.storage import ELEMENTS, encode
+
+Array = np.ndarray[Any, Any]
+
+
+def make_inputs(
+    spec: Spec,
+    dims: Mapping[str, int],
+    types: Mapping[str, str] | None = None,
+    seed: int = 0,
+    params: Mapping[str, Number] | None = None,
+    hostile: bool = False,
+) -> dict[str, Array]:
+    """An array for each input, in the dtype that holds its element type (`attndsl.storage`).
+
+    `types` maps a type variable to an element type, f32 where it is left out. Floats are normal, integers such that
+    the spec finds what it looks for: indices in range, offsets that rise; truth values are mostly true. With `hostile`
+    many integers are such as they should not be (out of range, -1, falling offsets, lengths of 0 and beyond the
+    bound), and truth values are as often false.
+    """
+    rng = np.random.default_rng(seed)
+    ranges = integer_ranges(spec, dims, {**default_params(spec), **(params or {})})
+    positive = positive_inputs(spec)
+    arrays = {}
+    for tensor in spec.inputs:
+        element = tensor.element if tensor.element in STORAGE_KINDS else (types or {}).get(tensor.element, "f32")
+        shape = tuple(int(evaluate(extent, dims, {})) for extent in tensor.extents)
+        values: Array
+        match STORAGE_KINDS[element]:
+            case Kind.FLOAT:
+                values = rng.uniform(0.1, 1.0, shape) if tensor.name in positive else rng.standard_normal(shape)
+            case Kind.BOOL:
+                values = rng.random(shape) < (0.5 if hostile else 0.8)
+            case Kind.INT:
+                values = _integers(rng, element, shape, ranges.get(tensor.name), hostile)
+        arrays[tensor.name] = encode(values, element)
+    return arrays
+
+
+def _integers(
+    rng: np.random.Generator, element: str, shape: tuple[int, ...], sensible: Range | None, hostile: bool
+) -> Array:
+    limits = np.iinfo(ELEMENTS[element].dtype)
+    if sensible is None:
+        low, high = (limits.min, limits.max) if limits.bits == 8 else (0, 3)
+        return rng.integers(low, high, shape, endpoint=True)
+    high = min(sensible.high, limits.max)
+    values = rng.integers(0, high, shape, endpoint=True)
+    if sensible.steps and values.size:
+        values.sort(axis=-1)
+        values[..., 0], values[..., -1] = 0, high
+    if hostile:
+        wrong = np.array([-1, 0, 0, high + 1, high + 100, -(2**31), 2**31 - 1])
+        values = np.where(rng.random(shape) < 0.3, rng.choice(wrong, shape), values)
+        values = np.clip(values, limits.min, limits.max)
+    return values

@@ -1,0 +1,145 @@
+"""NaN and infinity in every float of the inputs that, by the meaning of the spec, no output depends on.
+
+A spec says what contributes: what a mask hides, a stale index misses or an `if` does not reach may hold anything.
+The reference evaluates all of it; a walk back from the outputs finds which elements were needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from attndsl.checking.evaluate import Number
+from attndsl.checking.typed import STORAGE_KINDS, Apply, Block, Expr, Read, Reduce, Spec, Sum, walk
+from attndsl.reference.interpreter import call_of, rows
+from attndsl.reference.lanes import Axes, Lanes, along, union
+from attndsl.reference.row import Row
+from attndsl.storage import encode, float_element
+
+Array = np.ndarray[Any, Any]
+
+
+def poison_absent(
+    spec: Spec, arrays: Mapping[str, Array], params: Mapping[str, Number] | None = None
+) -> dict[str, Array]:
+    """Copies of the inputs with NaN, inf and -inf in turn where `elements_read` is false."""
+    read = elements_read(spec, arrays, params)
+    poisoned = {name: array.copy() for name, array in arrays.items()}
+    for name, kept in read.items():
+        array, element = poisoned[name], spec.tensors[name].element
+        if element not in STORAGE_KINDS:
+            element = float_element(array.dtype)
+        poison = encode(np.resize([np.nan, np.inf, -np.inf], array.shape), element).view(array.dtype)
+        array[~kept] = poison[~kept]
+    return poisoned
+
+
+def elements_read(
+    spec: Spec, arrays: Mapping[str, Array], params: Mapping[str, Number] | None = None
+) -> dict[str, Array]:
+    """For each float input, which of its elements an output depends on: a bool array of its shape."""
+    call = call_of(spec, arrays, params or {})
+    read = {name: np.zeros(tensor.shape, bool) for name, tensor in call.tensors.items() if tensor.dtype == np.float64}
+    with np.errstate(all="ignore"):
+        for block in spec.blocks:
+            for row in rows(block, call):
+                _Needs(row, read).mark(block)
+    return read
+
+
+class _Needs:
+    """Where an output depends on the values of a row's expressions, and where on whether they are present.
+
+    Where it depends on a value it depends on its presence too.
+    """
+
+    def __init__(self, row: Row, read: Mapping[str, Array]) -> None:
+        self._row = row
+        self._read = read
+        self._value: dict[Expr, Array] = {}
+        self._presence: dict[Expr, Array] = {}
+
+    def mark(self, block: Block) -> None:
+        """Marks the elements that the outputs of this row depend on."""
+        roots = [index.extent for index in (*block.each, *block.over)]
+        for write in block.writes:
+            roots += [*write.indices, write.value]
+        everywhere = np.asarray(True)
+        for root in roots:
+            self._row.lanes(root)
+            self._need(root, everywhere, everywhere, ())
+        for expr in reversed(list(walk(*roots))):
+            self._visit(expr)
+
+    def _need(self, expr: Expr, value: Array, presence: Array, axes: Axes) -> None:
+        """`expr` is needed where these say, each with a dimension for each of `axes`."""
+        own = self._row.known[expr]
+        extra = tuple(axis for axis in axes if axis not in own.axes)
+        for needs, array in ((self._value, value), (self._presence, presence)):
+            needed = along(array, axes, extra + own.axes).any(axis=tuple(range(len(extra))))
+            needs[expr] = needs.get(expr, False) | np.broadcast_to(needed, own.value.shape)
+
+    def _visit(self, expr: Expr) -> None:
+        own = self._row.known[expr]
+        value, presence = self._value[expr] & own.present, self._presence[expr]
+        match expr:
+            case Read():
+                for index in expr.indices:
+                    self._need(index, presence, presence, own.axes)
+                self._touch(expr, value)
+            case Apply():
+                self._apply(expr, value, presence)
+            case Sum():
+                self._need(expr.body, value, presence, own.axes)
+            case Reduce():
+                self._reduce(expr, value, presence)
+
+    def _touch(self, expr: Read, where: Array) -> None:
+        """The elements read `where` are needed."""
+        if (read := self._read.get(expr.tensor.name)) is not None:
+            own, indices = self._row.known[expr], [self._row.known[index] for index in expr.indices]
+            spread = (np.broadcast_to(along(i.value, i.axes, own.axes), where.shape) for i in indices)
+            read[tuple(index[where] for index in spread)] = True
+
+    def _apply(self, expr: Apply, value: Array, presence: Array) -> None:
+        axes, (first, *others) = self._row.known[expr].axes, expr.arguments
+        decider = self._row.known[first]
+        truth, sure = (along(array, decider.axes, axes) for array in (decider.value, decider.present))
+        match expr.operator:
+            case "and" | "or":
+                reached = [sure & (truth if expr.operator == "and" else ~truth)]
+            case "iselect" | "fselect" | "bselect":
+                reached = [sure & truth, sure & ~truth]
+            case "idiv" | "imod":
+                self._need(first, value, presence, axes)
+                self._need(others[0], presence, presence, axes)
+                return
+            case _:
+                for argument in expr.arguments:
+                    self._need(argument, value, presence, axes)
+                return
+        self._need(first, presence, presence, axes)
+        for argument, where in zip(others, reached, strict=True):
+            self._need(argument, value & where, presence & where, axes)
+
+    def _reduce(self, expr: Reduce, value: Array, presence: Array) -> None:
+        row, own = self._row, self._row.known[expr]
+        counted = Lanes((), np.asarray(True), np.asarray(True))
+        if expr.mask is not None:
+            self._need(expr.mask, value, value, own.axes)
+            mask = row.known[expr.mask]
+            counted = Lanes(mask.axes, mask.present & mask.value, mask.present)
+        if expr.sink is not None:
+            self._need(expr.sink, value, presence, own.axes)
+        keys = tuple(axis for axis in counted.axes if axis in row.over)
+        rest = tuple(number for number, axis in enumerate(counted.axes) if axis not in row.over)
+        looked_at = np.asarray(counted.value.any(axis=rest) & value.any())
+        kept = row.kept(expr)
+        axes = union([own, kept])
+        summed = along(value, own.axes, axes) & along(kept.value, kept.axes, axes)
+        for part in (expr.score, expr.value):
+            if part is not None:
+                self._need(part, np.zeros_like(looked_at), looked_at, keys)
+                self._need(part, summed, summed, axes)

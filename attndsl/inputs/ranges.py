@@ -1,0 +1,158 @@
+"""What integers are sensible in a spec's tensors, from where their values go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.typed import Apply, Constant, Expr, IndexValue, Kind, Read, Spec, Tensor, walk
+
+SELECTS = ("iselect", "fselect", "bselect")
+ORDERINGS = ("ilt", "ile", "igt", "ige")
+LOGARITHMS = ("log", "log2", "sqrt", "rsqrt")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Integers 0 … `high`; `steps` that they rise along the last dimension, as offsets into something packed do."""
+
+    high: int
+    steps: bool = False
+
+
+def integer_ranges(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> dict[str, Range]:
+    """The range of each integer input whose values are used as indices, extents or positions of keys.
+
+    An index stays below the extent that it is held against, an extent goes up to its bound. Of several uses of a
+    tensor the most telling one counts, in that order, then the narrowest.
+    """
+    return _Ranges(spec, dims, params).find()
+
+
+def positive_inputs(spec: Spec) -> set[str]:
+    """The float inputs that a logarithm or a root is taken of."""
+    return {
+        argument.tensor.name
+        for expr in expressions(spec)
+        if isinstance(expr, Apply) and expr.operator in LOGARITHMS
+        for argument in expr.arguments
+        if isinstance(argument, Read)
+    }
+
+
+def expressions(spec: Spec) -> Iterator[Expr]:
+    """Every expression of a spec's blocks, once each, those of the extents of index variables among them."""
+    roots: list[Expr] = []
+    for block in spec.blocks:
+        roots += [expr for write in block.writes for expr in (*write.indices, write.value)]
+        roots += [expr for index in (*block.each, *block.over) for expr in (index.extent, index.bound)]
+    yield from walk(*roots)
+
+
+class _Ranges:
+    def __init__(self, spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> None:
+        self._spec = spec
+        self._dims = dims
+        self._params = params
+        self._found: dict[str, tuple[int, int]] = {}
+
+    def find(self) -> dict[str, Range]:
+        for block in self._spec.blocks:
+            for index in (*block.each, *block.over):
+                self._push(index.extent, self._value(index.bound) or 0, priority=1)
+            for write in block.writes:
+                self._access(write.tensor, write.indices)
+        steps: set[str] = set()
+        for expr in expressions(self._spec):
+            match expr:
+                case Read():
+                    self._access(expr.tensor, expr.indices)
+                case Apply(operator=operator, arguments=(left, right)) if operator in ORDERINGS:
+                    self._compare(left, right)
+                    self._compare(right, left)
+                case Apply(operator="isub"):
+                    steps |= _stepped(expr)
+        return {
+            name: Range(max(0, high + (priority == 0 and name in steps)), name in steps)
+            for name, (priority, high) in self._found.items()
+        }
+
+    def _access(self, tensor: Tensor, indices: tuple[Expr, ...]) -> None:
+        for index, extent in zip(indices, tensor.extents, strict=True):
+            self._push(index, (self._value(extent) or 0) - 1, priority=0)
+
+    def _compare(self, expr: Expr, other: Expr) -> None:
+        """What is compared with an index variable is one of its values."""
+        bounds = [self._value(e.index.bound) for e in walk(other) if isinstance(e, IndexValue)]
+        if known := [bound for bound in bounds if bound is not None]:
+            self._push(expr, max(known), priority=2)
+
+    def _push(self, expr: Expr, high: int, priority: int) -> None:
+        """`expr` is to be at most `high`: what that says of the tensors it reads."""
+        match expr:
+            case Read(kind=Kind.INT):
+                name = expr.tensor.name
+                self._found[name] = min(self._found.get(name, (priority, high)), (priority, high))
+            case Apply(operator="iadd", arguments=(left, right)):
+                self._push(left, high - self._largest(right), priority)
+                self._push(right, high - self._largest(left), priority)
+            case Apply(operator="isub", arguments=(left, right)):
+                self._push(left, high + (self._value(right) or 0), priority)
+            case Apply(operator="imul", arguments=(left, right)):
+                for factor, other in ((left, right), (right, left)):
+                    if (value := self._value(factor)) is not None and value > 0:
+                        self._push(other, high // value, priority)
+            case Apply(operator="idiv", arguments=(left, right)):
+                if (value := self._value(right)) is not None and value > 0:
+                    self._push(left, (high + 1) * value - 1, priority)
+            case Apply(operator="imin" | "imax" | "iselect", arguments=(*_, left, right)):
+                self._push(left, high, priority)
+                self._push(right, high, priority)
+
+    def _value(self, expr: Expr) -> int | None:
+        """What an integer of dims and parameters is worth, None for another one."""
+        try:
+            return int(evaluate(expr, self._dims, self._params))
+        except (ValueError, ArithmeticError):
+            return None
+
+    def _largest(self, expr: Expr) -> int:
+        """The largest that an integer can be, where numbers tell it; else 0, so that others need not make room."""
+        if isinstance(expr, Apply) and expr.operator in SELECTS:
+            return max(self._largest(branch) for branch in expr.arguments[1:])
+        return self._value(expr) or 0
+
+
+def _stepped(difference: Apply) -> set[str]:
+    """The tensors of which one element is taken from the next one in a difference."""
+    added, taken = _reads(difference, 1)
+    return {
+        high.tensor.name
+        for high in added
+        for low in taken
+        if high.tensor is low.tensor and high.tensor.role == "input" and _next(low.indices[-1], high.indices[-1])
+    }
+
+
+def _reads(expr: Expr, sign: int) -> tuple[list[Read], list[Read]]:
+    """The reads that an integer sum adds, and those that it takes away."""
+    match expr:
+        case Read():
+            return ([expr], []) if sign > 0 else ([], [expr])
+        case Apply(operator="iadd" | "isub" as operator, arguments=(left, right)):
+            added, taken = _reads(left, sign)
+            more, less = _reads(right, sign if operator == "iadd" else -sign)
+            return added + more, taken + less
+        case _:
+            return [], []
+
+
+def _next(low: Expr, high: Expr) -> bool:
+    match low, high:
+        case _, Apply(operator="iadd", arguments=(base, Constant(value=1))):
+            return base is low
+        case Apply(operator="isub", arguments=(base, Constant(value=1))), _:
+            return base is high
+        case _:
+            return False

@@ -1,0 +1,48 @@
+"""The same array laid out otherwise in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+Array = np.ndarray[Any, Any]
+
+
+def _transposed(array: Array) -> Array:
+    """The first dimension is the one whose elements lie together."""
+    return np.asfortranarray(array)
+
+
+def _sliced(array: Array) -> Array:
+    """Every other element of a wider array, whose other elements are NaN, -1 or true."""
+    wide = np.empty((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    wide.view(np.uint8)[...] = 1 if array.dtype == np.bool_ else 0xFF
+    wide[..., 1::2] = array
+    return wide[..., 1::2]
+
+
+def _reversed(array: Array) -> Array:
+    """All strides are negative."""
+    return np.flip(np.flip(array).copy())
+
+
+def _broadcast(array: Array) -> Array:
+    """The first dimension has the stride 0: all that lies along it is its first slice."""
+    return as_strided(array, strides=(0, *array.strides[1:]))
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "transposed": _transposed,
+    "sliced": _sliced,
+    "reversed": _reversed,
+    "broadcast": _broadcast,
+}
+"""Layouts by name. All keep the values but `broadcast`, which repeats those at index 0 of the first dimension."""
+
+
+def relay(array: Array, layout: str) -> Array:
+    """The array in one of `LAYOUTS`; an array without dimensions or elements stays as it is."""
+    return LAYOUTS[layout](array) if array.ndim and array.size else array
