@@ -1,0 +1,177 @@
+"""Loads and stores as NumPy subscripts: views where the indices are ranges, gathers where they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from attndsl.backends.numpy.expressions import ATOM, Expressions, Lane, Text, dtype
+from attndsl.ir import spec, tile
+from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index
+
+
+class Place(NamedTuple):
+    """One index of an access: computed values, or (where `lane` is given) a lane's range, shifted by `offset`."""
+
+    value: SSAValue
+    lane: Lane | None = None
+    offset: SSAValue | None = None
+
+
+class Access:
+    """Spells loads and stores; `helpers` collects the names of the prelude's functions that were used."""
+
+    def __init__(self, tensors: Sequence[spec.TensorOp], text: Expressions) -> None:
+        self.tensors = {t.sym_name.data: t for t in tensors}
+        self.text = text
+        self.helpers: set[str] = set()
+
+    # --- how an access is indexed
+
+    def places(self, op: tile.LoadOp | tile.StoreOp) -> list[Place]:
+        """The indices of an access, those that stay ranges marked as such.
+
+        NumPy puts the axes of computed indices first where ranges follow them; any other mixture is computed whole.
+        """
+        found = [self.place(value) for value in op.indices]
+        lanes = [p.lane for p in found if p.lane is not None]
+        ranges_only = op.where is None and all(p.lane is not None or not self.text.axes(p.value) for p in found)
+        if ranges_only and len(set(lanes)) == len(lanes):
+            return found
+        tail = len(found)
+        while tail > 0 and found[tail - 1].lane is not None and isinstance(op, tile.LoadOp):
+            tail -= 1
+        head, rest = found[:tail], found[tail:]
+        used = frozenset[Lane]().union(*(self.text.axes(p.value) for p in head))
+        used |= self.text.axes(op.where) if op.where is not None else frozenset()
+        kept = [p.lane for p in rest]
+        if used.isdisjoint(lane for lane in kept if lane is not None) and len(set(kept)) == len(kept):
+            return [Place(p.value) for p in head] + rest
+        return [Place(p.value) for p in found]
+
+    def place(self, value: SSAValue) -> Place:
+        if isinstance(value.owner, tile.LaneOp):
+            return Place(value, value)
+        op = value.owner
+        if isinstance(op, arith.AddiOp):
+            for lane, offset in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+                if isinstance(lane.owner, tile.LaneOp) and not self.text.axes(offset):
+                    return Place(value, lane, offset)
+        return Place(value)
+
+    def needs_values(self, op: tile.LaneOp) -> bool:
+        """Whether something computes with a lane, and does not only cut a range from a tensor."""
+        return any(self.computes(use.operation, op.result) for use in op.result.uses)
+
+    def computes(self, user: object, value: SSAValue) -> bool:
+        if isinstance(user, (tile.LoadOp, tile.StoreOp)):
+            indexing = [p for p in self.places(user) if p.value is value]
+            return user.where is value or any(p.lane is None for p in indexing)
+        if isinstance(user, (tile.ReduceOp, tile.DotOp)):
+            return False
+        if isinstance(user, tile.SpreadOp):
+            return user.value is value
+        if isinstance(user, arith.AddiOp) and self.place(user.result).lane is value:
+            return any(self.computes(use.operation, user.result) for use in user.result.uses)
+        return True
+
+    def is_range_only(self, op: arith.AddiOp) -> bool:
+        """Whether a shifted lane is only ever a range, so that its values need not be computed."""
+        lane = self.place(op.result).lane
+        return lane is not None and not any(self.computes(use.operation, op.result) for use in op.result.uses)
+
+    # --- subscripts
+
+    def slice(self, place: Place, extent: str) -> str:
+        assert place.lane is not None
+        span = self.text.span(place.lane)
+        if place.offset is not None:
+            offset = self.text[place.offset].inside(5)
+            return f"{offset} + {span.start}:{offset} + {span.stop}"
+        if span.start == "0":
+            return ":" if span.stop == extent else f":{span.stop}"
+        return f"{span.start}:{span.stop}"
+
+    def subscript(self, name: str, places: Sequence[Place], head: Sequence[Lane]) -> str:
+        extents = [e.data for e in self.tensors[name].extents]
+        parts = [
+            self.slice(place, extent) if place.lane is not None else self.text.along(place.value, head).code
+            for place, extent in zip(places, extents, strict=True)
+        ]
+        while len(parts) > 1 and parts[-1] == ":":
+            parts.pop()
+        return f"[{', '.join(parts)}]"
+
+    # --- loads
+
+    def load(self, op: tile.LoadOp) -> Text:
+        """The expression of a load, its axes in the order that all arrays keep."""
+        name, places = op.tensor.string_value(), self.places(op)
+        computed = [p for p in places if p.lane is None]
+        ranges = [p for p in places if p.lane is not None]
+        axes = frozenset[Lane]().union(*(self.text.axes(p.value) for p in computed))
+        axes |= self.text.axes(op.where) if op.where is not None else frozenset()
+        head = self.text.sorted(axes)
+        if op.where is None:
+            code = name + self.subscript(name, places, head)
+        else:
+            self.helpers.add("_read")
+            arguments = [self.text.along(v, head).code for v in (op.where, *(p.value for p in computed))]
+            code = f"_read({', '.join([name, *arguments])})"
+            extents = [e.data for e in self.tensors[name].extents][len(computed) :]
+            cut = [self.slice(p, e) for p, e in zip(ranges, extents, strict=True)]
+            if any(part != ":" for part in cut):
+                code += f"[{', '.join(['...', *cut])}]"
+        lanes = [*head, *(p.lane for p in ranges if p.lane is not None)]
+        text = self.widened(op, Text(code), bool(lanes))
+        order = self.text.sorted(lanes)
+        if tuple(lanes) != order:
+            code = text.inside(ATOM - 1)
+            permutation = ", ".join(str(lanes.index(lane)) for lane in order)
+            return Text(f"{code}.T" if len(lanes) == 2 else f"{code}.transpose({permutation})")
+        return text
+
+    def widened(self, op: tile.LoadOp, text: Text, array: bool) -> Text:
+        """What was read, in the type that it is computed with."""
+        element, type_ = self.tensors[op.tensor.string_value()].element.data, op.result.type
+        target = dtype(type_)
+        if type_ == i1:
+            return text if array else Text(f"bool({text.code})")
+        if type_ == index:
+            return Text(f"{text.code}.astype({target})" if array else f"int({text.code})")
+        helper = {"bf16": "_from_bf16", "f8e4m3": "_F8E4M3", "f8e5m2": "_F8E5M2"}.get(element)
+        if helper is not None:
+            self.helpers.add(helper)
+            code = f"{helper}({text.code})" if element == "bf16" else f"{helper}[{text.code}]"
+            text = Text(f"{code}.astype({target})" if type_ == f64 else code)
+            return text if array else Text(f"{target}({text.code})")
+        if not array:
+            return Text(f"{target}({text.code})")
+        same = (element, target) in (("f32", "np.float32"), ("f64", "np.float64"))
+        return text if same else Text(f"{text.code}.astype({target})")
+
+    # --- stores
+
+    def store(self, op: tile.StoreOp) -> str:
+        """The statement of a store."""
+        name, places = op.tensor.string_value(), self.places(op)
+        narrow = self.tensors[name].element.data == "bf16"
+        if narrow:
+            self.helpers.add("_to_bf16")
+        lanes = [p.lane for p in places if p.lane is not None]
+        if op.where is None and len(lanes) == sum(bool(self.text.axes(p.value)) for p in places):
+            if self.text.axes(op.value) <= frozenset(lanes):
+                value = self.text.along(op.value, lanes).code
+                return f"{name}{self.subscript(name, places, ())} = {f'_to_bf16({value})' if narrow else value}"
+        used = frozenset[Lane]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
+        used |= self.text.axes(op.where) if op.where is not None else frozenset()
+        head = self.text.sorted(used)
+        value, *indices = (self.text.along(v, head).code for v in (op.value, *op.indices))
+        value = f"_to_bf16({value})" if narrow else value
+        if op.where is None:
+            return f"{name}[{', '.join(indices)}] = {value}"
+        self.helpers.add("_write")
+        condition = self.text.along(op.where, head).code
+        return f"_write({', '.join([name, condition, value, *indices])})"
+
+

@@ -1,0 +1,163 @@
+"""`tile` IR to a NumPy file.
+
+A lane is a slice where its values go straight into a subscript, an `np.arange` where they are computed with; programs
+and loops are `for` statements. The file's one function has the spec's name and takes its inputs, then its outputs,
+which the caller has allocated and which it writes whole.
+"""
+
+from __future__ import annotations
+
+from attndsl.backends.names import Names
+from attndsl.backends.numpy.access import Access
+from attndsl.backends.numpy.expressions import Expressions
+from attndsl.backends.numpy.prelude import HELPERS
+from attndsl.backends.numpy.writer import Writer
+from attndsl.ir import spec, tile
+from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, scf
+
+BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
+"""Element types that NumPy lacks, and the type of the bit patterns that stand for them in arrays."""
+
+
+def emit(module: ModuleOp, source: str = "") -> str:
+    """The text of a NumPy file for a module at the `tile` level.
+
+    `source` is the text of the spec, whose lines the comments quote.
+    """
+    tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
+    kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
+    return _Emitter(tensors, source).file(kernels)
+
+
+class _Emitter:
+    def __init__(self, tensors: list[spec.TensorOp], source: str) -> None:
+        self.tensors = tensors
+        self.out = Writer(source)
+        self.names = Names(["np", *(t.sym_name.data for t in tensors)])
+        self.text = Expressions(self.names)
+        self.access = Access(tensors, self.text)
+
+    # --- the file
+
+    def file(self, kernels: list[tile.KernelOp]) -> str:
+        name = self.function_name(kernels)
+        ops = [op for kernel in kernels for op in kernel.body.walk()]
+        params = sorted({op.param.data: op for op in ops if isinstance(op, spec.ParamOp)})
+        arguments = [t.sym_name.data for t in self.tensors]
+        dims = sorted({op.dim.data for op in ops if isinstance(op, spec.DimOp)})
+        for taken in (*dims, *params):
+            self.names.fresh(taken)
+        keywords = ["*", *params] if params else []
+        self.out.line('@np.errstate(all="ignore")')
+        self.out.line(f"def {name}({', '.join([*arguments, *keywords])}):")
+        with self.out.indented():
+            self.docstring(name)
+            self.dims(set(dims))
+            for output in self.tensors:
+                if output.role.data == "output":
+                    self.out.line(f"{output.sym_name.data}[...] = 0  # what no row writes is 0")
+            for kernel in kernels:
+                self.kernel(kernel)
+        return self.header(name) + self.out.text()
+
+    def function_name(self, kernels: list[tile.KernelOp]) -> str:
+        name = kernels[0].sym_name.data
+        return name if len(kernels) == 1 else name.removesuffix("_0")
+
+    def header(self, name: str) -> str:
+        helpers = "\n".join(HELPERS[helper] for helper in sorted(self.text.helpers | self.access.helpers))
+        return f'"""{name}, compiled by attndsl. Needs NumPy alone."""\n\nimport numpy as np\n{helpers}\n\n'
+
+    def docstring(self, name: str) -> None:
+        self.out.line('"""Writes the outputs of the spec; allocate them before.')
+        self.out.line("")
+        for tensor in self.tensors:
+            element = tensor.element.data
+            bits = f", as {BITS[element]} bits" if element in BITS else ""
+            shape = ", ".join(e.data for e in tensor.extents)
+            self.out.line(f"{tensor.sym_name.data}: {tensor.role.data}, {element}[{shape}]{bits}")
+        self.out.line('"""')
+
+    def dims(self, wanted: set[str]) -> None:
+        """Dims are read off the shapes of the first tensors that have them."""
+        for tensor in self.tensors:
+            extents = [e.data for e in tensor.extents]
+            found = [e if e in wanted else "_" for e in extents]
+            for extent in found:
+                wanted.discard(extent)
+            found = [e if found.index(e) == n else "_" for n, e in enumerate(found)]
+            if any(e != "_" for e in found):
+                self.out.line(f"{', '.join(found)}{',' if len(found) == 1 else ''} = {tensor.sym_name.data}.shape")
+
+    # --- statements
+
+    def kernel(self, kernel: tile.KernelOp) -> None:
+        self.out.line("")
+        with self.out.saved_indentation():
+            self.block(kernel.body.block)
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            self.out.at(op.location)
+            self.statement(op)
+
+    def statement(self, op: Operation) -> None:
+        match op:
+            case tile.ProgramOp():
+                start = self.names[op.result]
+                step = self.text.number(op.step)
+                extent = self.text.number(op.extent)
+                span = extent if step == "1" else f"0, {extent}, {step}"
+                self.out.line(f"for {start} in range({span}):")
+                self.out.indent()
+            case tile.LaneOp():
+                self.lane(op)
+            case scf.ForOp():
+                self.loop(op)
+            case tile.StoreOp():
+                self.store(op)
+            case scf.YieldOp() | spec.AssumeOp():
+                pass
+            case spec.DimOp():
+                self.names.bind(op.result, op.dim.data)
+            case spec.ParamOp():
+                self.text.param(op)
+            case _:
+                self.value(op)
+
+    def value(self, op: Operation) -> None:
+        """An operation with one result: kept for its one use where it reads better there, else given a name."""
+        result = op.results[0]
+        text = self.access.load(op) if isinstance(op, tile.LoadOp) else self.text.make(op)
+        if isinstance(op, arith.ConstantOp) or self.text.inlines(result, text):
+            self.text.keep(result, text)
+        else:
+            self.out.line(f"{self.names[result]} = {text.code}")
+
+    def lane(self, op: tile.LaneOp) -> None:
+        """The end of a lane, and its values where something other than a subscript needs them."""
+        span = self.text.span(op.result)
+        if span.definition:
+            self.out.line(span.definition)
+        if self.access.needs_values(op):
+            self.out.line(f"{self.names[op.result]} = np.arange({span.start}, {span.stop})")
+
+    def loop(self, op: scf.ForOp) -> None:
+        block = op.body.block
+        for argument, start, result in zip(block.args[1:], op.iter_args, op.results, strict=True):
+            name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+            self.names.bind(argument, name)
+            self.names.bind(result, name)
+            self.out.line(f"{name} = {self.text[start].code}")
+        low, high, step = (self.text.number(v) for v in (op.lb, op.ub, op.step))
+        self.out.line(f"for {self.names[block.args[0]]} in range({low}, {high}, {step}):")
+        with self.out.indented():
+            self.block(block)
+            last = block.last_op
+            assert isinstance(last, scf.YieldOp)
+            names = [self.names[argument] for argument in block.args[1:]]
+            self.out.line(f"{', '.join(names)} = {', '.join(self.text[v].code for v in last.operands)}")
+
+    def store(self, op: tile.StoreOp) -> None:
+        self.out.line(self.access.store(op))
+

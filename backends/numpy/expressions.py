@@ -1,0 +1,281 @@
+"""Values of `tile` IR as Python expressions over NumPy arrays.
+
+A value's array has one axis for each lane that it depends on, in one order for all: rows, keys, features. A value
+without lanes is a Python or NumPy number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from attndsl.backends.names import Names
+from attndsl.backends.numpy.pointwise import ATOM, COMPARISON_LEVEL, COMPARISONS, POINTWISE
+from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.meaning import predicate
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Attribute, Block, Operation, SSAValue, arith, f64, i1, index
+
+Lane = SSAValue
+
+LONGEST = 60
+"""How many characters an expression may have to be put into the place of its one use."""
+
+
+class Text(NamedTuple):
+    """A Python expression and how tightly it binds."""
+
+    code: str
+    level: int = ATOM
+
+    def inside(self, level: int) -> str:
+        """The code as an operand of something that binds as tightly as `level`."""
+        return self.code if self.level > level else f"({self.code})"
+
+
+class Span(NamedTuple):
+    """A lane as a half-open range, and the statement that gives its end a name, if it has one."""
+
+    start: str
+    stop: str
+    definition: str
+
+
+def dtype(type_: Attribute) -> str:
+    """The NumPy type of a tile's values."""
+    if type_ == index:
+        return "np.int64"
+    if type_ == i1:
+        return "np.bool_"
+    return "np.float64" if type_ == f64 else "np.float32"
+
+
+class Expressions:
+    """Spells values; `helpers` collects the names of the prelude's functions that were used."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.axes = AxesAnalysis()
+        self.helpers: set[str] = set()
+        self._kept: dict[SSAValue, Text] = {}
+        self._spans: dict[Lane, Span] = {}
+        self._order: dict[Lane, tuple[int, int]] = {}
+
+    # --- values
+
+    def __getitem__(self, value: SSAValue) -> Text:
+        return self._kept.get(value) or Text(self.names[value])
+
+    def keep(self, value: SSAValue, text: Text) -> None:
+        """Lets an expression stand wherever the value is used."""
+        self._kept[value] = text
+
+    def inlines(self, value: SSAValue, text: Text) -> bool:
+        """Whether a value reads better in the place of its one use than under a name."""
+        if not value.has_one_use() or len(text.code) > LONGEST:
+            return False
+        (use,) = value.uses
+        owner = value.owner
+        assert isinstance(owner, Operation)
+        if isinstance(owner, (tile.LoadOp, tile.DotOp)) or isinstance(use.operation, tile.LaneOp):
+            return False
+        return use.operation.parent is owner.parent
+
+    def number(self, value: SSAValue) -> str:
+        """A value without lanes."""
+        return self[value].code
+
+    def param(self, op: spec.ParamOp) -> None:
+        """Parameters are the function's keyword arguments."""
+        code = op.param.data
+        self.keep(op.result, Text(code if op.result.type in (index, i1) else f"{dtype(op.result.type)}({code})"))
+
+    # --- lanes
+
+    def lanes(self, value: SSAValue) -> tuple[Lane, ...]:
+        """The lanes of a value in the order of its array's axes."""
+        return self.sorted(self.axes(value))
+
+    def sorted(self, lanes: Sequence[Lane] | frozenset[Lane]) -> tuple[Lane, ...]:
+        """Lanes in the order that all arrays keep: rows, keys, features; each in the order of the IR."""
+        return tuple(sorted(lanes, key=self._rank))
+
+    def _rank(self, lane: Lane) -> tuple[int, int]:
+        if lane not in self._order:
+            op = lane.owner
+            assert isinstance(op, tile.LaneOp)
+            if isinstance(op.start.owner, Block):
+                kind = 1
+            else:
+                kind = 0 if isinstance(op.start.owner, tile.ProgramOp) else 2
+            self._order[lane] = (kind, len(self._order))
+        return self._order[lane]
+
+    def span(self, lane: Lane) -> Span:
+        """Where a lane starts and ends."""
+        if lane not in self._spans:
+            op = lane.owner
+            assert isinstance(op, tile.LaneOp)
+            self._rank(lane)
+            start, stop = self[op.start], self[op.stop]
+            if constant(op.start) == 0 and op.size is op.stop:
+                self._spans[lane] = Span("0", stop.code, "")
+            else:
+                end = self.names.fresh(f"{op.variable.data}_end")
+                definition = f"{end} = min({start.code} + {self[op.size].inside(5)}, {stop.code})"
+                self._spans[lane] = Span(start.code, end, definition)
+        return self._spans[lane]
+
+    def size(self, lane: Lane) -> str:
+        """How many values a lane has."""
+        span = self.span(lane)
+        return span.stop if span.start == "0" else f"{span.stop} - {span.start}"
+
+    # --- arrays side by side
+
+    def along(self, value: SSAValue, lanes: Sequence[Lane]) -> Text:
+        """A value's array, ready to broadcast against one whose axes are `lanes`."""
+        own = self.lanes(value)
+        text = self.permuted(value, [lane for lane in lanes if lane in own])
+        places = [lane in own for lane in lanes]
+        if not own or False not in places[places.index(True) :]:
+            return text
+        subscript = ", ".join(":" if place else "None" for place in places[places.index(True) :])
+        return Text(f"{text.inside(ATOM - 1)}[{subscript}]")
+
+    def permuted(self, value: SSAValue, lanes: Sequence[Lane]) -> Text:
+        """A value's array with its axes in another order."""
+        own, text = self.lanes(value), self[value]
+        if tuple(lanes) == own:
+            return text
+        if len(own) == 2:
+            return Text(f"{text.inside(ATOM - 1)}.T")
+        order = ", ".join(str(own.index(lane)) for lane in lanes)
+        return Text(f"{text.inside(ATOM - 1)}.transpose({order})")
+
+    # --- operations
+
+    def make(self, op: Operation) -> Text:
+        """The expression of an operation with one result."""
+        match op:
+            case arith.ConstantOp():
+                return Text(_literal(constant(op.result)))
+            case arith.CmpiOp() | arith.CmpfOp():
+                left, right = self.operands(op, COMPARISON_LEVEL)
+                return Text(f"{left} {COMPARISONS[predicate(op)]} {right}", COMPARISON_LEVEL)
+            case spec.ToFloatOp():
+                text, target = self[op.operand], dtype(op.result.type)
+                if not self.axes(op.operand):
+                    return Text(f"{target}({text.code})")
+                return Text(f"{text.inside(ATOM - 1)}.astype({target})")
+            case tile.SpreadOp():
+                return self.spread(op)
+            case tile.DotOp():
+                return self.dot(op)
+            case tile.SumOp() | tile.MaxOp() | tile.MinOp() | tile.AllOp():
+                return self.reduce(op)
+            case arith.AndIOp() | arith.OrIOp() | arith.XOrIOp() if op.result.type == i1:
+                return self.logic(op)
+        return self.pointwise(op)
+
+    def pointwise(self, op: Operation) -> Text:
+        row = POINTWISE[type(op)]
+        if self.axes(op.results[0]):
+            return Text(row.array.format(*self.operands(op, row.level)), row.level or ATOM)
+        operands = self.operands(op, row.level)
+        numbers = [n for n, operand in enumerate(op.operands) if isinstance(operand.owner, arith.ConstantOp)]
+        # A Python float is a double to NumPy where nothing else says what it is.
+        if op.results[0].type not in (index, i1) and (len(numbers) == len(operands) or isinstance(op, arith.SelectOp)):
+            for n in numbers:
+                operands[n] = f"{dtype(op.results[0].type)}({operands[n]})"
+        return Text(row.number.format(*operands), row.level or ATOM)
+
+    def operands(self, op: Operation, level: int) -> list[str]:
+        """The operands of an operation, lined up with its result, in parentheses where `level` asks for them."""
+        lanes = self.lanes(op.results[0])
+        texts = [self.along(operand, lanes) for operand in op.operands]
+        # The first operand of a chain such as a - b - c needs no parentheses, the others do.
+        return [
+            text.inside(level - 1 if n == 0 and level > COMPARISON_LEVEL else level) if level else text.code
+            for n, text in enumerate(texts)
+        ]
+
+    def logic(self, op: arith.AndIOp | arith.OrIOp | arith.XOrIOp) -> Text:
+        lanes = self.lanes(op.result)
+        left, right = (self.along(operand, lanes) for operand in op.operands)
+        if isinstance(op, arith.XOrIOp) and constant(op.rhs) is True:
+            if lanes:
+                return Text(f"~{left.inside(8)}", 8)
+            return Text(f"(not {left.inside(COMPARISON_LEVEL)})")
+        if lanes:
+            row = POINTWISE[type(op)]
+            return Text(row.array.format(left.inside(row.level - 1), right.inside(row.level)), row.level)
+        sign = {arith.AndIOp: "and", arith.OrIOp: "or", arith.XOrIOp: "!="}[type(op)]
+        return Text(f"({left.inside(COMPARISON_LEVEL - 1)} {sign} {right.inside(COMPARISON_LEVEL - 1)})")
+
+    def spread(self, op: tile.SpreadOp) -> Text:
+        lanes = self.lanes(op.result)
+        shape = "".join(f"{self.size(lane)}, " for lane in lanes)
+        shape = f"({shape.rstrip(' ') if len(lanes) == 1 else shape[:-2]})"
+        if not lanes:
+            return Text(f"{dtype(op.result.type)}({self[op.value].code})")
+        if not self.axes(op.value):
+            return Text(f"np.full({shape}, {self[op.value].code}, {dtype(op.result.type)})")
+        return Text(f"np.broadcast_to({self.along(op.value, lanes).code}, {shape})")
+
+    def dot(self, op: tile.DotOp) -> Text:
+        left = [lane for lane in self.lanes(op.lhs) if lane is not op.over]
+        right = [lane for lane in self.lanes(op.rhs) if lane is not op.over]
+        where = self.axes(op.where) if op.where is not None else frozenset()
+        if len(left) > 1 or len(right) > 1 or not where <= {*left, op.over}:
+            return self.general_dot(op)
+        if op.where is not None:
+            self.helpers.add("_dot_where")
+            if not left:
+                return self.general_dot(op)
+            weights, values = self.permuted(op.lhs, [*left, op.over]), self.permuted(op.rhs, [op.over, *right])
+            condition = self.along(op.where, [*left, op.over])
+            text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
+            return Text(f"{text.code}.T") if left and right and self.sorted([*left, *right])[0] in right else text
+        first, second = (op.lhs, left), (op.rhs, right)
+        if left and right and self.sorted([*left, *right])[0] in right:
+            first, second = second, first
+        a = self.permuted(first[0], [*first[1], op.over])
+        b = self.permuted(second[0], [op.over, *second[1]])
+        return Text(f"{a.inside(6)} @ {b.inside(7)}", 7)
+
+    def general_dot(self, op: tile.DotOp) -> Text:
+        """A product of values with more lanes than a matrix has: elementwise, then summed."""
+        used = self.axes(op.lhs) | self.axes(op.rhs) | (self.axes(op.where) if op.where is not None else frozenset())
+        lanes = self.sorted(used)
+        product = f"{self.along(op.lhs, lanes).inside(6)} * {self.along(op.rhs, lanes).inside(7)}"
+        if op.where is not None:
+            product = f"np.where({self.along(op.where, lanes).code}, {product}, 0)"
+        else:
+            product = f"({product})"
+        return Text(f"{product}.sum(axis={lanes.index(op.over)})")
+
+    def reduce(self, op: tile.ReduceOp) -> Text:
+        lanes = self.lanes(op.body)
+        arguments = [f"axis={lanes.index(op.over)}"] if len(lanes) > 1 else []
+        method = {tile.SumOp: "sum", tile.MaxOp: "max", tile.MinOp: "min", tile.AllOp: "all"}[type(op)]
+        if isinstance(op, (tile.MaxOp, tile.MinOp)):
+            largest = isinstance(op, tile.MaxOp)
+            limits = f"np.iinfo(np.int64).{'min' if largest else 'max'}"
+            arguments.append(f"initial={limits if op.body.type == index else '-np.inf' if largest else 'np.inf'}")
+        code = f"{self[op.body].inside(ATOM - 1)}.{method}({', '.join(arguments)})"
+        if len(lanes) == 1 and op.body.type in (index, i1):
+            code = f"{'int' if op.body.type == index else 'bool'}({code})"
+        return Text(code)
+
+
+def _literal(value: int | float | bool | None) -> str:
+    if isinstance(value, float):
+        text = f"{value:.9g}"
+        if text.lstrip("-") in ("inf", "nan"):
+            return text.replace("inf", "np.inf").replace("nan", "np.nan")
+        return text if any(c in text for c in ".e") else f"{text}.0"
+    return str(value)
+
+
