@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from attndsl.checking.numbers import MEANINGS
 from attndsl.checking.operators import OPERATORS
-from attndsl.driver.expressions import MEANINGS, evaluate, names, show
+from attndsl.driver.expressions import evaluate, names, show
 
 B, N, W = ("dim", "B"), ("dim", "N"), ("param", "window")
 DIMS, PARAMS = {"B": 3, "N": -7}, {"window": 2}
