@@ -41,7 +41,6 @@ from attndsl.ir.xdsl import (
     SSAValue,
     StringAttr,
     SymbolNameConstraint,
-    SymbolOpInterface,
     SymbolRefAttr,
     VarConstraint,
     VerifyException,
@@ -69,15 +68,15 @@ class KernelOp(IRDLOperation):
     """One `each … over …` of the spec, computed by one kernel; `schedule` holds what the spec pins."""
 
     name = "attn.kernel"
-    sym_name = prop_def(SymbolNameConstraint())
+    entry = prop_def(SymbolNameConstraint())
     schedule = opt_prop_def(DictionaryAttr)
     body = region_def("single_block")
-    traits = traits_def(SymbolOpInterface(), NoTerminator(), IsolatedFromAbove())
-    assembly_format = "$sym_name (`schedule` $schedule^)? $body attr-dict"
+    traits = traits_def(NoTerminator(), IsolatedFromAbove())
+    assembly_format = "$entry (`schedule` $schedule^)? $body attr-dict"
 
     def __init__(self, name: str, schedule: DictionaryAttr | None = None, body: Region | None = None) -> None:
         super().__init__(
-            properties={"sym_name": StringAttr(name), "schedule": schedule}, regions=[body or Region(Block())]
+            properties={"entry": StringAttr(name), "schedule": schedule}, regions=[body or Region(Block())]
         )
 
 

@@ -328,6 +328,24 @@ def _int_abs(builder: _KernelBuilder, x: SSAValue) -> SSAValue:
     return builder.value(arith.MaxSIOp(x, builder.value(arith.SubiOp(builder.number(0), x))))
 
 
+def _shift_left(builder: _KernelBuilder, x: SSAValue, by: SSAValue) -> SSAValue:
+    """A shift by less than 0 or more than 63 moves all bits out."""
+    inside = _shift_is_plain(builder, by)
+    amount = builder.select(inside, by, builder.number(0))
+    return builder.select(inside, builder.value(arith.ShLIOp(x, amount)), builder.number(0))
+
+
+def _shift_right(builder: _KernelBuilder, x: SSAValue, by: SSAValue) -> SSAValue:
+    """A shift by less than 0 or more than 63 leaves nothing but the sign."""
+    amount = builder.select(_shift_is_plain(builder, by), by, builder.number(63))
+    return builder.value(arith.ShRSIOp(x, amount))
+
+
+def _shift_is_plain(builder: _KernelBuilder, by: SSAValue) -> SSAValue:
+    low = builder.value(arith.CmpiOp(builder.number(0), by, "sle"))
+    return builder.value(arith.AndIOp(low, builder.value(arith.CmpiOp(by, builder.number(64), "slt"))))
+
+
 def _relu(builder: _KernelBuilder, x: SSAValue) -> SSAValue:
     return builder.value(arith.MaximumfOp(x, builder.constant(Kind.FLOAT, 0.0)))
 
@@ -351,8 +369,8 @@ OPERATIONS: dict[str, Make] = {
     "iand": _op(arith.AndIOp),
     "ior": _op(arith.OrIOp),
     "ixor": _op(arith.XOrIOp),
-    "ishl": _op(arith.ShLIOp),
-    "ishr": _op(arith.ShRSIOp),
+    "ishl": _shift_left,
+    "ishr": _shift_right,
     "ieq": _op(arith.CmpiOp, "eq"),
     "ine": _op(arith.CmpiOp, "ne"),
     "ilt": _op(arith.CmpiOp, "slt"),

@@ -199,7 +199,7 @@ class _Run:
         where = arrays.pop() if guards else np.True_
         shape = np.broadcast_shapes(where.shape, *(a.shape for a in arrays))
         result = np.zeros(shape, _dtype(op.result.type))
-        chosen = np.nonzero(np.broadcast_to(where, shape))
+        chosen = np.broadcast_to(where, shape)
         result[chosen] = tensor[tuple(np.broadcast_to(a, shape)[chosen] for a in arrays)]
         return Lanes(result, axes)
 

@@ -49,7 +49,7 @@ class Lowering:
         self.ops = list(source.body.block.ops)
         self.axes = AxesAnalysis()
         self.target_axes = AxesAnalysis()
-        self.target = tile.KernelOp(source.sym_name.data)
+        self.target = tile.KernelOp(source.entry.data)
         self.target.location = source.location
         self.scopes = [Scope(self.target.body.block, None)]
         self.location: LocationAttr = UnknownLoc()

@@ -43,7 +43,6 @@ from attndsl.ir.xdsl import (
     SSAValue,
     StringAttr,
     SymbolNameConstraint,
-    SymbolOpInterface,
     SymbolRefAttr,
     VarConstraint,
     VerifyException,
@@ -68,13 +67,13 @@ class KernelOp(IRDLOperation):
     """What one program does; it runs once for every combination of its `tile.program` values."""
 
     name = "tile.kernel"
-    sym_name = prop_def(SymbolNameConstraint())
+    entry = prop_def(SymbolNameConstraint())
     body = region_def("single_block")
-    traits = traits_def(SymbolOpInterface(), NoTerminator(), IsolatedFromAbove())
-    assembly_format = "$sym_name $body attr-dict"
+    traits = traits_def(NoTerminator(), IsolatedFromAbove())
+    assembly_format = "$entry $body attr-dict"
 
     def __init__(self, name: str, body: Region | None = None) -> None:
-        super().__init__(properties={"sym_name": StringAttr(name)}, regions=[body or Region(Block())])
+        super().__init__(properties={"entry": StringAttr(name)}, regions=[body or Region(Block())])
 
 
 @irdl_op_definition

@@ -61,7 +61,7 @@ class _Emitter:
         return self.header(name) + self.out.text()
 
     def function_name(self, kernels: list[tile.KernelOp]) -> str:
-        name = kernels[0].sym_name.data
+        name = kernels[0].entry.data
         return name if len(kernels) == 1 else name.removesuffix("_0")
 
     def header(self, name: str) -> str:
@@ -128,6 +128,8 @@ class _Emitter:
     def value(self, op: Operation) -> None:
         """An operation with one result: kept for its one use where it reads better there, else given a name."""
         result = op.results[0]
+        if isinstance(op, arith.AddiOp) and self.access.is_range_only(op):
+            return
         text = self.access.load(op) if isinstance(op, tile.LoadOp) else self.text.make(op)
         if isinstance(op, arith.ConstantOp) or self.text.inlines(result, text):
             self.text.keep(result, text)
