@@ -137,4 +137,3 @@ class Arithmetic:
     def _of_dims(self, form: Linear) -> bool:
         """Whether only dims are in it: their products never wrap, so that an exact division is one."""
         return all(isinstance(factor, DimValue) for term in form for factor in term)
-

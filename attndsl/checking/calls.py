@@ -39,9 +39,7 @@ class Calls:
         if before is not None:
             self._context.report(names.NotFunction(name.span, name=name.text, first=before.span))
         else:
-            self._context.report(
-                names.UnknownFunction(name.span, name=name.text, known=tuple(sorted(FUNCTION_NAMES)))
-            )
+            self._context.report(names.UnknownFunction(name.span, name=name.text, known=tuple(sorted(FUNCTION_NAMES))))
         return False
 
     def call(self, node: tree.Call, nodes: Sequence[tree.Expression], values: Sequence[Value], named: Named) -> Result:
@@ -167,6 +165,4 @@ class Calls:
     ) -> Expr:
         assert self._context.rows is not None
         real = None if value is None else self._context.graph.real(value)
-        return self._context.graph.reduce(
-            self._context.rows.number, function, score, mask, real, sink, node.span
-        )
+        return self._context.graph.reduce(self._context.rows.number, function, score, mask, real, sink, node.span)

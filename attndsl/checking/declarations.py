@@ -37,9 +37,7 @@ class Declarations:
         kind, default = PARAMETER_KINDS.get(node.type.text), node.default
         name = node.name.text
         if kind is None:
-            self._context.report(
-                names.UnknownType(node.type.span, name=node.type.text, known=tuple(PARAMETER_KINDS))
-            )
+            self._context.report(names.UnknownType(node.type.span, name=node.type.text, known=tuple(PARAMETER_KINDS)))
             self._bind(node.name, Broken(node.name.span))
             return
         if default is not None:
@@ -110,9 +108,7 @@ class Declarations:
             if name.text not in SETTINGS:
                 self._context.report(names.UnknownSetting(name.span, name=name.text, known=SETTINGS))
             elif name.text in self._settings:
-                self._context.report(
-                    names.Repeated(name.span, name=name.text, first=self._settings[name.text].span)
-                )
+                self._context.report(names.Repeated(name.span, name=name.text, first=self._settings[name.text].span))
             elif value != "auto" and not (isinstance(value, int) and 0 < value < 2**31):
                 self._context.report(errors.WrongSetting(setting.span, name=name.text, value=str(value)))
             else:

@@ -4,22 +4,345 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lark import Lark, UnexpectedInput
+from attndsl.diagnostics.base import Diagnostic, Label
+from attndsl.diagnostics.suggest import did_you_mean
+from attndsl.syntax.source import Span
 
-from attndsl.diagnostics.base import Diagnostic
-from attndsl.syntax.source import Source, Span
+
+@dataclass(frozen=True)
+class EmptySpec(Diagnostic):
+    code = "E010"
+    message = "the text holds no spec"
+    label = "nothing here"
+    fix = "attention name {{ … }}"
 
 
 @dataclass(frozen=True)
 class Unexpected(Diagnostic):
     found: str
+    wanted: str
 
     code = "E011"
     message = "unexpected {found}"
+    label = "not here"
+
+    def hint(self) -> str:
+        return f"{self.wanted} can stand here" if self.wanted else ""
 
 
-def explain(error: UnexpectedInput, source: Source, parser: Lark) -> Diagnostic:
-    """What to tell of a text that the parser refused."""
-    start = getattr(error, "pos_in_stream", None)
-    start = len(source.text) if start is None or start < 0 else start
-    return Unexpected(Span(start, start + 1), found=repr(source.text[start : start + 1]) if start < len(source.text) else "end of the spec")
+# --- brackets
+
+
+@dataclass(frozen=True)
+class Unclosed(Diagnostic):
+    bracket: str
+    opener: Span
+
+    code = "E012"
+    message = "the spec ends before `{bracket}` is closed"
+    label = "it ends here"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.opener, "opened here"),)
+
+
+@dataclass(frozen=True)
+class Mismatched(Diagnostic):
+    bracket: str
+    opener: Span
+    found: str
+    wanted: str
+
+    code = "E013"
+    message = "`{bracket}` is not closed before `{found}`"
+    label = "`{wanted}` is missing before this"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.opener, "opened here"),)
+
+
+@dataclass(frozen=True)
+class Unopened(Diagnostic):
+    found: str
+
+    code = "E014"
+    message = "nothing is open that `{found}` could close"
+    label = "closes nothing"
+
+
+# --- operators and separators of other languages
+
+
+@dataclass(frozen=True)
+class EqualsForComparison(Diagnostic):
+    code = "E015"
+    message = "`=` defines; it does not compare"
+    label = "inside an expression"
+    fix = "compare with `==`"
+
+
+@dataclass(frozen=True)
+class ForeignOperator(Diagnostic):
+    found: str
+    written: str
+
+    code = "E016"
+    message = "there is no operator `{found}`"
+    label = "from another language"
+    fix = "{written}"
+
+
+@dataclass(frozen=True)
+class ForeignComment(Diagnostic):
+    found: str
+
+    code = "E017"
+    message = "a comment begins with `#`, not with `{found}`"
+    label = "begins a comment elsewhere"
+
+
+@dataclass(frozen=True)
+class Semicolon(Diagnostic):
+    code = "E018"
+    message = "statements are not separated by `;`"
+    label = "not needed"
+    fix = "leave it out"
+
+
+# --- characters
+
+
+@dataclass(frozen=True)
+class BadNumber(Diagnostic):
+    found: str
+    written: str
+
+    code = "E019"
+    message = "`{found}` is no number"
+    label = "not a number"
+
+    def hint(self) -> str:
+        return f"write `{self.written}`" if self.written else "a name begins with a letter"
+
+
+@dataclass(frozen=True)
+class Lookalike(Diagnostic):
+    found: str
+    name: str
+    written: str
+
+    code = "E020"
+    message = "`{found}` is {name}, which only looks familiar"
+    label = "outside ASCII"
+    fix = "write `{written}`"
+
+
+@dataclass(frozen=True)
+class ControlCharacter(Diagnostic):
+    name: str
+
+    code = "E021"
+    message = "the spec contains {name}"
+    label = "cannot be seen"
+    note = "a spec is plain text"
+    fix = "remove it"
+
+
+@dataclass(frozen=True)
+class StrayCharacter(Diagnostic):
+    found: str
+    name: str
+
+    code = "E022"
+    message = "`{found}`, {name}, has no meaning here"
+    label = "not part of the language"
+
+
+# --- words
+
+
+@dataclass(frozen=True)
+class ReservedName(Diagnostic):
+    word: str
+
+    code = "E023"
+    message = "`{word}` is a word of the language and cannot be a name"
+    label = "reserved"
+    fix = "call it `{word}_`"
+
+
+@dataclass(frozen=True)
+class UnknownStatement(Diagnostic):
+    word: str
+    known: tuple[str, ...]
+
+    code = "E024"
+    message = "no statement begins with `{word}`"
+    label = "not a word of the language"
+
+    def hint(self) -> str:
+        meant = _FOREIGN_WORDS.get(self.word)
+        return f"`{meant}`" if meant else did_you_mean(self.word, self.known)
+
+
+_FOREIGN_WORDS = {
+    **dict.fromkeys(("for", "foreach", "row", "rows", "grid", "parallel"), "each i in M"),
+    **dict.fromkeys(("def", "var", "val", "const", "fn", "func", "define", "set"), "let name = …"),
+    **dict.fromkeys(("assert", "where", "given", "constraint", "requires"), "require condition"),
+    **dict.fromkeys(("dim", "dimension", "size", "sizes"), "dims B, H, M"),
+    **dict.fromkeys(("type", "dtype", "typevar"), "types T"),
+    **dict.fromkeys(("in", "tensor", "arg", "inputs"), "input x : T[B]"),
+    **dict.fromkeys(("out", "return", "outputs", "store"), "output o : T[B]"),
+    **dict.fromkeys(("keys", "reduce", "loop"), "over j in N"),
+}
+"""Words that other languages begin statements with, each with ours."""
+
+
+@dataclass(frozen=True)
+class LoneExpression(Diagnostic):
+    code = "E042"
+    message = "a value stands alone: a statement defines a name or writes an output"
+    label = "not a statement"
+    fix = "`let x = …` or `o[…] = …`"
+
+
+@dataclass(frozen=True)
+class MissingName(Diagnostic):
+    found: str
+
+    code = "E025"
+    message = "a name is missing before {found}"
+    label = "a name should stand here"
+
+
+@dataclass(frozen=True)
+class MissingExpression(Diagnostic):
+    found: str
+
+    code = "E026"
+    message = "a value is missing before {found}"
+    label = "a value should stand here"
+
+
+# --- statements
+
+
+@dataclass(frozen=True)
+class MissingBrace(Diagnostic):
+    code = "E027"
+    message = "the body of the spec is missing: it stands between `{{` and `}}`"
+    label = "`{{` should stand here"
+
+
+@dataclass(frozen=True)
+class TextAfterEnd(Diagnostic):
+    code = "E028"
+    message = "the spec ends with its `}}`, and more follows"
+    label = "after the end"
+    note = "a file holds one spec"
+
+
+@dataclass(frozen=True)
+class MissingEquals(Diagnostic):
+    code = "E029"
+    message = "`=` is missing in this definition"
+    label = "`=` should stand here"
+
+
+@dataclass(frozen=True)
+class MissingColon(Diagnostic):
+    code = "E030"
+    message = "a type follows its name after `:`"
+    label = "`:` should stand here"
+    fix = "`input q : T[B, H, M, D]`, or in the header `window: int = 4096`"
+
+
+@dataclass(frozen=True)
+class MissingExtents(Diagnostic):
+    code = "E031"
+    message = "the extents of the tensor are missing"
+    label = "`[` should stand here"
+    fix = "`T[B, H, M, D]`; `T[]` is a single number"
+
+
+@dataclass(frozen=True)
+class MissingIn(Diagnostic):
+    code = "E032"
+    message = "an index is bound by `in`"
+    label = "`in` should stand here"
+    fix = "`each b in B, i in M`"
+
+
+@dataclass(frozen=True)
+class MissingThen(Diagnostic):
+    code = "E033"
+    message = "`then` is missing after the condition of `if`"
+    label = "`then` should stand here"
+    fix = "`if condition then value else other`"
+
+
+@dataclass(frozen=True)
+class MissingElse(Diagnostic):
+    code = "E034"
+    message = "every `if` has an `else`: an expression always has a value"
+    label = "`else` should stand here"
+    fix = "`if condition then value else other`"
+
+
+@dataclass(frozen=True)
+class MissingTo(Diagnostic):
+    code = "E035"
+    message = "a bound is written `up to`"
+    label = "`to` should stand here"
+
+
+# --- expressions
+
+
+@dataclass(frozen=True)
+class Slice(Diagnostic):
+    code = "E036"
+    message = "`:` takes the whole of an axis and has no ends"
+    label = "a slice"
+    fix = "define the part: `let part[d in D / 2] = x[d + D / 2]`"
+
+
+@dataclass(frozen=True)
+class SubscriptOfExpression(Diagnostic):
+    code = "E037"
+    message = "only a name takes subscripts"
+    label = "subscripts an expression"
+    fix = "name it first: `let x = …`; all subscripts of a tensor stand in one pair of brackets: `q[b, h]`"
+
+
+@dataclass(frozen=True)
+class NeedsParentheses(Diagnostic):
+    word: str
+    operator: str
+
+    code = "E038"
+    message = "`{word}` cannot follow `{operator}` without parentheses"
+    label = "put this operand in `( )`"
+
+
+@dataclass(frozen=True)
+class TrailingComma(Diagnostic):
+    closer: str
+
+    code = "E039"
+    message = "something is missing between `,` and `{closer}`"
+    label = "leave this out, or go on after it"
+
+
+@dataclass(frozen=True)
+class MissingComma(Diagnostic):
+    code = "E040"
+    message = "`,` or an operator is missing"
+    label = "before this"
+
+
+@dataclass(frozen=True)
+class MissingOperator(Diagnostic):
+    code = "E041"
+    message = "an operator is missing between two values"
+    label = "before this"

@@ -8,12 +8,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from lark import Lark, Token, UnexpectedInput, v_args
+from lark import Lark, Token, UnexpectedToken, v_args
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
-from attndsl.diagnostics import SpecError, limits, syntax
+from attndsl.diagnostics import SpecError, limits
 from attndsl.syntax import tree
+from attndsl.syntax.brackets import unmatched_bracket
+from attndsl.syntax.characters import odd_characters, odd_numbers
+from attndsl.syntax.explain import explain
 from attndsl.syntax.source import Source, Span
 
 MAX_BYTES = 256 * 1024
@@ -22,15 +25,24 @@ MAX_BYTES = 256 * 1024
 MAX_DEPTH = 100
 """The deepest nesting of expressions; what follows walks the tree by recursion."""
 
+MAX_DIGITS = 100
+"""More than any number of 64 bits has, and fewer than Python refuses to read; a longer one counts as 10^100."""
+
 
 def parse(source: Source) -> tree.Attention:
-    """The syntax tree of one spec; raises SpecError with the place of the first thing that cannot be read."""
-    if len(source.text) > MAX_BYTES:
+    """The syntax tree of one spec; raises SpecError with what cannot be read and where."""
+    text = source.text
+    if len(text) > MAX_BYTES:
         raise SpecError(source, [limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
+    if odd := [*odd_characters(text), *odd_numbers(text)]:
+        raise SpecError(source, odd)
+    bracket = unmatched_bracket(text, MAX_DEPTH)
+    if isinstance(bracket, limits.NestedTooDeeply):
+        raise SpecError(source, [bracket])
     try:
-        attention: tree.Attention = _Builder().transform(_parser().parse(source.text))
-    except UnexpectedInput as error:
-        raise SpecError(source, [syntax.explain(error, source, _parser())]) from None
+        attention: tree.Attention = _Builder().transform(_parser().parse(text))
+    except UnexpectedToken as error:
+        raise SpecError(source, [bracket or explain(error, source, _parser())]) from None
     for node, depth in _walk(attention):
         if depth > MAX_DEPTH:
             raise SpecError(source, [limits.NestedTooDeeply(node.span, limit=MAX_DEPTH)])
@@ -81,7 +93,9 @@ def _name(token: Token) -> tree.Name:
 def _number(text: str) -> int | float:
     if text.startswith("0x"):
         return int(text, 16)
-    return int(text) if text.isdigit() else float(text)
+    if not text.isdigit():
+        return float(text)
+    return int(text) if len(text) <= MAX_DIGITS else 10**MAX_DIGITS
 
 
 def _binary(operator: str) -> Any:
