@@ -16,6 +16,7 @@ PASSES = {
     "bound-loops": "BoundLoops",
     "stream-softmax": "StreamSoftmax",
     "tile": "Tile",
+    "pad-lanes": "PadLanes",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""
 

@@ -40,8 +40,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from attndsl.ir import attn, spec
+from attndsl.ir.axes import axes
 from attndsl.ir.meaning import COMPARISONS, predicate
-from attndsl.ir.rewrite import constant, guarded, rewrite
+from attndsl.ir.rewrite import constant, guarded, index_constant, rewrite
 from attndsl.ir.xdsl import (
     Context,
     FloatAttr,
@@ -198,6 +199,19 @@ class SimplifySelect(RewritePattern):
             rewriter.replace_op(op, [true, negated, combined])
 
 
+class UniformAll(RewritePattern):
+    """all x over d -> x or d has no values, where x does not depend on d"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: attn.AllOp, rewriter: PatternRewriter, /) -> None:
+        axis = op.over.owner
+        if not isinstance(axis, attn.AxisOp) or op.over in axes(op.body):
+            return
+        zero = index_constant(0)
+        empty = arith.CmpiOp(axis.extent, zero.result, "sle")
+        rewriter.replace_op(op, [zero, empty, arith.OrIOp(op.body, empty.result)])
+
+
 class DropTrueGuards(RewritePattern):
     """where true -> (nothing)"""
 
@@ -223,6 +237,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
     AbsorbZero(),
     SimplifyLogic(),
     SimplifySelect(),
+    UniformAll(),
     DropTrueGuards(),
     DropTrueAll(),
 )

@@ -38,7 +38,16 @@ NUMPY = (
     Step("cse", "and computes some index arithmetic more than once"),
 )
 
-PIPELINES: dict[str, tuple[Step, ...]] = {"numpy": NUMPY}
+TRITON = (
+    *TO_ATTN,
+    Step("tile{rows=64 keys=64}", "tiles whose scores and sums stay in the registers of four warps"),
+    Step("canonicalize", "the lowering leaves selects and products with constants behind"),
+    Step("pad-lanes", "after the conditions that loads have already are simple, so that guards join them once"),
+    Step("canonicalize", "guards that are always true, of sizes that are known"),
+    Step("cse", "many loads have the same guard"),
+)
+
+PIPELINES: dict[str, tuple[Step, ...]] = {"numpy": NUMPY, "triton": TRITON}
 """The pipeline of each target."""
 
 

@@ -179,6 +179,8 @@ class _Run:
                 return self.reduce(op.body, op.over, np.all)
             case tile.DotOp():
                 return self.dot(op)
+            case tile.PaddedOp():
+                return Lanes(np.int64(tile.padded(self.scalar(op.size))))  # type: ignore[arg-type]
             case tile.SpreadOp():
                 arrays, axes = self.align(op.value, *op.lanes)
                 return Lanes(np.broadcast_arrays(*arrays)[0].copy() if arrays else arrays[0], axes)

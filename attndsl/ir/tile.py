@@ -120,6 +120,25 @@ class LaneOp(IRDLOperation):
 
 
 @irdl_op_definition
+class PaddedOp(IRDLOperation):
+    """The size of a lane that fixed tiles can have: the least power of two that is no smaller, and at least 16."""
+
+    name = "tile.padded"
+    size = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$size attr-dict"
+
+    def __init__(self, size: SSAValue) -> None:
+        super().__init__(operands=[size], result_types=[index])
+
+
+def padded(size: int) -> int:
+    """What `tile.padded` gives for a size."""
+    return 1 << max(4, (size - 1).bit_length())
+
+
+@irdl_op_definition
 class LoadOp(IRDLOperation):
     """A tile of a tensor, widened; 0 (or false) where `where` is false, and there no memory is touched."""
 
@@ -266,5 +285,5 @@ class DotOp(IRDLOperation):
 
 TILE = Dialect(
     "tile",
-    [KernelOp, ProgramOp, LaneOp, LoadOp, StoreOp, SpreadOp, SumOp, MaxOp, MinOp, AllOp, DotOp],
+    [KernelOp, ProgramOp, LaneOp, PaddedOp, LoadOp, StoreOp, SpreadOp, SumOp, MaxOp, MinOp, AllOp, DotOp],
 )

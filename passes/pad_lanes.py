@@ -1,0 +1,199 @@
+"""pad-lanes: lanes are filled up to sizes that fixed tiles can have; what lies behind their stop is guarded.
+
+Why: a lane holds only the values before its stop, and any number of them. Hardware with matrix units has tiles of a
+power of two, at least 16. Afterwards every lane can be run at its full size: memory is touched, and a lane summed
+over, only where the lane is before its stop. What the rest of a tile computes there is never looked at, be it NaN.
+
+Before:
+
+    spec.tensor @x "input" "f32" ["M", "D"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %zero = arith.constant 0 : index
+      %rows = arith.constant 64 : index
+      %M = spec.dim "M"
+      %D = spec.dim "D"
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.lane "i" from %i0 to %M size %rows
+      %d = tile.lane "d" from %zero to %D size %D
+      %x = tile.load @x[%i, %d] : f32
+      %t = tile.max %x over %d : f32 to f32
+      tile.store @o[%i] = %t : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "f32" ["M", "D"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %zero = arith.constant 0 : index
+      %rows = arith.constant 64 : index
+      %M = spec.dim "M"
+      %D = spec.dim "D"
+      %i0 = tile.program "i" to %M step %rows
+      %i_end = arith.addi %i0, %rows : index
+      %i = tile.lane "i" from %i0 to %i_end size %rows
+      %i_in = arith.cmpi slt, %i, %M : index
+      %d_pad = tile.padded %D
+      %d = tile.lane "d" from %zero to %d_pad size %d_pad
+      %d_in = arith.cmpi slt, %d, %D : index
+      %x_in = arith.andi %i_in, %d_in : i1
+      %x = tile.load @x[%i, %d] where %x_in : f32
+      %low = arith.constant -inf : f32
+      %x0 = arith.select %d_in, %x, %low : f32
+      %t = tile.max %x0 over %d : f32 to f32
+      tile.store @o[%i] = %t where %i_in : f32
+    }
+
+A sum or product takes no select where its terms are 0 behind the stop anyway: loads are, and what is made of them.
+
+Requires: tile. Ensures: every lane's stop is its start + size. Exactness: bit-exact. Idempotent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from attndsl.ir import tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import conjunction, conjuncts
+from attndsl.ir.rewrite import constant, guarded, index_constant, insert_before, replace
+from attndsl.ir.xdsl import (
+    Attribute,
+    Context,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    ModulePass,
+    Operation,
+    SSAValue,
+    arith,
+    i1,
+    index,
+)
+
+
+@dataclass(frozen=True)
+class PadLanes(ModulePass):
+    """Makes lanes full, and guards what runs along them."""
+
+    name = "pad-lanes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp):
+                lanes = [o for o in kernel.walk() if isinstance(o, tile.LaneOp) and not _is_full(o)]
+                _Guards(dict(map(_fill, lanes))).guard(kernel)
+
+
+def _is_full(lane: tile.LaneOp) -> bool:
+    """Whether a lane has all the values that its size says, and a size that fits."""
+    return _fits(lane.size) and _is_end(lane.stop, lane)
+
+
+def _fits(size: SSAValue) -> bool:
+    known = constant(size)
+    return isinstance(size.owner, tile.PaddedOp) if known is None else known == tile.padded(int(known))
+
+
+def _is_end(stop: SSAValue, lane: tile.LaneOp) -> bool:
+    owner = stop.owner
+    if isinstance(owner, arith.AddiOp):
+        return (owner.lhs, owner.rhs) == (lane.start, lane.size)
+    return constant(lane.start) == 0 and stop is lane.size
+
+
+def _fill(lane: tile.LaneOp) -> tuple[SSAValue, SSAValue]:
+    """Puts a full lane in the place of another; gives it, and where it is before the other's stop."""
+    name = lane.variable.data
+    size, limit = lane.size, lane.stop
+    starts_at_zero = constant(lane.start) == 0
+    if not _fits(size):
+        known = constant(size)
+        if limit is not size:
+            limit = insert_before(lane, arith.MinSIOp(limit, _end(lane, size, name)))
+        padded = tile.PaddedOp(size) if known is None else index_constant(tile.padded(int(known)))
+        size = insert_before(lane, padded, f"{size.name_hint or name}_PAD")
+    full = tile.LaneOp(name, lane.start, size if starts_at_zero else _end(lane, size, name), size)
+    insert_before(lane, full, lane.result.name_hint)
+    inside = insert_before(lane, arith.CmpiOp(full.result, limit, "slt"), f"{name}_in")
+    replace(lane, [full.result])
+    return full.result, inside
+
+
+def _end(lane: tile.LaneOp, size: SSAValue, name: str) -> SSAValue:
+    return insert_before(lane, arith.AddiOp(lane.start, size), f"{name}_end")
+
+
+class _Guards:
+    """Puts the guards of lanes where memory is touched and where lanes are summed over."""
+
+    def __init__(self, inside: dict[SSAValue, SSAValue]) -> None:
+        self.inside = inside
+        self.axes = AxesAnalysis()
+
+    def guard(self, kernel: tile.KernelOp) -> None:
+        for op in list(kernel.walk()):
+            match op:
+                case tile.LoadOp():
+                    self.access(op, list(op.indices))
+                case tile.StoreOp():
+                    self.access(op, [*op.indices, op.value])
+                case tile.ReduceOp() if op.over in self.inside:
+                    op.operands[0] = self.select(op, op.body, op.over, identity(op))
+                case tile.DotOp() if op.over in self.inside:
+                    op.operands[0] = self.select(op, op.lhs, op.over, 0.0)
+                    op.operands[1] = self.select(op, op.rhs, op.over, 0.0)
+
+    def access(self, op: tile.LoadOp | tile.StoreOp, values: list[SSAValue]) -> None:
+        lanes = frozenset[SSAValue]().union(*map(self.axes, values))
+        conditions = conjuncts(op.where)
+        conditions += [guard for lane, guard in self.inside.items() if lane in lanes and guard not in conditions]
+        copy = guarded(op, conjunction(conditions, op))
+        block = op.parent
+        assert block is not None
+        block.insert_op_before(copy, op)
+        replace(op, copy.results)
+
+    def select(self, op: Operation, value: SSAValue, lane: SSAValue, otherwise: float) -> SSAValue:
+        if otherwise == 0 and self.is_zero_outside(value, lane):
+            return value
+        number = insert_before(op, arith.ConstantOp(_attribute(otherwise, value.type)))
+        return insert_before(op, arith.SelectOp(self.inside[lane], value, number), value.name_hint)
+
+    def is_zero_outside(self, value: SSAValue, lane: SSAValue) -> bool:
+        """Whether a value is 0 where a lane is behind its stop."""
+        op = value.owner
+        match op:
+            case tile.LoadOp():
+                return self.inside[lane] in conjuncts(op.where)
+            case arith.ConstantOp():
+                return constant(value) == 0
+            case arith.MulfOp() | arith.AddfOp() | arith.SubfOp() | arith.NegfOp():
+                # A product with only one factor 0 could be 0 * inf.
+                return all(self.is_zero_outside(operand, lane) for operand in op.operands)
+            case arith.SelectOp():
+                if self.inside[lane] in conjuncts(op.cond):
+                    return self.is_zero_outside(op.rhs, lane)
+                return self.is_zero_outside(op.lhs, lane) and self.is_zero_outside(op.rhs, lane)
+        return False
+
+
+def identity(op: tile.ReduceOp) -> float:
+    """What a reduction gives for an empty lane."""
+    integer = op.body.type == index
+    match op:
+        case tile.MaxOp():
+            return -(2**63) if integer else -math.inf
+        case tile.MinOp():
+            return 2**63 - 1 if integer else math.inf
+        case tile.AllOp():
+            return True
+    return 0
+
+
+def _attribute(value: float, type_: Attribute) -> IntegerAttr | FloatAttr:
+    if type_ in (index, i1):
+        return IntegerAttr(int(value), type_)  # type: ignore[arg-type]
+    return FloatAttr(float(value), type_)  # type: ignore[arg-type]
