@@ -6,13 +6,6 @@ import os
 import tempfile
 from pathlib import Path
 
-from attndsl.syntax.source import Source
-
-
-def read_source(path: str | Path) -> Source:
-    """The spec in a file. Raises OSError where it cannot be read, UnicodeDecodeError where it is not UTF-8."""
-    return Source(Path(path).read_bytes().decode("utf-8-sig"), str(path))
-
 
 def write_atomically(path: Path, content: bytes, mode: int) -> None:
     """Make a file's content `content`: who reads it meanwhile sees the old or the new, never a part. Raises OSError.

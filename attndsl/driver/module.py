@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from attndsl.driver.artifact import Artifact
-from attndsl.driver.signature import python_name
+from attndsl.python_names import python_name
 
 
 def load_function(artifact: Artifact) -> Callable[..., None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -66,11 +65,6 @@ class Signature:
     def default_types(self) -> dict[str, str]:
         """A type for each type variable when no array says: f32 where it is allowed, else the first choice."""
         return {name: "f32" if "f32" in choices else choices[0] for name, choices in self.types.items()}
-
-
-def python_name(name: str) -> str:
-    """The Python identifier for a name of a spec: `lambda` is a fine name there, `lambda_` is its name in Python."""
-    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _tensor(data: Mapping[str, Any]) -> TensorSignature:

@@ -53,6 +53,11 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
         spec.TensorOp(t.name, t.role, elements[t.name], [integer_text(e) for e in t.extents])
         for t in checked.tensors.values()
     ]
+    kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}
+    parameters = [
+        spec.ParameterOp(p.name, kinds[p.kind], None if p.default is None else _attribute(p.default, kinds[p.kind]))
+        for p in checked.params
+    ]
     schedule = DictionaryAttr(
         {k: StringAttr(v) if isinstance(v, str) else IntegerAttr(v, 64) for k, v in checked.schedule.items()}
     )
@@ -60,18 +65,18 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     for number, block in enumerate(checked.blocks):
         name = checked.name if len(checked.blocks) == 1 else f"{checked.name}_{number}"
         kernel = attn.KernelOp(name, schedule if checked.schedule else None)
-        _KernelBuilder(checked, kernel, elements, compute).block(block)
+        _KernelBuilder(checked, kernel, elements, kinds).block(block)
         kernels.append(kernel)
-    return ModuleOp([*tensors, *kernels])
+    return ModuleOp([*tensors, *parameters, *kernels])
 
 
 class _KernelBuilder:
     def __init__(
-        self, checked: typed.Spec, kernel: attn.KernelOp, elements: Mapping[str, str], compute: Attribute
+        self, checked: typed.Spec, kernel: attn.KernelOp, elements: Mapping[str, str], types: Mapping[Kind, Attribute]
     ) -> None:
         self.spec = checked
         self.elements = elements
-        self.types = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}
+        self.types = types
         self.body = kernel.body.block
         self.scalars: dict[int, Scalar] = {}
         self.variables: dict[typed.Index, SSAValue] = {}
@@ -290,12 +295,16 @@ class _KernelBuilder:
         return self.constant(kind, 0)
 
     def constant(self, kind: Kind, value: int | float | bool) -> SSAValue:
-        if kind is Kind.FLOAT:
-            return self.value(arith.ConstantOp(FloatAttr(float(value), self.types[kind])))
-        return self.value(arith.ConstantOp(IntegerAttr(int(value), self.types[kind])))
+        return self.value(arith.ConstantOp(_attribute(value, self.types[kind])))
 
     def select(self, condition: SSAValue | None, then: SSAValue, otherwise: SSAValue) -> SSAValue:
         return then if condition is None else self.value(arith.SelectOp(condition, then, otherwise))
+
+
+def _attribute(value: int | float | bool, type_: Attribute) -> IntegerAttr | FloatAttr:
+    if type_ in (index, i1):
+        return IntegerAttr(int(value), type_)  # type: ignore[arg-type]
+    return FloatAttr(float(value), type_)  # type: ignore[arg-type]
 
 
 def _name_hint(op: Operation) -> str | None:

@@ -8,6 +8,7 @@ from xdsl.transforms.common_subexpression_elimination import cse
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from attndsl.ir.xdsl import (
+    Attribute,
     Block,
     FloatAttr,
     GreedyRewritePatternApplier,
@@ -27,7 +28,8 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "constant", "cse", "guarded", "index_constant", "insert_before", "remove_dead", "replace", "rewrite", "sort_block",
+    "constant", "cse", "guarded", "index_constant", "insert_before", "number", "remove_dead", "replace", "rewrite",
+    "sort_block",
 ]  # fmt: skip
 
 
@@ -126,7 +128,11 @@ def constant(value: SSAValue) -> int | float | bool | None:
     owner = value.owner
     if not isinstance(owner, arith.ConstantOp):
         return None
-    attribute = owner.value
+    return number(owner.value)
+
+
+def number(attribute: Attribute) -> int | float | bool:
+    """The number in an attribute."""
     if isinstance(attribute, FloatAttr):
         return attribute.value.data
     assert isinstance(attribute, IntegerAttr)

@@ -23,6 +23,7 @@ from attndsl.ir.xdsl import (
     index,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -69,6 +70,24 @@ def enclosing_tensor(op: Operation, name: str) -> TensorOp:
             if isinstance(other, TensorOp) and other.sym_name.data == name:
                 return other
     raise VerifyException(f"no tensor is called @{name}")
+
+
+@irdl_op_definition
+class ParameterOp(IRDLOperation):
+    """A parameter of the spec: its type (index, i1 or floating-point) and, where it has one, its default.
+
+    spec.parameter @window index = 4096 : index
+    """
+
+    name = "spec.parameter"
+    sym_name = prop_def(SymbolNameConstraint())
+    type = prop_def(Attribute)
+    default = opt_prop_def(Attribute)
+    traits = traits_def(SymbolOpInterface())
+    assembly_format = "$sym_name $type (`=` $default^)? attr-dict"
+
+    def __init__(self, name: str, type_: Attribute, default: Attribute | None) -> None:
+        super().__init__(properties={"sym_name": StringAttr(name), "type": type_, "default": default})
 
 
 def verify_access(op: Operation, tensor: SymbolRefAttr, indices: Sequence[SSAValue]) -> None:
@@ -147,4 +166,4 @@ class ToFloatOp(IRDLOperation):
         super().__init__(operands=[operand], result_types=[type_])
 
 
-SPEC = Dialect("spec", [TensorOp, DimOp, ParamOp, AssumeOp, ModOp, ToFloatOp])
+SPEC = Dialect("spec", [TensorOp, ParameterOp, DimOp, ParamOp, AssumeOp, ModOp, ToFloatOp])

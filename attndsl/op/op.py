@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from attndsl.driver.artifact import Artifact
-from attndsl.driver.files import read_source
 from attndsl.driver.library import artifact_of, signature_of, spec_key
 from attndsl.driver.module import load_function
-from attndsl.driver.signature import Signature, python_name
+from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.checks import Bound, bind, example_call, split
+from attndsl.python_names import python_name
+from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from attndsl.driver.signature import python_name
+from attndsl.python_names import python_name
 from attndsl.op import errors
 from attndsl.op.checks import Bound, bind
 from attndsl.op.op import Op, alive

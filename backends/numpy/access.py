@@ -8,6 +8,7 @@ from typing import NamedTuple
 from attndsl.backends.numpy.expressions import ATOM, Expressions, Lane, Text, dtype
 from attndsl.ir import spec, tile
 from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index
+from attndsl.python_names import python_name
 
 
 class Place(NamedTuple):
@@ -113,11 +114,11 @@ class Access:
         axes |= self.text.axes(op.where) if op.where is not None else frozenset()
         head = self.text.sorted(axes)
         if op.where is None:
-            code = name + self.subscript(name, places, head)
+            code = python_name(name) + self.subscript(name, places, head)
         else:
             self.helpers.add("_read")
             arguments = [self.text.along(v, head).code for v in (op.where, *(p.value for p in computed))]
-            code = f"_read({', '.join([name, *arguments])})"
+            code = f"_read({', '.join([python_name(name), *arguments])})"
             extents = [e.data for e in self.tensors[name].extents][len(computed) :]
             cut = [self.slice(p, e) for p, e in zip(ranges, extents, strict=True)]
             if any(part != ":" for part in cut):
@@ -162,16 +163,16 @@ class Access:
         if op.where is None and len(lanes) == sum(bool(self.text.axes(p.value)) for p in places):
             if self.text.axes(op.value) <= frozenset(lanes):
                 value = self.text.along(op.value, lanes).code
-                return f"{name}{self.subscript(name, places, ())} = {f'_to_bf16({value})' if narrow else value}"
+                return f"{python_name(name)}{self.subscript(name, places, ())} = {f'_to_bf16({value})' if narrow else value}"
         used = frozenset[Lane]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
         used |= self.text.axes(op.where) if op.where is not None else frozenset()
         head = self.text.sorted(used)
         value, *indices = (self.text.along(v, head).code for v in (op.value, *op.indices))
         value = f"_to_bf16({value})" if narrow else value
         if op.where is None:
-            return f"{name}[{', '.join(indices)}] = {value}"
+            return f"{python_name(name)}[{', '.join(indices)}] = {value}"
         self.helpers.add("_write")
         condition = self.text.along(op.where, head).code
-        return f"_write({', '.join([name, condition, value, *indices])})"
+        return f"_write({', '.join([python_name(name), condition, value, *indices])})"
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from attndsl.backends.names import Names
 from attndsl.backends.numpy.access import Access
-from attndsl.backends.numpy.expressions import Expressions
+from attndsl.backends.numpy.expressions import Expressions, literal
 from attndsl.backends.numpy.prelude import HELPERS
 from attndsl.backends.numpy.writer import Writer
 from attndsl.ir import spec, tile
+from attndsl.ir.rewrite import number
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, scf
+from attndsl.python_names import python_name
 
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
 """Element types that NumPy lacks, and the type of the bit patterns that stand for them in arrays."""
@@ -26,14 +28,16 @@ def emit(module: ModuleOp, source: str = "") -> str:
     """
     tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
-    return _Emitter(tensors, source).file(kernels)
+    params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
+    return _Emitter(tensors, params, source).file(kernels)
 
 
 class _Emitter:
-    def __init__(self, tensors: list[spec.TensorOp], source: str) -> None:
+    def __init__(self, tensors: list[spec.TensorOp], params: list[spec.ParameterOp], source: str) -> None:
         self.tensors = tensors
+        self.params = params
         self.out = Writer(source)
-        self.names = Names(["np", *(t.sym_name.data for t in tensors)])
+        self.names = Names(["np", *(python_name(t.sym_name.data) for t in tensors)])
         self.text = Expressions(self.names)
         self.access = Access(tensors, self.text)
 
@@ -42,12 +46,11 @@ class _Emitter:
     def file(self, kernels: list[tile.KernelOp]) -> str:
         name = self.function_name(kernels)
         ops = [op for kernel in kernels for op in kernel.body.walk()]
-        params = sorted({op.param.data: op for op in ops if isinstance(op, spec.ParamOp)})
-        arguments = [t.sym_name.data for t in self.tensors]
+        arguments = [python_name(t.sym_name.data) for t in self.tensors]
         dims = sorted({op.dim.data for op in ops if isinstance(op, spec.DimOp)})
-        for taken in (*dims, *params):
-            self.names.fresh(taken)
-        keywords = ["*", *params] if params else []
+        for taken in (*dims, *(p.sym_name.data for p in self.params)):
+            self.names.fresh(python_name(taken))
+        keywords = ["*", *map(self.keyword, self.params)] if self.params else []
         self.out.line('@np.errstate(all="ignore")')
         self.out.line(f"def {name}({', '.join([*arguments, *keywords])}):")
         with self.out.indented():
@@ -55,14 +58,20 @@ class _Emitter:
             self.dims(set(dims))
             for output in self.tensors:
                 if output.role.data == "output":
-                    self.out.line(f"{output.sym_name.data}[...] = 0  # what no row writes is 0")
+                    self.out.line(f"{python_name(output.sym_name.data)}[...] = 0  # what no row writes is 0")
             for kernel in kernels:
                 self.kernel(kernel)
         return self.header(name) + self.out.text()
 
+    @staticmethod
+    def keyword(param: spec.ParameterOp) -> str:
+        """A parameter of the function, with the default that the spec gives it."""
+        name = python_name(param.sym_name.data)
+        return name if param.default is None else f"{name}={literal(number(param.default))}"
+
     def function_name(self, kernels: list[tile.KernelOp]) -> str:
         name = kernels[0].entry.data
-        return name if len(kernels) == 1 else name.removesuffix("_0")
+        return python_name(name if len(kernels) == 1 else name.removesuffix("_0"))
 
     def header(self, name: str) -> str:
         helpers = "\n".join(HELPERS[helper] for helper in sorted(self.text.helpers | self.access.helpers))
@@ -82,12 +91,10 @@ class _Emitter:
         """Dims are read off the shapes of the first tensors that have them."""
         for tensor in self.tensors:
             extents = [e.data for e in tensor.extents]
-            found = [e if e in wanted else "_" for e in extents]
-            for extent in found:
-                wanted.discard(extent)
-            found = [e if found.index(e) == n else "_" for n, e in enumerate(found)]
+            found = [python_name(e) if e in wanted and extents.index(e) == n else "_" for n, e in enumerate(extents)]
+            wanted -= set(extents)
             if any(e != "_" for e in found):
-                self.out.line(f"{', '.join(found)}{',' if len(found) == 1 else ''} = {tensor.sym_name.data}.shape")
+                self.out.line(f"{', '.join(found)}{',' if len(found) == 1 else ''} = {python_name(tensor.sym_name.data)}.shape")
 
     # --- statements
 
@@ -119,7 +126,7 @@ class _Emitter:
             case scf.YieldOp() | spec.AssumeOp():
                 pass
             case spec.DimOp():
-                self.names.bind(op.result, op.dim.data)
+                self.names.bind(op.result, python_name(op.dim.data))
             case spec.ParamOp():
                 self.text.param(op)
             case _:

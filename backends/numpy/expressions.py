@@ -16,6 +16,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Attribute, Block, Operation, SSAValue, arith, f64, i1, index
+from attndsl.python_names import python_name
 
 Lane = SSAValue
 
@@ -88,7 +89,7 @@ class Expressions:
 
     def param(self, op: spec.ParamOp) -> None:
         """Parameters are the function's keyword arguments."""
-        code = op.param.data
+        code = python_name(op.param.data)
         self.keep(op.result, Text(code if op.result.type in (index, i1) else f"{dtype(op.result.type)}({code})"))
 
     # --- lanes
@@ -160,7 +161,7 @@ class Expressions:
         """The expression of an operation with one result."""
         match op:
             case arith.ConstantOp():
-                return Text(_literal(constant(op.result)))
+                return Text(literal(constant(op.result)))
             case arith.CmpiOp() | arith.CmpfOp():
                 left, right = self.operands(op, COMPARISON_LEVEL)
                 return Text(f"{left} {COMPARISONS[predicate(op)]} {right}", COMPARISON_LEVEL)
@@ -270,7 +271,8 @@ class Expressions:
         return Text(code)
 
 
-def _literal(value: int | float | bool | None) -> str:
+def literal(value: int | float | bool | None) -> str:
+    """A number as Python writes it, floats to the nine digits that tell float32 numbers apart."""
     if isinstance(value, float):
         text = f"{value:.9g}"
         if text.lstrip("-") in ("inf", "nan"):

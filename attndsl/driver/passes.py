@@ -1,0 +1,77 @@
+"""Running a pipeline: the verifier between passes, and the pass named in whatever goes wrong."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from attndsl.ir import attn, tile
+from attndsl.ir.context import context, print_module
+from attndsl.ir.xdsl import ModuleOp, ModulePass, PassPipeline
+from attndsl.passes import PASSES, load_pass
+
+
+class CompilerError(Exception):
+    """A pass failed, or left IR that is not well formed: a bug of the compiler, never the user's mistake."""
+
+
+@dataclass
+class Timing:
+    """How long each pass took, in seconds, in the order in which they ran."""
+
+    passes: list[tuple[str, float]] = field(default_factory=list)
+
+
+After = Callable[[str, ModuleOp], None]
+
+
+def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
+    """The passes that a text such as `cse,tile{rows=64}` names; raises ValueError naming what is unknown."""
+    available = {name: lambda name=name: load_pass(name) for name in PASSES}
+    return PassPipeline.parse_spec(available, text).passes
+
+
+def run_pipeline(
+    module: ModuleOp, passes: Iterable[ModulePass], after: After | None = None, timing: Timing | None = None
+) -> None:
+    """Runs passes on a module, in place; `after` is shown the module after each.
+
+    Raises CompilerError, which names the pass and the file that reproduces the failure.
+    """
+    for each in passes:
+        before = print_module(module)
+        start = time.perf_counter()
+        try:
+            each.apply(context(), module)
+            module.verify()
+            if each.name == "tile":
+                check_lowered(module)
+        except Exception as error:
+            raise CompilerError(_report(each, before, error)) from error
+        if timing is not None:
+            timing.passes.append((each.name, time.perf_counter() - start))
+        if after is not None:
+            after(each.name, module)
+
+
+def check_lowered(module: ModuleOp) -> None:
+    """Raises ValueError where something of the `attn` level is left."""
+    for op in module.walk():
+        if op.name.startswith(f"{attn.ATTN.name}."):
+            raise ValueError(f"{op.name} is left after the lowering to {tile.TILE.name}")
+
+
+def _report(failed: ModulePass, before: str, error: Exception) -> str:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix=f"attndsl-{failed.name}-", suffix=".mlir", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(before)
+    spelled = str(failed.pipeline_pass_spec())
+    return (
+        f"the pass {failed.name} failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}\n"
+        "This is a bug in attndsl, not in your spec. To reproduce it:\n"
+        f"    attndsl opt {os.path.normpath(file.name)} --passes '{spelled}'"
+    )
