@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from attndsl.checking.blocks import Blocks
-from attndsl.checking.context import Context
+from attndsl.checking.context import Context, TooManyErrors
 from attndsl.checking.declarations import Declarations
 from attndsl.checking.definitions import Definitions
 from attndsl.checking.expressions import Expressions
@@ -25,6 +25,10 @@ def check(source: Source) -> Spec:
     context = Context(source, _names(attention))
     try:
         spec = _Checker(context).spec(attention)
+    except TooManyErrors:
+        pass
+    except RecursionError:
+        context.report(limits.DefinitionsTooDeep(attention.name.span, limit=MAX_DEPTH))
     except TooDeep as error:
         context.report(limits.DefinitionsTooDeep(error.span, limit=MAX_DEPTH))
     except TooManyExpressions as error:

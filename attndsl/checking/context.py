@@ -9,7 +9,7 @@ from attndsl.checking.axes import Axes
 from attndsl.checking.graph import Graph
 from attndsl.checking.typed import Index, Write
 from attndsl.checking.values import Value
-from attndsl.diagnostics import Diagnostic
+from attndsl.diagnostics import MAX_ERRORS, Diagnostic
 from attndsl.syntax.source import Source, Span
 
 
@@ -23,6 +23,10 @@ class Rows:
     over: tuple[Index, ...] | None = None
     over_span: Span | None = None
     writes: list[Write] = field(default_factory=list)
+
+
+class TooManyErrors(Exception):
+    """MAX_ERRORS have been found."""
 
 
 class Context:
@@ -42,6 +46,8 @@ class Context:
         The same error counts once, since definitions are looked at wherever they are used.
         """
         self.diagnostics[diagnostic] = None
+        if len(self.diagnostics) == MAX_ERRORS:
+            raise TooManyErrors
         return None
 
     def text(self, span: Span) -> str:

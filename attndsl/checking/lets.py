@@ -12,7 +12,7 @@ from attndsl.checking.typed import Constant, Expr, Index, IndexValue, Kind
 from attndsl.checking.values import Value
 from attndsl.syntax.source import Span
 
-MAX_NESTING = 100
+MAX_NESTING = 25
 """How deep definitions may use definitions that are expanded anew."""
 
 _Key = tuple[Definition, tuple[Expr, ...], frozenset[Index]]

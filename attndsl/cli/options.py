@@ -8,29 +8,25 @@ from typing import Any, TypeVar
 
 import click
 
-from attndsl.driver.files import read_source
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature
-from attndsl.syntax.source import Source
+from attndsl.syntax.read import decode, read_source
+from attndsl.syntax.source import MAX_BYTES, Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Spec(click.ParamType[Source]):
-    """A file that holds a spec, or `-` for the standard input."""
+class Spec(click.Path):
+    """A file that holds a spec, or `-` for the standard input; read by `read_spec`."""
 
-    name = "file"
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, allow_dash=True)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Source:
-        """The spec's text."""
-        path = str(click.Path(exists=True, dir_okay=False, allow_dash=True).convert(value, param, ctx))
-        try:
-            if path == "-":
-                return Source(sys.stdin.buffer.read().decode("utf-8-sig"), "<stdin>")
-            return read_source(path)
-        except UnicodeDecodeError as error:
-            self.fail(f"{path!r} is not UTF-8 text: byte {error.start} cannot be read.", param, ctx)
+
+def read_spec(path: str) -> Source:
+    """The spec in a file or the standard input. Raises SpecError where it cannot be read."""
+    return decode(sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>") if path == "-" else read_source(path)
 
 
 class Assignments(click.ParamType[dict[str, str]]):
@@ -66,9 +62,18 @@ class Extents(Assignments):
         return int(text)
 
 
+def specs_argument(command: Command) -> Command:
+    """FILE..., paths of specs."""
+    return click.argument("paths", metavar="FILE...", type=Spec(), nargs=-1, required=True)(command)
+
+
 def spec_argument(command: Command) -> Command:
     """FILE, a spec."""
-    return click.argument("source", metavar="FILE", type=Spec())(command)
+
+    def read(_: click.Context, __: click.Parameter, path: str) -> Source:
+        return read_spec(path)
+
+    return click.argument("source", metavar="FILE", type=Spec(), callback=read)(command)
 
 
 def shape_option(command: Command) -> Command:

@@ -8,6 +8,9 @@ from typing import ClassVar
 
 from attndsl.syntax.source import Source, Span
 
+MAX_ERRORS = 100
+"""The search for errors ends at so many: a text with more of them is no spec."""
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -22,7 +25,7 @@ class Diagnostic:
     """One thing wrong with a spec, at one place.
 
     A subclass is one error: `code` is stable for ever, the templates are filled from the instance's fields, and an
-    empty template is left out.
+    empty template is left out. One that is not `placed` is about the source as a whole.
     """
 
     span: Span
@@ -32,10 +35,11 @@ class Diagnostic:
     label: ClassVar[str] = ""
     note: ClassVar[str] = ""
     fix: ClassVar[str] = ""
+    placed: ClassVar[bool] = True
 
     def text(self, template: str) -> str:
         """A template with the instance's fields put in."""
-        return template.format(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return template.format(**{field.name: _short(getattr(self, field.name)) for field in fields(self)})
 
     def hint(self) -> str:
         """The way out, where there is one."""
@@ -44,6 +48,11 @@ class Diagnostic:
     def others(self) -> tuple[Label, ...]:
         """Other places that matter."""
         return ()
+
+
+def _short(value: object) -> object:
+    """A name or a piece of the source that is no longer than a message can bear."""
+    return value[:79] + "…" if isinstance(value, str) and len(value) > 80 else value
 
 
 class SpecError(Exception):

@@ -26,6 +26,15 @@ class NestedTooDeeply(Diagnostic):
 
 
 @dataclass(frozen=True)
+class TooManyTokens(Diagnostic):
+    limit: int
+
+    code = "E005"
+    message = "the spec has more than {limit} words and signs"
+    label = "the limit is passed here"
+
+
+@dataclass(frozen=True)
 class DefinitionsTooDeep(Diagnostic):
     limit: int
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.diagnostics.base import Diagnostic, Label
+from attndsl.diagnostics.base import MAX_ERRORS, Diagnostic, Label
 from attndsl.syntax.source import Source
 
 MAX_SHOWN = 20
@@ -20,20 +20,24 @@ def render_all(diagnostics: Sequence[Diagnostic], source: Source, colour: bool =
     """All diagnostics of a spec, the first MAX_SHOWN in full."""
     parts = [render(diagnostic, source, colour) for diagnostic in diagnostics[:MAX_SHOWN]]
     if len(diagnostics) > MAX_SHOWN:
-        parts.append(f"… and {len(diagnostics) - MAX_SHOWN} more errors")
+        least = "at least " if len(diagnostics) >= MAX_ERRORS else ""
+        parts.append(f"… and {least}{len(diagnostics) - MAX_SHOWN} more errors")
     return "\n\n".join(parts)
 
 
 def render(diagnostic: Diagnostic, source: Source, colour: bool = False) -> str:
     """The diagnostic as a person reads it; `colour` adds a terminal's colours."""
     paint = _paint if colour else _leave
+    head = paint(_RED, f"error[{diagnostic.code}]") + paint(_BOLD, f": {diagnostic.text(diagnostic.message)}")
+    if not diagnostic.placed:
+        return head
     main = Label(diagnostic.span, diagnostic.text(diagnostic.label))
     line, column = source.position(main.span.start)
     labels = sorted(((*source.position(label.span.start), label) for label in (main, *diagnostic.others())), key=_place)
     gutter = " " * len(str(max(number for number, _, _ in labels)))
     bar = paint(_BLUE, "|")
     lines = [
-        paint(_RED, f"error[{diagnostic.code}]") + paint(_BOLD, f": {diagnostic.text(diagnostic.message)}"),
+        head,
         f"{gutter}{paint(_BLUE, '-->')} {source.name}:{line}:{column}",
         f"{gutter} {bar}",
     ]

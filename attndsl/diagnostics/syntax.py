@@ -182,7 +182,10 @@ class UnknownStatement(Diagnostic):
 
     def hint(self) -> str:
         meant = _FOREIGN_WORDS.get(self.word)
-        return f"`{meant}`" if meant else did_you_mean(self.word, self.known)
+        if meant is not None:
+            return f"`{meant}`"
+        begin = "a spec begins with `attention name {`" if self.known == ("attention",) else ""
+        return did_you_mean(self.word, self.known) or begin
 
 
 _FOREIGN_WORDS = {

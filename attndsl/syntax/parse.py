@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
+from itertools import chain, islice
 from typing import Any
 
 from lark import Lark, Token, UnexpectedToken, v_args
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
-from attndsl.diagnostics import SpecError, limits
+from attndsl.diagnostics import MAX_ERRORS, SpecError, limits
 from attndsl.syntax import tree
 from attndsl.syntax.brackets import unmatched_bracket
 from attndsl.syntax.characters import odd_characters, odd_numbers
 from attndsl.syntax.explain import explain
-from attndsl.syntax.source import Source, Span
+from attndsl.syntax.source import MAX_BYTES, Source, Span
 
-MAX_BYTES = 256 * 1024
-"""The longest spec that is read, in bytes. A page of text is a long spec."""
+MAX_TOKENS = 20_000
+"""The most words and signs of a spec."""
 
 MAX_DEPTH = 100
 """The deepest nesting of expressions; what follows walks the tree by recursion."""
@@ -28,17 +30,22 @@ MAX_DEPTH = 100
 MAX_DIGITS = 100
 """More than any number of 64 bits has, and fewer than Python refuses to read; a longer one counts as 10^100."""
 
+_TOKEN = re.compile(r"#[^\n]*|\w+|[^\w\s]")
+
 
 def parse(source: Source) -> tree.Attention:
     """The syntax tree of one spec; raises SpecError with what cannot be read and where."""
     text = source.text
     if len(text) > MAX_BYTES:
-        raise SpecError(source, [limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
-    if odd := [*odd_characters(text), *odd_numbers(text)]:
+        raise SpecError(source, [limits.SpecTooLong(Span(0, 1), limit=MAX_BYTES)])
+    if odd := list(islice(chain(odd_characters(text), odd_numbers(text)), MAX_ERRORS)):
         raise SpecError(source, odd)
     bracket = unmatched_bracket(text, MAX_DEPTH)
     if isinstance(bracket, limits.NestedTooDeeply):
         raise SpecError(source, [bracket])
+    last = next(islice(_TOKEN.finditer(text), MAX_TOKENS, None), None)
+    if last is not None:
+        raise SpecError(source, [limits.TooManyTokens(Span(*last.span()), limit=MAX_TOKENS)])
     try:
         attention: tree.Attention = _Builder().transform(_parser().parse(text))
     except UnexpectedToken as error:
@@ -95,7 +102,8 @@ def _number(text: str) -> int | float:
         return int(text, 16)
     if not text.isdigit():
         return float(text)
-    return int(text) if len(text) <= MAX_DIGITS else 10**MAX_DIGITS
+    digits = text.lstrip("0") or "0"
+    return int(digits) if len(digits) <= MAX_DIGITS else 10**MAX_DIGITS
 
 
 def _binary(operator: str) -> Any:

@@ -6,6 +6,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
+MAX_BYTES = 256 * 1024
+"""The longest spec that is read, in bytes. A page of text is a long spec."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -21,7 +21,6 @@ ATTNDSL = (sys.executable, "-m", "attndsl")
         ("check", "Missing argument 'FILE...'."),
         ("check nowhere.attn", "File 'nowhere.attn' does not exist."),
         ("check .", "File '.' is a directory."),
-        ("check latin.attn", "'latin.attn' is not UTF-8 text: byte 2 cannot be read."),
         ("run gqa.attn --shape B", "'B' is not of the form NAME=VALUE, as in B=1,N=4096."),
         ("run gqa.attn --shape B=", "'B=' is not of the form NAME=VALUE, as in B=1,N=4096."),
         ("run gqa.attn --shape B=1,", "'' is not of the form NAME=VALUE, as in B=1,N=4096."),
@@ -41,7 +40,6 @@ ATTNDSL = (sys.executable, "-m", "attndsl")
     ],
 )
 def test_wrong_use(attndsl: Any, gqa: Path, gallery: Path, arguments: str, message: str) -> None:
-    gqa.with_name("latin.attn").write_bytes(b"# \xe9")
     gqa.with_name("sliding_window.attn").write_bytes((gallery / "sliding_window.attn").read_bytes())
     result = attndsl(*arguments.split(" "))
     assert message in result.err
@@ -56,6 +54,22 @@ def test_a_wrong_spec(attndsl: Any, wrong: Path, command: str) -> None:
     assert result.code == 1
     assert f"--> {wrong}:" in result.err
     assert result.out == ""
+
+
+def test_a_file_that_is_no_text(attndsl: Any, gqa: Path) -> None:
+    result = attndsl("check", "latin.attn")
+    assert result.code == 1
+    assert "error[E905]: the spec is not UTF-8 text: byte 3 is 0xe9" in result.err
+    assert "--> latin.attn:1:3" in result.err
+
+
+@pytest.mark.parametrize("command", ["check", "fmt", "run"])
+def test_a_file_that_is_no_text(attndsl: Any, gqa: Path, command: str) -> None:
+    path = gqa.with_name("latin.attn")
+    path.write_bytes(b"# \xe9")
+    result = attndsl(command, path)
+    assert (result.code, result.out) == (1, "")
+    assert "the spec is not UTF-8 text: byte 3 is 0xe9" in result.err
 
 
 def test_a_folder_that_cannot_be_written(attndsl: Any, gqa: Path) -> None:

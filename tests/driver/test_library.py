@@ -16,9 +16,9 @@ from attndsl.diagnostics import SpecError
 from attndsl.driver import cache, fingerprint, library
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.expressions import evaluate
-from attndsl.driver.files import read_source
 from attndsl.driver.signature import Signature
 from attndsl.driver.summarise import summarise
+from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
 GALLERY = sorted((Path(__file__).parents[2] / "examples").glob("*.attn"))

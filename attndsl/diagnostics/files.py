@@ -1,0 +1,56 @@
+"""Errors of files: what cannot be read as text at all. They have no place in a source, but for one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from attndsl.diagnostics.base import Diagnostic
+
+
+@dataclass(frozen=True)
+class FileError(Diagnostic):
+    """An error of a file as a whole."""
+
+    name: str
+
+    placed: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class NoSuchFile(FileError):
+    code = "E901"
+    message = "there is no file `{name}`"
+
+
+@dataclass(frozen=True)
+class IsDirectory(FileError):
+    code = "E902"
+    message = "`{name}` is a directory, not a spec"
+
+
+@dataclass(frozen=True)
+class CannotRead(FileError):
+    reason: str
+
+    code = "E903"
+    message = "`{name}` cannot be read: {reason}"
+
+
+@dataclass(frozen=True)
+class FileTooLarge(FileError):
+    limit: int
+
+    code = "E904"
+    message = "`{name}` has more than the {limit} bytes that a spec may have"
+
+
+@dataclass(frozen=True)
+class NotUtf8(Diagnostic):
+    byte: int
+    number: int
+
+    code = "E905"
+    message = "the spec is not UTF-8 text: byte {number} is 0x{byte:02x}"
+    label = "cannot be read from here on"
+    fix = "save it as UTF-8"

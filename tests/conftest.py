@@ -1,0 +1,26 @@
+"""Golden files: what is printed is compared with what is kept, and kept anew on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-goldens", action="store_true", help="write golden files instead of comparing with them")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Holds a text against the file that keeps it; with `--update-goldens`, writes the file."""
+    update = bool(request.config.getoption("--update-goldens"))
+
+    def check(path: Path, text: str) -> None:
+        if update:
+            path.write_text(text, encoding="utf-8")
+        assert path.is_file(), f"{path} is missing: run pytest with --update-goldens and review it"
+        assert text == path.read_text(encoding="utf-8"), f"differs from {path.name}; --update-goldens accepts it"
+
+    return check
