@@ -23,7 +23,7 @@ STOPS = (
 )
 """Spec, what to look at, and the shape to run it with."""
 
-LINES = 40
+LINES = 60
 """How much of a generated program is shown."""
 
 
