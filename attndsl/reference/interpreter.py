@@ -38,6 +38,7 @@ def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> dict[
 
 def call_of(spec: Spec, arrays: Arrays, params: Params) -> Call:
     """What a call with these arrays and parameters gives. Raises ValueError as `reference` does."""
+    dims = dims_of(spec, arrays)
     given = {param.name: params.get(param.name, param.default) for param in spec.params}
     known = {name: value for name, value in given.items() if value is not None}
     if missing := given.keys() - known.keys():
@@ -47,7 +48,7 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Call:
         array = arrays[tensor.name]
         element = tensor.element if tensor.element in STORAGE_KINDS else float_element(array.dtype)
         tensors[tensor.name] = decode(array, element)
-    return Call(dims_of(spec, arrays), known, tensors)
+    return Call(dims, known, tensors)
 
 
 def rows(block: Block, call: Call) -> Iterator[Row]:

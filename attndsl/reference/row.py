@@ -47,9 +47,10 @@ class Row:
 
     def lanes(self, expr: Expr) -> Lanes:
         """The values of an expression. Each expression is evaluated once."""
-        for inner in walk(expr):
-            if inner not in self.known:
-                self.known[inner] = self._evaluate(inner)
+        if expr not in self.known:
+            for inner in walk(expr):
+                if inner not in self.known:
+                    self.known[inner] = self._evaluate(inner)
         return self.known[expr]
 
     def size(self, index: Index) -> int:

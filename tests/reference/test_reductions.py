@@ -1,0 +1,171 @@
+"""Reductions over the key positions, beside loops and by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attndsl.checking.check import check
+from attndsl.reference import reference
+from attndsl.syntax.source import Source
+
+INF, NAN = math.inf, math.nan
+
+SPEC = check(
+    Source("""
+    attention reductions {
+        dims M, N, E
+        input  s     : f64[N]
+        input  v     : f64[N, E]
+        input  keep  : bool[M, N]
+        input  sink  : f64[M]
+        output soft  : f64[M, E]
+        output sunk  : f64[M, E]
+        output lse   : f64[M]
+        output lsunk : f64[M]
+        output total : f64[M]
+        output parts : f64[M, E]
+        output top   : f64[M]
+        output tops  : f64[M, E]
+
+        each i in M
+        over j in N
+
+        mask = keep[i,j]
+
+        soft[i,:]  = softmax(s[j], mask) . v[j,:]
+        sunk[i,:]  = softmax(s[j], mask, sink = sink[i]) . v[j,:]
+        lse[i]     = logsumexp(s[j], mask)
+        lsunk[i]   = logsumexp(s[j], mask, sink = sink[i])
+        total[i]   = sum(s[j], mask)
+        parts[i,:] = sum(v[j,:], mask)
+        top[i]     = max(s[j], mask)
+        tops[i,:]  = max(v[j,:], mask)
+    }
+    """)
+)
+
+
+def run(
+    s: Sequence[float], v: Sequence[Sequence[float]], keep: Sequence[Sequence[bool]], sink: Sequence[float]
+) -> dict[str, Any]:
+    width = len(v[0]) if v else 2
+    arrays = {
+        "s": np.array(s, np.float64),
+        "v": np.array(v, np.float64).reshape(len(s), width),
+        "keep": np.array(keep, bool).reshape(len(sink), len(s)),
+        "sink": np.array(sink, np.float64),
+    }
+    return {name: output.tolist() for name, output in reference(SPEC, arrays).items()}
+
+
+def test_all_of_them_against_loops() -> None:
+    s, sink = [0.3, -1.2, 2.5, 0.0], [0.7, -3.0, 1.5]
+    v = [[1.0, -2.0], [3.0, 0.5], [-1.0, 4.0], [2.0, 2.0]]
+    keep = [[True, True, True, True], [True, False, False, True], [False, False, True, False]]
+    got = run(s, v, keep, sink)
+    for i in range(3):
+        keys = [j for j in range(4) if keep[i][j]]
+        z = sum(math.exp(s[j]) for j in keys)
+        assert got["lse"][i] == pytest.approx(math.log(z), rel=1e-14)
+        assert got["lsunk"][i] == pytest.approx(math.log(z + math.exp(sink[i])), rel=1e-14)
+        assert got["total"][i] == pytest.approx(sum(s[j] for j in keys), rel=1e-14)
+        assert got["top"][i] == max(s[j] for j in keys)
+        for e in range(2):
+            weighted = sum(math.exp(s[j]) * v[j][e] for j in keys)
+            assert got["soft"][i][e] == pytest.approx(weighted / z, rel=1e-14)
+            assert got["sunk"][i][e] == pytest.approx(weighted / (z + math.exp(sink[i])), rel=1e-14)
+            assert got["parts"][i][e] == pytest.approx(sum(v[j][e] for j in keys), rel=1e-14)
+            assert got["tops"][i][e] == max(v[j][e] for j in keys)
+
+
+def empty(got: dict[str, Any]) -> None:
+    assert got["soft"] == got["sunk"] == got["parts"] == [[0.0, 0.0]]
+    assert got["lse"] == got["top"] == [-INF]
+    assert got["tops"] == [[-INF, -INF]]
+    assert got["lsunk"] == [0.5]
+    assert got["total"] == [0.0]
+
+
+def test_a_row_without_keys() -> None:
+    empty(run([], [], [[]], [0.5]))
+
+
+def test_a_row_whose_keys_are_all_masked_whatever_they_hold() -> None:
+    empty(run([NAN, INF], [[NAN, INF], [-INF, NAN]], [[False, False]], [0.5]))
+
+
+def test_no_rows_and_no_elements() -> None:
+    assert run([1.0], [[1.0, 2.0]], [], [])["soft"] == []
+    got = run([1.0], [[]], [[True]], [0.0])
+    assert got["soft"] == got["parts"] == [[]]
+    assert got["total"] == [1.0]
+
+
+def test_what_a_mask_hides_does_not_reach_the_result() -> None:
+    clean = run([1.0, 2.0, 0.0], [[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]], [[True, True, False]], [0.0])
+    for garbage in (NAN, INF, -INF):
+        row = [garbage, garbage]
+        assert run([1.0, 2.0, garbage], [[1.0, 2.0], [3.0, 4.0], row], [[True, True, False]], [0.0]) == clean
+
+
+def test_a_key_that_is_kept_does_count() -> None:
+    got = run([0.0, 0.0], [[NAN, 1.0], [1.0, 1.0]], [[True, True]], [0.0])
+    assert math.isnan(got["soft"][0][0]) and got["soft"][0][1] == 1.0
+
+
+def test_scores_of_minus_infinity() -> None:
+    got = run([-INF, -INF], [[1.0, 2.0], [3.0, 4.0]], [[True, True]], [1.0])
+    assert got["soft"] == got["sunk"] == [[0.0, 0.0]]
+    assert got["lse"] == [-INF]
+    assert got["lsunk"] == [1.0]
+    one = run([-INF, 5.0], [[1.0, 2.0], [3.0, 4.0]], [[True, True]], [-INF])
+    assert one["soft"] == one["sunk"] == [[3.0, 4.0]]
+    assert one["lse"] == one["lsunk"] == [5.0]
+
+
+def test_a_score_of_infinity_is_not_a_number() -> None:
+    got = run([INF, 0.0], [[1.0, 2.0], [3.0, 4.0]], [[True, True]], [0.0])
+    assert np.isnan(got["soft"]).all() and np.isnan(got["lse"]).all()
+
+
+def test_nothing_overflows() -> None:
+    got = run([1e6, 1e6], [[1.0, 2.0], [3.0, 4.0]], [[True, True]], [-1e6])
+    assert got["soft"] == got["sunk"] == [[2.0, 3.0]]
+    assert got["lse"] == pytest.approx([1e6 + math.log(2)])
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_warning_leaks() -> None:
+    run([NAN, INF], [[NAN, INF], [-INF, NAN]], [[False, False]], [0.5])
+    run([INF, 1e308], [[1e308, 1e308], [1e308, INF]], [[True, True]], [INF])
+
+
+def test_keys_of_several_indices() -> None:
+    spec = check(
+        Source("""
+        attention grid {
+            dims Y, X
+            input  s : f64[Y, X]
+            output a : f64[1]
+            output z : f64[1]
+
+            each i in 1
+            over y in Y, x in X
+
+            mask = y != x
+
+            a[i] = sum(s[y,x] * (10 * y + x), mask)
+            z[i] = logsumexp(s[y,x], mask)
+        }
+        """)
+    )
+    s = np.arange(6.0).reshape(2, 3)
+    got = reference(spec, {"s": s})
+    pairs = [(y, x) for y in range(2) for x in range(3) if y != x]
+    assert got["a"][0] == sum(s[y, x] * (10 * y + x) for y, x in pairs)
+    assert got["z"][0] == pytest.approx(math.log(sum(math.exp(s[y, x]) for y, x in pairs)))
