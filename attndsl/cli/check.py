@@ -6,16 +6,15 @@ from typing import Any
 
 import click
 
-from attndsl.cli.options import Spec, json_option
+from attndsl.cli.options import json_option, read_spec, specs_argument
 from attndsl.cli.output import errors_as_json, show_errors, show_json, summary
 from attndsl.diagnostics.base import SpecError
-from attndsl.syntax.source import Source
 
 
 @click.command("check")
-@click.argument("sources", metavar="FILE...", type=Spec(), nargs=-1, required=True)
+@specs_argument
 @json_option
-def command(sources: tuple[Source, ...], as_json: bool) -> None:
+def command(paths: tuple[str, ...], as_json: bool) -> None:
     """Check specs: print what each takes and gives, or its mistakes and how to mend them.
 
     \b
@@ -25,26 +24,27 @@ def command(sources: tuple[Source, ...], as_json: bool) -> None:
 
     Exits with 1 where a spec has mistakes.
     """
-    results = [_check(source, quiet=as_json) for source in sources]
+    results = [_check(path, quiet=as_json) for path in paths]
     if as_json:
         show_json({"files": results})
     wrong = sum(not result["ok"] for result in results)
-    if wrong and len(sources) > 1:
-        click.echo(f"{wrong} of {len(sources)} specs have mistakes", err=True)
+    if wrong and len(paths) > 1:
+        click.echo(f"{wrong} of {len(paths)} specs have mistakes", err=True)
     if wrong:
         raise click.exceptions.Exit(1)
 
 
-def _check(source: Source, quiet: bool) -> dict[str, Any]:
+def _check(path: str, quiet: bool) -> dict[str, Any]:
     from attndsl.driver.library import checked
     from attndsl.driver.summarise import summarise
 
     try:
+        source = read_spec(path)
         signature = summarise(checked(source))
     except SpecError as error:
         if not quiet:
             show_errors(error)
-        return {"file": source.name, "ok": False, "errors": errors_as_json(error), "signature": None}
+        return {"file": path, "ok": False, "errors": errors_as_json(error), "signature": None}
     if not quiet:
         click.echo(f"{source.name}: {summary(signature)}")
-    return {"file": source.name, "ok": True, "errors": [], "signature": signature.to_json()}
+    return {"file": path, "ok": True, "errors": [], "signature": signature.to_json()}

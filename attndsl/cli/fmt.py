@@ -6,17 +6,16 @@ from pathlib import Path
 
 import click
 
-from attndsl.cli.options import Spec
+from attndsl.cli.options import read_spec, specs_argument
 from attndsl.cli.output import show_errors
 from attndsl.diagnostics.base import SpecError
 from attndsl.driver.files import write_atomically
-from attndsl.syntax.source import Source
 
 
 @click.command("fmt")
-@click.argument("sources", metavar="FILE...", type=Spec(), nargs=-1, required=True)
+@specs_argument
 @click.option("--check", is_flag=True, help="Change nothing; name the files that would change, and exit with 1.")
-def command(sources: tuple[Source, ...], check: bool) -> None:
+def command(paths: tuple[str, ...], check: bool) -> None:
     """Format specs in place; `-` formats the standard input to the standard output.
 
     \b
@@ -29,8 +28,9 @@ def command(sources: tuple[Source, ...], check: bool) -> None:
     from attndsl.syntax.format import format_text
 
     failed = False
-    for source in sources:
+    for path in paths:
         try:
+            source = read_spec(path)
             text = format_text(source)
         except SpecError as error:
             show_errors(error)
@@ -38,13 +38,13 @@ def command(sources: tuple[Source, ...], check: bool) -> None:
             continue
         if check:
             if text != source.text:
-                click.echo(source.name)
+                click.echo(path)
                 failed = True
-        elif source.name == "<stdin>":
+        elif path == "-":
             click.echo(text, nl=False)
         elif text != source.text:
-            path = Path(source.name).resolve()  # a link stays a link
-            write_atomically(path, text.encode(), path.stat().st_mode & 0o777)
-            click.echo(f"formatted {source.name}")
+            file = Path(path).resolve()  # a link stays a link
+            write_atomically(file, text.encode(), file.stat().st_mode & 0o777)
+            click.echo(f"formatted {path}")
     if failed:
         raise click.exceptions.Exit(1)

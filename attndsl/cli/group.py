@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from attndsl.diagnostics.base import SpecError
+from attndsl.driver.errors import CompilerError
 from attndsl.driver.hints import did_you_mean
 from attndsl.op.errors import CallError
 
@@ -74,7 +75,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
         show_errors(error)
         return 1
-    except (CallError, OSError) as error:
+    except (CallError, CompilerError, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         return 1
     return code or 0  # click gives the code of an early exit, or what the command gave: None

@@ -31,6 +31,13 @@ def command(
         return
     if path is None:
         raise click.UsageError("Missing argument 'FILE'.")
+    from attndsl.driver.errors import PipelineError
     from attndsl.driver.opt import run_passes
+    from attndsl.ir.xdsl import ParseError
 
-    click.echo(run_passes(path, passes, print_after_all=print_after_all, time_passes=time_passes))
+    try:
+        click.echo(run_passes(path, passes, print_after_all=print_after_all, time_passes=time_passes))
+    except PipelineError as error:
+        raise click.UsageError(str(error)) from None
+    except (ParseError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"{path} holds no IR: {error}") from None

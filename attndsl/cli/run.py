@@ -132,14 +132,15 @@ def _show(compared: list[Output], title: str, seconds: float, moved: Traffic) ->
 
     from attndsl.op.explain import quantity
 
-    table = Table(title=title, title_justify="left")
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(title)
+    table = Table()
     for column in ("output", "shape", "largest error", "bound", ""):
         table.add_column(column, justify="right" if column in ("largest error", "bound") else "left")
     for output in compared:
         verdict = "[green]agrees[/]" if output.ok else "[bold red]differs[/]"
         shape = " × ".join(map(str, output.shape)) or "scalar"
         table.add_row(output.name, shape, f"{output.error:.2g}", f"{output.bound:.2g}", verdict)
-    console = Console(highlight=False)
     console.print(table)
     read, written = quantity(moved.read, "B", 1024), quantity(moved.written, "B", 1024)
     console.print(f"{seconds * 1e3:.3g} ms a call (median); it reads {read} and writes {written}")

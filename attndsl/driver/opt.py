@@ -18,8 +18,8 @@ def run_passes(path: str, passes: str | None, *, print_after_all: bool, time_pas
     """The IR of a spec (`.attn`) or of IR text after `passes`; without any, as it is built or read.
 
     `print_after_all` adds the IR before the first pass and after each, `time_passes` a table of milliseconds. With one
-    of the two and no passes, those of the NumPy target run. Raises SpecError, ParseError, ValueError for an unknown
-    pass, CompilerError.
+    of the two and no passes, those of the NumPy target run. Raises SpecError, ParseError, PipelineError,
+    CompilerError, UnicodeDecodeError.
     """
     module = load_module(path)
     if passes is None and (print_after_all or time_passes):

@@ -8,14 +8,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from attndsl.driver.errors import CompilerError, PipelineError
 from attndsl.ir import attn, tile
 from attndsl.ir.context import context, print_module
-from attndsl.ir.xdsl import ModuleOp, ModulePass, PassPipeline
+from attndsl.ir.xdsl import ArgSpecParseError, ModuleOp, ModulePass, PassPipeline
 from attndsl.passes import PASSES, load_pass
-
-
-class CompilerError(Exception):
-    """A pass failed, or left IR that is not well formed: a bug of the compiler, never the user's mistake."""
 
 
 @dataclass
@@ -29,9 +26,12 @@ After = Callable[[str, ModuleOp], None]
 
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
-    """The passes that a text such as `cse,tile{rows=64}` names; raises ValueError naming what is unknown."""
+    """The passes that a text such as `cse,tile{rows=64}` names; raises PipelineError, which says what there are."""
     available = {name: lambda name=name: load_pass(name) for name in PASSES}
-    return PassPipeline.parse_spec(available, text).passes
+    try:
+        return PassPipeline.parse_spec(available, text).passes
+    except (ArgSpecParseError, ValueError) as error:
+        raise PipelineError(f"{error}\nThe passes are {', '.join(PASSES)}.") from None
 
 
 def run_pipeline(

@@ -54,12 +54,13 @@ from xdsl.pattern_rewriter import (
 from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import ArgSpecParseError, ParseError, VerifyException
 
 index = IndexType()
 
 __all__ = [
-    "AnyFloat", "ArrayAttr", "Attribute", "AttrSizedOperandSegments", "Block", "BoolAttr", "Context", "Dialect",
+    "AnyFloat", "ArgSpecParseError", "ArrayAttr", "Attribute", "AttrSizedOperandSegments", "Block", "BoolAttr", "Context",
+    "Dialect",
     "DictionaryAttr", "FileLineColLoc", "FloatAttr", "GreedyRewritePatternApplier", "IRDLOperation", "IndexType",
     "InsertPoint", "IntAttr", "IntegerAttr", "IntegerType", "IsTerminator", "LocationAttr", "IsolatedFromAbove", "ModuleOp",
     "ModulePass", "NoTerminator", "OpResult", "Operation", "ParseError", "Parser", "PassPipeline", "PatternRewriteWalker",

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 def load(path: str | Path) -> Op:
-    """The operator that the spec in a file describes.
-
-    Raises SpecError where the spec has mistakes, OSError or UnicodeDecodeError where the file cannot be
-    read.
-    """
+    """The operator that the spec in a file describes. Raises SpecError where it cannot be read or has mistakes."""
     return Op(read_source(path))
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from attndsl.python_names import python_name
 from attndsl.op import errors
 from attndsl.op.checks import Bound, bind
 from attndsl.op.op import Op, alive
 from attndsl.op.torch_tensors import ELEMENTS, bits, describe
+from attndsl.python_names import python_name
 
 _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
 

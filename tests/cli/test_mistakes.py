@@ -56,13 +56,6 @@ def test_a_wrong_spec(attndsl: Any, wrong: Path, command: str) -> None:
     assert result.out == ""
 
 
-def test_a_file_that_is_no_text(attndsl: Any, gqa: Path) -> None:
-    result = attndsl("check", "latin.attn")
-    assert result.code == 1
-    assert "error[E905]: the spec is not UTF-8 text: byte 3 is 0xe9" in result.err
-    assert "--> latin.attn:1:3" in result.err
-
-
 @pytest.mark.parametrize("command", ["check", "fmt", "run"])
 def test_a_file_that_is_no_text(attndsl: Any, gqa: Path, command: str) -> None:
     path = gqa.with_name("latin.attn")

@@ -1,0 +1,11 @@
+"""What may go wrong in the driver that is not a spec's fault."""
+
+from __future__ import annotations
+
+
+class CompilerError(Exception):
+    """A pass failed, or left IR that is not well formed: a bug of the compiler, never the user's mistake."""
+
+
+class PipelineError(ValueError):
+    """A text that names no pipeline of passes."""
