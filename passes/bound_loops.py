@@ -79,7 +79,7 @@ class BoundLoops(ModulePass):
 
 
 def _bound(kernel: attn.KernelOp, over: attn.OverOp) -> None:
-    reductions = [r for r in reductions_of(kernel)]
+    reductions = reductions_of(kernel)
     common = _common_conjuncts(reductions)
     bounder = _Bounder(over, Facts(kernel.body.block))
     taken: dict[SSAValue, Bounds] = {}

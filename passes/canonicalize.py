@@ -42,11 +42,9 @@ from typing import Any
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import axes
 from attndsl.ir.meaning import COMPARISONS, predicate
-from attndsl.ir.rewrite import constant, guarded, index_constant, rewrite
+from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite
 from attndsl.ir.xdsl import (
     Context,
-    FloatAttr,
-    IntegerAttr,
     ModuleOp,
     ModulePass,
     Operation,
@@ -93,12 +91,6 @@ RIGHT_IDENTITIES: dict[type[Operation], int | float] = {
 COMMUTATIVE = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp, arith.MulfOp)
 
 
-def _make(value: int | float | bool, like: SSAValue) -> arith.ConstantOp:
-    if isinstance(value, float):
-        return arith.ConstantOp(FloatAttr(value, like.type))  # type: ignore[arg-type]
-    return arith.ConstantOp(IntegerAttr(int(value), like.type))  # type: ignore[arg-type]
-
-
 class FoldConstants(RewritePattern):
     """op(constants) -> constant"""
 
@@ -112,7 +104,7 @@ class FoldConstants(RewritePattern):
         result = fold(*values)
         if result is None or (isinstance(result, int) and not -(2**63) <= result < 2**63):
             return
-        rewriter.replace_op(op, _make(bool(result) if op.results[0].type == i1 else result, op.results[0]))
+        rewriter.replace_op(op, constant_op(result, op.results[0].type))
 
 
 class ConstantsLast(RewritePattern):
@@ -147,7 +139,7 @@ class AbsorbZero(RewritePattern):
                 pass
             case _:
                 return
-        rewriter.replace_op(op, _make(0, op.results[0]))
+        rewriter.replace_op(op, constant_op(0, op.results[0].type))
 
 
 class SimplifyLogic(RewritePattern):
@@ -191,7 +183,7 @@ class SimplifySelect(RewritePattern):
         elif then is True:
             rewriter.replace_op(op, arith.OrIOp(op.cond, op.rhs))
         elif otherwise is True or then is False:
-            true = _make(True, op.result)
+            true = constant_op(True, i1)
             negated = arith.XOrIOp(op.cond, true)
             combined = (arith.OrIOp if otherwise is True else arith.AndIOp)(
                 negated, op.lhs if otherwise is True else op.rhs

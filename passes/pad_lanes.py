@@ -58,18 +58,14 @@ from dataclasses import dataclass
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjunction, conjuncts
-from attndsl.ir.rewrite import constant, guarded, index_constant, insert_before, replace
+from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.xdsl import (
-    Attribute,
     Context,
-    FloatAttr,
-    IntegerAttr,
     ModuleOp,
     ModulePass,
     Operation,
     SSAValue,
     arith,
-    i1,
     index,
 )
 
@@ -159,7 +155,7 @@ class _Guards:
     def select(self, op: Operation, value: SSAValue, lane: SSAValue, otherwise: float) -> SSAValue:
         if otherwise == 0 and self.is_zero_outside(value, lane):
             return value
-        number = insert_before(op, arith.ConstantOp(_attribute(otherwise, value.type)))
+        number = insert_before(op, constant_op(otherwise, value.type))
         return insert_before(op, arith.SelectOp(self.inside[lane], value, number), value.name_hint)
 
     def is_zero_outside(self, value: SSAValue, lane: SSAValue) -> bool:
@@ -191,9 +187,3 @@ def identity(op: tile.ReduceOp) -> float:
         case tile.AllOp():
             return True
     return 0
-
-
-def _attribute(value: float, type_: Attribute) -> IntegerAttr | FloatAttr:
-    if type_ in (index, i1):
-        return IntegerAttr(int(value), type_)  # type: ignore[arg-type]
-    return FloatAttr(float(value), type_)  # type: ignore[arg-type]

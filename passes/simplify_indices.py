@@ -131,5 +131,3 @@ def _extreme(op: arith.MinSIOp | arith.MaxSIOp, facts: Facts) -> None:
         if facts.nonnegative(add(facts.of(larger), facts.of(smaller), -1)):
             replace(op, [smaller if isinstance(op, arith.MinSIOp) else larger])
             return
-
-

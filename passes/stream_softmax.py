@@ -56,8 +56,8 @@ from dataclasses import dataclass
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import reductions_of
-from attndsl.ir.rewrite import insert_before, replace, sort_block
-from attndsl.ir.xdsl import Context, FloatAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, math
+from attndsl.ir.rewrite import constant_op, insert_before, replace, sort_block
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, math
 
 Softmax = attn.SoftmaxOp | attn.LogSumExpOp
 
@@ -86,14 +86,14 @@ def _stream(kernel: attn.KernelOp) -> None:
         stream = attn.StreamOp(_in_base_two(score, last), values, last.over, where)
         insert_before(last, stream, "m")
         stream.total.name_hint = "l"
-        sums = dict(zip(values, stream.sums, strict=True))
+        sums: dict[SSAValue, SSAValue] = dict(zip(values, stream.sums, strict=True))
         for member in members:
             replace(member, [_finish(member, stream, sums)])
 
 
 def _in_base_two(score: SSAValue, anchor: Operation) -> SSAValue:
     """score * log2(e), the factor multiplied into what already scales the score where that is cheaper."""
-    log2e = insert_before(anchor, _number(numbers.log2(numbers.e), score))
+    log2e = insert_before(anchor, constant_op(numbers.log2(numbers.e), score.type))
     axes = AxesAnalysis()
     op = score.owner
     if isinstance(op, (arith.MulfOp, arith.DivfOp)) and axes(op.rhs) < axes(score):
@@ -105,14 +105,17 @@ def _in_base_two(score: SSAValue, anchor: Operation) -> SSAValue:
 
 def _finish(op: Softmax, stream: attn.StreamOp, sums: dict[SSAValue, SSAValue]) -> SSAValue:
     """The result of a softmax or log-sum-exp from the folded state."""
-    maximum, total = stream.maximum, stream.total
+    maximum: SSAValue = stream.maximum
+    total: SSAValue = stream.total
     summed = sums[op.value] if isinstance(op, attn.SoftmaxOp) else None
-    zero = insert_before(op, _number(0.0, maximum))
+    zero = insert_before(op, constant_op(0.0, maximum.type))
     if op.sink is not None:
-        sink = insert_before(op, arith.MulfOp(op.sink, insert_before(op, _number(numbers.log2(numbers.e), maximum))))
+        sink = insert_before(
+            op, arith.MulfOp(op.sink, insert_before(op, constant_op(numbers.log2(numbers.e), maximum.type)))
+        )
         larger = insert_before(op, arith.MaximumfOp(maximum, sink))
         # Where both are -inf nothing is present: a finite shift keeps 2^(-inf - shift) at 0.
-        lowest = insert_before(op, _number(-numbers.inf, maximum))
+        lowest = insert_before(op, constant_op(-numbers.inf, maximum.type))
         nothing = insert_before(op, arith.CmpfOp(larger, lowest, "oeq"))
         shift = insert_before(op, arith.SelectOp(nothing, zero, larger))
         scale = insert_before(op, math.Exp2Op(insert_before(op, arith.SubfOp(maximum, shift))))
@@ -125,8 +128,4 @@ def _finish(op: Softmax, stream: attn.StreamOp, sums: dict[SSAValue, SSAValue]) 
         mean = insert_before(op, arith.DivfOp(summed, total))
         return insert_before(op, arith.SelectOp(empty, zero, mean))
     base_two = insert_before(op, arith.AddfOp(maximum, insert_before(op, math.Log2Op(total))))
-    return insert_before(op, arith.MulfOp(base_two, insert_before(op, _number(numbers.log(2), maximum))))
-
-
-def _number(value: float, like: SSAValue) -> arith.ConstantOp:
-    return arith.ConstantOp(FloatAttr(value, like.type))  # type: ignore[arg-type]
+    return insert_before(op, arith.MulfOp(base_two, insert_before(op, constant_op(numbers.log(2), maximum.type))))

@@ -58,7 +58,7 @@ from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass
 
 @dataclass(frozen=True)
 class Tile(ModulePass):
-    """Lowers every kernel. `rows` and `keys` are the sizes of a tile in rows and keys; a spec's schedule goes before."""
+    """Lowers every kernel, with tiles of `rows` rows and `keys` keys; what a spec's schedule pins goes before."""
 
     name = "tile"
 
@@ -71,8 +71,7 @@ class Tile(ModulePass):
                 rows = _pinned(kernel, "tile_rows", self.rows)
                 keys = _pinned(kernel, "tile_keys", self.keys)
                 op.body.block.insert_op_before(Lowering(kernel, rows, keys).kernel(), kernel)
-                kernel.detach()
-                kernel.erase()
+                op.body.block.erase_op(kernel)
         remove_dead(op)
 
 

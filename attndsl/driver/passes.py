@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from attndsl.driver.errors import CompilerError, PipelineError
 from attndsl.ir import attn, tile
@@ -27,7 +28,7 @@ After = Callable[[str, ModuleOp], None]
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
     """The passes that a text such as `cse,tile{rows=64}` names; raises PipelineError, which says what there are."""
-    available = {name: lambda name=name: load_pass(name) for name in PASSES}
+    available = {name: partial(load_pass, name) for name in PASSES}
     try:
         return PassPipeline.parse_spec(available, text).passes
     except (ArgSpecParseError, ValueError) as error:

@@ -25,9 +25,8 @@ from collections.abc import Sequence
 from attndsl.ir.spec import verify_access
 from attndsl.ir.xdsl import (
     AnyFloat,
-    ArrayAttr,
-    AttrSizedOperandSegments,
     Attribute,
+    AttrSizedOperandSegments,
     Block,
     Dialect,
     DictionaryAttr,
@@ -35,7 +34,6 @@ from attndsl.ir.xdsl import (
     IRDLOperation,
     IsolatedFromAbove,
     NoTerminator,
-    Operation,
     Pure,
     Region,
     SSAValue,
@@ -59,7 +57,7 @@ from attndsl.ir.xdsl import (
     var_result_def,
 )
 
-Float = VarConstraint("Float", base(AnyFloat))
+Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 """One floating-point type for all of an operation: the type that sums are kept in, f32 or f64."""
 
 
@@ -94,9 +92,7 @@ class IndexOp(IRDLOperation):
     assembly_format = "$variable `to` $extent (`up` `to` $bound^)? attr-dict"
 
     def __init__(self, variable: str, extent: SSAValue, bound: SSAValue | None = None) -> None:
-        super().__init__(
-            properties={"variable": StringAttr(variable)}, operands=[extent, bound], result_types=[index]
-        )
+        super().__init__(properties={"variable": StringAttr(variable)}, operands=[extent, bound], result_types=[index])
 
 
 @irdl_op_definition
@@ -165,12 +161,8 @@ class ReadOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$tensor `[` $indices `]` (`where` $where^)? attr-dict `:` type($result)"
 
-    def __init__(
-        self, tensor: str, indices: Sequence[SSAValue], where: SSAValue | None, type_: Attribute
-    ) -> None:
-        super().__init__(
-            properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, where], result_types=[type_]
-        )
+    def __init__(self, tensor: str, indices: Sequence[SSAValue], where: SSAValue | None, type_: Attribute) -> None:
+        super().__init__(properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, where], result_types=[type_])
 
     def verify_(self) -> None:
         verify_access(self, self.tensor, self.indices)
@@ -253,9 +245,7 @@ class SoftmaxOp(IRDLOperation):
     result = result_def(Float)
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        "$score `,` $value `over` $over (`where` $where^)? (`sink` $sink^)? attr-dict `:` type($result)"
-    )
+    assembly_format = "$score `,` $value `over` $over (`where` $where^)? (`sink` $sink^)? attr-dict `:` type($result)"
 
     def __init__(
         self, score: SSAValue, value: SSAValue, over: SSAValue, where: SSAValue | None, sink: SSAValue | None
@@ -345,7 +335,8 @@ class StreamOp(IRDLOperation):
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$score `,` `(` $values `)` `over` $over (`where` $where^)? attr-dict `:` type($maximum) `,` type($total) `,` `(` type($sums) `)`"
+        "$score `,` `(` $values `)` `over` $over (`where` $where^)? attr-dict "
+        "`:` type($maximum) `,` type($total) `,` `(` type($sums) `)`"
     )
 
     def __init__(self, score: SSAValue, values: Sequence[SSAValue], over: SSAValue, where: SSAValue | None) -> None:

@@ -14,12 +14,12 @@ from attndsl.checking import typed
 from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.rewrite import attribute, constant_op
 from attndsl.ir.text import integer_text
 from attndsl.ir.xdsl import (
     Attribute,
     DictionaryAttr,
     FileLineColLoc,
-    FloatAttr,
     IntAttr,
     IntegerAttr,
     ModuleOp,
@@ -33,6 +33,7 @@ from attndsl.ir.xdsl import (
     index,
     math,
 )
+from attndsl.syntax.source import Span
 
 
 class Scalar(NamedTuple):
@@ -55,7 +56,7 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     ]
     kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}
     parameters = [
-        spec.ParameterOp(p.name, kinds[p.kind], None if p.default is None else _attribute(p.default, kinds[p.kind]))
+        spec.ParameterOp(p.name, kinds[p.kind], None if p.default is None else attribute(p.default, kinds[p.kind]))
         for p in checked.params
     ]
     schedule = DictionaryAttr(
@@ -177,9 +178,7 @@ class _KernelBuilder:
                 return Scalar(self.reduce(expr), None)
         raise AssertionError(f"no IR for {type(expr).__name__}")
 
-    def access(
-        self, tensor: typed.Tensor, indices: tuple[typed.Expr, ...]
-    ) -> tuple[list[SSAValue], SSAValue | None]:
+    def access(self, tensor: typed.Tensor, indices: tuple[typed.Expr, ...]) -> tuple[list[SSAValue], SSAValue | None]:
         """The indices of an access, and where all of them are present and inside the tensor."""
         values, inside = [], None
         for index_, extent in zip(indices, tensor.extents, strict=True):
@@ -199,17 +198,17 @@ class _KernelBuilder:
             first, second = arguments
             combine = arith.AndIOp if expr.operator == "and" else arith.OrIOp
             reached = first.value if expr.operator == "and" else self.negate(first.value)
-            present = self.both(first.present, self.implies(reached, second.present))
-            return Scalar(self.value(combine(*values)), present)
+            needed = self.both(first.present, self.implies(reached, second.present))
+            return Scalar(self.value(combine(values[0], values[1])), needed)
         if expr.operator.endswith("select"):
             condition, then, otherwise = arguments
-            reached = None
+            taken: SSAValue | None = None
             if then.present is not None or otherwise.present is not None:
                 yes = then.present or self.constant(Kind.BOOL, True)
                 no = otherwise.present or self.constant(Kind.BOOL, True)
-                reached = self.value(arith.SelectOp(condition.value, yes, no))
-            return Scalar(self.value(arith.SelectOp(*values)), self.both(condition.present, reached))
-        present = None
+                taken = self.value(arith.SelectOp(condition.value, yes, no))
+            return Scalar(self.value(arith.SelectOp(*values)), self.both(condition.present, taken))
+        present: SSAValue | None = None
         for argument in arguments:
             present = self.both(present, argument.present)
         if expr.operator in ("idiv", "imod") and not _is_uniform(expr.arguments[1]):
@@ -272,7 +271,7 @@ class _KernelBuilder:
 
     # --- operations
 
-    def at(self, span: typed.Span) -> None:
+    def at(self, span: Span) -> None:
         """What is built from here on comes from this place of the source."""
         line, column = self.spec.source.position(span.start)
         self.location = FileLineColLoc(StringAttr(self.spec.source.name), IntAttr(line), IntAttr(column))
@@ -295,22 +294,16 @@ class _KernelBuilder:
         return self.constant(kind, 0)
 
     def constant(self, kind: Kind, value: int | float | bool) -> SSAValue:
-        return self.value(arith.ConstantOp(_attribute(value, self.types[kind])))
+        return self.value(constant_op(value, self.types[kind]))
 
     def select(self, condition: SSAValue | None, then: SSAValue, otherwise: SSAValue) -> SSAValue:
         return then if condition is None else self.value(arith.SelectOp(condition, then, otherwise))
 
 
-def _attribute(value: int | float | bool, type_: Attribute) -> IntegerAttr | FloatAttr:
-    if type_ in (index, i1):
-        return IntegerAttr(int(value), type_)  # type: ignore[arg-type]
-    return FloatAttr(float(value), type_)  # type: ignore[arg-type]
-
-
 def _name_hint(op: Operation) -> str | None:
     match op:
         case attn.IndexOp():
-            return op.variable.data
+            return str(op.variable.data)
         case spec.DimOp():
             return op.dim.data
         case spec.ParamOp():
@@ -330,7 +323,7 @@ Make = Callable[..., SSAValue]
 
 def _op(op: type[Operation], *fixed: object) -> Make:
     """One operation; what is fixed of it, a predicate, follows its operands."""
-    return lambda builder, *values: builder.value(op(*values, *fixed))  # type: ignore[call-arg]
+    return lambda builder, *values: builder.value(op(*values, *fixed))
 
 
 def _int_abs(builder: _KernelBuilder, x: SSAValue) -> SSAValue:

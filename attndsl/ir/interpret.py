@@ -55,7 +55,7 @@ def interpret(
 
     `arrays` holds the inputs by name, `dims` every dim, `params` every parameter.
     """
-    run = _Run({name: array for name, array in arrays.items()}, dims, params)
+    run = _Run(dict(arrays), dims, params)
     for op in module.body.block.ops:
         if isinstance(op, spec.TensorOp):
             run.declare(op)
@@ -229,6 +229,7 @@ class _Run:
     def extreme(self, op: tile.MaxOp | tile.MinOp) -> Lanes:
         largest = isinstance(op, tile.MaxOp)
         dtype = _dtype(op.body.type)
+        initial: float
         if op.body.type == index:
             initial = np.iinfo(dtype).min if largest else np.iinfo(dtype).max
         else:

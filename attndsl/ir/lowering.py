@@ -14,11 +14,10 @@ from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.keys import Reduction, conjuncts, over_of, reductions_of
+from attndsl.ir.rewrite import constant_op
 from attndsl.ir.xdsl import (
     Attribute,
     Block,
-    FloatAttr,
-    IntegerAttr,
     LocationAttr,
     Operation,
     Region,
@@ -79,7 +78,7 @@ class Lowering:
 
     def lanes(self, value: SSAValue) -> Lanes:
         """What a source value varies along in a tile, each lane by its source variable; the first row's for rows."""
-        varying = set()
+        varying: set[SSAValue] = set()
         for variable in self.axes(value):
             if variable in self.row_variables:
                 varying.add(next(iter(self.row_order)).result)
@@ -126,9 +125,7 @@ class Lowering:
         self.row_lane = lane = self.add(tile.LaneOp(name, start, total, size), name)
         values = self.scopes[0].values
         for position in range(len(rows) - 1, 0, -1):
-            values[rows[position].result] = self.add(
-                spec.ModOp(lane, extents[position]), rows[position].variable.data
-            )
+            values[rows[position].result] = self.add(spec.ModOp(lane, extents[position]), rows[position].variable.data)
             lane = self.add(arith.FloorDivSIOp(lane, extents[position]))
         values[rows[0].result] = lane
         lane.name_hint = rows[0].variable.data
@@ -250,7 +247,7 @@ class Lowering:
         if plan.form == "dot":
             right = self.multiply([], plan.right, scope)
             assert left is not None and right is not None
-            # A condition on keys alone is put into the values; what also tells rows apart is the product's to leave out.
+            # A condition on keys alone is put into the values; one that tells rows apart is left to the product.
             alone = [c for c in where if self.target_axes(c) <= {lane}]
             others = [c for c in where if c not in alone]
             right = self.select(alone, right, scope)
@@ -378,7 +375,9 @@ class Lowering:
 
     def start(self, op: Reduction) -> list[SSAValue]:
         """The state of a reduction before the first key."""
-        lowest = {op.maximum} if isinstance(op, attn.StreamOp) else set(op.results if isinstance(op, attn.MaxOp) else [])
+        lowest = (
+            {op.maximum} if isinstance(op, attn.StreamOp) else set(op.results if isinstance(op, attn.MaxOp) else [])
+        )
         states = []
         for result in op.results:
             lanes = [self.lane_value(lane) for lane in self.ordered(self.lanes(result))]
@@ -468,13 +467,11 @@ class Lowering:
 
     @property
     def scalar_type(self) -> Attribute:
-        return next(
-            v.type for op in self.ops if isinstance(op, attn.WriteOp) for v in [op.value]
-        )
+        return next(v.type for op in self.ops if isinstance(op, attn.WriteOp) for v in [op.value])
 
     def ordered(self, lanes: Lanes) -> list[SSAValue]:
         """Lanes in the order of their variables in the source: rows, then features."""
-        order = {op.results[0]: n for n, op in enumerate(self.ops) if op.results}
+        order: dict[SSAValue, int] = {op.results[0]: n for n, op in enumerate(self.ops) if op.results}
         return sorted(lanes, key=lambda lane: (lane not in self.row_variables, order[lane]))
 
     def along(self, value: SSAValue, lane: SSAValue, scope: Scope) -> SSAValue:
@@ -499,16 +496,15 @@ class Lowering:
         return result
 
     def number(self, value: int) -> SSAValue:
-        return self.constant(IntegerAttr(value, index), value)
+        return self.constant(value, index)
 
     def real(self, value: float, type_: Attribute) -> SSAValue:
-        return self.constant(FloatAttr(value, type_), value)  # type: ignore[arg-type]
+        return self.constant(value, type_)
 
-    def constant(self, attribute: IntegerAttr | FloatAttr, value: float) -> SSAValue:
-        key = (attribute.type, value)
-        if key not in self.constants:
-            self.constants[key] = self.add(arith.ConstantOp(attribute))
-        return self.constants[key]
+    def constant(self, value: float, type_: Attribute) -> SSAValue:
+        if (type_, value) not in self.constants:
+            self.constants[type_, value] = self.add(constant_op(value, type_))
+        return self.constants[type_, value]
 
     def add(self, op: Operation, hint: str | None = None, scope: Scope | None = None) -> SSAValue:
         (scope or self.scopes[0]).block.add_op(self.placed(op))

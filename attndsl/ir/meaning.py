@@ -68,6 +68,23 @@ def predicate(op: arith.CmpiOp | arith.CmpfOp) -> str:
     names = (
         ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
         if isinstance(op, arith.CmpiOp)
-        else ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
+        else (
+            "false",
+            "oeq",
+            "ogt",
+            "oge",
+            "olt",
+            "ole",
+            "one",
+            "ord",
+            "ueq",
+            "ugt",
+            "uge",
+            "ult",
+            "ule",
+            "une",
+            "uno",
+            "true",
+        )
     )
     return names[op.predicate.value.data]

@@ -22,6 +22,7 @@ _ROUNDS = 8
 
 
 def number(value: int) -> Polynomial:
+    """A constant polynomial."""
     return {(): value} if value else {}
 
 
@@ -133,10 +134,10 @@ class Facts:
 
     def nonnegative(self, a: Polynomial, rounds: int = _ROUNDS) -> bool:
         """Whether it can be shown to be at least 0 wherever all index variables have values."""
-        if all((c > 0 or not m) and all(self._factor_nonnegative(v) for v in m) for m, c in a.items()):
-            # Terms of factors that are at least 1 make up for a negative constant.
-            if sum(c for m, c in a.items() if all(self._surely_positive(v) for v in m)) >= 0:
-                return True
+        growing = all((c > 0 or not m) and all(self._factor_nonnegative(v) for v in m) for m, c in a.items())
+        # Terms of factors that are at least 1 make up for a negative constant.
+        if growing and sum(c for m, c in a.items() if all(self._surely_positive(v) for v in m)) >= 0:
+            return True
         if rounds == 0:
             return False
         for monomial, coefficient in a.items():

@@ -8,11 +8,14 @@ from xdsl.transforms.common_subexpression_elimination import cse
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from attndsl.ir.xdsl import (
+    AnyFloat,
     Attribute,
     Block,
     FloatAttr,
     GreedyRewritePatternApplier,
+    IndexType,
     IntegerAttr,
+    IntegerType,
     IRDLOperation,
     ModuleOp,
     Operation,
@@ -28,8 +31,8 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "constant", "cse", "guarded", "index_constant", "insert_before", "number", "remove_dead", "replace", "rewrite",
-    "sort_block",
+    "attribute", "constant", "constant_op", "cse", "guarded", "index_constant", "insert_before", "number",
+    "remove_dead", "replace", "rewrite", "sort_block",
 ]  # fmt: skip
 
 
@@ -109,7 +112,9 @@ def sort_block(block: Block) -> None:
             waiting = [
                 operand.owner
                 for operand in op.operands
-                if isinstance(operand.owner, Operation) and operand.owner.parent is block and not state.get(operand.owner)
+                if isinstance(operand.owner, Operation)
+                and operand.owner.parent is block
+                and not state.get(operand.owner)
             ]
             if waiting:
                 assert not any(state.get(other) is False and other in stack for other in waiting), "a cycle"
@@ -131,6 +136,19 @@ def constant(value: SSAValue) -> int | float | bool | None:
     return number(owner.value)
 
 
+def attribute(value: int | float | bool, type_: Attribute) -> IntegerAttr | FloatAttr:
+    """A number as an attribute of a type: index, i1 or floating-point."""
+    if isinstance(type_, AnyFloat):
+        return FloatAttr(float(value), type_)
+    assert isinstance(type_, (IndexType, IntegerType))
+    return IntegerAttr(int(value), type_)
+
+
+def constant_op(value: int | float | bool, type_: Attribute) -> arith.ConstantOp:
+    """A number as an operation."""
+    return arith.ConstantOp(attribute(value, type_))
+
+
 def number(attribute: Attribute) -> int | float | bool:
     """The number in an attribute."""
     if isinstance(attribute, FloatAttr):
@@ -141,4 +159,4 @@ def number(attribute: Attribute) -> int | float | bool:
 
 def index_constant(value: int) -> arith.ConstantOp:
     """An integer as an operation."""
-    return arith.ConstantOp(IntegerAttr(value, index))
+    return constant_op(value, index)

@@ -59,7 +59,7 @@ from attndsl.ir.xdsl import (
     var_operand_def,
 )
 
-Float = VarConstraint("Float", base(AnyFloat))
+Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 
 
 @irdl_op_definition
@@ -151,7 +151,9 @@ class LoadOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$tensor `[` $indices `]` (`where` $where^)? attr-dict `:` type($result)"
 
-    def __init__(self, tensor: SymbolRefAttr, indices: Sequence[SSAValue], where: SSAValue | None, type_: Attribute):
+    def __init__(
+        self, tensor: SymbolRefAttr, indices: Sequence[SSAValue], where: SSAValue | None, type_: Attribute
+    ) -> None:
         super().__init__(properties={"tensor": tensor}, operands=[indices, where], result_types=[type_])
 
     def verify_(self) -> None:

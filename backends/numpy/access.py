@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from attndsl.backends.numpy.expressions import ATOM, Expressions, Lane, Text, dtype
+from attndsl.backends.numpy.expressions import Expressions, Lane, Text, dtype
+from attndsl.backends.numpy.pointwise import ATOM
 from attndsl.ir import spec, tile
 from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
@@ -160,10 +161,11 @@ class Access:
         if narrow:
             self.helpers.add("_to_bf16")
         lanes = [p.lane for p in places if p.lane is not None]
-        if op.where is None and len(lanes) == sum(bool(self.text.axes(p.value)) for p in places):
-            if self.text.axes(op.value) <= frozenset(lanes):
-                value = self.text.along(op.value, lanes).code
-                return f"{python_name(name)}{self.subscript(name, places, ())} = {f'_to_bf16({value})' if narrow else value}"
+        ranges_only = op.where is None and len(lanes) == sum(bool(self.text.axes(p.value)) for p in places)
+        if ranges_only and self.text.axes(op.value) <= frozenset(lanes):
+            value = self.text.along(op.value, lanes).code
+            value = f"_to_bf16({value})" if narrow else value
+            return f"{python_name(name)}{self.subscript(name, places, ())} = {value}"
         used = frozenset[Lane]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
         used |= self.text.axes(op.where) if op.where is not None else frozenset()
         head = self.text.sorted(used)
@@ -174,5 +176,3 @@ class Access:
         self.helpers.add("_write")
         condition = self.text.along(op.where, head).code
         return f"_write({', '.join([python_name(name), condition, value, *indices])})"
-
-

@@ -94,7 +94,9 @@ class _Emitter:
             found = [python_name(e) if e in wanted and extents.index(e) == n else "_" for n, e in enumerate(extents)]
             wanted -= set(extents)
             if any(e != "_" for e in found):
-                self.out.line(f"{', '.join(found)}{',' if len(found) == 1 else ''} = {python_name(tensor.sym_name.data)}.shape")
+                self.out.line(
+                    f"{', '.join(found)}{',' if len(found) == 1 else ''} = {python_name(tensor.sym_name.data)}.shape"
+                )
 
     # --- statements
 
@@ -169,4 +171,3 @@ class _Emitter:
 
     def store(self, op: tile.StoreOp) -> None:
         self.out.line(self.access.store(op))
-

@@ -106,10 +106,8 @@ class Expressions:
         if lane not in self._order:
             op = lane.owner
             assert isinstance(op, tile.LaneOp)
-            if isinstance(op.start.owner, Block):
-                kind = 1
-            else:
-                kind = 0 if isinstance(op.start.owner, tile.ProgramOp) else 2
+            kinds = (tile.ProgramOp, Block)
+            kind = next((n for n, each in enumerate(kinds) if isinstance(op.start.owner, each)), len(kinds))
             self._order[lane] = (kind, len(self._order))
         return self._order[lane]
 
@@ -279,5 +277,3 @@ def literal(value: int | float | bool | None) -> str:
             return text.replace("inf", "np.inf").replace("nan", "np.nan")
         return text if any(c in text for c in ".e") else f"{text}.0"
     return str(value)
-
-

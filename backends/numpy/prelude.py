@@ -1,4 +1,4 @@
-"""What generated files may call: each helper's text, put into a file that uses it. Nothing here runs in the compiler."""
+"""What generated files may call: the text of each helper, put into the files that use it."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def _to_bf16(numbers):
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(numbers), 0x7FC0, rounded).astype(np.uint16)
 ''',
-    "_F8E4M3": '''
+    "_F8E4M3": """
 _F8E4M3 = np.array(
     [
-        (-1.0 if code & 128 else 1.0)
-        * (np.nan if code & 127 == 127 else (code & 7) / 512 if code & 120 == 0 else (1 + (code & 7) / 8) * 2.0 ** ((code >> 3 & 15) - 7))
+        (-1 if code & 128 else 1)
+        * (np.nan if code & 127 == 127 else ((code & 7) + 8 * (code & 120 > 0)) * 2.0 ** (max(code >> 3 & 15, 1) - 10))
         for code in range(256)
     ],
     np.float32,
 )
-''',
-    "_F8E5M2": '''
+""",
+    "_F8E5M2": """
 _F8E5M2 = (np.arange(256, dtype=np.uint16) << 8).view(np.float16).astype(np.float32)
-''',
+""",
 }
