@@ -36,7 +36,9 @@ def default_dims(spec: Spec, seed: int = 0, given: Mapping[str, int] | None = No
     if seed:
         random.Random(seed).shuffle(small)
     conditions = [(_dims(e), e, True) for e in spec.requires]
-    conditions += [(_dims(e), e, False) for tensor in spec.tensors.values() for e in tensor.extents]
+    empty = {name for name, size in fixed.items() if size == 0}  # asked for
+    extents = [e for tensor in spec.tensors.values() for e in tensor.extents]
+    conditions += [(needed, e, False) for e in extents if not (needed := _dims(e)) & empty]
     trials = 0
 
     def holds(dims: Mapping[str, int], name: str | None) -> bool:
