@@ -46,7 +46,7 @@ def make_inputs(
                 values = rng.random(shape) < (0.5 if hostile else 0.8)
             case Kind.INT:
                 values = _integers(rng, element, shape, ranges.get(tensor.name), hostile)
-        arrays[tensor.name] = encode(values, element)
+        arrays[tensor.name] = np.asarray(encode(values, element))
     return arrays
 
 
@@ -58,8 +58,11 @@ def _integers(
         low, high = (limits.min, limits.max) if limits.bits == 8 else (0, 3)
         return rng.integers(low, high, shape, endpoint=True)
     high = min(sensible.high, limits.max)
-    values = rng.integers(0, high, shape, endpoint=True)
-    if sensible.steps and values.size:
+    values: Array = rng.integers(0, high, shape, endpoint=True)
+    if sensible.use == "extent":  # long ones more often, so that small tensors are not mostly left out
+        values = np.asarray(np.maximum(values, rng.integers(0, high, shape, endpoint=True)))
+        values.flat[:1] = high
+    if sensible.use == "offset" and values.size:
         values.sort(axis=-1)
         values[..., 0], values[..., -1] = 0, high
     if hostile:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal as OneOf
 
 from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.typed import Apply, Constant, Expr, IndexValue, Kind, Read, Spec, Tensor, walk
+
+Use = OneOf["index", "extent", "position", "offset"]
+
+PRIORITY: tuple[Use, ...] = ("index", "extent", "position")
+"""Of several uses of a tensor the first one here is the one that counts."""
 
 SELECTS = ("iselect", "fselect", "bselect")
 ORDERINGS = ("ilt", "ile", "igt", "ige")
@@ -15,17 +21,17 @@ LOGARITHMS = ("log", "log2", "sqrt", "rsqrt")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Integers 0 … `high`; `steps` that they rise along the last dimension, as offsets into something packed do."""
+    """Integers 0 … `high`, and what they are used as; offsets rise along the last dimension."""
 
+    use: Use
     high: int
-    steps: bool = False
 
 
 def integer_ranges(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> dict[str, Range]:
     """The range of each integer input whose values are used as indices, extents or positions of keys.
 
-    An index stays below the extent that it is held against, an extent goes up to its bound. Of several uses of a
-    tensor the most telling one counts, in that order, then the narrowest.
+    An index stays below the extent that it is held against, an extent goes up to its bound, a position is compared
+    with an index variable, and offsets are such that one is taken from the next. Of equal uses the narrowest counts.
     """
     return _Ranges(spec, dims, params).find()
 
@@ -60,10 +66,10 @@ class _Ranges:
     def find(self) -> dict[str, Range]:
         for block in self._spec.blocks:
             for index in (*block.each, *block.over):
-                self._push(index.extent, self._value(index.bound) or 0, priority=1)
+                self._push(index.extent, self._value(index.bound) or 0, "extent")
             for write in block.writes:
                 self._access(write.tensor, write.indices)
-        steps: set[str] = set()
+        offsets: set[str] = set()
         for expr in expressions(self._spec):
             match expr:
                 case Read():
@@ -72,43 +78,41 @@ class _Ranges:
                     self._compare(left, right)
                     self._compare(right, left)
                 case Apply(operator="isub"):
-                    steps |= _stepped(expr)
-        return {
-            name: Range(max(0, high + (priority == 0 and name in steps)), name in steps)
-            for name, (priority, high) in self._found.items()
-        }
+                    offsets |= _offsets(expr)
+        return {name: _range(PRIORITY[rank], high, name in offsets) for name, (rank, high) in self._found.items()}
 
     def _access(self, tensor: Tensor, indices: tuple[Expr, ...]) -> None:
         for index, extent in zip(indices, tensor.extents, strict=True):
-            self._push(index, (self._value(extent) or 0) - 1, priority=0)
+            self._push(index, (self._value(extent) or 0) - 1, "index")
 
     def _compare(self, expr: Expr, other: Expr) -> None:
         """What is compared with an index variable is one of its values."""
         bounds = [self._value(e.index.bound) for e in walk(other) if isinstance(e, IndexValue)]
         if known := [bound for bound in bounds if bound is not None]:
-            self._push(expr, max(known), priority=2)
+            self._push(expr, max(known), "position")
 
-    def _push(self, expr: Expr, high: int, priority: int) -> None:
+    def _push(self, expr: Expr, high: int, use: Use) -> None:
         """`expr` is to be at most `high`: what that says of the tensors it reads."""
         match expr:
             case Read(kind=Kind.INT):
                 name = expr.tensor.name
-                self._found[name] = min(self._found.get(name, (priority, high)), (priority, high))
+                ranked = PRIORITY.index(use), high
+                self._found[name] = min(self._found.get(name, ranked), ranked)
             case Apply(operator="iadd", arguments=(left, right)):
-                self._push(left, high - self._largest(right), priority)
-                self._push(right, high - self._largest(left), priority)
+                self._push(left, high - self._largest(right), use)
+                self._push(right, high - self._largest(left), use)
             case Apply(operator="isub", arguments=(left, right)):
-                self._push(left, high + (self._value(right) or 0), priority)
+                self._push(left, high + (self._value(right) or 0), use)
             case Apply(operator="imul", arguments=(left, right)):
                 for factor, other in ((left, right), (right, left)):
                     if (value := self._value(factor)) is not None and value > 0:
-                        self._push(other, high // value, priority)
+                        self._push(other, high // value, use)
             case Apply(operator="idiv", arguments=(left, right)):
                 if (value := self._value(right)) is not None and value > 0:
-                    self._push(left, (high + 1) * value - 1, priority)
+                    self._push(left, (high + 1) * value - 1, use)
             case Apply(operator="imin" | "imax" | "iselect", arguments=(*_, left, right)):
-                self._push(left, high, priority)
-                self._push(right, high, priority)
+                self._push(left, high, use)
+                self._push(right, high, use)
 
     def _value(self, expr: Expr) -> int | None:
         """What an integer of dims and parameters is worth, None for another one."""
@@ -124,7 +128,13 @@ class _Ranges:
         return self._value(expr) or 0
 
 
-def _stepped(difference: Apply) -> set[str]:
+def _range(use: Use, high: int, rises: bool) -> Range:
+    if rises:  # the last offset is the end of what is packed, not an index into it
+        use, high = "offset", high + 1 if use == "index" else high
+    return Range(use, max(0, high))
+
+
+def _offsets(difference: Apply) -> set[str]:
     """The tensors of which one element is taken from the next one in a difference."""
     added, taken = _reads(difference, 1)
     return {
