@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -100,5 +102,15 @@ def _waits(pid: int) -> bool:
     return "pipe" in Path(f"/proc/{pid}/wchan").read_text()
 
 
-def test_colours_are_for_terminals(attndsl: Any, wrong: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_are_for_terminals(wrong: Path, environment: dict[str, str], coloured: bool) -> None:
+    ours, theirs = pty.openpty()
+    inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    subprocess.run([*ATTNDSL, "check", wrong], stderr=theirs, env={**inherited, **environment}, check=False)
+    os.close(theirs)
+    assert (b"\033[" in os.read(ours, 4096)) == coloured
+    os.close(ours)
+
+
+def test_no_colours_in_a_file(attndsl: Any, wrong: Path) -> None:
     assert "\033" not in attndsl("check", wrong).err
