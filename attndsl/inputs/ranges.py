@@ -130,7 +130,7 @@ class _Ranges:
 
 def _range(use: Use, high: int, rises: bool) -> Range:
     if rises:  # the last offset is the end of what is packed, not an index into it
-        use, high = "offset", high + 1 if use == "index" else high
+        return Range("offset", max(0, high + 1 if use == "index" else high))
     return Range(use, max(0, high))
 
 
