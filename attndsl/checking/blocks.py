@@ -25,6 +25,7 @@ class Blocks:
         self._outermost = self.scope = outermost
         self._unbounded: dict[Index, tree.Binder] = {}
         self._written: dict[str, tree.Name] = {}
+        self._astray = False  # whether a write was meant for who knows which output
         self.blocks: list[Block] = []
 
     def each(self, node: tree.Each) -> None:
@@ -59,12 +60,14 @@ class Blocks:
         """`o[b, h, i, :] = …`."""
         name, rows = node.name, self._context.rows
         if rows is None:
+            self._astray = True
             self._context.report(indices.OutsideBlock(node.span, what="a write"))
             return
         subscripts = self._subscripts(node)
         value = self._expressions.value(node.value, self.scope)
         tensor = self._target(name)
         if tensor is None:
+            self._astray = True
             return
         if name.text in self._written:
             self._context.report(outputs.WrittenTwice(name.span, name=name.text, first=self._written[name.text].span))
@@ -103,7 +106,7 @@ class Blocks:
         """Ends the last block and checks that every output is written."""
         self.close()
         for tensor in self._tensors.values():
-            if tensor.role == "output" and tensor.name not in self._written:
+            if tensor.role == "output" and tensor.name not in self._written and not self._astray:
                 self._context.report(outputs.NotWritten(tensor.span, name=tensor.name))
 
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
@@ -160,13 +163,13 @@ class Blocks:
         name, wanted = tensor.name, len(tensor.extents)
         if len(subscripts) != wanted:
             self._context.report(
-                outputs.WrongRank(node.span, name=name, wanted=wanted, got=len(subscripts), first=tensor.span)
+                outputs.WrongOutputRank(node.span, name=name, wanted=wanted, got=len(subscripts), first=tensor.span)
             )
             return False
         axes = tuple(e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None)
         if axes != value.axes:
             self._context.report(
-                outputs.WrongAxes(node.value.span, name=name, wanted=axes_text(axes), got=axes_text(value.axes))
+                outputs.WrongOutputAxes(node.value.span, name=name, wanted=axes_text(axes), got=axes_text(value.axes))
             )
             return False
         if value.kind is Kind.BOOL:

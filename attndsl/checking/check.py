@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from attndsl.checking.blocks import Blocks
-from attndsl.checking.context import Context, TooManyErrors
+from attndsl.checking.context import Context, Definers, TooManyErrors
 from attndsl.checking.declarations import Declarations
 from attndsl.checking.definitions import Definitions
 from attndsl.checking.expressions import Expressions
@@ -22,7 +22,7 @@ def check(source: Source) -> Spec:
     from attndsl.syntax.parse import parse  # brings lark, which what only imports this module does without
 
     attention = parse(source)
-    context = Context(source, _names(attention))
+    context = Context(source, _defined(attention))
     try:
         spec = _Checker(context).spec(attention)
     except TooManyErrors:
@@ -123,17 +123,25 @@ def _roots(blocks: tuple[Block, ...]) -> Iterator[Expr]:
         yield from values
 
 
-def _names(attention: tree.Attention) -> set[str]:
-    """The names that axis variables must not take."""
-    taken = {attention.name.text} | {parameter.name.text for parameter in attention.parameters}
+def _defined(attention: tree.Attention) -> Definers:
+    """Where the names of a spec are defined, but for the parameters of definitions and the axes of sums."""
+    found: Definers = {attention.name.text: []}
+    for parameter in attention.parameters:
+        found.setdefault(parameter.name.text, [])
     for statement in attention.statements:
-        match statement:
-            case tree.Dims(names=names):
-                taken |= {name.text for name in names}
-            case tree.Types(variables=variables):
-                taken |= {variable.name.text for variable in variables}
-            case tree.Tensor(name=name) | tree.Let(name=name) | tree.Definition(name=name):
-                taken.add(name.text)
-            case tree.Each(binders=binders) | tree.Over(binders=binders):
-                taken |= {binder.name.text for binder in binders}
-    return taken
+        for name in _defined_by(statement):
+            found.setdefault(name.text, []).append((name.span, statement.span))
+    return found
+
+
+def _defined_by(statement: tree.Statement) -> tuple[tree.Name, ...]:
+    match statement:
+        case tree.Dims(names=names):
+            return names
+        case tree.Types(variables=variables):
+            return tuple(variable.name for variable in variables)
+        case tree.Tensor(name=name) | tree.Let(name=name) | tree.Definition(name=name):
+            return (name,)
+        case tree.Each(binders=binders) | tree.Over(binders=binders):
+            return tuple(binder.name for binder in binders)
+    return ()

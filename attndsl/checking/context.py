@@ -25,6 +25,10 @@ class Rows:
     writes: list[Write] = field(default_factory=list)
 
 
+Definers = dict[str, list[tuple[Span, Span]]]
+"""For each name of a spec, where it and the whole statement that defines it stand, each time that it is defined."""
+
+
 class TooManyErrors(Exception):
     """MAX_ERRORS have been found."""
 
@@ -32,11 +36,12 @@ class TooManyErrors(Exception):
 class Context:
     """The state of one run of the checker."""
 
-    def __init__(self, source: Source, taken: set[str]) -> None:
+    def __init__(self, source: Source, defined: Definers) -> None:
         self.source = source
         self.graph = Graph()
         self.arithmetic = Arithmetic(self.graph)
-        self.axes = Axes(self.graph, taken)
+        self.defined = defined
+        self.axes = Axes(self.graph, set(defined))
         self.rows: Rows | None = None
         self.diagnostics: dict[Diagnostic, None] = {}
 

@@ -6,8 +6,9 @@ from typing import Literal as OneOf
 
 from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
+from attndsl.checking.extents import is_exact, line_of, origins
 from attndsl.checking.scopes import Binding, Broken, ElementType, Scalar, Scope, Storage
-from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, DimValue, Expr, Kind, Param, ParamValue, Tensor, walk
+from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Expr, Kind, Param, ParamValue, Tensor, walk
 from attndsl.diagnostics import declarations as errors
 from attndsl.diagnostics import names
 from attndsl.syntax import tree
@@ -29,6 +30,7 @@ class Declarations:
         self.tensors: dict[str, Tensor] = {}
         self.requires: list[Expr] = []
         self.schedule: dict[str, int | str] = {}
+        self._broken = False
         self._type_names: dict[str, tree.Name] = {}
         self._settings: dict[str, tree.Name] = {}
 
@@ -44,7 +46,7 @@ class Declarations:
             given = {bool: "bool", int: "int", float: "f32"}[type(default)]
             if given != node.type.text and not (given == "int" and kind is Kind.FLOAT):
                 self._context.report(errors.WrongDefault(node.span, name=name, wanted=node.type.text, got=given))
-            elif kind is Kind.INT and not -(2**63) <= default < 2**63:
+            elif abs(default) == float("inf") or (kind is Kind.INT and not -(2**63) <= default < 2**63):
                 self._context.report(errors.DefaultTooLarge(node.span, name=name))
             elif kind is Kind.FLOAT:
                 default = float(default)
@@ -85,6 +87,7 @@ class Declarations:
         sound = [extent for extent in extents if extent is not None]
         if kind is None or len(sound) < len(extents):
             self._bind(node.name, Broken(node.name.span))
+            self._broken = True
             return
         role: OneOf["input", "output"] = "input" if node.role == "input" else "output"
         tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span)
@@ -117,11 +120,16 @@ class Declarations:
 
     def finish(self) -> None:
         """Checks that a call can tell every dim and every type variable from its inputs."""
+        if self._broken:
+            return
         inputs = [tensor for tensor in self.tensors.values() if tensor.role == "input"]
-        told = {extent.name for tensor in inputs for extent in tensor.extents if isinstance(extent, DimValue)}
-        for dim in self.dims.values():
-            if dim.text not in told:
-                self._context.report(errors.DimNotDeducible(dim.span, name=dim.text))
+        told = origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in inputs)
+        for name, dim in self.dims.items():
+            if name not in told:
+                self._context.report(errors.DimNotDeducible(dim.span, name=name))
+            elif not is_exact(told[name].line, self.requires):
+                span = self.tensors[told[name].tensor].extents[told[name].axis].span
+                self._context.report(errors.DimRounded(span, name=name, divisor=told[name].line.divisor))
         for name in self._type_names.values():
             if not any(tensor.element == name.text for tensor in inputs):
                 self._context.report(errors.TypeNotDeducible(name.span, name=name.text))

@@ -108,9 +108,15 @@ class Names:
     def _unknown(self, name: tree.Name, scope: Scope) -> Value | None:
         if name.text in FUNCTION_NAMES:
             return self._context.report(names.FunctionAsValue(name.span, name=name.text))
-        return self._context.report(
-            names.UnknownName(name.span, name=name.text, known=tuple(sorted(set(scope.names()))))
-        )
+        places = self._context.defined.get(name.text, [])
+        if any(whole.start <= name.span.start < whole.end for _, whole in places):
+            return self._context.report(names.UsesItself(name.span, name=name.text))
+        if places:
+            first = places[0][0]
+            error = names.UsedTooEarly if first.start > name.span.start else names.OtherBlock
+            return self._context.report(error(name.span, name=name.text, defined=first))
+        known = tuple(sorted(set(scope.names())))
+        return self._context.report(names.UnknownName(name.span, name=name.text, known=known))
 
 
 def _slots(let: Definition) -> Sequence[tuple[str | None, Expr | None]]:

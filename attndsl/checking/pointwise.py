@@ -165,4 +165,6 @@ class Pointwise:
 
 def axes_text(axes: tuple[Expr, ...]) -> str:
     """The extents of a vector as a message shows them."""
+    if not axes:
+        return "none"
     return f"[{', '.join(map(expression_text, axes))}]"

@@ -39,7 +39,7 @@ class Diagnostic:
 
     def text(self, template: str) -> str:
         """A template with the instance's fields put in."""
-        return template.format(**{field.name: _short(getattr(self, field.name)) for field in fields(self)})
+        return template.format(**{field.name: _fit(getattr(self, field.name)) for field in fields(self)})
 
     def hint(self) -> str:
         """The way out, where there is one."""
@@ -50,9 +50,22 @@ class Diagnostic:
         return ()
 
 
-def _short(value: object) -> object:
-    """A name or a piece of the source that is no longer than a message can bear."""
-    return value[:79] + "…" if isinstance(value, str) and len(value) > 80 else value
+class _Count(int):
+    """A number that a template can ask to be counted in something: `{got:axis}` is `1 axis` or `2 axes`."""
+
+    def __format__(self, noun: str) -> str:
+        if not noun.isalpha():
+            return super().__format__(noun)
+        several = noun[:-2] + "es" if noun.endswith("is") else noun + "s"
+        return f"{int(self)} {noun if self == 1 else several}"
+
+
+def _fit(value: object) -> object:
+    """A field as a message can bear it: not too long, and nothing that a terminal acts on."""
+    if isinstance(value, str):
+        shown = value[:79] + "…" if len(value) > 80 else value
+        return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+    return _Count(value) if isinstance(value, int) else value
 
 
 class SpecError(Exception):

@@ -62,7 +62,7 @@ class DimNotDeducible(Diagnostic):
     code = "E706"
     message = "no input tells how large `{name}` is"
     label = "declared here"
-    note = "a call finds a dim where it stands alone among the extents of an input"
+    note = "a call reads a dim off an extent of an input that is made of it and numbers: `{name}` or `{name} + 1`"
     fix = "use it so, or make it a parameter: `({name}: int)`"
 
 
@@ -74,6 +74,17 @@ class TypeNotDeducible(Diagnostic):
     message = "no input tells which type `{name}` is"
     label = "declared here"
     fix = "use it in an input, or write the type out"
+
+
+@dataclass(frozen=True)
+class DimRounded(Diagnostic):
+    name: str
+    divisor: int
+
+    code = "E709"
+    message = "no input tells how large `{name}` is but for a division that may round"
+    label = "the same for several `{name}`"
+    fix = "write `require {name} % {divisor} == 0`, if that is meant"
 
 
 @dataclass(frozen=True)

@@ -38,19 +38,11 @@ class CannotRead(FileError):
 
 
 @dataclass(frozen=True)
-class FileTooLarge(FileError):
-    limit: int
-
-    code = "E904"
-    message = "`{name}` has more than the {limit} bytes that a spec may have"
-
-
-@dataclass(frozen=True)
 class NotUtf8(Diagnostic):
     byte: int
     number: int
 
-    code = "E905"
+    code = "E904"
     message = "the spec is not UTF-8 text: byte {number} is 0x{byte:02x}"
     label = "cannot be read from here on"
     fix = "save it as UTF-8"

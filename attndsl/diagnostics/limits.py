@@ -12,7 +12,8 @@ class SpecTooLong(Diagnostic):
     limit: int
 
     code = "E001"
-    message = "the spec has more than the {limit} bytes that are read"
+    message = "the spec is longer than the {limit} bytes that are read of one"
+    placed = False
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,26 @@ class UnknownType(Misnamed):
     label = "not a type"
 
     def hint(self) -> str:
+        meant = _FOREIGN_TYPES.get(self.name.lower(), "")
+        if meant in self.known:
+            return f"write `{meant}`"
         return did_you_mean(self.name, self.known) or f"write {one_of(self.known)}"
+
+
+_FOREIGN_TYPES = {
+    **dict.fromkeys(("float", "float32", "single", "fp32", "real"), "f32"),
+    **dict.fromkeys(("float64", "double", "fp64"), "f64"),
+    **dict.fromkeys(("float16", "half", "fp16"), "f16"),
+    **dict.fromkeys(("bfloat16", "bfloat"), "bf16"),
+    **dict.fromkeys(("float8_e4m3fn", "f8e4m3fn", "e4m3", "fp8", "f8"), "f8e4m3"),
+    **dict.fromkeys(("float8_e5m2", "e5m2"), "f8e5m2"),
+    **dict.fromkeys(("int8", "char"), "i8"),
+    **dict.fromkeys(("uint8", "byte"), "u8"),
+    **dict.fromkeys(("int", "int32"), "i32"),
+    **dict.fromkeys(("int64", "long", "size_t"), "i64"),
+    **dict.fromkeys(("boolean", "mask", "i1"), "bool"),
+}
+"""Element types by the names that they have elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -171,3 +190,39 @@ class BuiltInType(Diagnostic):
     message = "`{name}` is an element type already"
     label = "cannot be a type variable"
     fix = "use `{name}` as it is, or name the variable otherwise: `types T = {name}`"
+
+
+@dataclass(frozen=True)
+class UsedTooEarly(Diagnostic):
+    name: str
+    defined: Span
+
+    code = "E115"
+    message = "`{name}` is used before it is defined"
+    label = "not defined yet"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.defined, "defined only here"),)
+
+
+@dataclass(frozen=True)
+class OtherBlock(Diagnostic):
+    name: str
+    defined: Span
+
+    code = "E116"
+    message = "`{name}` belongs to another block"
+    label = "not defined in this one"
+    note = "what stands before the first `each` is shared by all blocks"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.defined, "defined here"),)
+
+
+@dataclass(frozen=True)
+class UsesItself(Diagnostic):
+    name: str
+
+    code = "E117"
+    message = "`{name}` is defined by itself"
+    label = "not defined yet"

@@ -45,22 +45,22 @@ class NotOutput(Diagnostic):
 
 
 @dataclass(frozen=True)
-class WrongRank(Diagnostic):
+class WrongOutputRank(Diagnostic):
     name: str
     wanted: int
     got: int
     first: Span
 
     code = "E604"
-    message = "the output `{name}` takes {wanted} subscripts, not {got}"
-    label = "{got} given"
+    message = "the output `{name}` takes {wanted:subscript}, not {got}"
+    label = "{got:subscript}"
 
     def others(self) -> tuple[Label, ...]:
         return (Label(self.first, "declared here"),)
 
 
 @dataclass(frozen=True)
-class WrongAxes(Diagnostic):
+class WrongOutputAxes(Diagnostic):
     name: str
     wanted: str
     got: str
@@ -77,7 +77,7 @@ class BoolWritten(Diagnostic):
     code = "E606"
     message = "the output `{name}` holds numbers, and this is a truth value"
     label = "a truth value"
-    fix = "(if … then 1.0 else 0.0)"
+    fix = "make it a number: `(if … then 1.0 else 0.0)`"
 
 
 @dataclass(frozen=True)

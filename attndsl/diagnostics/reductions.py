@@ -12,7 +12,7 @@ class SoftmaxAlone(Diagnostic):
     code = "E501"
     message = "softmax() gives a weight to every key, which a value must be summed with"
     label = "weights of what?"
-    fix = "softmax(…) . v[…, :]"
+    fix = "`softmax(…) . v[…, :]`"
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class SoftmaxOnTheRight(Diagnostic):
     code = "E502"
     message = "softmax() stands on the left of `.`"
     label = "on the right"
-    fix = "softmax(…) . v[…, :]"
+    fix = "`softmax(…) . v[…, :]`"
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ class WrongRank(Diagnostic):
     defined: Span
 
     code = "E301"
-    message = "`{name}` takes {wanted} subscripts, not {got}"
-    label = "{got} given"
+    message = "`{name}` takes {wanted:subscript}, not {got}"
+    label = "{got:subscript}"
 
     def others(self) -> tuple[Label, ...]:
         return (Label(self.defined, "defined here"),)
@@ -30,7 +30,7 @@ class BareTensor(Diagnostic):
     subscripts: str
 
     code = "E302"
-    message = "`{name}` is a tensor of {rank} dimensions; it needs its subscripts"
+    message = "`{name}` is a tensor of {rank:dimension}; it needs its subscripts"
     label = "used as a whole"
     fix = "`{name}[{subscripts}]` with an index for every `:` that is not a vector's axis"
 
@@ -106,5 +106,5 @@ class WrongAxes(Diagnostic):
     got: int
 
     code = "E309"
-    message = "the definition of `{name}` keeps {wanted} axes with `:`, but its value has {got}"
-    label = "{got} axes"
+    message = "the definition of `{name}` keeps {wanted:axis} with `:`, but its value has {got}"
+    label = "{got:axis}"

@@ -9,9 +9,11 @@ from difflib import get_close_matches
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A question that names the closest of the known words; empty where none is close."""
     words = sorted(set(known))
-    lowered = {other.lower(): other for other in reversed(words)}
-    close = get_close_matches(word[:64].lower(), lowered, n=1, cutoff=0.6)
-    return f"did you mean `{lowered[close[0]]}`?" if close else ""
+    close = get_close_matches(word[:64], words, n=1, cutoff=0.6)
+    if not close:
+        lowered = {other.lower(): other for other in reversed(words)}
+        close = [lowered[other] for other in get_close_matches(word[:64].lower(), lowered, n=1, cutoff=0.6)]
+    return f"did you mean `{close[0]}`?" if close else ""
 
 
 def one_of(words: Sequence[str]) -> str:

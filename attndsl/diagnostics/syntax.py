@@ -14,7 +14,7 @@ class EmptySpec(Diagnostic):
     code = "E010"
     message = "the text holds no spec"
     label = "nothing here"
-    fix = "attention name {{ … }}"
+    fix = "a spec is `attention name {{ … }}`"
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class RealModulo(Diagnostic):
     code = "E209"
     message = "`%` is for integers"
     label = "one side is a float"
-    fix = "x - floor(x / y) * y"
+    fix = "`x - floor(x / y) * y`"
 
 
 @dataclass(frozen=True)

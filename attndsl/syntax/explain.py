@@ -51,6 +51,10 @@ def explain(error: UnexpectedToken, source: Source, parser: Lark) -> Diagnostic:
     lesson = learned.get(error.state.position) or learned.get(frozenset(place.accepts))
     if lesson is not None:
         return lesson(place.gap, place.found)
+    if "THEN" in place.accepts:
+        return syntax.MissingThen(place.gap)
+    if "ELSE" in place.accepts:
+        return syntax.MissingElse(place.gap)
     return syntax.Unexpected(place.span, found=place.found, wanted=_wanted(place.accepts))
 
 

@@ -37,7 +37,7 @@ def parse(source: Source) -> tree.Attention:
     """The syntax tree of one spec; raises SpecError with what cannot be read and where."""
     text = source.text
     if len(text) > MAX_BYTES:
-        raise SpecError(source, [limits.SpecTooLong(Span(0, 1), limit=MAX_BYTES)])
+        raise SpecError(source, [limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
     if odd := list(islice(chain(odd_characters(text), odd_numbers(text)), MAX_ERRORS)):
         raise SpecError(source, odd)
     bracket = unmatched_bracket(text, MAX_DEPTH)

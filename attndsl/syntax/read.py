@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attndsl.diagnostics import Diagnostic, SpecError, files
+from attndsl.diagnostics import Diagnostic, SpecError, files, limits
 from attndsl.syntax.source import MAX_BYTES, Source, Span
 
 
@@ -30,7 +30,7 @@ def read_source(path: str | Path) -> Source:
 def decode(content: bytes, name: str) -> Source:
     """The spec in some bytes, a byte order mark left out; raises SpecError where they are too many or not UTF-8."""
     if len(content) > MAX_BYTES:
-        raise _unreadable(files.FileTooLarge(Span(0, 0), name=name, limit=MAX_BYTES))
+        raise SpecError(Source("", name), [limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
     try:
         return Source(content.decode("utf-8-sig"), name)
     except UnicodeDecodeError as error:
