@@ -28,7 +28,7 @@ After = Callable[[str, ModuleOp], None]
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
     """The passes that a text such as `cse,tile{rows=64}` names; raises PipelineError, which says what there are."""
-    available = {name: partial(load_pass, name) for name in PASSES}
+    available: dict[str, Callable[[], type[ModulePass]]] = {name: partial(load_pass, name) for name in PASSES}
     try:
         return PassPipeline.parse_spec(available, text).passes
     except (ArgSpecParseError, ValueError) as error:
