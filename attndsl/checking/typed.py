@@ -8,7 +8,8 @@ over them must remember where it has been.
 Absence (docs/language.md, "Absence"): an expression is *absent*, for some values of its index variables, where it
 reads a tensor through an index that is out of range or itself absent, or divides an integer by zero; `and`, `or` and
 `select` reach only the operands that they need. A `Reduce` leaves out the key positions at which its mask is false or
-any of its mask, score or value is absent, the latter for any value of the value's axis variables.
+any of its mask, score or value is absent, the latter two for any values of their axis variables; it is absent itself
+where its sink is.
 """
 
 from __future__ import annotations

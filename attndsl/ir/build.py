@@ -175,7 +175,8 @@ class _KernelBuilder:
                 over = self.variables[expr.index]
                 return Scalar(self.value(attn.SumOp(body.value, over)), self.everywhere(body.present, over))
             case typed.Reduce():
-                return Scalar(self.reduce(expr), None)
+                sink = self.scalars[id(expr.sink)].present if expr.sink is not None else None
+                return Scalar(self.reduce(expr), sink)
         raise AssertionError(f"no IR for {type(expr).__name__}")
 
     def access(self, tensor: typed.Tensor, indices: tuple[typed.Expr, ...]) -> tuple[list[SSAValue], SSAValue | None]:
@@ -227,10 +228,7 @@ class _KernelBuilder:
             where = self.both(mask.value, mask.present)
         for present in (score.present, value.present if value else None):
             where = self.both(where, self.everywhere_on_axes(present))
-        sink = None
-        if expr.sink is not None:
-            term = self.scalars[id(expr.sink)]
-            sink = self.select(term.present, term.value, self.constant(Kind.FLOAT, float("-inf")))
+        sink = self.scalars[id(expr.sink)].value if expr.sink is not None else None
         match expr.function:
             case "softmax":
                 assert value is not None
