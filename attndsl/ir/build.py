@@ -299,15 +299,16 @@ class _KernelBuilder:
 
 
 def _name_hint(op: Operation) -> str | None:
+    """What the spec calls a value."""
     match op:
         case attn.IndexOp():
             return str(op.variable.data)
         case spec.DimOp():
-            return op.dim.data
+            return str(op.dim.data)
         case spec.ParamOp():
-            return op.param.data
+            return str(op.param.data)
         case attn.ReadOp():
-            return op.tensor.string_value()
+            return str(op.tensor.string_value())
     return None
 
 

@@ -29,6 +29,7 @@ from attndsl.ir.xdsl import (
     index,
     scf,
 )
+from attndsl.python_names import python_name
 from attndsl.storage import decode, encode
 
 Number = int | float | bool
@@ -83,7 +84,8 @@ class _Run:
         self.elements[name] = op.element.data
         if op.role.data == "output":
             # Extents are Python expressions over dims alone, written by `attndsl.ir.text`.
-            shape = [eval(e.data, {"__builtins__": {}, "min": min, "max": max}, dict(self.dims)) for e in op.extents]
+            names = {python_name(dim): size for dim, size in self.dims.items()}
+            shape = [eval(e.data, {"__builtins__": {}, "min": min, "max": max}, names) for e in op.extents]
             self.outputs[name] = np.zeros(shape)
         else:
             self.arrays[name] = decode(self.arrays[name], op.element.data)

@@ -1,0 +1,186 @@
+"""The loop over key positions: what it carries, and how a tile of keys is folded into it."""
+
+from __future__ import annotations
+
+import math as numbers
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from attndsl.ir import attn, tile
+from attndsl.ir.contraction import Contraction, Lanes, contraction
+from attndsl.ir.keys import Reduction, conjuncts, over_of, reductions_of
+from attndsl.ir.tile_builder import Scope
+from attndsl.ir.xdsl import Operation, Region, SSAValue, arith, math, scf
+
+if TYPE_CHECKING:
+    from attndsl.ir.lowering import Lowering
+
+
+def levels(kernel: attn.KernelOp) -> list[list[Reduction]]:
+    """The reductions of a kernel, those that rest on others' results after them: a loop each level."""
+    level: dict[Operation, int] = {}
+    depth: dict[SSAValue, int] = {}
+    for op in kernel.body.block.ops:
+        below = max((depth.get(v, 0) for v in op.operands), default=0)
+        if isinstance(op, Reduction):
+            level[op] = below
+            below += 1
+        depth.update(dict.fromkeys(op.results, below))
+    return [[op for op in reductions_of(kernel) if level[op] == n] for n in sorted(set(level.values()))]
+
+
+class KeyLoop:
+    """One pass over the keys of a tile of rows, folding some reductions: `KeyLoop(lowering, reductions).lower()`."""
+
+    def __init__(self, lowering: Lowering, reductions: list[Reduction]) -> None:
+        over = over_of(lowering.source)
+        assert over is not None, "what is reduced is reduced over keys"
+        self.over = over
+        self.lowering = lowering
+        self.build = lowering.build
+        self.outside = lowering.outermost.block
+        self.reductions = reductions
+        self.lane: SSAValue | None = None  # None: one key at a time
+
+    def lower(self) -> None:
+        """Adds the loop to the program, and lets its results stand for those of the reductions."""
+        lowering, build, over = self.lowering, self.build, self.over
+        lowering.need(over.operands)
+        build.location = over.location
+        low, high, ends = self.range()
+        plans = {op: self.plans(op) for op in self.reductions}
+        sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
+        step = build.number(1 if sequential else lowering.tile_keys)
+        starts = [state for op in self.reductions for state in self.start(op)]
+        self.block = block = build.loop_block(starts)
+        name = over.variable.data
+        block.args[0].name_hint = name if sequential else f"{name}0"
+        scope = Scope(block, over.result, {over.result: block.args[0]})
+        lowering.scopes.append(scope)
+        if not sequential:
+            self.lane = build.add(tile.LaneOp(name, block.args[0], high, step), block, name)
+            scope.values[over.result] = self.lane
+        key = scope.values[over.result]
+        inside = [build.add(arith.CmpiOp(end, key, predicate), block) for predicate, end in ends]
+        carried, ended = list(block.args[1:]), []
+        for op in self.reductions:
+            lowering.need(self.wanted(op, plans[op]))
+            build.location = op.location
+            where = [lowering.get(c) for c in conjuncts(op.where)] + inside
+            ended += self.fold(op, plans[op], carried[: len(op.results)], where)
+            carried = carried[len(op.results) :]
+        build.place(scf.YieldOp(*ended), block)
+        lowering.scopes.pop()
+        build.location = over.location
+        loop = scf.ForOp(low, high, step, starts, Region(block))
+        build.place(loop, self.outside)
+        results = [result for op in self.reductions for result in op.results]
+        for old, new in zip(results, loop.results, strict=True):
+            new.name_hint = old.name_hint
+            lowering.outermost.values[old] = new
+
+    def range(self) -> tuple[SSAValue, SSAValue, list[tuple[str, SSAValue]]]:
+        """Where the loop starts and stops, and the ends that differ from row to row, which it must test."""
+        low = self.lowering.get(self.over.start) if self.over.start is not None else self.build.number(0)
+        high = self.lowering.get(self.over.extent)
+        ends = [(p, end) for p, end in (("sle", low), ("sgt", high)) if self.build.axes(end)]
+        for lane in self.build.axes(low):
+            low = self.build.add(tile.MinOp(low, lane), self.outside, "start")
+        for lane in self.build.axes(high):
+            high = self.build.add(tile.MaxOp(high, lane), self.outside, "stop")
+        return low, high, ends
+
+    def plans(self, op: Reduction) -> list[Contraction]:
+        """How the sums of a reduction are computed, in the order of its results."""
+        lanes, over = self.lowering.lanes, self.over.result
+        match op:
+            case attn.StreamOp():
+                weight = self.condition_lanes(op) | lanes(op.score) | {over}
+                return [contraction(value, over, lanes, weight) for value in op.values]
+            case attn.TotalOp():
+                return [contraction(op.body, over, lanes, self.condition_lanes(op) | {over})]
+        return []
+
+    def condition_lanes(self, op: Reduction) -> Lanes:
+        """The lanes of the conditions under which a key counts."""
+        lanes = self.lowering.lanes
+        conditions = [*conjuncts(op.where), *(end for end in (self.over.start, self.over.extent) if end is not None)]
+        return frozenset[SSAValue]().union(*(lanes(condition) for condition in conditions))
+
+    @staticmethod
+    def wanted(op: Reduction, plans: list[Contraction]) -> Iterable[SSAValue]:
+        """What folding a tile of keys into a reduction takes."""
+        yield from conjuncts(op.where)
+        if isinstance(op, attn.StreamOp):
+            yield op.score
+        if isinstance(op, attn.MaxOp):
+            yield op.body
+        for plan in plans:
+            yield from plan.values
+
+    def start(self, op: Reduction) -> list[SSAValue]:
+        """The state of a reduction before the first key."""
+        states = []
+        for n, result in enumerate(op.results):
+            maximum = isinstance(op, attn.MaxOp) or (isinstance(op, attn.StreamOp) and n == 0)
+            value = self.build.constant(-numbers.inf if maximum else 0.0, result.type)
+            lanes = self.lowering.target_lanes(self.lowering.lanes(result))
+            states.append(self.build.add(tile.SpreadOp(value, lanes), self.outside, result.name_hint))
+        return states
+
+    # --- folding a tile of keys
+
+    def fold(
+        self, op: Reduction, plans: list[Contraction], state: Sequence[SSAValue], where: list[SSAValue]
+    ) -> list[SSAValue]:
+        """The state of a reduction after one more tile of keys."""
+        match op:
+            case attn.StreamOp():
+                return self.fold_stream(op, plans, state, where)
+            case attn.TotalOp():
+                one = self.build.constant(1.0, op.result.type)
+                weight = self.build.select(where, one, self.block) if plans[0].form == "dot" and where else None
+                part = self.sum(plans[0], weight, where)
+                return [self.build.add(arith.AddfOp(state[0], part), self.block, op.result.name_hint)]
+            case attn.MaxOp():
+                body = self.build.select(where, self.lowering.get(op.body), self.block, -numbers.inf)
+                largest = arith.MaximumfOp(state[0], self.largest(body))
+                return [self.build.add(largest, self.block, op.result.name_hint)]
+        raise AssertionError(f"{op.name} is not streamed")
+
+    def fold_stream(
+        self, op: attn.StreamOp, plans: list[Contraction], state: Sequence[SSAValue], where: list[SSAValue]
+    ) -> list[SSAValue]:
+        """The online softmax: rescale what is carried to the larger maximum, then add the tile."""
+        add, block = self.build.add, self.block
+        maximum, total, *sums = state
+        score = self.build.select(where, self.lowering.get(op.score), block, -numbers.inf)
+        score = self.build.along(score, self.lane, block) if self.lane is not None else score
+        larger = add(arith.MaximumfOp(maximum, self.largest(score)), block, "m_new")
+        # While nothing is present the maximum is -inf: a finite shift keeps 2^(-inf - shift) at 0.
+        lowest = self.build.constant(-numbers.inf, op.maximum.type)
+        nothing = add(arith.CmpfOp(larger, lowest, "oeq"), block)
+        shift = add(arith.SelectOp(nothing, self.build.constant(0.0, op.maximum.type), larger), block, "shift")
+        weight = add(math.Exp2Op(add(arith.SubfOp(score, shift), block)), block, "p")
+        scale = add(math.Exp2Op(add(arith.SubfOp(maximum, shift), block)), block, "alpha")
+        part = add(tile.SumOp(weight, self.lane), block) if self.lane is not None else weight
+        ended = [larger, add(arith.AddfOp(add(arith.MulfOp(total, scale), block), part), block, "l")]
+        for old, plan, result in zip(sums, plans, op.sums, strict=True):
+            part = self.sum(plan, weight, where)
+            rescaled = add(arith.MulfOp(old, scale), block)
+            ended.append(add(arith.AddfOp(rescaled, part), block, result.name_hint))
+        return ended
+
+    def sum(self, plan: Contraction, weight: SSAValue | None, where: list[SSAValue]) -> SSAValue:
+        """The sum over a tile of keys of `weight` times the plan's product, where all of `where` hold."""
+        lowering = self.lowering
+        if self.lane is not None:
+            return lowering.contract(plan, self.lane, weight, where, lowering.scopes[-1])
+        product = self.build.select(where, lowering.product(weight, plan.left, self.block), self.block)
+        return lowering.finish(plan, product, self.block)
+
+    def largest(self, value: SSAValue) -> SSAValue:
+        """The largest over a tile of keys."""
+        if self.lane is None:
+            return value
+        return self.build.add(tile.MaxOp(self.build.along(value, self.lane, self.block), self.lane), self.block)

@@ -1,0 +1,86 @@
+"""Building `tile` operations: where they come from, the axes they get, and the small compositions that recur."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from attndsl.ir import tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.rewrite import constant_op
+from attndsl.ir.xdsl import Attribute, Block, LocationAttr, Operation, SSAValue, UnknownLoc, arith, index
+
+
+@dataclass
+class Scope:
+    """A block being filled, the variable that it runs over, and what source values have become in it."""
+
+    block: Block
+    variable: SSAValue | None
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict)
+
+
+class TileBuilder:
+    """Adds operations to blocks of one kernel; `location` is the place in the source that the next ones get."""
+
+    def __init__(self, outermost: Block) -> None:
+        self.outermost = outermost
+        self.location: LocationAttr = UnknownLoc()
+        self.axes = AxesAnalysis()
+        self._constants: dict[tuple[Attribute, float], SSAValue] = {}
+
+    def place(self, op: Operation, block: Block) -> None:
+        """Puts an operation at the end of a block."""
+        op.location = self.location
+        block.add_op(op)
+
+    def add(self, op: Operation, block: Block, hint: str | None = None) -> SSAValue:
+        """Puts an operation at the end of a block, and gives its first result."""
+        self.place(op, block)
+        op.results[0].name_hint = hint
+        return op.results[0]
+
+    def constant(self, value: float, type_: Attribute) -> SSAValue:
+        """A number, made once, in the outermost block."""
+        if (type_, value) not in self._constants:
+            self._constants[type_, value] = self.add(constant_op(value, type_), self.outermost)
+        return self._constants[type_, value]
+
+    def number(self, value: int) -> SSAValue:
+        """An integer."""
+        return self.constant(value, index)
+
+    def along(self, value: SSAValue, lane: SSAValue, block: Block) -> SSAValue:
+        """The value, laid out along a lane where it does not vary along it."""
+        return value if lane in self.axes(value) else self.add(tile.SpreadOp(value, [lane]), block)
+
+    def product(self, factors: Iterable[SSAValue], block: Block) -> SSAValue | None:
+        """The product of floating-point values, None where there are none."""
+        result: SSAValue | None = None
+        for factor in factors:
+            result = factor if result is None else self.add(arith.MulfOp(result, factor), block)
+        return result
+
+    def conjunction(self, conditions: Iterable[SSAValue], block: Block) -> SSAValue | None:
+        """The condition that all hold, None where there are none."""
+        result: SSAValue | None = None
+        for condition in conditions:
+            result = condition if result is None else self.add(arith.AndIOp(result, condition), block)
+        return result
+
+    def select(self, where: Iterable[SSAValue], value: SSAValue, block: Block, otherwise: float = 0.0) -> SSAValue:
+        """The value where all conditions hold, `otherwise` elsewhere."""
+        condition = self.conjunction(where, block)
+        if condition is None:
+            return value
+        other = self.constant(otherwise, value.type)
+        return self.add(arith.SelectOp(condition, value, other), block, value.name_hint)
+
+    def loop_block(self, starts: Sequence[SSAValue]) -> Block:
+        """The body, still empty, of a loop that carries what it starts from."""
+        block = Block(arg_types=[index, *(start.type for start in starts)])
+        self.axes.know(block.args[0], frozenset())
+        for argument, start in zip(block.args[1:], starts, strict=True):
+            self.axes.know(argument, self.axes(start))
+            argument.name_hint = start.name_hint
+        return block
