@@ -104,7 +104,7 @@ class FoldConstants(RewritePattern):
         result = fold(*values)
         if result is None or (isinstance(result, int) and not -(2**63) <= result < 2**63):
             return
-        rewriter.replace_op(op, constant_op(result, op.results[0].type))
+        rewriter.replace(op, constant_op(result, op.results[0].type))
 
 
 class ConstantsLast(RewritePattern):
@@ -114,7 +114,7 @@ class ConstantsLast(RewritePattern):
         if not isinstance(op, COMMUTATIVE):
             return
         if constant(op.lhs) is not None and constant(op.rhs) is None:
-            rewriter.replace_op(op, type(op)(op.rhs, op.lhs))
+            rewriter.replace(op, type(op)(op.rhs, op.lhs))
 
 
 class DropIdentities(RewritePattern):
@@ -123,7 +123,7 @@ class DropIdentities(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         identity = RIGHT_IDENTITIES.get(type(op))
         if identity is not None and constant(op.operands[1]) == identity:
-            rewriter.replace_op(op, [], [op.operands[0]])
+            rewriter.replace(op, [], [op.operands[0]])
 
 
 class AbsorbZero(RewritePattern):
@@ -139,7 +139,7 @@ class AbsorbZero(RewritePattern):
                 pass
             case _:
                 return
-        rewriter.replace_op(op, constant_op(0, op.results[0].type))
+        rewriter.replace(op, constant_op(0, op.results[0].type))
 
 
 class SimplifyLogic(RewritePattern):
@@ -152,15 +152,15 @@ class SimplifyLogic(RewritePattern):
         if isinstance(op, arith.XOrIOp):
             inner = op.lhs.owner
             if other is False:
-                rewriter.replace_op(op, [], [op.lhs])
+                rewriter.replace(op, [], [op.lhs])
             elif other is True and isinstance(inner, arith.XOrIOp) and constant(inner.rhs) is True:
-                rewriter.replace_op(op, [], [inner.lhs])
+                rewriter.replace(op, [], [inner.lhs])
             return
         neutral = isinstance(op, arith.AndIOp)
         if op.lhs is op.rhs or other is neutral:
-            rewriter.replace_op(op, [], [op.lhs])
+            rewriter.replace(op, [], [op.lhs])
         elif other is not None:
-            rewriter.replace_op(op, [], [op.rhs])
+            rewriter.replace(op, [], [op.rhs])
 
 
 class SimplifySelect(RewritePattern):
@@ -170,25 +170,25 @@ class SimplifySelect(RewritePattern):
     def match_and_rewrite(self, op: arith.SelectOp, rewriter: PatternRewriter, /) -> None:
         condition = constant(op.cond)
         if condition is not None:
-            rewriter.replace_op(op, [], [op.lhs if condition else op.rhs])
+            rewriter.replace(op, [], [op.lhs if condition else op.rhs])
         elif op.lhs is op.rhs:
-            rewriter.replace_op(op, [], [op.lhs])
+            rewriter.replace(op, [], [op.lhs])
         elif op.result.type == i1:
             self._logic(op, rewriter)
 
     def _logic(self, op: arith.SelectOp, rewriter: PatternRewriter) -> None:
         then, otherwise = constant(op.lhs), constant(op.rhs)
         if otherwise is False:
-            rewriter.replace_op(op, arith.AndIOp(op.cond, op.lhs))
+            rewriter.replace(op, arith.AndIOp(op.cond, op.lhs))
         elif then is True:
-            rewriter.replace_op(op, arith.OrIOp(op.cond, op.rhs))
+            rewriter.replace(op, arith.OrIOp(op.cond, op.rhs))
         elif otherwise is True or then is False:
             true = constant_op(True, i1)
             negated = arith.XOrIOp(op.cond, true)
             combined = (arith.OrIOp if otherwise is True else arith.AndIOp)(
                 negated, op.lhs if otherwise is True else op.rhs
             )
-            rewriter.replace_op(op, [true, negated, combined])
+            rewriter.replace(op, [true, negated, combined])
 
 
 class UniformAll(RewritePattern):
@@ -201,7 +201,7 @@ class UniformAll(RewritePattern):
             return
         zero = index_constant(0)
         empty = arith.CmpiOp(axis.extent, zero.result, "sle")
-        rewriter.replace_op(op, [zero, empty, arith.OrIOp(op.body, empty.result)])
+        rewriter.replace(op, [zero, empty, arith.OrIOp(op.body, empty.result)])
 
 
 class DropTrueGuards(RewritePattern):
@@ -210,7 +210,7 @@ class DropTrueGuards(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         where: SSAValue | None = getattr(op, "where", None)
         if where is not None and constant(where) is True:
-            rewriter.replace_op(op, guarded(op, None))
+            rewriter.replace(op, guarded(op, None))
 
 
 class DropTrueAll(RewritePattern):
@@ -219,7 +219,7 @@ class DropTrueAll(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: attn.AllOp, rewriter: PatternRewriter, /) -> None:
         if constant(op.body) is True:
-            rewriter.replace_op(op, [], [op.body])
+            rewriter.replace(op, [], [op.body])
 
 
 PATTERNS: tuple[RewritePattern, ...] = (
