@@ -1,0 +1,106 @@
+"""Loads and stores as Triton text: pointers from strides, masks, and the types that memory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attndsl.backends.triton.expressions import Expressions
+from attndsl.backends.triton.parameters import scalar_type, stride_names
+from attndsl.ir import spec, tile
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import SSAValue, f32
+
+HALVES = ("f16", "bf16")
+DECODED = {"f8e4m3": "from_f8e4m3", "f8e5m2": "from_f8e5m2"}
+AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
+"""Element types that are computed with as they are, where the kernel computes in that type."""
+
+
+class Access:
+    """Spells the loads and stores of one kernel."""
+
+    def __init__(self, kernel: tile.KernelOp, tensors: Iterable[spec.TensorOp], text: Expressions) -> None:
+        self.tensors = {t.sym_name.data: t for t in tensors}
+        self.text = text
+        text.halves = self._halves([op for op in kernel.walk() if isinstance(op, tile.LoadOp)])
+
+    def _halves(self, loads: Sequence[tile.LoadOp]) -> frozenset[SSAValue]:
+        """The loads that stay 16 bits wide, since all that they feed is products of two such tiles.
+
+        Those are exact: the product of two f16 or bf16 numbers fits f32, in which the matrix unit adds.
+        """
+        chosen = {op.result: self._element(op) for op in loads if self._element(op) in HALVES}
+        while True:
+            kept = {value: element for value, element in chosen.items() if _feeds_only(value, chosen)}
+            if len(kept) == len(chosen):
+                return frozenset(kept)
+            chosen = kept
+
+    def _element(self, op: tile.LoadOp | tile.StoreOp) -> str:
+        return self.tensors[op.tensor.string_value()].element.data
+
+    def load(self, op: tile.LoadOp) -> list[str]:
+        """What a load is, in the parts between which a long line may be broken: opening, arguments, closing."""
+        arguments = [self._pointer(op, op.result)]
+        if op.where is not None:
+            arguments += [f"mask={self._mask(op.where, op.result)}", "other=0"]
+        element, wanted = self._element(op), scalar_type(op.result.type)
+        opening, closing = "tl.load(", ")"
+        if element in DECODED:
+            self.text.helpers.add(DECODED[element])
+            opening, closing = f"{DECODED[element]}({opening}", "))"
+        if op.result not in self.text.halves and AS_STORED.get(element) != wanted and not (
+            element in DECODED and op.result.type == f32
+        ):
+            closing += f".to(tl.{wanted})"
+        return [opening, *arguments, closing]
+
+    def store(self, op: tile.StoreOp) -> list[str]:
+        """What a store is, in parts as those of a load."""
+        lanes = self.text.lanes(op.value)
+        arguments = [self._pointer(op, op.value), self.text[op.value].code]
+        assert lanes == self._lanes([op.value, *op.indices]), "a row is stored once for each of its values"
+        if op.where is not None:
+            arguments.append(f"mask={self._mask(op.where, op.value)}")
+        return ["tl.store(", *arguments, ")"]
+
+    def _lanes(self, values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
+        return self.text.ordered(frozenset[SSAValue]().union(*map(self.text.axes, values)))
+
+    def _pointer(self, op: tile.LoadOp | tile.StoreOp, tile_: SSAValue) -> str:
+        lanes = self.text.lanes(tile_)
+        tensor = self.tensors[op.tensor.string_value()]
+        terms = [f"{tensor.sym_name.data}_ptr"]
+        for value, stride in zip(op.indices, stride_names(tensor), strict=True):
+            known = constant(value)
+            if known == 1:
+                terms.append(stride)
+            elif known != 0:
+                terms.append(f"{self.text.lined_up(value, lanes).within(7)} * {stride}")
+        pointer = " + ".join(terms)
+        if self._lanes(op.indices) == lanes:
+            return pointer
+        return f"tl.broadcast_to({pointer}, {self.text.shape(lanes)})"
+
+    def _mask(self, where: SSAValue, tile_: SSAValue) -> str:
+        return self.text.lined_up(where, self.text.lanes(tile_)).code
+
+
+def _feeds_only(value: SSAValue, chosen: dict[SSAValue, str]) -> bool:
+    """Whether all uses of a load are unconditional products with another of `chosen`, of the same type."""
+    for use in value.uses:
+        product = use.operation
+        if not isinstance(product, tile.DotOp) or product.where is not None or product.result.type != f32:
+            return False
+        if any(chosen.get(operand) != chosen[value] for operand in (product.lhs, product.rhs)):
+            return False
+    return True
+
+
+def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:
+    """A call, from the parts that `Access` gives, as one line, or as several where it is longer than `width`."""
+    opening, *arguments, closing = parts
+    line = f"{prefix}{opening}{', '.join(arguments)}{closing}"
+    if len(line) <= width:
+        return [line]
+    return [f"{prefix}{opening}", *(f"    {argument}," for argument in arguments), closing]

@@ -1,0 +1,204 @@
+"""`tile` IR to a Triton file.
+
+Each kernel becomes a function under triton.jit. A lane is a `tl.arange`, which the pass pad-lanes has made full; a
+program variable is a digit of the program's number; a loop is a `for`. The file's launcher has the spec's name and
+takes its inputs, then its outputs, which the caller has allocated and which it writes whole.
+"""
+
+from __future__ import annotations
+
+from attndsl.backends.names import Names
+from attndsl.backends.numpy.writer import Writer
+from attndsl.backends.triton.access import DECODED, Access, joined
+from attndsl.backends.triton.expressions import Expressions
+from attndsl.backends.triton.facts import executed
+from attndsl.backends.triton.helpers import HELPERS, helpers_text
+from attndsl.backends.triton.launcher import Launcher
+from attndsl.backends.triton.parameters import Parameters, scalar_type
+from attndsl.ir import spec, tile
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, scf
+from attndsl.python_names import python_name
+
+WIDTH = 100
+
+
+def emit(module: ModuleOp, source: str = "") -> str:
+    """The text of a Triton file for a module at the `tile` level, with full lanes.
+
+    `source` is the text of the spec, whose lines the comments quote.
+    """
+    tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
+    kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
+    params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
+    out = Writer(source)
+    helpers: set[str] = set()
+    launched = []
+    for kernel in kernels:
+        parameters = Parameters.of(kernel, tensors)
+        writer = _Kernel(kernel, parameters, out)
+        writer.write()
+        helpers |= writer.text.helpers
+        launched.append((writer.name, kernel, parameters))
+    name = spec_name(kernels)
+    Launcher(name, tensors, params, out).write(launched)
+    return _header(name, tensors) + helpers_text(helpers) + "\n\n" + out.text()
+
+
+def spec_name(kernels: list[tile.KernelOp]) -> str:
+    """The name of the spec that kernels were made of."""
+    name = kernels[0].entry.data
+    return python_name(name if len(kernels) == 1 else name.removesuffix("_0"))
+
+
+def kernel_name(kernel: tile.KernelOp) -> str:
+    """What the function of a kernel is called."""
+    return f"{kernel.entry.data}_kernel"
+
+
+def _header(name: str, tensors: list[spec.TensorOp]) -> str:
+    torch = "import torch\n" if any(t.element.data in DECODED for t in tensors) else ""
+    return (
+        f'"""{name}, compiled by attndsl. Needs torch and triton alone."""\n\n'
+        f"{torch}import triton\nimport triton.language as tl\n"
+    )
+
+
+class _Kernel:
+    """Writes the function of one kernel."""
+
+    def __init__(self, kernel: tile.KernelOp, parameters: Parameters, out: Writer) -> None:
+        self.kernel = kernel
+        self.parameters = parameters
+        self.out = out
+        self.name = kernel_name(kernel)
+        self.arguments = self._arguments()
+        self.names = Names(["tl", "triton", "torch", *HELPERS, *(a.partition(":")[0] for a in self.arguments)])
+        self.text = Expressions(kernel, self.names, parameters.static)
+        self.access = Access(kernel, parameters.tensors, self.text)
+        self.executed = executed(kernel)
+
+    def _arguments(self) -> list[str]:
+        taken = self.parameters
+        arguments = []
+        for tensor in taken.tensors:
+            arguments += [f"{tensor.sym_name.data}_ptr", *taken.strides[tensor.sym_name.data]]
+        arguments += [f"{python_name(dim)}: tl.int64" for dim in taken.dims]
+        arguments += [f"{python_name(op.param.data)}: tl.{scalar_type(op.result.type)}" for op in taken.params]
+        arguments += [f"n_{op.variable.data}: tl.int64" for op in taken.counts]
+        arguments += [f"{python_name(dim)}: tl.constexpr" for dim in taken.static]
+        return [*arguments, *(f"{size.name_hint}: tl.constexpr" for size in taken.sizes)]
+
+    def write(self) -> None:
+        """The whole function."""
+        free = [a.partition(":")[0] for a in self.arguments if ":" in a and not a.endswith("constexpr")]
+        listed = ", ".join(f'"{name}"' for name in free)
+        self.out.line(f"@triton.jit(do_not_specialize=[{listed}])" if free else "@triton.jit")
+        self.out.line(f"def {self.name}(")
+        with self.out.indented():
+            for line in _filled(self.arguments):
+                self.out.line(line)
+        self.out.line("):")
+        with self.out.indented():
+            self._programs()
+            self._block(self.kernel.body.block)
+        self.out.line("")
+        self.out.line("")
+
+    def _programs(self) -> None:
+        """The values of the program variables: digits of the program's number, the last varying fastest."""
+        programs = [op for op in self.kernel.walk() if isinstance(op, tile.ProgramOp)]
+        if not programs:
+            return
+        rest = self.names.fresh("program")
+        self.out.line(f"{rest} = tl.program_id(0).to(tl.int64)")
+        for op in reversed(programs):
+            count = f"n_{op.variable.data}"
+            digit = rest if op is programs[0] else f"{rest} % {count}"
+            step = constant(op.step)
+            scaled = digit if step == 1 else f"{digit} * {step}"
+            self.out.line(f"{self.names[op.result]} = {scaled}")
+            if op is not programs[0]:
+                self.out.line(f"{rest} = {rest} // {count}")
+
+    # --- statements
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            if op in self.executed:
+                self._statement(op)
+
+    def _line(self, op: Operation, text: str) -> None:
+        self.out.at(op.location)
+        self.out.line(text)
+
+    def _statement(self, op: Operation) -> None:
+        match op:
+            case tile.ProgramOp():
+                if op.bound is not None:
+                    self._line(op, f"if {self.text[op.result].code} >= {self.text[op.extent].within(2)}:")
+                    with self.out.indented():
+                        self.out.line("return")
+            case tile.LaneOp():
+                start = "" if constant(op.start) == 0 else f"{self.text[op.start].within(6)} + "
+                size = self.text[op.size].code
+                self._line(op, f"{self.names[op.result]} = {start}tl.arange(0, {size}).to(tl.int64)")
+            case scf.ForOp():
+                self._loop(op)
+            case tile.LoadOp():
+                self._call(op, f"{self.names[op.result]} = ", self.access.load(op))
+            case tile.StoreOp():
+                self._call(op, "", self.access.store(op))
+            case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | arith.ConstantOp():
+                pass
+            case tile.PaddedOp():
+                assert op.result.name_hint is not None
+                self.names.bind(op.result, op.result.name_hint)
+            case _:
+                self._value(op)
+
+    def _call(self, op: Operation, prefix: str, parts: list[str]) -> None:
+        self.out.at(op.location)
+        for line in joined(parts, prefix, WIDTH):
+            self.out.line(line)
+
+    def _value(self, op: Operation) -> None:
+        result = op.results[0]
+        text = self.text.make(op)
+        if self.text.inlines(result, text):
+            self.text.keep(result, text)
+        else:
+            self._line(op, f"{self.names[result]} = {text.code}")
+
+    def _loop(self, op: scf.ForOp) -> None:
+        block = op.body.block
+        carried = block.args[1:]
+        for argument, start, result in zip(carried, op.iter_args, op.results, strict=True):
+            name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+            self.names.bind(argument, name)
+            self.names.bind(result, name)
+            self._line(op, f"{name} = {self.text[start].code}")
+        low, high, step = (self.text[v].code for v in (op.lb, op.ub, op.step))
+        span = f"{low}, {high}" if step == "1" else f"{low}, {high}, {step}"
+        self._line(op, f"for {self.names[block.args[0]]} in range({span}):")
+        with self.out.indented():
+            self._block(block)
+            last = block.last_op
+            assert isinstance(last, scf.YieldOp)
+            self._yield(carried, list(last.operands))
+
+    def _yield(self, carried: list[SSAValue] | tuple[SSAValue, ...], values: list[SSAValue]) -> None:
+        changed = [(self.names[c], self.text[v].code) for c, v in zip(carried, values, strict=True) if c is not v]
+        if changed:
+            targets, texts = zip(*changed, strict=True)
+            self.out.line(f"{', '.join(targets)} = {', '.join(texts)}")
+
+
+def _filled(words: list[str]) -> list[str]:
+    """Comma-separated words in lines that are not too long."""
+    lines = [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + len(word) > WIDTH - 8:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else ''}{word},"
+    return lines

@@ -1,0 +1,222 @@
+"""Values as Triton text: which are written where they are used, and how tiles of different lanes are lined up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from attndsl.backends.names import Names
+from attndsl.backends.triton.facts import is_nonnegative, leaves
+from attndsl.backends.triton.parameters import scalar_type
+from attndsl.backends.triton.pointwise import (
+    ATOM,
+    COMPARISON_LEVEL,
+    COMPARISONS,
+    POINTWISE,
+    TRUNCATING,
+    Spelling,
+)
+from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.meaning import predicate
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, i1, index, scf
+from attndsl.python_names import python_name
+
+LONGEST_INLINE = 48
+"""Longer texts get a name of their own."""
+
+
+class Text(NamedTuple):
+    """An expression and how tightly its outermost operator binds."""
+
+    code: str
+    level: int = ATOM
+
+    def within(self, level: int) -> str:
+        """The code, in parentheses where something that binds as tightly as `level` surrounds it."""
+        return self.code if self.level >= level else f"({self.code})"
+
+
+class Expressions:
+    """The text of the values of one kernel.
+
+    `helpers` collects the functions of helpers.py that are called, `halves` are values that have 16 bits.
+    """
+
+    def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
+        self.names = names
+        self.axes = AxesAnalysis()
+        self.helpers: set[str] = set()
+        self.halves: frozenset[SSAValue] = frozenset()
+        self._static = frozenset(static)
+        self._kept: dict[SSAValue, Text] = {}
+        lanes = [op for op in kernel.walk() if isinstance(op, tile.LaneOp)]
+        self._order = {op.result: n for n, op in enumerate(sorted(lanes, key=_rank))}
+
+    # --- lanes
+
+    def lanes(self, value: SSAValue) -> tuple[SSAValue, ...]:
+        """The axes of a value's tile: rows, then keys, then features."""
+        return self.ordered(self.axes(value))
+
+    def ordered(self, lanes: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
+        """Lanes in the order in which every tile has its axes."""
+        return tuple(sorted(lanes, key=self._order.__getitem__))
+
+    def shape(self, lanes: Sequence[SSAValue]) -> str:
+        """The shape of a tile with these axes."""
+        return f"[{', '.join(self.size(lane) for lane in lanes)}]"
+
+    def size(self, lane: SSAValue) -> str:
+        """How many values a lane has."""
+        assert isinstance(lane.owner, tile.LaneOp)
+        return self[lane.owner.size].code
+
+    def lined_up(self, value: SSAValue, lanes: Sequence[SSAValue]) -> Text:
+        """A value, ready to be combined with tiles that have the axes `lanes`."""
+        own = self.lanes(value)
+        text = self[value]
+        if not own or own == tuple(lanes):
+            return text
+        subscript = ", ".join(":" if lane in own else "None" for lane in lanes)
+        return Text(f"{text.within(ATOM)}[{subscript}]")
+
+    # --- values
+
+    def __getitem__(self, value: SSAValue) -> Text:
+        """How a value is referred to."""
+        known = constant(value)
+        if known is not None:
+            return _number(known, value)
+        owner = value.owner
+        if isinstance(owner, spec.DimOp):
+            return Text(python_name(owner.dim.data))
+        if isinstance(owner, spec.ParamOp):
+            return Text(python_name(owner.param.data))
+        if value in self._kept:
+            return self._kept[value]
+        return Text(self.names[value])
+
+    def keep(self, value: SSAValue, text: Text) -> None:
+        """Writes `text` wherever the value is used."""
+        self._kept[value] = text
+
+    def inlines(self, value: SSAValue, text: Text) -> bool:
+        """Whether a value reads better where it is used than under a name of its own."""
+        owner = value.owner
+        uses = list(value.uses)
+        if isinstance(owner, tile.SpreadOp):
+            return constant(owner.value) is not None
+        if isinstance(owner, tile.LoadOp) or value.name_hint is not None or len(uses) != 1:
+            return False
+        user = uses[0].operation
+        if isinstance(user, scf.ForOp) or user.parent is not owner.parent:
+            return False
+        return len(text.code) <= LONGEST_INLINE
+
+    def make(self, op: Operation) -> Text:
+        """The text of an operation with one result; its operands have been made before."""
+        match op:
+            case arith.CmpiOp() | arith.CmpfOp():
+                return self._comparison(op)
+            case arith.XOrIOp() if constant(op.rhs) is True:
+                return Text(f"~{self[op.lhs].within(8)}", 8)
+            case spec.ToFloatOp():
+                return Text(f"tl.cast({self[op.operand].code}, tl.{scalar_type(op.result.type)})")
+            case tile.SpreadOp():
+                return self._spread(op)
+            case tile.ReduceOp():
+                return self._reduce(op)
+            case tile.DotOp():
+                return self._dot(op)
+            case arith.FloorDivSIOp() | spec.ModOp() if all(map(is_nonnegative, op.operands)):
+                return self._spell(op, TRUNCATING[type(op)])
+        return self._spell(op, POINTWISE[type(op)])
+
+    def _spell(self, op: Operation, spelling: Spelling) -> Text:
+        if spelling.helper:
+            self.helpers.add(spelling.helper)
+        lanes = self.lanes(op.results[0])
+        operands = [self.lined_up(operand, lanes) for operand in op.operands]
+        if spelling.level == ATOM:
+            return Text(spelling.template.format(*(text.code for text in operands)))
+        # Only the right operand of an infix operator needs parentheses where it binds as tightly.
+        codes = [text.within(spelling.level + (n > 0)) for n, text in enumerate(operands)]
+        return Text(spelling.template.format(*codes), spelling.level)
+
+    def _comparison(self, op: arith.CmpiOp | arith.CmpfOp) -> Text:
+        lanes = self.lanes(op.result)
+        left, right = (self.lined_up(v, lanes).within(COMPARISON_LEVEL + 1) for v in op.operands)
+        text = f"{left} {COMPARISONS[predicate(op)]} {right}"
+        if all(self._is_static(v) for v in op.operands):
+            # What is known when the kernel is compiled would be a Python bool, whose ~ is a number.
+            return Text(f"tl.cast({text}, tl.int1)")
+        return Text(text, COMPARISON_LEVEL)
+
+    def _is_static(self, value: SSAValue) -> bool:
+        return all(
+            constant(leaf) is not None or (isinstance(leaf.owner, spec.DimOp) and leaf.owner.dim.data in self._static)
+            for leaf in leaves(value)
+        )
+
+    def _spread(self, op: tile.SpreadOp) -> Text:
+        lanes = self.lanes(op.result)
+        if constant(op.value) is not None:
+            return Text(f"tl.full({self.shape(lanes)}, {self[op.value].code}, tl.{scalar_type(op.value.type)})")
+        if self.lanes(op.value) == lanes:
+            return self[op.value]
+        return Text(f"tl.broadcast_to({self.lined_up(op.value, lanes).code}, {self.shape(lanes)})")
+
+    # --- reductions
+
+    def _reduce(self, op: tile.ReduceOp) -> Text:
+        body, axis = self[op.body], self.lanes(op.body).index(op.over)
+        integer = op.body.type == index
+        match op:
+            case tile.SumOp():
+                return Text(f"tl.sum({body.code}, {axis})")
+            case tile.AllOp():
+                return Text(f"tl.min({body.within(ATOM)}.to(tl.int32), {axis}) > 0", COMPARISON_LEVEL)
+            case tile.MaxOp() | tile.MinOp() if integer:
+                return Text(f"tl.{'max' if isinstance(op, tile.MaxOp) else 'min'}({body.code}, {axis})")
+        # Unlike tl.max and tl.min, these keep NaN.
+        helper = "larger" if isinstance(op, tile.MaxOp) else "smaller"
+        self.helpers.add(helper)
+        return Text(f"tl.reduce({body.code}, {axis}, {helper})")
+
+    def _dot(self, op: tile.DotOp) -> Text:
+        rows, columns = self.lanes(op.result)
+        first, second = (op.lhs, op.rhs) if rows in self.axes(op.lhs) else (op.rhs, op.lhs)
+        left = self.turned(first, (rows, op.over))
+        right = self.turned(second, (op.over, columns))
+        if op.where is None:
+            precision = "" if first in self.halves else ', input_precision="ieee"'
+            return Text(f"tl.dot({left}, {right}{precision})")
+        assert columns not in self.axes(op.where), "a term is left out as a whole"
+        self.helpers.add("dot_where")
+        where = self.lined_up(op.where, (rows, op.over))
+        assert self.ordered((rows, op.over)) == (rows, op.over), "conditions have rows before keys"
+        return Text(f"dot_where({left}, {right}, {where.code})")
+
+    def turned(self, value: SSAValue, lanes: tuple[SSAValue, SSAValue]) -> str:
+        """A matrix with its axes in the order `lanes`."""
+        code = self[value].code
+        return code if self.lanes(value) == lanes else f"tl.trans({code})"
+
+
+def _rank(op: tile.LaneOp) -> int:
+    """Rows, which start where a program does, before keys, which start where a loop is, before features."""
+    owner = op.start.owner
+    return 0 if isinstance(owner, tile.ProgramOp) else 1 if isinstance(owner, Block) else 2
+
+
+def _number(value: float | bool, like: SSAValue) -> Text:
+    if like.type == i1 or like.type == index:
+        return Text(str(value), ATOM if value >= 0 else 8)
+    text = str(np.float32(value) if like.type == f32 else np.float64(value))
+    if text in ("inf", "-inf", "nan"):
+        return Text(f'float("{text}")')
+    return Text(text, 8 if text.startswith("-") else ATOM)

@@ -1,0 +1,84 @@
+"""Small facts about integers of a `tile` kernel, for choosing how to spell them. An analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attndsl.ir import spec, tile
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, scf
+
+
+def is_nonnegative(value: SSAValue) -> bool:
+    """Whether an integer can be seen to be at least 0 wherever it is looked at."""
+    known = constant(value)
+    if known is not None:
+        return known >= 0
+    owner = value.owner
+    match owner:
+        case Block():
+            loop = owner.parent_op()
+            return isinstance(loop, scf.ForOp) and value is owner.args[0] and is_nonnegative(loop.lb)
+        case spec.DimOp() | tile.ProgramOp() | tile.PaddedOp():
+            return True
+        case tile.LaneOp():
+            return is_nonnegative(owner.start)
+        case spec.ModOp():
+            return is_nonnegative(owner.rhs)
+        case arith.AddiOp() | arith.MuliOp() | arith.FloorDivSIOp() | arith.MinSIOp():
+            return all(map(is_nonnegative, owner.operands))
+        case arith.MaxSIOp():
+            return any(map(is_nonnegative, owner.operands))
+        case arith.SelectOp():
+            return is_nonnegative(owner.lhs) and is_nonnegative(owner.rhs)
+    return False
+
+
+def leaves(value: SSAValue) -> Iterator[SSAValue]:
+    """What an integer is computed from by arithmetic: dims, parameters, constants, loads, lanes and the like."""
+    seen: set[SSAValue] = set()
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        owner = top.owner
+        if isinstance(owner, Block | tile.LoadOp | tile.LaneOp | tile.ProgramOp | scf.ForOp) or not owner.operands:
+            yield top
+        else:
+            stack.extend(owner.operands)
+
+
+def executed(kernel: tile.KernelOp) -> set[Operation]:
+    """The operations that a program executes, once launches know its sizes and lanes are full."""
+    found: set[Operation] = set()
+    stack: list[Operation] = [op for op in kernel.walk() if isinstance(op, tile.StoreOp | tile.ProgramOp)]
+    while stack:
+        op = stack.pop()
+        if op in found:
+            continue
+        found.add(op)
+        values = list(_read(op))
+        if isinstance(op, scf.ForOp):
+            last = op.body.block.last_op
+            assert last is not None
+            values += last.operands
+        for value in values:
+            owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
+            assert owner is not None
+            stack.append(owner)
+    return found
+
+
+def _read(op: Operation) -> Iterator[SSAValue]:
+    match op:
+        case tile.ProgramOp():
+            if op.bound is not None:
+                yield op.extent
+        case tile.LaneOp():
+            yield from (op.start, op.size)
+        case tile.PaddedOp():
+            pass
+        case _:
+            yield from op.operands

@@ -1,0 +1,79 @@
+"""What generated kernels may call: each helper's text, put into a file that uses it. Nothing here runs in the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+HELPERS: dict[str, str] = {
+    "floor_mod": '''
+def floor_mod(a, b):
+    """The remainder that has the divisor's sign; Triton's % has the dividend's."""
+    rest = a % b
+    return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+''',
+    "floor_div": '''
+def floor_div(a, b):
+    """The quotient, rounded down; Triton's // rounds to 0."""
+    return (a - floor_mod(a, b)) // b
+''',
+    "larger": '''
+def larger(a, b):
+    """The larger of two numbers; NaN where one is."""
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+''',
+    "smaller": '''
+def smaller(a, b):
+    """The smaller of two numbers; NaN where one is."""
+    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
+''',
+    "tanh": '''
+def tanh(x):
+    """A continued fraction near 0, where 1 - exp(-2x) would cancel."""
+    y = x * x
+    near = x * (135135 + y * (17325 + y * (378 + y))) / (135135 + y * (62370 + y * (3150 + y * 28)))
+    shrunk = tl.exp(-2 * tl.abs(x))
+    far = (1 - shrunk) / (1 + shrunk)
+    return tl.where(tl.abs(x) < 1, near, tl.where(x < 0, -far, far))
+''',
+    "dot_where": '''
+def dot_where(x, y, where):
+    """x @ y without the terms where `where` is false, whatever y holds there: 0 * NaN would be NaN."""
+    x = tl.where(where, x, 0.0)
+    finite = tl.abs(y) < float("inf")
+    total = tl.dot(x, tl.where(finite, y, 0.0), input_precision="ieee")
+    if tl.min(tl.min(finite.to(tl.int32), 1), 0) == 0:
+        # Rare: add one outer product after the other, each only where it counts.
+        total = tl.zeros_like(total)
+        step = tl.arange(0, y.shape[0])
+        for n in range(y.shape[0]):
+            column = tl.sum(tl.where((step == n)[None, :], x, 0.0), 1)
+            row = tl.sum(tl.where((step == n)[:, None], y, 0.0), 0)
+            counts = tl.max(((step == n)[None, :] & where).to(tl.int32), 1) > 0
+            total += tl.where(counts[:, None], column[:, None] * row[None, :], 0.0)
+    return total
+''',
+    "from_f8e4m3": '''
+def from_f8e4m3(bits):
+    """The numbers that bytes encode: a sign, 4 bits of exponent, 3 of mantissa; all ones is NaN."""
+    code = bits.to(tl.int32) & 127
+    normal = (code + (120 << 3) << 20).to(tl.float32, bitcast=True)
+    value = tl.where(code < 8, code.to(tl.float32) / 512, normal)
+    value = tl.where(code == 127, float("nan"), value)
+    return tl.where(bits > 127, -value, value)
+''',
+    "from_f8e5m2": '''
+def from_f8e5m2(bits):
+    """The numbers that bytes encode: the upper halves of f16 numbers."""
+    return (bits.to(tl.int16) << 8).to(tl.float16, bitcast=True).to(tl.float32)
+''',
+}
+"""Each is decorated with triton.jit in the file."""
+
+NEEDS = {"floor_div": ("floor_mod",)}
+"""Which helpers a helper calls."""
+
+
+def helpers_text(wanted: Iterable[str]) -> str:
+    """The text of helpers and of those that they call, in the order of the table."""
+    names = {name for root in wanted for name in (root, *NEEDS.get(root, ()))}
+    return "".join(f"\n\n@triton.jit{text}" for name, text in HELPERS.items() if name in names)

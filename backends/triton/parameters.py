@@ -1,0 +1,72 @@
+"""What a kernel takes: its arguments, and what the launcher works out for them. An analysis of a `tile` kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.backends.triton.facts import executed, leaves
+from attndsl.ir import spec, tile
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Attribute, SSAValue, f64, i1, index
+
+POINTERS = {
+    "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8e4m3": "u8", "f8e5m2": "u8",
+    "i8": "i8", "u8": "u8", "i32": "i32", "i64": "i64", "bool": "i1",
+}  # fmt: skip
+"""Triton's name for the elements that a pointer points to. 8-bit floats come as bytes, for targets without them."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A kernel's arguments, in the order of the fields.
+
+    `strides` holds the names of each tensor's strides. `dims` and `params` change from call to call; `counts` holds
+    how many values the program variables after the first have. Code is made for each value of `static` dims, which
+    are those that the sizes of tiles depend on, and of `sizes`.
+    """
+
+    tensors: tuple[spec.TensorOp, ...]
+    strides: dict[str, tuple[str, ...]]
+    dims: tuple[str, ...]
+    params: tuple[spec.ParamOp, ...]
+    counts: tuple[tile.ProgramOp, ...]
+    static: tuple[str, ...]
+    sizes: tuple[SSAValue, ...]
+
+    @classmethod
+    def of(cls, kernel: tile.KernelOp, tensors: list[spec.TensorOp]) -> Parameters:
+        """What `kernel` takes, of a module with these tensors."""
+        found = executed(kernel)
+        ops = [op for op in kernel.walk() if op in found]
+        used = {op.tensor.string_value() for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp)}
+        taken = tuple(t for t in tensors if t.sym_name.data in used)
+        sizes = tuple(op.result for op in ops if isinstance(op, tile.PaddedOp))
+        static = {leaf.owner.dim.data for size in sizes for leaf in leaves(size) if isinstance(leaf.owner, spec.DimOp)}
+        dims = dict.fromkeys(op.dim.data for op in ops if isinstance(op, spec.DimOp))
+        dims.update(dict.fromkeys(sorted(static)))
+        params = {op.param.data: op for op in ops if isinstance(op, spec.ParamOp)}
+        programs = [op for op in ops if isinstance(op, tile.ProgramOp)]
+        return cls(
+            tensors=taken,
+            strides={t.sym_name.data: tuple(stride_names(t)) for t in taken},
+            dims=tuple(d for d in dims if d not in static),
+            params=tuple(params.values()),
+            counts=tuple(programs[1:]),
+            static=tuple(d for d in dims if d in static),
+            sizes=sizes,
+        )
+
+
+def stride_names(tensor: spec.TensorOp) -> list[str]:
+    """What the strides of a tensor are called in a kernel, in elements."""
+    return [f"{tensor.sym_name.data}_s{n}" for n in range(len(tensor.extents))]
+
+
+def is_launch_time(value: SSAValue) -> bool:
+    """Whether a launcher can compute an integer: it reads no data and is the same for all programs."""
+    return all(constant(v) is not None or isinstance(v.owner, spec.DimOp | spec.ParamOp) for v in leaves(value))
+
+
+def scalar_type(type_: Attribute) -> str:
+    """Triton's name for the type of a number."""
+    return "int64" if type_ == index else "int1" if type_ == i1 else "float64" if type_ == f64 else "float32"

@@ -1,0 +1,78 @@
+"""How each scalar operation is spelled in Triton: one row each, for tiles and single numbers alike."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from attndsl.ir import spec
+from attndsl.ir.xdsl import Operation, arith, math
+
+COMPARISON_LEVEL = 1
+ATOM = 9
+"""How tightly a name, a call or a subscript binds; infix operators bind less, `|` least."""
+
+
+class Spelling(NamedTuple):
+    """A template, `{0}` the first operand; how tightly it binds (operands that bind less are put in parentheses).
+
+    `helper` is the function of helpers.py that it calls, if it does.
+    """
+
+    template: str
+    level: int = ATOM
+    helper: str | None = None
+
+
+def _infix(sign: str, level: int) -> Spelling:
+    return Spelling(f"{{0}} {sign} {{1}}", level)
+
+
+def _helper(name: str, operands: int) -> Spelling:
+    return Spelling(f"{name}({', '.join(f'{{{n}}}' for n in range(operands))})", helper=name)
+
+
+POINTWISE: dict[type[Operation], Spelling] = {
+    arith.AddiOp: _infix("+", 6),
+    arith.SubiOp: _infix("-", 6),
+    arith.MuliOp: _infix("*", 7),
+    arith.FloorDivSIOp: _helper("floor_div", 2),
+    spec.ModOp: _helper("floor_mod", 2),
+    arith.MinSIOp: Spelling("tl.minimum({0}, {1})"),
+    arith.MaxSIOp: Spelling("tl.maximum({0}, {1})"),
+    arith.AndIOp: _infix("&", 4),
+    arith.OrIOp: _infix("|", 2),
+    arith.XOrIOp: _infix("^", 3),
+    arith.ShLIOp: _infix("<<", 5),
+    arith.ShRSIOp: _infix(">>", 5),
+    arith.SelectOp: Spelling("tl.where({0}, {1}, {2})"),
+    arith.AddfOp: _infix("+", 6),
+    arith.SubfOp: _infix("-", 6),
+    arith.MulfOp: _infix("*", 7),
+    arith.DivfOp: _infix("/", 7),
+    arith.NegfOp: Spelling("-{0}", 8),
+    arith.MinimumfOp: _helper("smaller", 2),
+    arith.MaximumfOp: _helper("larger", 2),
+    math.AbsFOp: Spelling("tl.abs({0})"),
+    math.ExpOp: Spelling("tl.exp({0})"),
+    math.Exp2Op: Spelling("tl.exp2({0})"),
+    math.LogOp: Spelling("tl.log({0})"),
+    math.Log2Op: Spelling("tl.log2({0})"),
+    math.SqrtOp: Spelling("tl.sqrt({0})"),
+    math.RsqrtOp: Spelling("tl.rsqrt({0})"),
+    math.SinOp: Spelling("tl.sin({0})"),
+    math.CosOp: Spelling("tl.cos({0})"),
+    math.TanhOp: _helper("tanh", 1),
+    math.FloorOp: Spelling("tl.floor({0})"),
+}
+
+TRUNCATING: dict[type[Operation], Spelling] = {
+    arith.FloorDivSIOp: _infix("//", 7),
+    spec.ModOp: _infix("%", 7),
+}
+"""Triton rounds quotients to 0, which is the same as down where neither operand is negative."""
+
+COMPARISONS = {
+    "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=",
+    "oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">=",
+}  # fmt: skip
+"""Comparisons by the name of their predicate; in Triton as in the IR all but != are false where an operand is NaN."""
