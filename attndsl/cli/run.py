@@ -38,7 +38,7 @@ RUNS = 3
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output beside its reference."""
+    """An output beside its reference: the error of its worst element, and the bound of that."""
 
     name: str
     shape: tuple[int, ...]
@@ -114,15 +114,17 @@ def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
 def _compare(
     op: Op, source: Source, arrays: Mapping[str, Array], params: Mapping[str, Any], outputs: Any, types: dict[str, str]
 ) -> list[Output]:
-    from attndsl.reference import reference
-    from attndsl.reference.agreement import bound, largest_error
+    from attndsl.reference import dims_of, reference
+    from attndsl.reference.agreement import compare, longest_sum
 
-    wanted = reference(checked(source), arrays, params)
+    spec = checked(source)
+    wanted = reference(spec, arrays, params)
+    terms = longest_sum(spec, dims_of(spec, arrays), params)
     compared = []
     tensors = op.signature.outputs
     for tensor, got in zip(tensors, outputs if len(tensors) > 1 else (outputs,), strict=True):
-        element, want = types.get(tensor.element, tensor.element), wanted[tensor.name]
-        compared.append(Output(tensor.name, got.shape, largest_error(element, got, want), bound(element, want)))
+        found = compare(types.get(tensor.element, tensor.element), got, wanted[tensor.name], terms)
+        compared.append(Output(tensor.name, got.shape, found.error, found.bound))
     return compared
 
 
