@@ -124,12 +124,13 @@ class Declarations:
             return
         inputs = [tensor for tensor in self.tensors.values() if tensor.role == "input"]
         told = origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in inputs)
-        for name, dim in self.dims.items():
-            if name not in told:
-                self._context.report(errors.DimNotDeducible(dim.span, name=name))
-            elif not is_exact(told[name].line, self.requires):
-                span = self.tensors[told[name].tensor].extents[told[name].axis].span
-                self._context.report(errors.DimRounded(span, name=name, divisor=told[name].line.divisor))
+        for dim in self.dims.values():
+            origin = told.get(dim.text)
+            if origin is None:
+                self._context.report(errors.DimNotDeducible(dim.span, name=dim.text))
+            elif not is_exact(origin.line, self.requires):
+                extent = self.tensors[origin.tensor].extents[origin.axis]
+                self._context.report(errors.DimRounded(extent.span, name=dim.text, divisor=origin.line.divisor))
         for name in self._type_names.values():
             if not any(tensor.element == name.text for tensor in inputs):
                 self._context.report(errors.TypeNotDeducible(name.span, name=name.text))

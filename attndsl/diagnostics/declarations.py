@@ -82,7 +82,7 @@ class DimRounded(Diagnostic):
     divisor: int
 
     code = "E709"
-    message = "no input tells how large `{name}` is but for a division that may round"
+    message = "no input tells how large `{name}` is: a division may have rounded it"
     label = "the same for several `{name}`"
     fix = "write `require {name} % {divisor} == 0`, if that is meant"
 

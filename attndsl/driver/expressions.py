@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from attndsl.checking.extents import Line, Term, combine
 from attndsl.checking.numbers import MEANINGS
 
 Expression = int | float | bool | str | tuple["Expression", ...]
@@ -70,6 +71,18 @@ def names(expression: Expression) -> Iterator[str]:
         case (str(), *operands):
             for operand in operands:
                 yield from names(operand)
+
+
+def line_of(expression: Expression) -> Term:
+    """An extent as far as it is of one dim."""
+    match expression:
+        case ("dim", str(name)):
+            return Line(name)
+        case (str(operator), *operands):
+            return combine(operator, [line_of(operand) for operand in operands])
+        case int():
+            return expression
+    return None
 
 
 INFIX = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
-from attndsl.driver.expressions import Expression
+from attndsl.checking.extents import Origin, origins
+from attndsl.driver.expressions import Expression, line_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class TensorSignature:
     extents: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Signature:
     """How a spec is called.
 
@@ -43,6 +45,11 @@ class Signature:
     outputs: tuple[TensorSignature, ...]
     requires: tuple[Expression, ...]
     work: Expression
+
+    @cached_property
+    def origins(self) -> dict[str, Origin]:
+        """Where a call reads each dim off."""
+        return origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in self.inputs)
 
     def to_json(self) -> dict[str, Any]:
         """The signature as values that `json` can write."""

@@ -53,13 +53,13 @@ def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str,
 def bind(signature: Signature, given: Mapping[str, Given], params: Mapping[str, Any]) -> Bound:
     """Types, dims and output shapes of a call; every element type, extent and requirement is checked."""
     types = _bind_types(signature, given)
-    origins = _origins(signature, given)
-    dims = {dim: given[name].shape[axis] for dim, (name, axis) in origins.items()}
-    _check_extents(signature, given, dims, origins)
+    _check_ranks(signature, given)
+    dims = {dim: _dim(signature, dim, given) for dim in signature.origins}
+    _check_extents(signature, given, dims)
     for require in signature.requires:
         if not _holds(require, dims, params):
-            raise errors.RequirementFails(signature.name, show(require), _because(require, dims, params, origins))
-    shapes = tuple(_output_shape(signature, tensor, dims, origins) for tensor in signature.outputs)
+            raise errors.RequirementFails(signature.name, show(require), _because(signature, require, dims, params))
+    shapes = tuple(_output_shape(signature, tensor, dims) for tensor in signature.outputs)
     return Bound(types, dims, shapes)
 
 
@@ -117,58 +117,57 @@ def _bind_types(signature: Signature, given: Mapping[str, Given]) -> dict[str, s
     return {**signature.default_types(), **types}
 
 
-Origins = dict[str, tuple[str, int]]
-
-
-def _origins(signature: Signature, given: Mapping[str, Given]) -> Origins:
-    """The input and the dimension that give each dim its value: the first where it stands alone."""
-    origins: Origins = {}
+def _check_ranks(signature: Signature, given: Mapping[str, Given]) -> None:
     for tensor in signature.inputs:
-        shape = given[tensor.name].shape
-        if len(shape) != len(tensor.extents):
-            raise errors.WrongRank(
-                signature.name, tensor.name, tuple(shape), len(shape), len(tensor.extents), declaration(tensor)
-            )
-        for axis, extent in enumerate(tensor.extents):
-            match extent:
-                case ("dim", str(dim)):
-                    origins.setdefault(dim, (tensor.name, axis))
-    return origins
+        shape, rank = given[tensor.name].shape, len(tensor.extents)
+        if len(shape) != rank:
+            raise errors.WrongRank(signature.name, tensor.name, tuple(shape), len(shape), rank, declaration(tensor))
 
 
-def _check_extents(signature: Signature, given: Mapping[str, Given], dims: Mapping[str, int], origins: Origins) -> None:
+def _dim(signature: Signature, dim: str, given: Mapping[str, Given]) -> int:
+    """A dim as its origin says."""
+    origin = signature.origins[dim]
+    found = given[origin.tensor].shape[origin.axis]
+    size: int = origin.line.solve(found)
+    if origin.line.rank and (size < 0 or origin.line.at(size) != found):
+        extent = next(tensor.extents[origin.axis] for tensor in signature.inputs if tensor.name == origin.tensor)
+        raise errors.NoDimGives(signature.name, origin.tensor, found, origin.axis, show(extent), dim)
+    return size
+
+
+def _check_extents(signature: Signature, given: Mapping[str, Given], dims: Mapping[str, int]) -> None:
     for tensor in signature.inputs:
         for axis, found in enumerate(given[tensor.name].shape):
-            wanted = _extent(signature, tensor, axis, dims, origins)
+            wanted = _extent(signature, tensor, axis, dims)
             if found == wanted:
                 continue
             match tensor.extents[axis]:
                 case ("dim", str(dim)):
-                    origin = origins[dim]
-                    raise errors.DimsDiffer(signature.name, tensor.name, dim, found, axis, origin[0], wanted, origin[1])
+                    first = signature.origins[dim]
+                    raise errors.DimsDiffer(
+                        signature.name, tensor.name, dim, found, axis, first.tensor, wanted, first.axis
+                    )
                 case extent:
-                    because = _because(extent, dims, {}, origins)
+                    because = _because(signature, extent, dims, {})
                     raise errors.WrongExtent(signature.name, tensor.name, found, axis, show(extent), wanted, because)
 
 
-def _output_shape(
-    signature: Signature, tensor: TensorSignature, dims: Mapping[str, int], origins: Origins
-) -> tuple[int, ...]:
-    shape = tuple(_extent(signature, tensor, axis, dims, origins) for axis in range(len(tensor.extents)))
+def _output_shape(signature: Signature, tensor: TensorSignature, dims: Mapping[str, int]) -> tuple[int, ...]:
+    shape = tuple(_extent(signature, tensor, axis, dims) for axis in range(len(tensor.extents)))
     for axis, size in enumerate(shape):
         if size < 0:
             extent = tensor.extents[axis]
-            because = _because(extent, dims, {}, origins)
+            because = _because(signature, extent, dims, {})
             raise errors.NegativeExtent(signature.name, tensor.name, axis, show(extent), size, because)
     return shape
 
 
-def _extent(signature: Signature, tensor: TensorSignature, axis: int, dims: Mapping[str, int], origins: Origins) -> int:
+def _extent(signature: Signature, tensor: TensorSignature, axis: int, dims: Mapping[str, int]) -> int:
     extent = tensor.extents[axis]
     try:
         size: int = evaluate(extent, dims, {})
     except ZeroDivisionError:
-        because = _because(extent, dims, {}, origins)
+        because = _because(signature, extent, dims, {})
         raise errors.UndefinedExtent(signature.name, tensor.name, axis, show(extent), because) from None
     return size
 
@@ -180,11 +179,13 @@ def _holds(require: Expression, dims: Mapping[str, int], params: Mapping[str, An
         return False
 
 
-def _because(expression: Expression, dims: Mapping[str, int], params: Mapping[str, Any], origins: Origins) -> str:
-    """The values in play and who gave them, `, but Hq = 6 (from q) and Hkv = 4 (from k)`."""
+def _because(signature: Signature, expression: Expression, dims: Mapping[str, int], params: Mapping[str, Any]) -> str:
+    """The values in play and who gave them, `; here Hq = 6 (from q) and Hkv = 4 (from k)`."""
     values = []
     for name in dict.fromkeys(names(expression)):
         values.append(
-            f"{name} = {dims[name]} (from {origins[name][0]})" if name in dims else f"{name} = {params[name]}"
+            f"{name} = {dims[name]} (from {signature.origins[name].tensor})"
+            if name in dims
+            else f"{name} = {params[name]}"
         )
     return f"; here {join(values)}" if values else ""

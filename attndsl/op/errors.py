@@ -149,6 +149,20 @@ class WrongExtent(CallError, ValueError):
 
 
 @dataclass(eq=False, repr=False)
+class NoDimGives(CallError, ValueError):
+    name: str
+    found: int
+    dimension: int
+    extent: str
+    dim: str
+
+    message = (
+        "{name} has {found} in dimension {dimension}, "
+        "but {spec} wants {extent}, and no {dim} of 0 or more makes that {found}"
+    )
+
+
+@dataclass(eq=False, repr=False)
 class UndefinedExtent(CallError, ValueError):
     name: str
     dimension: int

@@ -8,21 +8,25 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.evaluate import evaluate
-from attndsl.checking.typed import DimValue, Spec
+from attndsl.checking.extents import line_of, origins
+from attndsl.checking.typed import Spec
 
 
 def dims_of(spec: Spec, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, int]:
     """The extent of each dim. Raises ValueError where an array is missing, or a shape is not as declared."""
-    dims: dict[str, int] = {}
     for tensor in spec.inputs:
         if tensor.name not in arrays:
             raise ValueError(f"no array for the input `{tensor.name}`")
-        shape = arrays[tensor.name].shape
-        if len(shape) != len(tensor.extents):
-            raise ValueError(f"`{tensor.name}` has {len(tensor.extents)} dimensions, the array {len(shape)}")
-        for extent, size in zip(tensor.extents, shape, strict=True):
-            if isinstance(extent, DimValue):
-                dims.setdefault(extent.name, size)
+        if arrays[tensor.name].ndim != len(tensor.extents):
+            raise ValueError(
+                f"`{tensor.name}` has {len(tensor.extents)} dimensions, the array {arrays[tensor.name].ndim}"
+            )
+    told = origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in spec.inputs)
+    dims = {name: origin.line.solve(arrays[origin.tensor].shape[origin.axis]) for name, origin in told.items()}
+    for name, size in dims.items():
+        if size < 0:
+            teller = told[name].tensor
+            raise ValueError(f"`{teller}` is {arrays[teller].shape}, which makes `{name}` {size}")
     for tensor in spec.inputs:
         wanted = tuple(evaluate(extent, dims, {}) for extent in tensor.extents)
         if arrays[tensor.name].shape != wanted:

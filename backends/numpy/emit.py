@@ -7,6 +7,7 @@ which the caller has allocated and which it writes whole.
 
 from __future__ import annotations
 
+from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names
 from attndsl.backends.numpy.access import Access
 from attndsl.backends.numpy.expressions import Expressions, literal
@@ -55,7 +56,8 @@ class _Emitter:
         self.out.line(f"def {name}({', '.join([*arguments, *keywords])}):")
         with self.out.indented():
             self.docstring(name)
-            self.dims(set(dims))
+            for statement in dim_statements(self.tensors, dims):
+                self.out.line(statement)
             for output in self.tensors:
                 if output.role.data == "output":
                     self.out.line(f"{python_name(output.sym_name.data)}[...] = 0  # what no row writes is 0")
@@ -86,17 +88,6 @@ class _Emitter:
             shape = ", ".join(e.data for e in tensor.extents)
             self.out.line(f"{tensor.sym_name.data}: {tensor.role.data}, {element}[{shape}]{bits}")
         self.out.line('"""')
-
-    def dims(self, wanted: set[str]) -> None:
-        """Dims are read off the shapes of the first tensors that have them."""
-        for tensor in self.tensors:
-            extents = [e.data for e in tensor.extents]
-            found = [python_name(e) if e in wanted and extents.index(e) == n else "_" for n, e in enumerate(extents)]
-            wanted -= set(extents)
-            if any(e != "_" for e in found):
-                self.out.line(
-                    f"{', '.join(found)}{',' if len(found) == 1 else ''} = {python_name(tensor.sym_name.data)}.shape"
-                )
 
     # --- statements
 

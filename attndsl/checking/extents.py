@@ -1,0 +1,126 @@
+"""How the extent of an input tells a dim: `B`, `B + 1`, `2 * B - 1`, `B / 2`.
+
+Extents are kept in several forms (typed expressions, plain data, text in the IR). Whoever reads one of them gives its
+leaves and operators to `combine`; which extent a dim is read off, and how, is decided here for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attndsl.checking.typed import Apply, Constant, DimValue, Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An extent that is `factor * (dim / divisor) + offset`; the divisor is positive, the factor is not 0."""
+
+    dim: str
+    divisor: int = 1
+    factor: int = 1
+    offset: int = 0
+
+    @property
+    def rank(self) -> int:
+        """0 for a dim that stands alone, 1 for one with numbers, 2 where a division may have rounded it."""
+        return 2 if self.divisor > 1 else int(self != Line(self.dim))
+
+    def at(self, value: Any) -> Any:
+        """The extent for a value of the dim."""
+        return self.factor * (value // self.divisor) + self.offset
+
+    def solve(self, extent: Any) -> Any:
+        """The dim for an extent; where `at` does not lead back there is none."""
+        return (extent - self.offset) // self.factor * self.divisor
+
+    def solution(self, extent: str) -> str:
+        """`solve` as Python text, for the text of an extent that binds tightest."""
+        sign, shift = ("-", self.offset) if self.offset > 0 else ("+", -self.offset)
+        text = f"{extent} {sign} {shift}" if shift else extent
+        if self.factor != 1:
+            text = f"({text}) // {self.factor}" if shift else f"{text} // {self.factor}"
+        elif shift and self.divisor != 1:
+            text = f"({text})"
+        return text if self.divisor == 1 else f"{text} * {self.divisor}"
+
+
+Term = Line | int | None
+"""Part of an extent: of one dim, a number, or anything else."""
+
+
+def combine(operator: str, terms: Sequence[Term]) -> Term:
+    """An operator of `attndsl.checking.operators.OPERATORS` applied to parts of an extent."""
+    match operator, terms:
+        case "iadd", (int(left), int(right)):
+            return left + right
+        case ("iadd", (Line() as line, int(number))) | ("iadd", (int(number), Line() as line)):
+            return Line(line.dim, line.divisor, line.factor, line.offset + number)
+        case "isub", (left, int(right)):
+            return combine("iadd", (left, -right))
+        case "isub", (int(left), Line() as right):
+            return combine("iadd", (left, combine("ineg", (right,))))
+        case "ineg", (part,):
+            return combine("imul", (-1, part))
+        case "imul", (int(left), int(right)):
+            return left * right
+        case ("imul", (Line() as line, int(number))) | ("imul", (int(number), Line() as line)) if number:
+            return Line(line.dim, line.divisor, line.factor * number, line.offset * number)
+        case "idiv", (Line(factor=1, offset=0) as line, int(number)) if number > 0:
+            return Line(line.dim, line.divisor * number)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The input and the dimension that tell a dim, and how."""
+
+    tensor: str
+    axis: int
+    line: Line
+
+
+def origins(inputs: Iterable[tuple[str, Sequence[Term]]]) -> dict[str, Origin]:
+    """Where each dim is read off, for the names and extents of the inputs.
+
+    That is the first extent where it stands alone; if there is none, the first with numbers; then the first divided.
+    """
+    found: dict[str, Origin] = {}
+    for tensor, extents in inputs:
+        for axis, line in enumerate(extents):
+            if isinstance(line, Line) and (line.dim not in found or line.rank < found[line.dim].line.rank):
+                found[line.dim] = Origin(tensor, axis, line)
+    return found
+
+
+def line_of(extent: Expr) -> Term:
+    """A typed extent as far as it is of one dim."""
+    match extent:
+        case Constant(value=int(value)):
+            return value
+        case DimValue(name=name):
+            return Line(name)
+        case Apply(operator=operator, arguments=arguments):
+            return combine(operator, [line_of(argument) for argument in arguments])
+    return None
+
+
+def is_exact(line: Line, requires: Iterable[Expr]) -> bool:
+    """Whether its division does not round, as one of a spec's conditions says: `require D % 32 == 0`."""
+    return line.divisor == 1 or any(_divides(line, condition) for condition in requires)
+
+
+def _divides(line: Line, condition: Expr) -> bool:
+    match condition:
+        case Apply(operator="and", arguments=parts):
+            return any(_divides(line, part) for part in parts)
+        case Apply(
+            operator="ieq",
+            arguments=(
+                Apply(operator="imod", arguments=(DimValue(name=line.dim), Constant(value=int(number)))),
+                Constant(value=0),
+            ),
+        ):
+            return number % line.divisor == 0
+    return False
