@@ -2,9 +2,9 @@
 
     python benchmarks/startup.py
 
-Prints the median time of `attndsl check` on a spec from a cold start, with Python's own beside it, and of a cached
+Prints the times of `attndsl check` on a spec from a cold start, with Python's own beside them, and of a cached
 `attndsl.load` in a process that has imported NumPy; then which heavy packages that process has imported. Exits with 1
-where a limit is passed.
+where the fastest of several is past its limit: the rest of a median is what else the machine does.
 """
 
 from __future__ import annotations
@@ -41,40 +41,49 @@ print(json.dumps([time.perf_counter() - start, sorted({set(HEAVY)!r} & set(sys.m
 """
 
 
-def wall(*command: str) -> float:
-    """The median seconds of a command."""
+def wall(*command: str) -> list[float]:
+    """The seconds of a command, from the shell to the shell."""
     times = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
         subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return times
 
 
-def load() -> tuple[float, list[str]]:
-    """The median seconds of a cached load, and the heavy packages that it imports."""
+def load() -> tuple[list[float], list[str]]:
+    """The seconds of a cached load, and the heavy packages that it imports."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "ATTNDSL_CACHE_DIR": cache}
         runs = [
             json.loads(subprocess.check_output([sys.executable, "-c", LOAD], env=environment))
             for _ in range(ROUNDS + 1)  # the first fills the cache
         ]
-    return statistics.median(seconds for seconds, _ in runs[1:]), runs[-1][1]
+    return [seconds for seconds, _ in runs[1:]], runs[-1][1]
 
 
 def main() -> int:
     """Measure, print, and judge."""
-    nothing, check, (seconds, heavy) = wall("-c", "pass"), wall("-m", "attndsl", "check", str(SPEC)), load()
-    table = Table(title=f"start-up, {SPEC.name}, median of {ROUNDS}", title_justify="left")
-    for column in ("", "ms", "limit"):
-        table.add_column(column, justify="left" if not column else "right")
-    table.add_row("python -c pass", f"{nothing * 1e3:.0f}", "")
-    table.add_row("attndsl check", f"{check * 1e3:.0f}", f"{CHECK_LIMIT * 1e3:.0f}")
-    table.add_row("attndsl.load, cached", f"{seconds * 1e3:.1f}", f"{LOAD_LIMIT * 1e3:.0f}")
+    loads, heavy = load()
+    table = Table(title=f"start-up, {SPEC.name}, {ROUNDS} times, in ms", title_justify="left")
+    for column in ("", "fastest", "median", "limit"):
+        table.add_column(column, justify="right" if column else "left")
+    passed = True
+    for name, times, limit in (
+        ("python -c pass", wall("-c", "pass"), None),
+        ("attndsl check", wall("-m", "attndsl", "check", str(SPEC)), CHECK_LIMIT),
+        ("attndsl.load, cached", loads, LOAD_LIMIT),
+    ):
+        passed &= limit is None or min(times) <= limit
+        table.add_row(
+            name,
+            *(f"{t * 1e3:.1f}" for t in (min(times), statistics.median(times))),
+            f"{limit * 1e3:.0f}" if limit else "",
+        )
     console = Console()
     console.print(table)
     console.print(f"heavy packages that the cached load imports: {', '.join(heavy) or 'none'}")
-    return int(check > CHECK_LIMIT or seconds > LOAD_LIMIT or bool(heavy))
+    return int(not passed or bool(heavy))
 
 
 if __name__ == "__main__":
