@@ -19,9 +19,10 @@ from attndsl.checking.typed import (
     walk,
 )
 
-_LOOSE = {"or": 1, "and": 2, "not": 3, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9}
-_LOOSE |= dict.fromkeys("*/%", 10)
-_COMPARISON, _NEGATION, _ATOM = 4, 11, 20
+_LEVELS = {"or": 2, "and": 4, "not": 6, "|": 10, "^": 12, "&": 14, "<<": 16, ">>": 16, "+": 18, "-": 18}
+_LEVELS |= dict.fromkeys("*/%", 20)
+_COMPARISON, _SUM, _NEGATION, _ATOM = 8, 19, 22, 40
+"""How tightly operators bind; a contraction takes in the products after it, so it is looser than they are."""
 
 
 def expression_text(expr: Expr) -> str:
@@ -73,7 +74,7 @@ def _text(expr: Expr, texts: dict[Expr, tuple[str, int]]) -> tuple[str, int]:
         case Read():
             return f"{expr.tensor.name}[{', '.join(texts[i][0] for i in expr.indices)}]", _ATOM
         case Sum():
-            return f"sum({_binder(expr.index)}) {_inside(expr.body, _LOOSE['*'], texts)}", _LOOSE["*"]
+            return f"sum({_binder(expr.index)}) {_inside(expr.body, _LEVELS['*'], texts)}", _SUM
         case Reduce():
             named = (("", expr.score), ("mask = ", expr.mask), ("value = ", expr.value), ("sink = ", expr.sink))
             parts = [name + texts[part][0] for name, part in named if part is not None]
@@ -88,11 +89,11 @@ def _apply_text(expr: Apply, texts: dict[Expr, tuple[str, int]]) -> tuple[str, i
     if spelling.endswith("()"):
         return f"{spelling[:-2]}({', '.join(texts[a][0] for a in arguments)})", _ATOM
     if len(arguments) == 3:
-        return "if {} then {} else {}".format(*(_inside(a, 1, texts) for a in arguments)), 0
+        return "if {} then {} else {}".format(*(_inside(a, 2, texts) for a in arguments)), 0
     if len(arguments) == 1:
-        level = _LOOSE["not"] if spelling == "not" else _NEGATION
+        level = _LEVELS["not"] if spelling == "not" else _NEGATION
         return f"{spelling}{' ' if spelling == 'not' else ''}{_inside(arguments[0], level, texts)}", level
-    level = _LOOSE.get(spelling, _COMPARISON)
+    level = _LEVELS.get(spelling, _COMPARISON)
     left, right = arguments
     left_level = level + 1 if level == _COMPARISON else level
     return f"{_inside(left, left_level, texts)} {spelling} {_inside(right, level + 1, texts)}", level
