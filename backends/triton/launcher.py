@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names
 from attndsl.backends.numpy.writer import Writer
 from attndsl.backends.triton.access import DECODED
@@ -97,7 +98,8 @@ class Launcher:
         self.out.line(f"def {self.name}({', '.join([*arguments, *keywords])}):")
         with self.out.indented():
             self._docstring()
-            self._dims(set(dims))
+            for statement in dim_statements(self.tensors, dims):
+                self.out.line(statement)
             for tensor in self.tensors:
                 if tensor.role.data == "output":
                     self.out.line(f"{python_name(tensor.sym_name.data)}.zero_()  # what no program writes is 0")
@@ -111,16 +113,6 @@ class Launcher:
             shape = ", ".join(e.data for e in tensor.extents)
             self.out.line(f"{tensor.sym_name.data}: {tensor.role.data}, {tensor.element.data}[{shape}]")
         self.out.line('"""')
-
-    def _dims(self, wanted: set[str]) -> None:
-        """Dims are read off the shapes of the first tensors that have them."""
-        for tensor in self.tensors:
-            extents = [e.data for e in tensor.extents]
-            found = [python_name(e) if e in wanted and extents.index(e) == n else "_" for n, e in enumerate(extents)]
-            wanted.difference_update(extents)
-            if any(e != "_" for e in found):
-                targets = f"{', '.join(found)}{',' if len(found) == 1 else ''}"
-                self.out.line(f"{targets} = {python_name(tensor.sym_name.data)}.shape")
 
     def _launch(self, name: str, kernel: tile.KernelOp, taken: Parameters, names: Names) -> None:
         programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
