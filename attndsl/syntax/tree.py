@@ -125,9 +125,7 @@ class Contraction(Node):
     body: Expression
 
 
-Expression = (
-    Number | Boolean | Reference | Subscripted | Call | Unary | Binary | Comparison | Conditional | Contraction
-)
+Expression = Number | Boolean | Reference | Subscripted | Call | Unary | Binary | Comparison | Conditional | Contraction
 
 
 # --- statements

@@ -21,12 +21,8 @@ GQA = (Path(__file__).parents[2] / "examples" / "gqa.attn").read_text(encoding="
 
 
 def spec(*lines: str, value: str = "q[b, 0]") -> str:
-    body = "".join(f"{line}\n" for line in lines)
-    return (
-        "attention a {\ndims B, D\ninput q : f32[B, D]\noutput o : f32[B]\neach b in B\n"
-        + body
-        + f"o[b] = {value}\n}}\n"
-    )
+    head = "attention a {\ndims B, D\ninput q : f32[B, D]\noutput o : f32[B]\neach b in B\n"
+    return head + "".join(f"{line}\n" for line in lines) + f"o[b] = {value}\n}}\n"
 
 
 def let(value: str) -> str:
@@ -94,14 +90,15 @@ HOSTILE: dict[str, Callable[[], str]] = {
 
 def answer(text: str) -> str:
     """What is told of a text: empty for a sound one."""
-    start = time.perf_counter()
+    start = time.process_time()  # other programs may run meanwhile
+    error: SpecError | None = None
     try:
         check(Source(text))
-        told = ""
-    except SpecError as error:
-        assert len(error.diagnostics) <= MAX_ERRORS
-        told = str(error)
-    assert time.perf_counter() - start < SECONDS
+    except SpecError as raised:
+        error = raised
+    told = "" if error is None else str(error)
+    assert time.process_time() - start < SECONDS
+    assert error is None or len(error.diagnostics) <= MAX_ERRORS
     assert len(told) < 20_000
     assert "\x1b" not in told
     return told
@@ -109,10 +106,7 @@ def answer(text: str) -> str:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text(name: str) -> None:
-    text = HOSTILE[name]()
-    start = time.perf_counter()
-    told = answer(text)
-    assert time.perf_counter() - start < SECONDS
+    told = answer(HOSTILE[name]())
     assert not told or told.startswith("error[E")
 
 
@@ -136,10 +130,10 @@ def test_what_is_just_within_the_limits(text: str, told: str) -> None:
 def test_a_large_file_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.attn"
     path.write_bytes(b"a" * 10_000_000)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(SpecError, match="E001"):
         read_source(path)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 def test_a_byte_order_mark_is_left_out() -> None:
@@ -167,14 +161,8 @@ def test_a_spec_with_a_word_missing_or_doubled() -> None:
         answer(text)
 
 
-PIECES = st.sampled_from(
-    [
-        *"()[]{}:,.=<>+-*/%&|^!;#\n",
-        *["attention", "dims", "input", "each", "over", "let", "if", "then", "else", "in"],
-        "x",
-        "1",
-    ]
-)
+WORDS = "attention dims input each over let if then else in x 1".split()
+PIECES = st.sampled_from([*"()[]{}:,.=<>+-*/%&|^!;#\n", *WORDS])
 
 
 @settings(max_examples=200, deadline=None)
