@@ -6,7 +6,8 @@ from typing import Literal as OneOf
 
 from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
-from attndsl.checking.extents import is_exact, line_of, origins
+from attndsl.checking.extents import origins
+from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.scopes import Binding, Broken, ElementType, Scalar, Scope, Storage
 from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Expr, Kind, Param, ParamValue, Tensor, walk
 from attndsl.diagnostics import declarations as errors

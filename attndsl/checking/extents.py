@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attndsl.checking.typed import Apply, Constant, DimValue, Expr
-
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -92,35 +90,3 @@ def origins(inputs: Iterable[tuple[str, Sequence[Term]]]) -> dict[str, Origin]:
             if isinstance(line, Line) and (line.dim not in found or line.rank < found[line.dim].line.rank):
                 found[line.dim] = Origin(tensor, axis, line)
     return found
-
-
-def line_of(extent: Expr) -> Term:
-    """A typed extent as far as it is of one dim."""
-    match extent:
-        case Constant(value=int(value)):
-            return value
-        case DimValue(name=name):
-            return Line(name)
-        case Apply(operator=operator, arguments=arguments):
-            return combine(operator, [line_of(argument) for argument in arguments])
-    return None
-
-
-def is_exact(line: Line, requires: Iterable[Expr]) -> bool:
-    """Whether its division does not round, as one of a spec's conditions says: `require D % 32 == 0`."""
-    return line.divisor == 1 or any(_divides(line, condition) for condition in requires)
-
-
-def _divides(line: Line, condition: Expr) -> bool:
-    match condition:
-        case Apply(operator="and", arguments=parts):
-            return any(_divides(line, part) for part in parts)
-        case Apply(
-            operator="ieq",
-            arguments=(
-                Apply(operator="imod", arguments=(DimValue(name=line.dim), Constant(value=int(number)))),
-                Constant(value=0),
-            ),
-        ):
-            return number % line.divisor == 0
-    return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 
@@ -12,6 +11,8 @@ def write_atomically(path: Path, content: bytes, mode: int) -> None:
 
     A killed writer leaves a `.tmp` file beside it.
     """
+    import tempfile  # it takes longer to import than a kept entry to read
+
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     temporary = Path(name)
     try:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.evaluate import evaluate
-from attndsl.checking.extents import line_of, origins
+from attndsl.checking.extents import origins
+from attndsl.checking.lines import line_of
 from attndsl.checking.typed import Spec
 
 

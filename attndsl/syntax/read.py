@@ -1,10 +1,10 @@
-"""Specs from files and bytes."""
+"""Specs from files and bytes. The errors are imported by who has one: a spec is often read, seldom in vain."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from attndsl.diagnostics import Diagnostic, SpecError, files, limits
+from attndsl.diagnostics.base import Diagnostic, SpecError
 from attndsl.syntax.source import MAX_BYTES, Source, Span
 
 
@@ -13,27 +13,25 @@ def read_source(path: str | Path) -> Source:
 
     Raises SpecError where there is no such file, where it cannot be read, is too large or is not UTF-8.
     """
-    name = str(path)
     try:
         with Path(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise _unreadable(files.NoSuchFile(Span(0, 0), name=name)) from None
-    except IsADirectoryError:
-        raise _unreadable(files.IsDirectory(Span(0, 0), name=name)) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _unreadable(files.CannotRead(Span(0, 0), name=name, reason=reason.lower())) from None
-    return decode(content, name)
+        raise SpecError(Source("", ""), [_unreadable(str(path), error)]) from None
+    return decode(content, str(path))
 
 
 def decode(content: bytes, name: str) -> Source:
     """The spec in some bytes, a byte order mark left out; raises SpecError where they are too many or not UTF-8."""
     if len(content) > MAX_BYTES:
+        from attndsl.diagnostics import limits
+
         raise SpecError(Source("", name), [limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
     try:
         return Source(content.decode("utf-8-sig"), name)
     except UnicodeDecodeError as error:
+        from attndsl.diagnostics import files
+
         before = content[: error.start].decode("utf-8-sig", "replace")
         source = Source(before + "\N{REPLACEMENT CHARACTER}", name)
         span = Span(len(before), len(before) + 1)
@@ -41,5 +39,15 @@ def decode(content: bytes, name: str) -> Source:
         raise SpecError(source, [problem]) from None
 
 
-def _unreadable(problem: Diagnostic) -> SpecError:
-    return SpecError(Source("", ""), [problem])
+def _unreadable(name: str, error: OSError | ValueError) -> Diagnostic:
+    from attndsl.diagnostics import files
+
+    match error:
+        case FileNotFoundError():
+            return files.NoSuchFile(Span(0, 0), name=name)
+        case IsADirectoryError():
+            return files.IsDirectory(Span(0, 0), name=name)
+        case OSError(strerror=str(reason)):
+            return files.CannotRead(Span(0, 0), name=name, reason=reason.lower())
+        case _:
+            return files.CannotRead(Span(0, 0), name=name, reason=str(error).lower())

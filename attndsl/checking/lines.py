@@ -1,0 +1,40 @@
+"""Typed extents as `attndsl.checking.extents` wants them; apart from it, so that a cached op loads no typed classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attndsl.checking.extents import Line, Term, combine
+from attndsl.checking.typed import Apply, Constant, DimValue, Expr
+
+
+def line_of(extent: Expr) -> Term:
+    """A typed extent as far as it is of one dim."""
+    match extent:
+        case Constant(value=int(value)):
+            return value
+        case DimValue(name=name):
+            return Line(name)
+        case Apply(operator=operator, arguments=arguments):
+            return combine(operator, [line_of(argument) for argument in arguments])
+    return None
+
+
+def is_exact(line: Line, requires: Iterable[Expr]) -> bool:
+    """Whether its division does not round, as one of a spec's conditions says: `require D % 32 == 0`."""
+    return line.divisor == 1 or any(_divides(line, condition) for condition in requires)
+
+
+def _divides(line: Line, condition: Expr) -> bool:
+    match condition:
+        case Apply(operator="and", arguments=parts):
+            return any(_divides(line, part) for part in parts)
+        case Apply(
+            operator="ieq",
+            arguments=(
+                Apply(operator="imod", arguments=(DimValue(name=line.dim), Constant(value=int(number)))),
+                Constant(value=0),
+            ),
+        ):
+            return number % line.divisor == 0
+    return False
