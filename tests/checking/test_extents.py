@@ -1,0 +1,115 @@
+"""Which extent tells a dim, and how: in typed expressions, in plain data and in the text of the IR alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attndsl.checking.check import check
+from attndsl.checking.extents import Line, combine, origins
+from attndsl.checking.lines import is_exact, line_of
+from attndsl.checking.typed import Expr, Spec
+from attndsl.diagnostics import SpecError
+from attndsl.driver import expressions
+from attndsl.driver.summarise import summarise
+from attndsl.ir.text import integer_text
+from attndsl.ir.text import line_of as line_of_text
+from attndsl.reference.dims import dims_of
+from attndsl.syntax.source import Source
+
+
+def spec(*extents: str, require: str = "true") -> Spec:
+    inputs = " ".join(f"input x{n} : f32[{extent}]" for n, extent in enumerate(extents))
+    return check(
+        Source(f"attention a {{ dims B {inputs} output o : f32[B] require {require} each b in B o[b] = x0[b] }}")
+    )
+
+
+def extent(text: str) -> Expr:
+    return spec(text, "B").inputs[0].extents[0]
+
+
+LINES = {
+    "B": Line("B"),
+    "B + 1": Line("B", offset=1),
+    "1 + B": Line("B", offset=1),
+    "B - 1": Line("B", offset=-1),
+    "7 - B": Line("B", factor=-1, offset=7),
+    "2 * B": Line("B", factor=2),
+    "B * 3 - 2": Line("B", factor=3, offset=-2),
+    "(B + 1) * 2": Line("B", factor=2, offset=2),
+    "B / 2": Line("B", divisor=2),
+    "B / 2 / 3 + 1": Line("B", divisor=6, offset=1),
+    "3 * (B / 2) - 4": Line("B", divisor=2, factor=3, offset=-4),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), LINES.items())
+def test_every_form_of_an_extent_gives_the_same_line(text: str, line: Line) -> None:
+    typed = spec(text, "B")
+    assert line_of(typed.inputs[0].extents[0]) == line
+    assert expressions.line_of(summarise(typed).inputs[0].extents[0]) == line
+    assert line_of_text(integer_text(typed.inputs[0].extents[0])) == line
+
+
+@pytest.mark.parametrize("line", LINES.values())
+def test_a_line_and_its_solution_are_inverse(line: Line) -> None:
+    for dim in range(0, 24, line.divisor):
+        size = line.at(dim)
+        assert line.solve(size) == dim
+        assert eval(line.solution("x.shape[0]").replace("x.shape[0]", "size"), {"size": size}) == dim
+
+
+@pytest.mark.parametrize("text", ["B * B", "B / B", "(B + 1) / 2", "4 / (B + 1)", "B % 2", "minimum(B, 4)"])
+def test_what_does_not_tell_a_dim(text: str) -> None:
+    assert line_of(extent(text)) is None
+
+
+@pytest.mark.parametrize("name", ["B", "lambda", "range"])
+def test_names_that_python_keeps_for_itself(name: str) -> None:
+    text = f"attention a {{ dims {name} input x : f32[{name} + 1] output o : f32[1] each i in 1 o[i] = x[i] }}"
+    line = line_of_text(integer_text(check(Source(text)).inputs[0].extents[0]))
+    assert isinstance(line, Line) and (line.dim.rstrip("_"), line.offset) == (name, 1)
+
+
+def test_zero_times_a_dim_tells_nothing() -> None:
+    assert combine("imul", (0, Line("B"))) is None
+    assert combine("isub", (Line("B"), Line("B"))) is None
+
+
+def test_alone_before_with_numbers_before_divided() -> None:
+    found = {}
+    for extents in (["B / 2", "B + 1", "B"], ["B / 2", "2 * B", "B + 1"], ["B / 4", "B / 2"]):
+        typed = spec(*extents, require="B % 4 == 0")
+        found[tuple(extents)] = origins((t.name, list(map(line_of, t.extents))) for t in typed.inputs)["B"].tensor
+    assert list(found.values()) == ["x2", "x1", "x0"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "exact"),
+    [
+        ("B % 4 == 0", True),
+        ("B % 8 == 0", True),
+        ("B > 0 and B % 4 == 0", True),
+        ("B % 2 == 0", False),
+        ("B % 4 == 1", False),
+        ("B % 4 != 0", False),
+        ("B > 0 or B % 4 == 0", False),
+    ],
+)
+def test_a_division_is_exact_where_a_condition_says_so(condition: str, exact: bool) -> None:
+    assert is_exact(Line("B", divisor=4), spec("B", require=condition).requires) is exact
+    if exact:
+        assert spec("B / 4", require=condition).dims == ("B",)
+    else:
+        with pytest.raises(SpecError, match="E709"):
+            spec("B / 4", require=condition)
+
+
+def test_the_reference_solves_too() -> None:
+    typed = spec("3 * B - 1")
+    assert dims_of(typed, {"x0": np.zeros(5)}) == {"B": 2}
+    with pytest.raises(ValueError, match=r"`x0` is \(2,\) for .*, the array is \(4,\)"):
+        dims_of(typed, {"x0": np.zeros(4)})
+    with pytest.raises(ValueError, match="which makes `B` -1"):
+        dims_of(spec("B + 1"), {"x0": np.zeros(0)})
