@@ -2,8 +2,8 @@
 
 Why: a softmax needs all scores of a row before its first weight. The monoid (running maximum, sum of exponentials,
 weighted sums) needs one pass and no memory of the scores, can be cut anywhere, and is merged associatively: streaming,
-split-K and resumed partial results are bracketings of it. In base 2, since exp2 is what the hardware has; the factor
-log2(e) joins the scale of the score where it has one.
+split-K and resumed partial results are bracketings of it. In base 2, since exp2 is what a GPU has; the factor log2(e)
+joins the scale of the score where it has one. NumPy's exp2 is slow where it underflows, its exp is not.
 
 Before:
 
@@ -64,18 +64,23 @@ Softmax = attn.SoftmaxOp | attn.LogSumExpOp
 
 @dataclass(frozen=True)
 class StreamSoftmax(ModulePass):
-    """Replaces attn.softmax and attn.logsumexp by attn.stream and what ends it, one stream a score and mask."""
+    """Replaces attn.softmax and attn.logsumexp by attn.stream and what ends it, one stream a score and mask.
+
+    `natural` keeps exponentials in base e, for targets whose exp2 is slow.
+    """
 
     name = "stream-softmax"
+
+    natural: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, attn.KernelOp):
-                _stream(kernel)
+                _stream(kernel, self.natural)
                 sort_block(kernel.body.block)
 
 
-def _stream(kernel: attn.KernelOp) -> None:
+def _stream(kernel: attn.KernelOp, natural: bool) -> None:
     groups: dict[tuple[SSAValue, SSAValue | None], list[Softmax]] = {}
     for op in reductions_of(kernel):
         if isinstance(op, (attn.SoftmaxOp, attn.LogSumExpOp)):
@@ -83,7 +88,8 @@ def _stream(kernel: attn.KernelOp) -> None:
     for (score, where), members in groups.items():
         values = list(dict.fromkeys(m.value for m in members if isinstance(m, attn.SoftmaxOp)))
         last = members[-1]
-        stream = attn.StreamOp(_in_base_two(score, last), values, last.over, where)
+        exponent = score if natural else _in_base_two(score, last)
+        stream = attn.StreamOp(exponent, values, last.over, where, natural)
         insert_before(last, stream, "m")
         stream.total.name_hint = "l"
         sums: dict[SSAValue, SSAValue] = dict(zip(values, stream.sums, strict=True))
@@ -110,16 +116,14 @@ def _finish(op: Softmax, stream: attn.StreamOp, sums: dict[SSAValue, SSAValue]) 
     summed = sums[op.value] if isinstance(op, attn.SoftmaxOp) else None
     zero = insert_before(op, constant_op(0.0, maximum.type))
     if op.sink is not None:
-        sink = insert_before(
-            op, arith.MulfOp(op.sink, insert_before(op, constant_op(numbers.log2(numbers.e), maximum.type)))
-        )
+        sink = op.sink if stream.natural else _in_base_two(op.sink, op)
         larger = insert_before(op, arith.MaximumfOp(maximum, sink))
-        # Where both are -inf nothing is present: a finite shift keeps 2^(-inf - shift) at 0.
+        # Where both are -inf nothing is present: a finite shift keeps the power of -inf - shift at 0.
         lowest = insert_before(op, constant_op(-numbers.inf, maximum.type))
         nothing = insert_before(op, arith.CmpfOp(larger, lowest, "oeq"))
         shift = insert_before(op, arith.SelectOp(nothing, zero, larger))
-        scale = insert_before(op, math.Exp2Op(insert_before(op, arith.SubfOp(maximum, shift))))
-        weight = insert_before(op, math.Exp2Op(insert_before(op, arith.SubfOp(sink, shift))))
+        scale = insert_before(op, stream.power(insert_before(op, arith.SubfOp(maximum, shift))))
+        weight = insert_before(op, stream.power(insert_before(op, arith.SubfOp(sink, shift))))
         total = insert_before(op, arith.AddfOp(insert_before(op, arith.MulfOp(total, scale)), weight))
         maximum = larger
         summed = insert_before(op, arith.MulfOp(summed, scale)) if summed is not None else None
@@ -127,5 +131,8 @@ def _finish(op: Softmax, stream: attn.StreamOp, sums: dict[SSAValue, SSAValue]) 
         empty = insert_before(op, arith.CmpfOp(total, zero, "oeq"))
         mean = insert_before(op, arith.DivfOp(summed, total))
         return insert_before(op, arith.SelectOp(empty, zero, mean))
-    base_two = insert_before(op, arith.AddfOp(maximum, insert_before(op, math.Log2Op(total))))
-    return insert_before(op, arith.MulfOp(base_two, insert_before(op, constant_op(numbers.log(2), maximum.type))))
+    logarithm = math.LogOp(total) if stream.natural else math.Log2Op(total)
+    result = insert_before(op, arith.AddfOp(maximum, insert_before(op, logarithm)))
+    if stream.natural:
+        return result
+    return insert_before(op, arith.MulfOp(result, insert_before(op, constant_op(numbers.log(2), maximum.type))))

@@ -26,13 +26,13 @@ TO_ATTN = (
     Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
     Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
     *SIMPLIFY,
-    Step("stream-softmax", "last: until here a softmax is one operation, and its parts are easy to see"),
-    *SIMPLIFY,
 )
-"""From freshly built `attn` IR to what `tile` takes."""
+"""From freshly built `attn` IR to rows that share tiles and keys that have ranges."""
 
 NUMPY = (
     *TO_ATTN,
+    Step("stream-softmax{natural=true}", "last: until here a softmax is one operation; NumPy's exp beats its exp2"),
+    *SIMPLIFY,
     Step("tile{rows=128 keys=512}", "tiles whose scores stay in the second-level cache of a CPU core"),
     Step("canonicalize", "the lowering leaves selects and products with constants behind"),
     Step("cse", "and computes some index arithmetic more than once"),
@@ -40,6 +40,8 @@ NUMPY = (
 
 TRITON = (
     *TO_ATTN,
+    Step("stream-softmax", "last: until here a softmax is one operation; in base 2, as the hardware is"),
+    *SIMPLIFY,
     Step("tile{rows=64 keys=64}", "tiles whose scores and sums stay in the registers of four warps"),
     Step("canonicalize", "the lowering leaves selects and products with constants behind"),
     Step("pad-lanes", "after the conditions that loads have already are simple, so that guards join them once"),

@@ -34,18 +34,21 @@ from attndsl.ir.xdsl import (
     IRDLOperation,
     IsolatedFromAbove,
     NoTerminator,
+    Operation,
     Pure,
     Region,
     SSAValue,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
+    UnitAttr,
     VarConstraint,
     VerifyException,
     base,
     i1,
     index,
     irdl_op_definition,
+    math,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -319,9 +322,9 @@ class MaxOp(IRDLOperation):
 class StreamOp(IRDLOperation):
     """The streamed form of softmax: a monoid of a maximum, a sum and weighted sums, folded over the key positions.
 
-    For scores in base 2: `maximum` = max score, `total` = sum of 2^(score - maximum), and for each value a sum of
-    2^(score - maximum) * value. Empty: (-inf, 0, 0 …). Merging two states rescales both to the larger maximum, which
-    is associative (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
+    `maximum` = max score, `total` = sum of 2^(score - maximum), and for each value a sum of 2^(score - maximum) *
+    value; e stands for 2 where `natural` is set. Empty: (-inf, 0, 0 …). Merging two states rescales both to the larger
+    maximum, which is associative (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
     """
 
     name = "attn.stream"
@@ -329,19 +332,28 @@ class StreamOp(IRDLOperation):
     values = var_operand_def(Float)
     over = operand_def(IndexType)
     where = opt_operand_def(i1)
+    natural = opt_prop_def(UnitAttr)
     maximum = result_def(Float)
     total = result_def(Float)
     sums = var_result_def(Float)
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$score `,` `(` $values `)` `over` $over (`where` $where^)? attr-dict "
+        "(`natural` $natural^)? $score `,` `(` $values `)` `over` $over (`where` $where^)? attr-dict "
         "`:` type($maximum) `,` type($total) `,` `(` type($sums) `)`"
     )
 
-    def __init__(self, score: SSAValue, values: Sequence[SSAValue], over: SSAValue, where: SSAValue | None) -> None:
+    def __init__(
+        self,
+        score: SSAValue,
+        values: Sequence[SSAValue],
+        over: SSAValue,
+        where: SSAValue | None,
+        natural: bool = False,
+    ) -> None:
         super().__init__(
             operands=[score, values, over, where],
+            properties={"natural": UnitAttr() if natural else None},
             result_types=[score.type, score.type, [score.type for _ in values]],
         )
 
@@ -349,6 +361,10 @@ class StreamOp(IRDLOperation):
         _verify_removed(self.over, (OverOp,))
         if len(self.values) != len(self.sums):
             raise VerifyException("has as many sums as values")
+
+    def power(self, exponent: SSAValue) -> Operation:
+        """2 or e to a power: what this stream's weights are."""
+        return math.ExpOp(exponent) if self.natural else math.Exp2Op(exponent)
 
 
 ATTN = Dialect(

@@ -286,22 +286,19 @@ class _Run:
         return Lanes(result.squeeze(position).astype(dtype), axes[:position] + axes[position + 1 :])
 
     def stream(self, op: attn.StreamOp) -> None:
-        (score,), where, position, axes = self.positions(op, op.score)
-        rest = axes[:position] + axes[position + 1 :]
+        power = np.exp if op.natural else np.exp2
         dtype = _dtype(op.maximum.type)
-        top = np.where(where, score, -np.inf).max(axis=position, initial=-np.inf, keepdims=True)
-        shift = np.where(np.isneginf(top), 0, top)
-        weight = np.exp2(np.where(where, score, -np.inf) - shift)
-        self.values[op.maximum] = Lanes(top.squeeze(position).astype(dtype), rest)
-        self.values[op.total] = Lanes(weight.sum(axis=position).astype(dtype), rest)
-        for value, result in zip(op.values, op.sums, strict=True):
-            (score_, item), where, position, axes = self.positions(op, op.score, value)
-            masked = np.where(where, score_, -np.inf)
-            top = masked.max(axis=position, initial=-np.inf, keepdims=True)
-            weight = np.exp2(masked - np.where(np.isneginf(top), 0, top))
+        one = np.ones((), dtype)
+        for value, result in ((None, op.total), *zip(op.values, op.sums, strict=True)):
+            (score, *items), where, position, axes = self.positions(op, op.score, *([] if value is None else [value]))
             rest = axes[:position] + axes[position + 1 :]
-            summed = np.where(where, weight * item, 0).sum(axis=position)
+            masked = np.where(where, score, -np.inf)
+            top = masked.max(axis=position, initial=-np.inf, keepdims=True)
+            weight = power(masked - np.where(np.isneginf(top), 0, top))
+            summed = np.where(where, weight * (items[0] if items else one), 0).sum(axis=position)
             self.values[result] = Lanes(summed.astype(dtype), rest)
+            if value is None:
+                self.values[op.maximum] = Lanes(top.squeeze(position).astype(dtype), rest)
 
 
 def _constant(value: Attribute) -> Array:

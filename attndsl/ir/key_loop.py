@@ -10,7 +10,7 @@ from attndsl.ir import attn, tile
 from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.keys import Reduction, conjuncts, over_of, reductions_of
 from attndsl.ir.tile_builder import Scope
-from attndsl.ir.xdsl import Operation, Region, SSAValue, arith, math, scf
+from attndsl.ir.xdsl import Operation, Region, SSAValue, arith, scf
 
 if TYPE_CHECKING:
     from attndsl.ir.lowering import Lowering
@@ -157,12 +157,12 @@ class KeyLoop:
         score = self.build.select(where, self.lowering.get(op.score), block, -numbers.inf)
         score = self.build.along(score, self.lane, block) if self.lane is not None else score
         larger = add(arith.MaximumfOp(maximum, self.largest(score)), block, "m_new")
-        # While nothing is present the maximum is -inf: a finite shift keeps 2^(-inf - shift) at 0.
+        # While nothing is present the maximum is -inf: a finite shift keeps the power of -inf - shift at 0.
         lowest = self.build.constant(-numbers.inf, op.maximum.type)
         nothing = add(arith.CmpfOp(larger, lowest, "oeq"), block)
         shift = add(arith.SelectOp(nothing, self.build.constant(0.0, op.maximum.type), larger), block, "shift")
-        weight = add(math.Exp2Op(add(arith.SubfOp(score, shift), block)), block, "p")
-        scale = add(math.Exp2Op(add(arith.SubfOp(maximum, shift), block)), block, "alpha")
+        weight = add(op.power(add(arith.SubfOp(score, shift), block)), block, "p")
+        scale = add(op.power(add(arith.SubfOp(maximum, shift), block)), block, "alpha")
         part = add(tile.SumOp(weight, self.lane), block) if self.lane is not None else weight
         ended = [larger, add(arith.AddfOp(add(arith.MulfOp(total, scale), block), part), block, "l")]
         for old, plan, result in zip(sums, plans, op.sums, strict=True):

@@ -42,6 +42,7 @@ class Facts:
     def __init__(self, block: Block) -> None:
         self._order: dict[SSAValue, int] = {}
         self._known: dict[SSAValue, Polynomial] = {}
+        self._proofs: dict[tuple[frozenset[tuple[Monomial, int]], int], bool] = {}
         self._exact: set[tuple[SSAValue, SSAValue]] = set()
         self._nonzero: set[SSAValue] = set()
         for op in block.ops:
@@ -96,9 +97,9 @@ class Facts:
                 rest = list(factors)
                 rest.remove(quotient)
                 rest.remove(op.rhs)
-                (inner, coefficient), *more = self.of(op.lhs).items()
-                if not more and coefficient == 1:
-                    return self._monomial((*rest, *inner))
+                numerator = list(self.of(op.lhs).items())
+                if len(numerator) == 1 and numerator[0][1] == 1:
+                    return self._monomial((*rest, *numerator[0][0]))
         for value in factors:
             self._order.setdefault(value, len(self._order))
         return tuple(sorted(factors, key=self._order.__getitem__))
@@ -134,6 +135,13 @@ class Facts:
 
     def nonnegative(self, a: Polynomial, rounds: int = _ROUNDS) -> bool:
         """Whether it can be shown to be at least 0 wherever all index variables have values."""
+        # The same variables bounded away in another order end in the same claim: without a memory the search explodes.
+        key = (frozenset(a.items()), rounds)
+        if key not in self._proofs:
+            self._proofs[key] = self._prove(a, rounds)
+        return self._proofs[key]
+
+    def _prove(self, a: Polynomial, rounds: int) -> bool:
         growing = all((c > 0 or not m) and all(self._factor_nonnegative(v) for v in m) for m, c in a.items())
         # Terms of factors that are at least 1 make up for a negative constant.
         if growing and sum(c for m, c in a.items() if all(self._surely_positive(v) for v in m)) >= 0:

@@ -258,8 +258,8 @@ class AllOp(ReduceOp):
 class DotOp(IRDLOperation):
     """The sum along a lane of the products of two values that share no other lane: a matrix product.
 
-    Where `where` is false the term is left out, whatever the two values hold there: it is selected, not multiplied,
-    so that an absent position's NaN stays where it is.
+    `where` says which terms count. At the others `lhs` is 0 (or NaN), and the term is left out whatever `rhs` holds
+    there: it is selected, not multiplied, so that an absent position's NaN or Inf stays where it is.
     """
 
     name = "tile.dot"

@@ -159,7 +159,7 @@ class Expressions:
         """The expression of an operation with one result."""
         match op:
             case arith.ConstantOp():
-                return Text(literal(constant(op.result)))
+                return Text(literal(constant(op.result), op.result.type))
             case arith.CmpiOp() | arith.CmpfOp():
                 left, right = self.operands(op, COMPARISON_LEVEL)
                 return Text(f"{left} {COMPARISONS[predicate(op)]} {right}", COMPARISON_LEVEL)
@@ -269,10 +269,10 @@ class Expressions:
         return Text(code)
 
 
-def literal(value: int | float | bool | None) -> str:
-    """A number as Python writes it, floats to the nine digits that tell float32 numbers apart."""
+def literal(value: int | float | bool | None, type_: Attribute) -> str:
+    """A number as Python writes it, floats to the digits that tell the numbers of their type apart."""
     if isinstance(value, float):
-        text = f"{value:.9g}"
+        text = f"{value:.{17 if type_ == f64 else 9}g}"
         if text.lstrip("-") in ("inf", "nan"):
             return text.replace("inf", "np.inf").replace("nan", "np.nan")
         return text if any(c in text for c in ".e") else f"{text}.0"

@@ -21,12 +21,11 @@ def _write(tensor, where, values, *indices):
 ''',
     "_dot_where": '''
 def _dot_where(weights, values, where):
-    """weights @ values without the terms where `where` is false, whatever the values hold there (NaN, say)."""
-    where = np.broadcast_to(where, weights.shape)
-    product = np.where(where, weights, 0) @ values
+    """weights @ values; where `where` is false the weights are 0, and NaN or Inf among the values stays out."""
+    product = weights @ values
     if np.isfinite(product).all():
         return product
-    for row, seen in enumerate(where):
+    for row, seen in enumerate(np.broadcast_to(where, weights.shape)):
         product[row] = weights[row, seen] @ values[seen]
     return product
 ''',
