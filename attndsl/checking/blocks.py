@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attndsl import diagnostics as errors
 from attndsl.checking.bounds import infer_bound
 from attndsl.checking.context import Context, Rows
 from attndsl.checking.expressions import Expressions
@@ -9,7 +10,6 @@ from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, Scalar, Scope, Storage
 from attndsl.checking.typed import Block, Expr, Index, Kind, Tensor, Write
 from attndsl.checking.values import Value
-from attndsl.diagnostics import indices, names, outputs
 from attndsl.syntax import tree
 
 
@@ -42,10 +42,10 @@ class Blocks:
         """The key positions of the block that is open."""
         rows = self._context.rows
         if rows is None:
-            self._context.report(indices.OutsideBlock(node.span, what="`over`"))
+            self._context.report(errors.indices.OutsideBlock(node.span, what="`over`"))
             return
         if rows.over_span is not None:
-            self._context.report(indices.SecondOver(node.span, first=rows.over_span))
+            self._context.report(errors.indices.SecondOver(node.span, first=rows.over_span))
             return
         rows.over, rows.over_span = (), node.span
         scope = self.scope.within({})
@@ -61,7 +61,7 @@ class Blocks:
         name, rows = node.name, self._context.rows
         if rows is None:
             self._astray = True
-            self._context.report(indices.OutsideBlock(node.span, what="a write"))
+            self._context.report(errors.indices.OutsideBlock(node.span, what="a write"))
             return
         subscripts = self._subscripts(node)
         value = self._expressions.value(node.value, self.scope)
@@ -70,7 +70,9 @@ class Blocks:
             self._astray = True
             return
         if name.text in self._written:
-            self._context.report(outputs.WrittenTwice(name.span, name=name.text, first=self._written[name.text].span))
+            self._context.report(
+                errors.outputs.WrittenTwice(name.span, name=name.text, first=self._written[name.text].span)
+            )
             return
         self._written[name.text] = name
         if subscripts is None or value is None or not self._fits(node, tensor, subscripts, value):
@@ -90,12 +92,12 @@ class Blocks:
             return
         sound = not self._context.diagnostics
         if sound and not rows.writes:
-            self._context.report(outputs.EmptyBlock(rows.span))
+            self._context.report(errors.outputs.EmptyBlock(rows.span))
         for index, binder in self._unbounded.items():
             if sound and rows.writes:
                 bound = infer_bound(self._context, index, rows.writes)
                 if bound is None:
-                    self._context.report(indices.NoBound(binder.span, name=index.name))
+                    self._context.report(errors.indices.NoBound(binder.span, name=index.name))
                 else:
                     object.__setattr__(index, "bound", bound)  # known only now that the block has been read
         self._unbounded.clear()
@@ -107,7 +109,7 @@ class Blocks:
         self.close()
         for tensor in self._tensors.values():
             if tensor.role == "output" and tensor.name not in self._written and not self._astray:
-                self._context.report(outputs.NotWritten(tensor.span, name=tensor.name))
+                self._context.report(errors.outputs.NotWritten(tensor.span, name=tensor.name))
 
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
         """Binds one index variable in `scope`; its extent sees the names of `seen`."""
@@ -118,7 +120,7 @@ class Blocks:
             bound = self._expressions.uniform(node.bound, self._outermost, f"the bound of `{name.text}`")
         before = scope.find(name.text)
         if before is not None:
-            self._context.report(names.Shadows(name.span, name=name.text, first=before.span))
+            self._context.report(errors.names.Shadows(name.span, name=name.text, first=before.span))
             return None
         if extent is None or (node.bound is not None and bound is None):
             scope.add(name.text, Broken(name.span))
@@ -140,7 +142,7 @@ class Blocks:
                 sound = sound and index is not None
                 over = [] if index is None else self._over(index)
                 if over:
-                    self._context.report(outputs.KeyInWrite(subscript.span, name=over[0]))
+                    self._context.report(errors.outputs.KeyInWrite(subscript.span, name=over[0]))
                     sound = False
             found.append(index)
         return found if sound else None
@@ -153,9 +155,9 @@ class Blocks:
                 return None
             case None:
                 known = tuple(t.name for t in self._tensors.values() if t.role == "output")
-                self._context.report(names.UnknownOutput(name.span, name=name.text, known=known))
+                self._context.report(errors.names.UnknownOutput(name.span, name=name.text, known=known))
             case binding:
-                self._context.report(outputs.NotOutput(name.span, name=name.text, first=binding.span))
+                self._context.report(errors.outputs.NotOutput(name.span, name=name.text, first=binding.span))
         return None
 
     def _fits(self, node: tree.Write, tensor: Tensor, subscripts: list[Expr | None], value: Value) -> bool:
@@ -163,17 +165,21 @@ class Blocks:
         name, wanted = tensor.name, len(tensor.extents)
         if len(subscripts) != wanted:
             self._context.report(
-                outputs.WrongOutputRank(node.span, name=name, wanted=wanted, got=len(subscripts), first=tensor.span)
+                errors.outputs.WrongOutputRank(
+                    node.span, name=name, wanted=wanted, got=len(subscripts), first=tensor.span
+                )
             )
             return False
         axes = tuple(e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None)
         if axes != value.axes:
             self._context.report(
-                outputs.WrongOutputAxes(node.value.span, name=name, wanted=axes_text(axes), got=axes_text(value.axes))
+                errors.outputs.WrongOutputAxes(
+                    node.value.span, name=name, wanted=axes_text(axes), got=axes_text(value.axes)
+                )
             )
             return False
         if value.kind is Kind.BOOL:
-            self._context.report(outputs.BoolWritten(node.value.span, name=name))
+            self._context.report(errors.outputs.BoolWritten(node.value.span, name=name))
             return False
         return True
 
@@ -182,12 +188,12 @@ class Blocks:
         assert self._context.rows is not None
         over = self._over(body)
         if over:
-            self._context.report(outputs.KeyOutsideReduction(node.value.span, name=over[0]))
+            self._context.report(errors.outputs.KeyOutsideReduction(node.value.span, name=over[0]))
             return False
         used = {index for place in places for index in self._context.graph.facts(place).free}
         for index in self._context.rows.each:
             if index not in used:
-                self._context.report(outputs.RowsCollide(node.span, output=node.name.text, name=index.name))
+                self._context.report(errors.outputs.RowsCollide(node.span, output=node.name.text, name=index.name))
                 return False
         return True
 

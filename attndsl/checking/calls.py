@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Literal as OneOf
 from typing import cast
 
+from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.pointwise import FUNCTIONS, Pointwise
 from attndsl.checking.scopes import Scope
 from attndsl.checking.typed import Expr, Kind
 from attndsl.checking.values import Result, Value, Weights
-from attndsl.diagnostics import names, reductions, types
 from attndsl.syntax import tree
 
 REDUCTIONS = ("softmax", "logsumexp", "sum", "max")
@@ -37,9 +37,11 @@ class Calls:
             return True
         before = scope.find(name.text)
         if before is not None:
-            self._context.report(names.NotFunction(name.span, name=name.text, first=before.span))
+            self._context.report(errors.names.NotFunction(name.span, name=name.text, first=before.span))
         else:
-            self._context.report(names.UnknownFunction(name.span, name=name.text, known=tuple(sorted(FUNCTION_NAMES))))
+            self._context.report(
+                errors.names.UnknownFunction(name.span, name=name.text, known=tuple(sorted(FUNCTION_NAMES)))
+            )
         return False
 
     def call(self, node: tree.Call, nodes: Sequence[tree.Expression], values: Sequence[Value], named: Named) -> Result:
@@ -57,7 +59,7 @@ class Calls:
     def weighted(self, weights: Weights, value: Value, node: tree.Binary) -> Value | None:
         """`softmax(…) . v`."""
         if not value.axes:
-            return self._context.report(reductions.SoftmaxOfScalar(node.right.span, got=value.describe()))
+            return self._context.report(errors.reductions.SoftmaxOfScalar(node.right.span, got=value.describe()))
         if not self._pointwise.numbers(".", (value,), (node.right.span,)):
             return None
         if not self._flat(value, node.right):
@@ -79,20 +81,20 @@ class Calls:
         for keyword, _ in named:
             key = keyword.name
             if key.text not in allowed:
-                self._context.report(names.UnknownKeyword(key.span, function=name, name=key.text, known=allowed))
+                self._context.report(errors.names.UnknownKeyword(key.span, function=name, name=key.text, known=allowed))
                 return False
             if key.text in seen:
-                self._context.report(names.Repeated(key.span, name=key.text, first=seen[key.text].span))
+                self._context.report(errors.names.Repeated(key.span, name=key.text, first=seen[key.text].span))
                 return False
             seen[key.text] = key
         if name in ("max", "sum") and len(values) == 2 and values[1].kind is not Kind.BOOL:
             written = ", ".join(self._context.text(n.span) for n in nodes)
             pointwise = f"maximum({written})" if name == "max" else written.replace(", ", " + ")
-            self._context.report(reductions.MaskNotBool(nodes[1].span, function=name, pointwise=pointwise))
+            self._context.report(errors.reductions.MaskNotBool(nodes[1].span, function=name, pointwise=pointwise))
             return False
         if not least <= len(values) <= most:
             wanted = f"{least} argument{'s' if least > 1 else ''}" if least == most else f"{least} or {most} arguments"
-            self._context.report(types.WrongArguments(node.span, function=name, wanted=wanted, got=len(values)))
+            self._context.report(errors.types.WrongArguments(node.span, function=name, wanted=wanted, got=len(values)))
             return False
         return True
 
@@ -102,7 +104,7 @@ class Calls:
         function = cast(OneOf["softmax", "logsumexp", "sum", "max"], node.function.text)
         rows = self._context.rows
         if rows is None or not rows.over:
-            return self._context.report(reductions.NothingToReduce(node.span, function=function))
+            return self._context.report(errors.reductions.NothingToReduce(node.span, function=function))
         score, mask, sink = values[0], None, None
         if not all(self._flat(value, n) for value, n in zip(values, nodes, strict=True)):
             return None
@@ -111,13 +113,13 @@ class Calls:
         if score.axes and function in ("softmax", "logsumexp"):
             place = f"the score of {function}()"
             return self._context.report(
-                types.WrongKind(nodes[0].span, place=place, wanted="float", got=score.describe())
+                errors.types.WrongKind(nodes[0].span, place=place, wanted="float", got=score.describe())
             )
         if len(values) == 2:
             if values[1].kind is not Kind.BOOL or values[1].axes:
                 place = f"the mask of {function}()"
                 return self._context.report(
-                    types.WrongKind(nodes[1].span, place=place, wanted="bool", got=values[1].describe())
+                    errors.types.WrongKind(nodes[1].span, place=place, wanted="bool", got=values[1].describe())
                 )
             mask = values[1].expr
         for keyword, value in named:
@@ -138,11 +140,11 @@ class Calls:
     def _sink(self, keyword: tree.KeywordArgument, value: Value) -> Expr | None:
         if value.axes or value.kind is Kind.BOOL:
             self._context.report(
-                types.WrongKind(keyword.value.span, place="the sink", wanted="float", got=value.describe())
+                errors.types.WrongKind(keyword.value.span, place="the sink", wanted="float", got=value.describe())
             )
             return None
         if any(index.role == "over" for index in self._context.graph.facts(value.expr).free):
-            self._context.report(reductions.SinkOverKeys(keyword.value.span))
+            self._context.report(errors.reductions.SinkOverKeys(keyword.value.span))
             return None
         return self._context.graph.real(value.expr)
 
@@ -150,7 +152,7 @@ class Calls:
         """Whether a reduction's argument contains no reduction; reports where it does."""
         _, expr = self._context.axes.bind(value.axes, node.span, value.at)
         if self._context.graph.facts(expr).reduces:
-            self._context.report(reductions.NestedReduction(node.span))
+            self._context.report(errors.reductions.NestedReduction(node.span))
             return False
         return True
 

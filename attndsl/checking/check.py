@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attndsl import diagnostics as errors
 from attndsl.checking.blocks import Blocks
 from attndsl.checking.context import Context, Definers, TooManyErrors
 from attndsl.checking.declarations import Declarations
@@ -12,7 +13,7 @@ from attndsl.checking.expressions import Expressions
 from attndsl.checking.graph import MAX_DEPTH, MAX_EXPRESSIONS, TooDeep, TooManyExpressions
 from attndsl.checking.scopes import Scalar, Scope
 from attndsl.checking.typed import Apply, Block, Constant, Expr, Spec, Sum, walk
-from attndsl.diagnostics import SpecError, limits
+from attndsl.diagnostics import SpecError
 from attndsl.syntax import tree
 from attndsl.syntax.source import Source, Span
 
@@ -28,11 +29,11 @@ def check(source: Source) -> Spec:
     except TooManyErrors:
         pass
     except RecursionError:
-        context.report(limits.DefinitionsTooDeep(attention.name.span, limit=MAX_DEPTH))
+        context.report(errors.limits.DefinitionsTooDeep(attention.name.span, limit=MAX_DEPTH))
     except TooDeep as error:
-        context.report(limits.DefinitionsTooDeep(error.span, limit=MAX_DEPTH))
+        context.report(errors.limits.DefinitionsTooDeep(error.span, limit=MAX_DEPTH))
     except TooManyExpressions as error:
-        context.report(limits.TooManyExpressions(error.span, limit=MAX_EXPRESSIONS))
+        context.report(errors.limits.TooManyExpressions(error.span, limit=MAX_EXPRESSIONS))
     if context.diagnostics:
         raise SpecError(source, list(context.diagnostics))
     return spec

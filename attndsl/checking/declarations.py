@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Literal as OneOf
 
+from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.scopes import Binding, Broken, ElementType, Scalar, Scope, Storage
 from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Expr, Kind, Param, ParamValue, Tensor, walk
-from attndsl.diagnostics import declarations as errors
-from attndsl.diagnostics import names
 from attndsl.syntax import tree
 
 PARAMETER_KINDS = {"int": Kind.INT, "f32": Kind.FLOAT, "bool": Kind.BOOL}
@@ -40,15 +39,19 @@ class Declarations:
         kind, default = PARAMETER_KINDS.get(node.type.text), node.default
         name = node.name.text
         if kind is None:
-            self._context.report(names.UnknownType(node.type.span, name=node.type.text, known=tuple(PARAMETER_KINDS)))
+            self._context.report(
+                errors.names.UnknownType(node.type.span, name=node.type.text, known=tuple(PARAMETER_KINDS))
+            )
             self._bind(node.name, Broken(node.name.span))
             return
         if default is not None:
             given = {bool: "bool", int: "int", float: "f32"}[type(default)]
             if given != node.type.text and not (given == "int" and kind is Kind.FLOAT):
-                self._context.report(errors.WrongDefault(node.span, name=name, wanted=node.type.text, got=given))
+                self._context.report(
+                    errors.declarations.WrongDefault(node.span, name=name, wanted=node.type.text, got=given)
+                )
             elif abs(default) == float("inf") or (kind is Kind.INT and not -(2**63) <= default < 2**63):
-                self._context.report(errors.DefaultTooLarge(node.span, name=name))
+                self._context.report(errors.declarations.DefaultTooLarge(node.span, name=name))
             elif kind is Kind.FLOAT:
                 default = float(default)
         self.params.append(Param(name, kind, default, node.span))
@@ -67,9 +70,9 @@ class Declarations:
         for variable in node.variables:
             for choice in variable.choices:
                 if choice.text not in FLOAT_TYPES:
-                    self._context.report(names.UnknownType(choice.span, name=choice.text, known=FLOAT_TYPES))
+                    self._context.report(errors.names.UnknownType(choice.span, name=choice.text, known=FLOAT_TYPES))
             if variable.name.text in STORAGE_KINDS:
-                self._context.report(names.BuiltInType(variable.name.span, name=variable.name.text))
+                self._context.report(errors.names.BuiltInType(variable.name.span, name=variable.name.text))
                 continue
             self._bind(variable.name, ElementType(variable.name.span))
             self.types[variable.name.text] = tuple(c.text for c in variable.choices) or FLOAT_TYPES
@@ -82,9 +85,11 @@ class Declarations:
         kind = Kind.FLOAT if isinstance(self._scope.find(element), ElementType) else STORAGE_KINDS.get(element)
         if kind is None:
             known = (*self.types, *STORAGE_KINDS)
-            self._context.report(names.UnknownType(node.element.span, name=element, known=known))
+            self._context.report(errors.names.UnknownType(node.element.span, name=element, known=known))
         elif node.role == "output" and element not in (*self.types, *FLOAT_TYPES):
-            self._context.report(errors.OutputType(node.element.span, name=node.name.text, element=element))
+            self._context.report(
+                errors.declarations.OutputType(node.element.span, name=node.name.text, element=element)
+            )
         sound = [extent for extent in extents if extent is not None]
         if kind is None or len(sound) < len(extents):
             self._bind(node.name, Broken(node.name.span))
@@ -101,7 +106,7 @@ class Declarations:
         if condition is None:
             return
         if not self._context.graph.facts(condition).uniform:
-            self._context.report(errors.RequireReads(node.condition.span))
+            self._context.report(errors.declarations.RequireReads(node.condition.span))
         else:
             self.requires.append(condition)
 
@@ -110,11 +115,13 @@ class Declarations:
         for setting in node.settings:
             name, value = setting.name, setting.value
             if name.text not in SETTINGS:
-                self._context.report(names.UnknownSetting(name.span, name=name.text, known=SETTINGS))
+                self._context.report(errors.names.UnknownSetting(name.span, name=name.text, known=SETTINGS))
             elif name.text in self._settings:
-                self._context.report(names.Repeated(name.span, name=name.text, first=self._settings[name.text].span))
+                self._context.report(
+                    errors.names.Repeated(name.span, name=name.text, first=self._settings[name.text].span)
+                )
             elif value != "auto" and not (isinstance(value, int) and 0 < value < 2**31):
-                self._context.report(errors.WrongSetting(setting.span, name=name.text, value=str(value)))
+                self._context.report(errors.declarations.WrongSetting(setting.span, name=name.text, value=str(value)))
             else:
                 self._settings[name.text] = name
                 self.schedule[name.text] = value if isinstance(value, int) else "auto"
@@ -128,18 +135,20 @@ class Declarations:
         for dim in self.dims.values():
             origin = told.get(dim.text)
             if origin is None:
-                self._context.report(errors.DimNotDeducible(dim.span, name=dim.text))
+                self._context.report(errors.declarations.DimNotDeducible(dim.span, name=dim.text))
             elif not is_exact(origin.line, self.requires):
                 extent = self.tensors[origin.tensor].extents[origin.axis]
-                self._context.report(errors.DimRounded(extent.span, name=dim.text, divisor=origin.line.divisor))
+                self._context.report(
+                    errors.declarations.DimRounded(extent.span, name=dim.text, divisor=origin.line.divisor)
+                )
         for name in self._type_names.values():
             if not any(tensor.element == name.text for tensor in inputs):
-                self._context.report(errors.TypeNotDeducible(name.span, name=name.text))
+                self._context.report(errors.declarations.TypeNotDeducible(name.span, name=name.text))
 
     def _extent(self, node: tree.Expression) -> Expr | None:
         expr = self._expressions.uniform(node, self._scope, "the extent of a tensor")
         if expr is not None and any(isinstance(part, ParamValue) for part in walk(expr)):
-            self._context.report(errors.ParameterInShape(node.span))
+            self._context.report(errors.declarations.ParameterInShape(node.span))
             return None
         return expr
 
@@ -148,4 +157,4 @@ class Declarations:
         if before is None:
             self._scope.add(name.text, binding)
         else:
-            self._context.report(names.Shadows(name.span, name=name.text, first=before.span))
+            self._context.report(errors.names.Shadows(name.span, name=name.text, first=before.span))

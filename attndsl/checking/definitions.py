@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.scopes import Binding, Broken, Definition, Scalar, Scope
 from attndsl.checking.typed import Expr, Index, Kind
 from attndsl.checking.values import Value
-from attndsl.diagnostics import names, shapes, types
 from attndsl.syntax import tree
 
 _KINDS = {"score": (Kind.INT, Kind.FLOAT), "mask": (Kind.BOOL,)}
@@ -32,21 +32,21 @@ class Definitions:
         name = node.name.text
         if name not in _KINDS:
             value = self._context.text(node.value.span)
-            self._context.report(names.NotDefinition(node.name.span, name=name, value=value))
+            self._context.report(errors.names.NotDefinition(node.name.span, name=name, value=value))
         if not self._free(node.name, scope):
             return
         let = self._look(tree.Let(node.span, node.name, (), node.value), scope)
         if let is not None and name in _KINDS and (let.axes or let.kind not in _KINDS[name]):
             got = Value(let.kind, let.axes, lambda _: self._context.graph.constant(0, node.span)).describe()
             wanted = "float" if name == "score" else "bool"
-            self._context.report(types.WrongKind(node.value.span, place=f"`{name}`", wanted=wanted, got=got))
+            self._context.report(errors.types.WrongKind(node.value.span, place=f"`{name}`", wanted=wanted, got=got))
             let = None
         scope.add(name, let or Broken(node.name.span))
 
     def _free(self, name: tree.Name, scope: Scope) -> bool:
         before = scope.find(name.text)
         if before is not None:
-            self._context.report(names.Shadows(name.span, name=name.text, first=before.span))
+            self._context.report(errors.names.Shadows(name.span, name=name.text, first=before.span))
         return before is None
 
     def _look(self, node: tree.Let, scope: Scope) -> Definition | None:
@@ -86,7 +86,7 @@ class Definitions:
         if not params:
             params = [None] * len(value.axes)
         if params.count(None) != len(value.axes):
-            error = shapes.WrongAxes(
+            error = errors.shapes.WrongAxes(
                 node.value.span, name=node.name.text, wanted=params.count(None), got=len(value.axes)
             )
             self._context.report(error)

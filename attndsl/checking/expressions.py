@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from attndsl import diagnostics as errors
 from attndsl.checking.calls import Calls
 from attndsl.checking.context import Context
 from attndsl.checking.names import Names
@@ -12,7 +13,6 @@ from attndsl.checking.scopes import Scalar, Scope
 from attndsl.checking.text import expression_text
 from attndsl.checking.typed import Expr, Index, Kind
 from attndsl.checking.values import Result, Value, Weights
-from attndsl.diagnostics import indices, reductions, shapes, types
 from attndsl.syntax import tree
 from attndsl.syntax.source import Span
 
@@ -57,7 +57,7 @@ class Expressions:
         """The value of an expression that stands where weights cannot."""
         result = self.result(node, scope)
         if isinstance(result, Weights):
-            return self._context.report(reductions.SoftmaxAlone(result.span))
+            return self._context.report(errors.reductions.SoftmaxAlone(result.span))
         return result
 
     def scalar(self, node: tree.Expression, scope: Scope, place: str, *kinds: Kind) -> Expr | None:
@@ -67,7 +67,7 @@ class Expressions:
             return None
         if value.axes or value.kind not in kinds:
             wanted = " or ".join(kind.value for kind in kinds)
-            self._context.report(types.WrongKind(node.span, place=place, wanted=wanted, got=value.describe()))
+            self._context.report(errors.types.WrongKind(node.span, place=place, wanted=wanted, got=value.describe()))
             return None
         return value.expr
 
@@ -79,7 +79,7 @@ class Expressions:
         """An integer that is the same for a whole call: made of dims, parameters and numbers."""
         expr = self.integer(node, scope, place)
         if expr is not None and not self._graph.facts(expr).uniform:
-            self._context.report(indices.NotUniform(node.span, place=place))
+            self._context.report(errors.indices.NotUniform(node.span, place=place))
             return None
         return expr
 
@@ -91,7 +91,7 @@ class Expressions:
 
     def _number(self, number: int | float, span: Span) -> Value | None:
         if (isinstance(number, int) and number >= 2**63) or number == float("inf"):
-            return self._context.report(types.NumberTooLarge(span))
+            return self._context.report(errors.types.NumberTooLarge(span))
         return Value.scalar(self._graph.constant(number, span))
 
     def _unary(self, node: tree.Unary, scope: Scope) -> Value | None:
@@ -115,7 +115,7 @@ class Expressions:
             return self._pointwise.bits(node.operator, values[0], values[1], node.span, spans)
         if node.operator == "/" and _truncates(node):
             fix = f"{self._context.text(node.left.span)}.0 / {self._context.text(node.right.span)}"
-            return self._context.report(types.TruncatedDivision(node.span, written=fix))
+            return self._context.report(errors.types.TruncatedDivision(node.span, written=fix))
         return self._pointwise.arithmetic(node.operator, values[0], values[1], node.span, spans)
 
     def _comparison(self, node: tree.Comparison, scope: Scope) -> Value | None:
@@ -165,18 +165,18 @@ class Expressions:
     def _dot(self, node: tree.Binary, scope: Scope) -> Value | None:
         left, right = self.result(node.left, scope), self.result(node.right, scope)
         if isinstance(right, Weights):
-            return self._context.report(reductions.SoftmaxOnTheRight(node.right.span))
+            return self._context.report(errors.reductions.SoftmaxOnTheRight(node.right.span))
         if left is None or right is None:
             return None
         if isinstance(left, Weights):
             return self._calls.weighted(left, right, node)
         for value, place in ((left, node.left), (right, node.right)):
             if not value.axes:
-                self._context.report(shapes.DotOfScalar(place.span, got=value.describe()))
+                self._context.report(errors.shapes.DotOfScalar(place.span, got=value.describe()))
                 return None
         if left.axes[-1] is not right.axes[-1]:
             extents = [expression_text(value.axes[-1]) for value in (left, right)]
-            return self._context.report(shapes.DotExtents(node.span, left=extents[0], right=extents[1]))
+            return self._context.report(errors.shapes.DotExtents(node.span, left=extents[0], right=extents[1]))
         if not self._pointwise.numbers(".", (left, right), (node.left.span, node.right.span)):
             return None
         product = Kind.INT if left.kind is Kind.INT and right.kind is Kind.INT else Kind.FLOAT
@@ -216,7 +216,7 @@ class Expressions:
         if shape is None:
             return None
         if shape.kind is Kind.BOOL:
-            return self._context.report(types.SumOfBool(node.body.span))
+            return self._context.report(errors.types.SumOfBool(node.body.span))
         if not shape.axes:
             return Value.scalar(self._sums(indices_, first, node.span))
 

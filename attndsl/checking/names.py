@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attndsl import diagnostics as errors
 from attndsl.checking.calls import FUNCTION_NAMES
 from attndsl.checking.context import Context
 from attndsl.checking.lets import Lets
 from attndsl.checking.scopes import Broken, Definition, ElementType, Scalar, Scope, Storage
 from attndsl.checking.typed import Expr
 from attndsl.checking.values import Value
-from attndsl.diagnostics import names, shapes
 from attndsl.syntax import tree
 
 
@@ -32,18 +32,18 @@ class Names:
             case Scalar(expr=expr):
                 return Value.scalar(expr)
             case ElementType():
-                return self._context.report(names.TypeAsValue(span, name=name))
+                return self._context.report(errors.names.TypeAsValue(span, name=name))
             case Storage(tensor=tensor):
                 if tensor.role == "output":
-                    return self._context.report(names.OutputRead(span, name=name))
+                    return self._context.report(errors.names.OutputRead(span, name=name))
                 subscripts = ", ".join([":"] * len(tensor.extents))
                 return self._context.report(
-                    shapes.BareTensor(span, name=name, rank=len(tensor.extents), subscripts=subscripts)
+                    errors.shapes.BareTensor(span, name=name, rank=len(tensor.extents), subscripts=subscripts)
                 )
             case Definition() as let:
                 if None in let.extents:
                     slots = ", ".join(":" if extent else param or ":" for param, extent in _slots(let))
-                    return self._context.report(shapes.BareDefinition(span, name=name, slots=slots))
+                    return self._context.report(errors.shapes.BareDefinition(span, name=name, slots=slots))
                 return self._lets.use(let, [None] * len(let.extents), span)
         raise AssertionError(name)
 
@@ -57,10 +57,10 @@ class Names:
                 return None
             case Storage(tensor=tensor, kind=kind):
                 if tensor.role == "output":
-                    return self._context.report(names.OutputRead(node.name.span, name=name))
+                    return self._context.report(errors.names.OutputRead(node.name.span, name=name))
                 if len(subscripts) != len(tensor.extents):
                     return self._context.report(
-                        shapes.WrongRank(
+                        errors.shapes.WrongRank(
                             node.span, name=name, wanted=len(tensor.extents), got=len(subscripts), defined=tensor.span
                         )
                     )
@@ -76,18 +76,20 @@ class Names:
             case Definition() as let:
                 if len(subscripts) != len(let.extents):
                     return self._context.report(
-                        shapes.WrongRank(
+                        errors.shapes.WrongRank(
                             node.span, name=name, wanted=len(let.extents), got=len(subscripts), defined=let.span
                         )
                     )
                 for written, subscript, (param, extent) in zip(node.subscripts, subscripts, _slots(let), strict=True):
                     if subscript is None and extent is None:
-                        return self._context.report(shapes.WholeOfIndex(written.span, name=name, param=param or ""))
+                        return self._context.report(
+                            errors.shapes.WholeOfIndex(written.span, name=name, param=param or "")
+                        )
                 return self._lets.use(let, subscripts, node.span)
             case Scalar(what=what):
-                return self._context.report(shapes.NotSubscriptable(node.span, name=name, what=what))
+                return self._context.report(errors.shapes.NotSubscriptable(node.span, name=name, what=what))
             case ElementType():
-                return self._context.report(names.TypeAsValue(node.span, name=name))
+                return self._context.report(errors.names.TypeAsValue(node.span, name=name))
         raise AssertionError(name)
 
     def may_bind(self, bound: Sequence[tree.Name], scope: Scope) -> bool:
@@ -97,26 +99,26 @@ class Names:
         for name in bound:
             before = scope.find(name.text)
             if name.text in seen:
-                self._context.report(names.Repeated(name.span, name=name.text, first=seen[name.text].span))
+                self._context.report(errors.names.Repeated(name.span, name=name.text, first=seen[name.text].span))
                 sound = False
             elif before is not None and not (isinstance(before, Scalar) and before.shadowable):
-                self._context.report(names.Shadows(name.span, name=name.text, first=before.span))
+                self._context.report(errors.names.Shadows(name.span, name=name.text, first=before.span))
                 sound = False
             seen[name.text] = name
         return sound
 
     def _unknown(self, name: tree.Name, scope: Scope) -> Value | None:
         if name.text in FUNCTION_NAMES:
-            return self._context.report(names.FunctionAsValue(name.span, name=name.text))
+            return self._context.report(errors.names.FunctionAsValue(name.span, name=name.text))
         places = self._context.defined.get(name.text, [])
         if any(whole.start <= name.span.start < whole.end for _, whole in places):
-            return self._context.report(names.UsesItself(name.span, name=name.text))
+            return self._context.report(errors.names.UsesItself(name.span, name=name.text))
         if places:
             first = places[0][0]
-            error = names.UsedTooEarly if first.start > name.span.start else names.OtherBlock
+            error = errors.names.UsedTooEarly if first.start > name.span.start else errors.names.OtherBlock
             return self._context.report(error(name.span, name=name.text, defined=first))
         known = tuple(sorted(set(scope.names())))
-        return self._context.report(names.UnknownName(name.span, name=name.text, known=known))
+        return self._context.report(errors.names.UnknownName(name.span, name=name.text, known=known))
 
 
 def _slots(let: Definition) -> Sequence[tuple[str | None, Expr | None]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.text import expression_text
 from attndsl.checking.typed import Constant, Expr, Kind
 from attndsl.checking.values import Value
-from attndsl.diagnostics import shapes, types
 from attndsl.syntax.source import Span
 
 FUNCTIONS = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu", "floor")
@@ -32,10 +32,10 @@ class Pointwise:
             return None
         if left.kind is Kind.INT and right.kind is Kind.INT:
             if operator in "/%" and self._is_zero(right):
-                return self._context.report(types.DivisionByZero(span, operator=operator))
+                return self._context.report(errors.types.DivisionByZero(span, operator=operator))
             return self.combine((left, right), Kind.INT, lambda x: self._integers(operator, x[0], x[1], span), span)
         if operator == "%":
-            return self._context.report(types.RealModulo(span))
+            return self._context.report(errors.types.RealModulo(span))
         name = _REAL[operator]
         return self._reals(name, (left, right), span)
 
@@ -44,7 +44,11 @@ class Pointwise:
         for value, place in zip((left, right), spans, strict=True):
             if value.kind is not Kind.INT:
                 word = {"&": "and", "|": "or"}.get(operator, "!=")
-                error = types.BitsOfBool if value.kind is Kind.BOOL and operator in "&|^" else types.BitsOfReal
+                error = (
+                    errors.types.BitsOfBool
+                    if value.kind is Kind.BOOL and operator in "&|^"
+                    else errors.types.BitsOfReal
+                )
                 return self._context.report(error(place, operator=operator, got=value.describe(), word=word))
         name = _BITS[operator]
         return self.combine((left, right), Kind.INT, lambda x: self._graph.apply(name, x, span), span)
@@ -55,7 +59,7 @@ class Pointwise:
         if left.kind is Kind.BOOL or right.kind is Kind.BOOL:
             if left.kind is not right.kind or suffix not in ("eq", "ne"):
                 return self._context.report(
-                    types.Incomparable(span, operator=operator, left=left.describe(), right=right.describe())
+                    errors.types.Incomparable(span, operator=operator, left=left.describe(), right=right.describe())
                 )
             return self.combine((left, right), Kind.BOOL, lambda x: self._graph.apply("b" + suffix, x, span), span)
         if left.kind is Kind.INT and right.kind is Kind.INT:
@@ -66,7 +70,7 @@ class Pointwise:
         """`and`, `or`, `not` of truth values."""
         for value, place in zip(operands, spans, strict=True):
             if value.kind is not Kind.BOOL:
-                return self._context.report(types.NotBool(place, place=f"`{operator}`", got=value.describe()))
+                return self._context.report(errors.types.NotBool(place, place=f"`{operator}`", got=value.describe()))
         return self.combine(operands, Kind.BOOL, lambda x: self._graph.apply(operator, x, span), span)
 
     def sign(self, operator: str, operand: Value, span: Span) -> Value | None:
@@ -82,10 +86,12 @@ class Pointwise:
     def select(self, condition: Value, then: Value, otherwise: Value, span: Span, place: Span) -> Value | None:
         """`if condition then … else …`; `place` is the condition."""
         if condition.kind is not Kind.BOOL:
-            return self._context.report(types.NotBool(place, place="`if`", got=condition.describe()))
+            return self._context.report(errors.types.NotBool(place, place="`if`", got=condition.describe()))
         kinds = {then.kind, otherwise.kind}
         if len(kinds) == 2 and Kind.BOOL in kinds:
-            return self._context.report(types.BranchesDiffer(span, then=then.describe(), other=otherwise.describe()))
+            return self._context.report(
+                errors.types.BranchesDiffer(span, then=then.describe(), other=otherwise.describe())
+            )
         kind = then.kind if len(kinds) == 1 else Kind.FLOAT
         name = {Kind.INT: "iselect", Kind.FLOAT: "fselect", Kind.BOOL: "bselect"}[kind]
 
@@ -115,7 +121,7 @@ class Pointwise:
         """Whether all values are numbers; reports the first that is none."""
         for value, place in zip(values, spans, strict=True):
             if value.kind is Kind.BOOL:
-                self._context.report(types.NotNumber(place, operator=operator, got=value.describe()))
+                self._context.report(errors.types.NotNumber(place, operator=operator, got=value.describe()))
                 return False
         return True
 
@@ -127,7 +133,7 @@ class Pointwise:
         for value in values:
             if value.axes and value.axes != axes:
                 shapes_ = [axes_text(v.axes) for v in (values[0] if values[0].axes else values[1], values[-1])]
-                return self._context.report(shapes.AxesDiffer(span, left=shapes_[0], right=shapes_[1]))
+                return self._context.report(errors.shapes.AxesDiffer(span, left=shapes_[0], right=shapes_[1]))
         if not axes:
             return Value.scalar(make(tuple(value.expr for value in values)))
         return Value(kind, axes, lambda indices: make(tuple(value.at(indices) for value in values)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from attndsl.diagnostics import Diagnostic, limits, syntax
+from attndsl import diagnostics as errors
+from attndsl.diagnostics import Diagnostic
 from attndsl.syntax.source import Span
 
 _BRACKET = re.compile(r"#[^\n]*|[(\[{}\])]")
@@ -19,16 +20,16 @@ def unmatched_bracket(text: str, max_depth: int) -> Diagnostic | None:
         if found in _CLOSERS:
             open_.append((found, span))
             if len(open_) > max_depth:
-                return limits.NestedTooDeeply(span, limit=max_depth)
+                return errors.limits.NestedTooDeeply(span, limit=max_depth)
         elif found[0] != "#":
             if not open_ or (open_[-1][0] == "{" and found != "}"):
-                return syntax.Unopened(span, found=found)
+                return errors.syntax.Unopened(span, found=found)
             opener, place = open_.pop()
             if _CLOSERS[opener] != found:
                 wanted = _CLOSERS[opener]
-                return syntax.Mismatched(span, bracket=opener, opener=place, found=found, wanted=wanted)
+                return errors.syntax.Mismatched(span, bracket=opener, opener=place, found=found, wanted=wanted)
     if open_:
         opener, place = open_[-1]
         end = len(text.rstrip())
-        return syntax.Unclosed(Span(end, end + 1), bracket=opener, opener=place)
+        return errors.syntax.Unclosed(Span(end, end + 1), bracket=opener, opener=place)
     return None

@@ -14,11 +14,11 @@ from lark import Lark, Token, UnexpectedToken, v_args
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
-from attndsl.diagnostics import MAX_ERRORS, SpecError, limits
+from attndsl import diagnostics as errors
+from attndsl.diagnostics import MAX_ERRORS, SpecError
 from attndsl.syntax import tree
 from attndsl.syntax.brackets import unmatched_bracket
 from attndsl.syntax.characters import odd_characters, odd_numbers
-from attndsl.syntax.explain import explain
 from attndsl.syntax.source import MAX_BYTES, Source, Span
 
 MAX_TOKENS = 20_000
@@ -37,22 +37,24 @@ def parse(source: Source) -> tree.Attention:
     """The syntax tree of one spec; raises SpecError with what cannot be read and where."""
     text = source.text
     if len(text) > MAX_BYTES:
-        raise SpecError(source, [limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
+        raise SpecError(source, [errors.limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
     if odd := list(islice(chain(odd_characters(text), odd_numbers(text)), MAX_ERRORS)):
         raise SpecError(source, odd)
     bracket = unmatched_bracket(text, MAX_DEPTH)
-    if isinstance(bracket, limits.NestedTooDeeply):
+    if isinstance(bracket, errors.limits.NestedTooDeeply):
         raise SpecError(source, [bracket])
     last = next(islice(_TOKEN.finditer(text), MAX_TOKENS, None), None)
     if last is not None:
-        raise SpecError(source, [limits.TooManyTokens(Span(*last.span()), limit=MAX_TOKENS)])
+        raise SpecError(source, [errors.limits.TooManyTokens(Span(*last.span()), limit=MAX_TOKENS)])
     try:
         attention: tree.Attention = _Builder().transform(_parser().parse(text))
     except UnexpectedToken as error:
+        from attndsl.syntax.explain import explain  # most specs are right
+
         raise SpecError(source, [bracket or explain(error, source, _parser())]) from None
     for node, depth in _walk(attention):
         if depth > MAX_DEPTH:
-            raise SpecError(source, [limits.NestedTooDeeply(node.span, limit=MAX_DEPTH)])
+            raise SpecError(source, [errors.limits.NestedTooDeeply(node.span, limit=MAX_DEPTH)])
     return attention
 
 

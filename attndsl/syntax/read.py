@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attndsl import diagnostics as errors
 from attndsl.diagnostics.base import Diagnostic, SpecError
 from attndsl.syntax.source import MAX_BYTES, Source, Span
 
@@ -24,30 +25,25 @@ def read_source(path: str | Path) -> Source:
 def decode(content: bytes, name: str) -> Source:
     """The spec in some bytes, a byte order mark left out; raises SpecError where they are too many or not UTF-8."""
     if len(content) > MAX_BYTES:
-        from attndsl.diagnostics import limits
-
-        raise SpecError(Source("", name), [limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
+        raise SpecError(Source("", name), [errors.limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
     try:
         return Source(content.decode("utf-8-sig"), name)
     except UnicodeDecodeError as error:
-        from attndsl.diagnostics import files
-
         before = content[: error.start].decode("utf-8-sig", "replace")
         source = Source(before + "\N{REPLACEMENT CHARACTER}", name)
         span = Span(len(before), len(before) + 1)
-        problem = files.NotUtf8(span, byte=content[error.start], number=error.start + 1)
+        problem = errors.files.NotUtf8(span, byte=content[error.start], number=error.start + 1)
         raise SpecError(source, [problem]) from None
 
 
 def _unreadable(name: str, error: OSError | ValueError) -> Diagnostic:
-    from attndsl.diagnostics import files
 
     match error:
         case FileNotFoundError():
-            return files.NoSuchFile(Span(0, 0), name=name)
+            return errors.files.NoSuchFile(Span(0, 0), name=name)
         case IsADirectoryError():
-            return files.IsDirectory(Span(0, 0), name=name)
+            return errors.files.IsDirectory(Span(0, 0), name=name)
         case OSError(strerror=str(reason)):
-            return files.CannotRead(Span(0, 0), name=name, reason=reason.lower())
+            return errors.files.CannotRead(Span(0, 0), name=name, reason=reason.lower())
         case _:
-            return files.CannotRead(Span(0, 0), name=name, reason=str(error).lower())
+            return errors.files.CannotRead(Span(0, 0), name=name, reason=str(error).lower())

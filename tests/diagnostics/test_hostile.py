@@ -161,7 +161,7 @@ def test_a_spec_with_a_word_missing_or_doubled() -> None:
         answer(text)
 
 
-WORDS = "attention dims input each over let if then else in x 1".split()
+WORDS = ["attention", "dims", "input", "each", "over", "let", "if", "then", "else", "in", "x", "1"]
 PIECES = st.sampled_from([*"()[]{}:,.=<>+-*/%&|^!;#\n", *WORDS])
 
 
