@@ -409,10 +409,9 @@ def int8_cache() -> Case:
 
 @case
 def int4_cache() -> Case:
-    width = 64
-    q = normal(B, H, M, width)
+    q = normal(B, H, M, 64)
     inputs, real = {"q": q}, []
-    for name in ("k", "v"):
+    for name, width in (("k", 64), ("v", 32)):
         codes = RANDOM.integers(-8, 8, (B, HKV, N, width))
         scale = RANDOM.uniform(0.1, 0.2, (B, HKV, N, width // 32)).astype(np.float16)
         inputs[f"{name}_pairs"] = ((codes[..., ::2] + 8) + 16 * (codes[..., 1::2] + 8)).astype(np.uint8)
