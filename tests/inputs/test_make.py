@@ -10,7 +10,7 @@ import pytest
 
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
-from attndsl.inputs import default_dims, make_inputs
+from attndsl.inputs import default_dims, default_params, make_inputs
 from attndsl.inputs.ranges import Range, integer_ranges
 from attndsl.reference import dims_of, reference
 from attndsl.storage import ELEMENTS, decode
@@ -24,31 +24,32 @@ def gallery(name: str) -> Spec:
     return check(Source(path.read_text(encoding="utf-8"), path.name))
 
 
-def ranges(name: str, params: dict[str, int] | None = None, /, **dims: int) -> dict[str, Range]:
-    return integer_ranges(gallery(name), dims, params or {})
+def ranges(name: str, **sizes: int) -> dict[str, Range]:
+    """The ranges for these extents; those that are left out do not matter."""
+    spec = gallery(name)
+    return integer_ranges(spec, default_dims(spec, given=sizes), default_params(spec))
 
 
 def test_indices_stay_below_what_they_index() -> None:
-    dims = {"B": 2, "Hq": 2, "Hkv": 1, "D": 4, "E": 4, "P": 5, "S": 3, "L": 7}
-    assert ranges("paged_decode", **dims) == {"table": Range("index", 4), "length": Range("extent", 21)}
-    assert ranges("topk_sparse", {"d_head": 4}, B=1, H=1, M=2, N=9, K=3, R=2, P=2) == {"index": Range("index", 8)}
-    assert ranges("t5_bias", B=1, H=1, M=2, N=2, D=2, E=2, L=4) == {"bucket": Range("index", 15)}
+    found = ranges("paged_decode", P=5, S=3, L=7)
+    assert found == {"table": Range("index", 4), "length": Range("extent", 21)}
+    assert ranges("topk_sparse", N=9) == {"index": Range("index", 8)}
+    assert ranges("t5_bias") == {"bucket": Range("index", 15)}
 
 
 def test_offsets_rise_to_the_end_of_what_is_packed() -> None:
-    found = ranges("packed_ragged", C=3, Hq=2, Hkv=1, M=7, N=9, D=4, E=4)
-    assert found == {"cu_q": Range("offset", 7), "cu_k": Range("offset", 9)}
+    assert ranges("packed_ragged", M=7, N=9) == {"cu_q": Range("offset", 7), "cu_k": Range("offset", 9)}
 
 
 def test_lengths_stay_below_their_bounds() -> None:
-    assert ranges("padding", B=2, H=1, M=4, N=6, D=2, E=2) == {"m": Range("extent", 4), "n": Range("extent", 6)}
-    assert ranges("shared_prefix", B=2, Hq=1, Hkv=1, P=5, N=7, D=2, E=2) == {"length": Range("extent", 7)}
-    assert ranges("prefix_lm", B=2, H=1, M=4, N=6, D=2, E=2) == {"prefix": Range("position", 6)}
+    assert ranges("padding", M=4, N=6) == {"m": Range("extent", 4), "n": Range("extent", 6)}
+    assert ranges("shared_prefix", P=5, N=7) == {"length": Range("extent", 7)}
+    assert ranges("prefix_lm", N=6) == {"prefix": Range("position", 6)}
 
 
 def test_integers_that_stand_for_numbers_have_no_range() -> None:
-    assert ranges("int4_cache", B=1, Hq=1, Hkv=1, M=1, N=1, D=32, E=32) == {}
-    assert ranges("document_mask", B=1, Hq=1, Hkv=1, N=4, D=2, E=2) == {}
+    assert ranges("int4_cache") == {}
+    assert ranges("document_mask") == {}
 
 
 @pytest.mark.parametrize("hostile", [False, True])
@@ -78,7 +79,7 @@ def test_sensible_inputs_reach_most_of_the_output(name: str) -> None:
 
 def integers(hostile: bool) -> dict[str, np.ndarray[Any, Any]]:
     spec = gallery("paged_prefill")
-    dims = {"B": 40, "Hq": 1, "Hkv": 1, "M": 50, "D": 1, "E": 1, "P": 9, "S": 4, "L": 30}
+    dims = default_dims(spec, given={"B": 40, "M": 50, "P": 9, "S": 4, "L": 30})
     return make_inputs(spec, dims, seed=2, hostile=hostile)
 
 
