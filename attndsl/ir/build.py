@@ -115,9 +115,9 @@ class _KernelBuilder:
             self.variables[index_] = self.value(spec.ModOp(digit, extent))
 
     def variable(self, index_: typed.Index, op: type[attn.IndexOp]) -> SSAValue:
-        self.at(index_.span)
         extent = self.limit(index_)
         bound = None if index_.extent is index_.bound else self.scalar(index_.bound).value
+        self.at(index_.span)
         result = self.value(op(index_.name, extent, bound))
         self.variables[index_] = result
         return result

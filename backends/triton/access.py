@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 
 from attndsl.backends.triton.expressions import Expressions
 from attndsl.backends.triton.parameters import scalar_type, stride_names
@@ -29,7 +30,7 @@ class Access:
 
         Those are exact: the product of two f16 or bf16 numbers fits f32, in which the matrix unit adds.
         """
-        chosen = {op.result: self._element(op) for op in loads if self._element(op) in HALVES}
+        chosen: dict[SSAValue, str] = {op.result: self._element(op) for op in loads if self._element(op) in HALVES}
         while True:
             kept = {value: element for value, element in chosen.items() if _feeds_only(value, chosen)}
             if len(kept) == len(chosen):
@@ -49,9 +50,8 @@ class Access:
         if element in DECODED:
             self.text.helpers.add(DECODED[element])
             opening, closing = f"{DECODED[element]}({opening}", "))"
-        if op.result not in self.text.halves and AS_STORED.get(element) != wanted and not (
-            element in DECODED and op.result.type == f32
-        ):
+        stored = "float32" if element in DECODED else AS_STORED.get(element)
+        if op.result not in self.text.halves and stored != wanted:
             closing += f".to(tl.{wanted})"
         return [opening, *arguments, closing]
 
@@ -86,7 +86,7 @@ class Access:
         return self.text.lined_up(where, self.text.lanes(tile_)).code
 
 
-def _feeds_only(value: SSAValue, chosen: dict[SSAValue, str]) -> bool:
+def _feeds_only(value: SSAValue, chosen: Mapping[SSAValue, str]) -> bool:
     """Whether all uses of a load are unconditional products with another of `chosen`, of the same type."""
     for use in value.uses:
         product = use.operation
@@ -103,4 +103,8 @@ def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:
     line = f"{prefix}{opening}{', '.join(arguments)}{closing}"
     if len(line) <= width:
         return [line]
-    return [f"{prefix}{opening}", *(f"    {argument}," for argument in arguments), closing]
+    broken = [
+        wrap(f"{argument},", width - 12, break_long_words=False, break_on_hyphens=False) for argument in arguments
+    ]
+    inner = [f"{'    ' if n == 0 else '        '}{line}" for lines in broken for n, line in enumerate(lines)]
+    return [f"{prefix}{opening}", *inner, closing]

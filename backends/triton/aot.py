@@ -100,9 +100,7 @@ def signature_of(taken: Parameters) -> dict[str, str]:
     return signature | {str(size.name_hint): "constexpr" for size in taken.sizes}
 
 
-def _compile(
-    function: Any, taken: Parameters, target: str, sizes: Mapping[str, int], num_warps: int
-) -> Binary:
+def _compile(function: Any, taken: Parameters, target: str, sizes: Mapping[str, int], num_warps: int) -> Binary:
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource

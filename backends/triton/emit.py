@@ -17,7 +17,7 @@ from attndsl.backends.triton.launcher import Launcher
 from attndsl.backends.triton.parameters import Parameters, scalar_type
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, scf
+from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import python_name
 
 WIDTH = 100
@@ -110,16 +110,17 @@ class _Kernel:
         programs = [op for op in self.kernel.walk() if isinstance(op, tile.ProgramOp)]
         if not programs:
             return
-        rest = self.names.fresh("program")
-        self.out.line(f"{rest} = tl.program_id(0).to(tl.int64)")
-        for op in reversed(programs):
-            count = f"n_{op.variable.data}"
-            digit = rest if op is programs[0] else f"{rest} % {count}"
+        number = self.names.fresh("program")
+        self.out.line(f"{number} = tl.program_id(0).to(tl.int64)")
+        for place, op in enumerate(programs):
+            later = [f"n_{other.variable.data}" for other in programs[place + 1 :]]
+            digit = number
+            if later:
+                digit += f" // {later[0]}" if len(later) == 1 else f" // ({' * '.join(later)})"
+            if place > 0:
+                digit += f" % n_{op.variable.data}"
             step = constant(op.step)
-            scaled = digit if step == 1 else f"{digit} * {step}"
-            self.out.line(f"{self.names[op.result]} = {scaled}")
-            if op is not programs[0]:
-                self.out.line(f"{rest} = {rest} // {count}")
+            self.out.line(f"{self.names[op.result]} = {digit}{'' if step == 1 else f' * {step}'}")
 
     # --- statements
 
@@ -168,6 +169,8 @@ class _Kernel:
         if self.text.inlines(result, text):
             self.text.keep(result, text)
         else:
+            if result.name_hint is None and result.type == i1:
+                self.names.bind(result, self.names.fresh("seen"))
             self._line(op, f"{self.names[result]} = {text.code}")
 
     def _loop(self, op: scf.ForOp) -> None:

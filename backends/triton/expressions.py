@@ -54,7 +54,7 @@ class Expressions:
         self._static = frozenset(static)
         self._kept: dict[SSAValue, Text] = {}
         lanes = [op for op in kernel.walk() if isinstance(op, tile.LaneOp)]
-        self._order = {op.result: n for n, op in enumerate(sorted(lanes, key=_rank))}
+        self._order: dict[SSAValue, int] = {op.result: n for n, op in enumerate(sorted(lanes, key=_rank))}
 
     # --- lanes
 

@@ -1,4 +1,4 @@
-"""What generated kernels may call: each helper's text, put into a file that uses it. Nothing here runs in the compiler."""
+"""What generated kernels may call: each helper's text, put into a file that uses it. The compiler runs none of it."""
 
 from __future__ import annotations
 
