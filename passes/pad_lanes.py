@@ -39,7 +39,7 @@ After:
       %d_in = arith.cmpi slt, %d, %D : index
       %x_in = arith.andi %i_in, %d_in : i1
       %x = tile.load @x[%i, %d] where %x_in : f32
-      %low = arith.constant -inf : f32
+      %low = arith.constant 0xff800000 : f32  // -inf
       %x0 = arith.select %d_in, %x, %low : f32
       %t = tile.max %x0 over %d : f32 to f32
       tile.store @o[%i] = %t where %i_in : f32

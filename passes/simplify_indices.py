@@ -24,7 +24,6 @@ After:
     spec.tensor @o "output" "f32" ["H"]
     attn.kernel @k {
       %H = spec.dim "H"
-      %c0 = arith.constant 0 : index
       %h = attn.each "h" to %H
       %low = arith.constant true
       %high = arith.constant true

@@ -28,10 +28,10 @@ After:
       %rows = arith.constant 128 : index
       %i0 = tile.program "i" to %M step %rows
       %i = tile.lane "i" from %i0 to %M size %rows
-      %start = arith.constant 0 : index
       %N = spec.dim "N"
+      %start = arith.constant 0 : index
       %keys = arith.constant 512 : index
-      %low = arith.constant -inf : f32
+      %low = arith.constant 0xff800000 : f32  // -inf
       %t0 = tile.spread %low over (%i) : f32 to f32
       %t = scf.for %j0 = %start to %N step %keys iter_args(%m = %t0) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %keys

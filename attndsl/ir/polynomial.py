@@ -20,6 +20,9 @@ Polynomial = dict[Monomial, int]
 _ROUNDS = 8
 """How many variables are bounded away before a proof is given up; masks and index maps need two or three."""
 
+_CLAIMS = 1000
+"""How many claims a proof may rest on before it is given up; masks and index maps need about ten."""
+
 
 def number(value: int) -> Polynomial:
     """A constant polynomial."""
@@ -138,7 +141,7 @@ class Facts:
         # The same variables bounded away in another order end in the same claim: without a memory the search explodes.
         key = (frozenset(a.items()), rounds)
         if key not in self._proofs:
-            self._proofs[key] = self._prove(a, rounds)
+            self._proofs[key] = len(self._proofs) < _CLAIMS and self._prove(a, rounds)
         return self._proofs[key]
 
     def _prove(self, a: Polynomial, rounds: int) -> bool:
