@@ -217,7 +217,7 @@ def _comma(place: _Place) -> Diagnostic | None:
     begins = place.type in ("NAME", "NUMBER", "LPAR", "SUM", "TRUE", "FALSE")
     if begins and _open(place) in ("(", "["):
         return syntax.MissingComma(place.span)
-    if place.begins_line(previous):
+    if previous.type == "NAME" and place.begins_line(previous):
         return None
     two = previous.type == "NAME" and len(place.before) > 1 and place.before[-2].type in _ENDS
     if two:  # names in a row, of which the second seemed to begin a statement

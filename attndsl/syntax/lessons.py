@@ -21,7 +21,7 @@ def _body(*lines: str) -> tuple[str, ...]:
 
 
 LESSONS: dict[Lesson, tuple[str, ...]] = {
-    lambda span, _: syntax.MissingBrace(span): ("attention a dims B }", "attention a (x: int) dims B }"),
+    lambda span, _: syntax.MissingBrace(span): ("attention a dims B", "attention a (x: int) dims B"),
     lambda span, _: syntax.MissingEquals(span): _body(
         "let x 1", "let x[d in D] 1", "let x[:] 1", "schedule { tile_rows 1 }"
     ),
@@ -37,7 +37,7 @@ LESSONS: dict[Lesson, tuple[str, ...]] = {
         "attention { }",
         "attention a (: int) { }",
         "attention a (x: ) { }",
-        *_body("dims , B", "types = f16", "input : T[B]", "input q : [B]", "let = 1", "each in B", "schedule { = 1 }"),
+        *_body("dims , B", "types = f16", "input : T[B]", "input q : [B]", "let = 1", "schedule { = 1 }"),
         *_body("types T = ", "dims B, ", "each b in B, ", "let x[d in D,] = 1"),
     ),
     lambda span, found: syntax.MissingExpression(span, found=found): _body(
@@ -47,8 +47,7 @@ LESSONS: dict[Lesson, tuple[str, ...]] = {
         "let x = a * ",
         "let x = -",
         "let x = a . ",
-        "let x = (",
-        "let x = (]",
+        "let x = ()",
         "let x = if then 1 else 2",
         "let x = if a then else 2",
         "let x = if a then 1 else ",
@@ -63,7 +62,7 @@ LESSONS: dict[Lesson, tuple[str, ...]] = {
         "let x = a[, b]",
         "let x = a[b,]",
         "let x = f(, b)",
-        "let x = f(b,]",
+        "let x = f(b,)",
         "let x = f(b = ) ",
         "let x = sum(r in ) r",
         "let x = sum(r in R) ",

@@ -49,9 +49,9 @@ def parse(source: Source) -> tree.Attention:
     try:
         attention: tree.Attention = _Builder().transform(_parser().parse(text))
     except UnexpectedToken as error:
-        from attndsl.syntax.explain import explain  # most specs are right
+        from attndsl.syntax.recover import syntax_errors  # most specs are right
 
-        raise SpecError(source, [bracket or explain(error, source, _parser())]) from None
+        raise SpecError(source, [bracket] if bracket else [*syntax_errors(error, source, _parser())]) from None
     for node, depth in _walk(attention):
         if depth > MAX_DEPTH:
             raise SpecError(source, [errors.limits.NestedTooDeeply(node.span, limit=MAX_DEPTH)])
