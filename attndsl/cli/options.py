@@ -105,12 +105,17 @@ def bind_dims(source: Source, signature: Signature, shape: Mapping[str, int]) ->
     """The extents to use: those asked for, and small ones that go with them."""
     from attndsl.inputs import default_dims
 
-    for name in shape:
-        _known("dim", name, signature.dims, signature.name)
+    check_dims(signature, shape)
     try:
         return default_dims(checked(source), given=shape)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+
+
+def check_dims(signature: Signature, shape: Iterable[str]) -> None:
+    """Refuses names that are no dims of the spec."""
+    for name in shape:
+        _known("dim", name, signature.dims, signature.name)
 
 
 def bind_types(signature: Signature, types: Mapping[str, str]) -> dict[str, str]:

@@ -27,7 +27,12 @@ def show_errors(error: SpecError) -> None:
 
 def show_json(value: Any) -> None:
     """Print a result for a program."""
-    click.echo(json.dumps(value, indent=2))
+    click.echo(to_json(value))
+
+
+def to_json(value: Any) -> str:
+    """A value as JSON that a person can read too."""
+    return json.dumps(value, indent=2)
 
 
 def errors_as_json(error: SpecError) -> list[dict[str, Any]]:

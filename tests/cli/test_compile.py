@@ -45,7 +45,7 @@ sys.exit(any(name.startswith("attndsl.") for name in sys.modules))
 
 def test_json(attndsl: Any, gqa: Path) -> None:
     found = json.loads(attndsl("compile", gqa, "--json", "--types", "T=bf16").out)
-    assert (found["name"], found["target"], found["types"], found["file"]) == ("gqa", "numpy", {"T": "bf16"}, None)
+    assert (found["name"], found["target"], found["types"], found["files"]) == ("gqa", "numpy", {"T": "bf16"}, [])
     assert "def gqa(" in found["source"]
 
 
@@ -54,6 +54,18 @@ def test_targets(attndsl: Any, gqa: Path, target: str) -> None:
     result = attndsl("compile", gqa, "--target", target)
     assert result.code == 0
     assert ("import triton" in result.out) == (target == "triton")
+
+
+@pytest.mark.parametrize(("target", "code"), [("cuda:90", "cubin"), ("hip:gfx942", "hsaco")])
+def test_gpu_code(attndsl: Any, gqa: Path, target: str, code: str) -> None:
+    pytest.importorskip("triton")
+    result = attndsl("compile", gqa, "--target", target, "--types", "T=f16", "--shape", "D=16,E=16", "-o", "made")
+    assert (result.code, result.err) == (0, "")
+    binary, assembly, launch = map(Path, result.out.splitlines())
+    assert binary.suffix == f".{code}"
+    assert binary.read_bytes()[:4] == b"\x7fELF"
+    assert "gqa" in assembly.read_text()
+    assert json.loads(launch.read_text())["target"] == target
 
 
 def test_explain(attndsl: Any, gqa: Path) -> None:
