@@ -69,7 +69,7 @@ class _Emitter:
     def keyword(param: spec.ParameterOp) -> str:
         """A parameter of the function, with the default that the spec gives it."""
         name = python_name(param.sym_name.data)
-        return name if param.default is None else f"{name}={literal(number(param.default), param.element)}"
+        return name if param.default is None else f"{name}={literal(number(param.default), param.type)}"
 
     def function_name(self, kernels: list[tile.KernelOp]) -> str:
         name = kernels[0].entry.data

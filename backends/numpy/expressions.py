@@ -272,7 +272,7 @@ class Expressions:
 def literal(value: int | float | bool | None, type_: Attribute) -> str:
     """A number as Python writes it, floats to the digits that tell the numbers of their type apart."""
     if isinstance(value, float):
-        text = f"{value:.{17 if type_ == f64 else 9}g}"
+        text = repr(value) if type_ == f64 else f"{value:.9g}"
         if text.lstrip("-") in ("inf", "nan"):
             return text.replace("inf", "np.inf").replace("nan", "np.nan")
         return text if any(c in text for c in ".e") else f"{text}.0"
