@@ -103,7 +103,8 @@ class _KernelBuilder:
     def flatten(self, over: tuple[typed.Index, ...]) -> None:
         """Several key variables are one whose digits they are, the last varying fastest."""
         self.at(over[0].span)
-        extents = [self.limit(index_) for index_ in over]
+        # Two negative extents must not make a positive number of positions.
+        extents = [self.value(arith.MaxSIOp(self.limit(index_), self.number(0))) for index_ in over]
         strides = [self.number(1)]
         for extent in reversed(extents):
             strides.append(self.value(arith.MuliOp(strides[-1], extent)))

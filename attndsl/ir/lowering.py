@@ -12,6 +12,7 @@ from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.key_loop import KeyLoop, levels
+from attndsl.ir.polynomial import Facts
 from attndsl.ir.tile_builder import Scope, TileBuilder
 from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, scf
 
@@ -87,11 +88,11 @@ class Lowering:
         self.need([row.extent for row in rows] + [row.bound for row in rows if row.bound is not None])
         self.build.location = rows[0].location
         block, values = self.outermost.block, self.outermost.values
-        extents = [self.get(row.extent) for row in rows]
-        total = self.count(extents)
+        extents = self.counts([row.extent for row in rows])
+        total = self.product_of(extents)
         bound = None
         if any(row.bound is not None for row in rows):
-            bound = self.count([self.get(row.bound or row.extent) for row in rows])
+            bound = self.product_of(self.counts([row.bound or row.extent for row in rows]))
         size = self.build.number(self.tile_rows)
         name = "_".join(row.variable.data for row in rows)
         start = self.build.add(tile.ProgramOp(name, total, bound, size), block, f"{name}0")
@@ -102,8 +103,21 @@ class Lowering:
         values[rows[0].result] = rest
         rest.name_hint = rows[0].variable.data
 
-    def count(self, extents: Sequence[SSAValue]) -> SSAValue:
-        """The product of extents."""
+    def counts(self, extents: Sequence[SSAValue]) -> list[SSAValue]:
+        """Extents that may be multiplied: two that are negative must not make a positive number of rows."""
+        facts = Facts(self.source.body.block)
+        negative = {extent for extent in extents if not facts.nonnegative(facts.of(extent))}
+        lowered = [self.get(extent) for extent in extents]
+        if len(negative) < 2:
+            return lowered
+        zero, block = self.build.number(0), self.outermost.block
+        return [
+            self.build.add(arith.MaxSIOp(count, zero), block, count.name_hint) if extent in negative else count
+            for extent, count in zip(extents, lowered, strict=True)
+        ]
+
+    def product_of(self, extents: Sequence[SSAValue]) -> SSAValue:
+        """The product of lowered extents."""
         result = extents[0]
         for extent in extents[1:]:
             result = self.build.add(arith.MuliOp(result, extent), self.outermost.block)
