@@ -11,6 +11,7 @@ from attndsl.diagnostics.base import MAX_ERRORS, Diagnostic, SpecError
 
 if TYPE_CHECKING:
     from attndsl.diagnostics import (
+        characters,
         declarations,
         files,
         indices,
@@ -27,6 +28,7 @@ __all__ = [
     "MAX_ERRORS",
     "Diagnostic",
     "SpecError",
+    "characters",
     "declarations",
     "files",
     "indices",

@@ -70,7 +70,7 @@ class Unopened(Diagnostic):
     label = "closes nothing"
 
 
-# --- operators and separators of other languages
+# --- signs
 
 
 @dataclass(frozen=True)
@@ -82,80 +82,11 @@ class EqualsForComparison(Diagnostic):
 
 
 @dataclass(frozen=True)
-class ForeignOperator(Diagnostic):
-    found: str
-    written: str
-
-    code = "E016"
-    message = "there is no operator `{found}`"
-    label = "from another language"
-    fix = "{written}"
-
-
-@dataclass(frozen=True)
-class ForeignComment(Diagnostic):
-    found: str
-
-    code = "E017"
-    message = "a comment begins with `#`, not with `{found}`"
-    label = "begins a comment elsewhere"
-
-
-@dataclass(frozen=True)
 class Semicolon(Diagnostic):
     code = "E018"
     message = "statements are not separated by `;`"
     label = "not needed"
     fix = "leave it out"
-
-
-# --- characters
-
-
-@dataclass(frozen=True)
-class BadNumber(Diagnostic):
-    found: str
-    written: str
-
-    code = "E019"
-    message = "`{found}` is no number"
-    label = "not a number"
-
-    def hint(self) -> str:
-        return f"write `{self.written}`" if self.written else "a name begins with a letter"
-
-
-@dataclass(frozen=True)
-class Lookalike(Diagnostic):
-    found: str
-    name: str
-    written: str
-
-    code = "E020"
-    message = "`{found}` is {name}, which only looks familiar"
-    label = "outside ASCII"
-    fix = "write `{written}`"
-
-
-@dataclass(frozen=True)
-class ControlCharacter(Diagnostic):
-    name: str
-
-    code = "E021"
-    message = "the spec contains {name}"
-    label = "cannot be seen"
-    note = "a spec is plain text"
-    fix = "remove it"
-
-
-@dataclass(frozen=True)
-class StrayCharacter(Diagnostic):
-    found: str
-    name: str
-
-    code = "E022"
-    message = "`{found}`, {name}, has no meaning here"
-    label = "not part of the language"
 
 
 # --- words

@@ -35,9 +35,9 @@ def odd_characters(text: str) -> Iterator[Diagnostic]:
         if found[0] == "#":
             yield from _controls(found, span.start)
         elif found == "!":
-            yield errors.syntax.ForeignOperator(span, found="!", written="write `not`")
+            yield errors.characters.ForeignOperator(span, found="!", written="write `not`")
         elif found.isascii() and found.isprintable():
-            yield errors.syntax.StrayCharacter(span, found=found, name=_name(found))
+            yield errors.characters.StrayCharacter(span, found=found, name=_name(found))
         else:
             yield _foreign(found, span)
 
@@ -50,23 +50,23 @@ def odd_numbers(text: str) -> Iterator[Diagnostic]:
             plain = word.replace("_", "")
             written = plain.lower() if _GOOD_NUMBER.fullmatch(plain.lower()) else ""
             shown = word if len(word) <= 32 else word[:31] + "…"
-            yield errors.syntax.BadNumber(Span(*match.span("number")), found=shown, written=written)
+            yield errors.characters.BadNumber(Span(*match.span("number")), found=shown, written=written)
 
 
 def _controls(comment: str, start: int) -> Iterator[Diagnostic]:
     """Comments may hold any letters, but nothing that a terminal acts on."""
     for offset, character in enumerate(comment):
         if unicodedata.category(character) in ("Cc", "Cs") and character not in "\t\r":
-            yield errors.syntax.ControlCharacter(Span(start + offset, start + offset + 1), name=_name(character))
+            yield errors.characters.ControlCharacter(Span(start + offset, start + offset + 1), name=_name(character))
 
 
 def _foreign(found: str, span: Span) -> Diagnostic:
     if unicodedata.category(found) in ("Cc", "Cf", "Cs", "Co", "Cn"):
-        return errors.syntax.ControlCharacter(span, name=_name(found))
+        return errors.characters.ControlCharacter(span, name=_name(found))
     written = _LIKE_ASCII.get(found) or unicodedata.normalize("NFKC", found)
     if written == " " or (written.isascii() and written.isprintable()):
-        return errors.syntax.Lookalike(span, found=found, name=_name(found), written=written)
-    return errors.syntax.StrayCharacter(span, found=found, name=_name(found))
+        return errors.characters.Lookalike(span, found=found, name=_name(found), written=written)
+    return errors.characters.StrayCharacter(span, found=found, name=_name(found))
 
 
 def _name(character: str) -> str:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from lark import Lark, Token, UnexpectedToken
+from lark import Lark, UnexpectedToken
 
-from attndsl.diagnostics import Diagnostic, syntax
+from attndsl.diagnostics import Diagnostic, characters, syntax
 from attndsl.syntax.lessons import LESSONS, Lesson
+from attndsl.syntax.place import Place, accepted
 from attndsl.syntax.source import Source, Span
 
 STATEMENTS = ("dims", "types", "input", "output", "require", "each", "over", "let", "schedule")
@@ -42,7 +43,7 @@ _OPERATORS = {"SIGN", "FACTOR", "DOT", "COMPARISON", "BIT_OR", "BIT_XOR", "BIT_A
 
 def explain(error: UnexpectedToken, source: Source, parser: Lark) -> Diagnostic:
     """The error of a text that fails at a token: by what stands there, then by the state of the parser."""
-    place = _Place(error, source, parser)
+    place = Place(error, source, parser)
     for rule in _RULES:
         diagnostic = rule(place)
         if diagnostic is not None:
@@ -58,116 +59,67 @@ def explain(error: UnexpectedToken, source: Source, parser: Lark) -> Diagnostic:
     return syntax.Unexpected(place.span, found=place.found, wanted=_wanted(place.accepts))
 
 
-class _Place:
-    """The token that does not fit, and what stands around it."""
-
-    def __init__(self, error: UnexpectedToken, source: Source, parser: Lark) -> None:
-        self.text = source.text
-        token = error.token
-        at_end = token.type == "$END"
-        start = len(self.text.rstrip()) if at_end else token.start_pos
-        self.start: int = start if start is not None else 0
-        self.type: str = token.type
-        self.word = "" if at_end else str(token)
-        self.span = Span(self.start, self.start + max(1, len(self.word)))
-        before = [t for t in parser.lex(self.text) if t.start_pos is not None and t.start_pos < self.start]
-        self.before: list[Token] = before
-        self.previous: Token | None = before[-1] if before else None
-        self.accepts = accepted(error)
-
-    @property
-    def gap(self) -> Span:
-        """Where something is missing: at the token, or at the end of the line before where the token begins a line."""
-        end = None if self.previous is None else self.previous.end_pos
-        if end is None or "\n" not in self.text[end : self.start]:
-            return self.span
-        return Span(end, end + 1)
-
-    @property
-    def found(self) -> str:
-        """The token as a message names it."""
-        word = self.word if len(self.word) <= 32 else self.word[:31] + "…"
-        return f"`{word}`" if word else "the end of the spec"
-
-    @property
-    def touches(self) -> bool:
-        """Whether nothing stands between the token and the one before."""
-        return self.previous is not None and self.previous.end_pos == self.start
-
-    def begins_line(self, token: Token | None) -> bool:
-        """Whether a token is the first of its line or of the body."""
-        if token is None or token.start_pos is None:
-            return token is None
-        head = self.text[: token.start_pos].rpartition("\n")[2].strip()
-        return head == "" or head.endswith("{")
-
-    def span_of(self, token: Token) -> Span:
-        """Where a token stands."""
-        assert token.start_pos is not None and token.end_pos is not None
-        return Span(token.start_pos, token.end_pos)
-
-
 # --- rules, in order: what the text around the token tells
 
 
-def _empty(place: _Place) -> Diagnostic | None:
+def _empty(place: Place) -> Diagnostic | None:
     if place.previous is None and place.type == "$END":
         return syntax.EmptySpec(Span(0, 0))
     return None
 
 
-def _no_header(place: _Place) -> Diagnostic | None:
+def _no_header(place: Place) -> Diagnostic | None:
     if place.previous is None:
         return syntax.UnknownStatement(place.span, word=place.word, known=("attention",))
     return None
 
 
-def _after_end(place: _Place) -> Diagnostic | None:
+def _after_end(place: Place) -> Diagnostic | None:
     return syntax.TextAfterEnd(place.span) if place.accepts == {"$END"} else None
 
 
-def _foreign(place: _Place) -> Diagnostic | None:
+def _foreign(place: Place) -> Diagnostic | None:
     """`&&`, `//` and their like, of which the grammar reads the first half."""
     head = place.start - len(place.previous) if place.touches and place.previous is not None else place.start
     for comment in ("//", "/*"):
         if place.text.startswith(comment, head):
-            return syntax.ForeignComment(Span(head, head + 2), found=comment)
+            return characters.ForeignComment(Span(head, head + 2), found=comment)
     for operator, written in sorted(_FOREIGN.items(), key=lambda item: -len(item[0])):
         if place.text.startswith(operator, head) and head + len(operator) > place.start:
-            return syntax.ForeignOperator(Span(head, head + len(operator)), found=operator, written=written)
+            return characters.ForeignOperator(Span(head, head + len(operator)), found=operator, written=written)
     return None
 
 
-def _semicolon(place: _Place) -> Diagnostic | None:
+def _semicolon(place: Place) -> Diagnostic | None:
     return syntax.Semicolon(place.span) if place.type == "SEMICOLON" else None
 
 
-def _half_number(place: _Place) -> Diagnostic | None:
+def _half_number(place: Place) -> Diagnostic | None:
     """`.5` and `1.`."""
     if place.type == "DOT" and (digits := re.match(r"\.(\d+)\b", place.text[place.start :])):
         span = Span(place.start, place.start + len(digits.group()))
-        return syntax.BadNumber(span, found=digits.group(), written=f"0{digits.group()}")
+        return characters.BadNumber(span, found=digits.group(), written=f"0{digits.group()}")
     previous = place.previous
     if previous is not None and previous.type == "DOT" and len(place.before) > 1:
         number = place.before[-2]
         if number.type == "NUMBER" and number.end_pos == previous.start_pos and number.isdigit():
             span = Span(place.span_of(number).start, place.span_of(previous).end)
-            return syntax.BadNumber(span, found=f"{number}.", written=f"{number}.0")
+            return characters.BadNumber(span, found=f"{number}.", written=f"{number}.0")
     return None
 
 
-def _reserved(place: _Place) -> Diagnostic | None:
+def _reserved(place: Place) -> Diagnostic | None:
     """A word of the language where a name stands."""
     if place.type in ("NAME", "$END") or not _WORD.fullmatch(place.word) or "NAME" not in place.accepts:
         return None
-    if place.word in STATEMENTS and place.begins_line(_token_at(place)):
+    if place.word in STATEMENTS and place.begins_line(place.token):
         return None
     if "LET" in place.accepts or ("NUMBER" in place.accepts and place.type in _EXPRESSION_WORDS):
         return None
     return syntax.ReservedName(place.span, word=place.word)
 
 
-def _statement(place: _Place) -> Diagnostic | None:
+def _statement(place: Place) -> Diagnostic | None:
     """`inptu q : …`: a line that begins with a word of no statement."""
     previous = place.previous
     if "LET" in place.accepts and place.type in _VALUES:
@@ -179,24 +131,24 @@ def _statement(place: _Place) -> Diagnostic | None:
     return syntax.LoneExpression(place.span_of(previous))
 
 
-def _equals(place: _Place) -> Diagnostic | None:
+def _equals(place: Place) -> Diagnostic | None:
     if place.type == "EQUAL" and place.previous is not None and place.previous.type in _ENDS and _in_value(place):
         return syntax.EqualsForComparison(place.span)
     return None
 
 
-def _slice(place: _Place) -> Diagnostic | None:
-    colons = [t for t in (place.previous, _token_at(place)) if t is not None and t.type == "COLON"]
+def _slice(place: Place) -> Diagnostic | None:
+    colons = [t for t in (place.previous, place.token) if t is not None and t.type == "COLON"]
     inside = "COMMA" in place.accepts or "RSQB" in place.accepts
-    return syntax.Slice(place.span_of(colons[0])) if colons and inside and _open(place) == "[" else None
+    return syntax.Slice(place.span_of(colons[0])) if colons and inside and place.bracket == "[" else None
 
 
-def _subscripts(place: _Place) -> Diagnostic | None:
+def _subscripts(place: Place) -> Diagnostic | None:
     closing = place.previous is not None and place.previous.type in ("RPAR", "RSQB", "NUMBER")
     return syntax.SubscriptOfExpression(place.span) if place.type == "LSQB" and closing else None
 
 
-def _parentheses(place: _Place) -> Diagnostic | None:
+def _parentheses(place: Place) -> Diagnostic | None:
     """`1 + if …`, `a == not b`, `a . -b`: an operand that binds less tightly than its operator."""
     previous = place.previous
     if previous is None:
@@ -208,14 +160,14 @@ def _parentheses(place: _Place) -> Diagnostic | None:
     return None
 
 
-def _comma(place: _Place) -> Diagnostic | None:
+def _comma(place: Place) -> Diagnostic | None:
     previous = place.previous
     if previous is not None and previous.type == "COMMA" and place.type in ("RPAR", "RSQB", "RBRACE"):
         return syntax.TrailingComma(place.span_of(previous), closer=place.word)
     if previous is None or previous.type not in _ENDS or place.accepts & {"IN", "COLON", "THEN", "ELSE"}:
         return None
     begins = place.type in ("NAME", "NUMBER", "LPAR", "SUM", "TRUE", "FALSE")
-    if begins and _open(place) in ("(", "["):
+    if begins and place.bracket in ("(", "["):
         return syntax.MissingComma(place.span)
     if previous.type == "NAME" and place.begins_line(previous):
         return None
@@ -227,7 +179,7 @@ def _comma(place: _Place) -> Diagnostic | None:
     return None
 
 
-_RULES: tuple[Callable[[_Place], Diagnostic | None], ...] = (
+_RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _empty,
     _no_header,
     _foreign,
@@ -244,13 +196,7 @@ _RULES: tuple[Callable[[_Place], Diagnostic | None], ...] = (
 )
 
 
-def _token_at(place: _Place) -> Token | None:
-    if place.type == "$END":
-        return None
-    return Token(place.type, place.word, start_pos=place.start, end_pos=place.span.end)
-
-
-def _in_value(place: _Place) -> bool:
+def _in_value(place: Place) -> bool:
     """Whether an expression stands before the token, rather than what an `=` may define."""
     for token in reversed(place.before):
         if token.type in ("EQUAL", "REQUIRE", "IF", "THEN", "ELSE", "AND", "OR", "NOT"):
@@ -258,24 +204,6 @@ def _in_value(place: _Place) -> bool:
         if token.type in ("LET", "LBRACE", "COLON", "TYPES") or (token.type == "NAME" and place.begins_line(token)):
             return False
     return False
-
-
-def _open(place: _Place) -> str:
-    """The innermost bracket that is open before the token."""
-    depth = 0
-    for token in reversed(place.before):
-        if token.type in ("RPAR", "RSQB", "RBRACE"):
-            depth += 1
-        elif token.type in ("LPAR", "LSQB", "LBRACE"):
-            if depth == 0:
-                return str(token)
-            depth -= 1
-    return ""
-
-
-def accepted(error: UnexpectedToken) -> set[str]:
-    """The types of the tokens that the parser would have gone on with."""
-    return set(error.interactive_parser.accepts())  # type: ignore[no-untyped-call]
 
 
 @cache

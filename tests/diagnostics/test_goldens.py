@@ -87,7 +87,15 @@ def test_codes_are_distinct_and_ordered_by_area() -> None:
     assert len(set(codes)) == len(codes) >= 40
     assert all(re.fullmatch(r"E\d{3}", code) for code in codes)
     for kind in every_error().values():
-        area = {"limits": "0", "syntax": "0", "names": "1", "types": "2", "shapes": "3", "indices": "4"}
+        area = {
+            "limits": "0",
+            "characters": "0",
+            "syntax": "0",
+            "names": "1",
+            "types": "2",
+            "shapes": "3",
+            "indices": "4",
+        }
         area |= {"reductions": "5", "outputs": "6", "declarations": "7", "files": "9"}
         assert kind.code[1] == area[kind.__module__.rpartition(".")[2]], kind
 

@@ -1,0 +1,81 @@
+"""The place where the parser stopped, and what stands around it."""
+
+from __future__ import annotations
+
+from lark import Lark, Token, UnexpectedToken
+
+from attndsl.syntax.source import Source, Span
+
+
+def accepted(error: UnexpectedToken) -> set[str]:
+    """The types of the tokens that the parser would have gone on with."""
+    return set(error.interactive_parser.accepts())  # type: ignore[no-untyped-call]
+
+
+class Place:
+    """The token that does not fit, and what stands around it."""
+
+    def __init__(self, error: UnexpectedToken, source: Source, parser: Lark) -> None:
+        self.text = source.text
+        token = error.token
+        at_end = token.type == "$END"
+        start = len(self.text.rstrip()) if at_end else token.start_pos
+        self.start: int = start if start is not None else 0
+        self.type: str = token.type
+        self.word = "" if at_end else str(token)
+        self.span = Span(self.start, self.start + max(1, len(self.word)))
+        before = [t for t in parser.lex(self.text) if t.start_pos is not None and t.start_pos < self.start]
+        self.before: list[Token] = before
+        self.previous: Token | None = before[-1] if before else None
+        self.accepts = accepted(error)
+
+    @property
+    def gap(self) -> Span:
+        """Where something is missing: at the token, or at the end of the line before where the token begins a line."""
+        end = None if self.previous is None else self.previous.end_pos
+        if end is None or "\n" not in self.text[end : self.start]:
+            return self.span
+        return Span(end, end + 1)
+
+    @property
+    def found(self) -> str:
+        """The token as a message names it."""
+        word = self.word if len(self.word) <= 32 else self.word[:31] + "…"
+        return f"`{word}`" if word else "the end of the spec"
+
+    @property
+    def touches(self) -> bool:
+        """Whether nothing stands between the token and the one before."""
+        return self.previous is not None and self.previous.end_pos == self.start
+
+    def begins_line(self, token: Token | None) -> bool:
+        """Whether a token is the first of its line or of the body."""
+        if token is None or token.start_pos is None:
+            return token is None
+        head = self.text[: token.start_pos].rpartition("\n")[2].strip()
+        return head == "" or head.endswith("{")
+
+    def span_of(self, token: Token) -> Span:
+        """Where a token stands."""
+        assert token.start_pos is not None and token.end_pos is not None
+        return Span(token.start_pos, token.end_pos)
+
+    @property
+    def bracket(self) -> str:
+        """The innermost bracket that is open before the token."""
+        depth = 0
+        for token in reversed(self.before):
+            if token.type in ("RPAR", "RSQB", "RBRACE"):
+                depth += 1
+            elif token.type in ("LPAR", "LSQB", "LBRACE"):
+                if depth == 0:
+                    return str(token)
+                depth -= 1
+        return ""
+
+    @property
+    def token(self) -> Token | None:
+        """The token, None at the end of the text."""
+        if self.type == "$END":
+            return None
+        return Token(self.type, self.word, start_pos=self.start, end_pos=self.span.end)
