@@ -117,7 +117,7 @@ class Blocks:
         extent = self._expressions.integer(node.extent, seen or scope, f"the extent of `{name.text}`")
         bound = None
         if node.bound is not None:
-            bound = self._expressions.uniform(node.bound, self._outermost, f"the bound of `{name.text}`")
+            bound = self._expressions.uniform(node.bound, seen or scope, f"the bound of `{name.text}`")
         before = scope.find(name.text)
         if before is not None:
             self._context.report(errors.names.Shadows(name.span, name=name.text, first=before.span))

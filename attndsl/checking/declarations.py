@@ -10,7 +10,7 @@ from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.scopes import Binding, Broken, ElementType, Scalar, Scope, Storage
-from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Expr, Kind, Param, ParamValue, Tensor, walk
+from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Constant, Expr, Kind, Param, ParamValue, Tensor, walk
 from attndsl.syntax import tree
 
 PARAMETER_KINDS = {"int": Kind.INT, "f32": Kind.FLOAT, "bool": Kind.BOOL}
@@ -149,6 +149,9 @@ class Declarations:
         expr = self._expressions.uniform(node, self._scope, "the extent of a tensor")
         if expr is not None and any(isinstance(part, ParamValue) for part in walk(expr)):
             self._context.report(errors.declarations.ParameterInShape(node.span))
+            return None
+        if isinstance(expr, Constant) and expr.value < 0:
+            self._context.report(errors.declarations.NegativeExtent(node.span, extent=int(expr.value)))
             return None
         return expr
 

@@ -74,6 +74,8 @@ class Names:
 
                 return Value(kind, axes, at) if axes else Value.scalar(at(()))
             case Definition() as let:
+                if not let.extents:
+                    return self._context.report(errors.shapes.NotSubscriptable(node.span, name=name, what="a scalar"))
                 if len(subscripts) != len(let.extents):
                     return self._context.report(
                         errors.shapes.WrongRank(

@@ -93,3 +93,12 @@ class ParameterInShape(Diagnostic):
     message = "the extents of a tensor are made of dims and numbers"
     label = "contains a parameter"
     fix = "declare a dim for it"
+
+
+@dataclass(frozen=True)
+class NegativeExtent(Diagnostic):
+    extent: int
+
+    code = "E710"
+    message = "the extent of a tensor is {extent}, and none is below 0"
+    label = "negative"

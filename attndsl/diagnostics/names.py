@@ -76,6 +76,8 @@ class UnknownKeyword(Misnamed):
     label = "unknown argument"
 
     def hint(self) -> str:
+        if self.name == "mask":
+            return "the mask is the second argument and has no name"
         return did_you_mean(self.name, self.known)
 
 
@@ -224,5 +226,6 @@ class UsesItself(Diagnostic):
     name: str
 
     code = "E117"
-    message = "`{name}` is defined by itself"
+    message = "`{name}` is used by the statement that defines it"
     label = "not defined yet"
+    note = "no definition uses itself, and the indices of one `over` do not depend on each other"

@@ -32,7 +32,10 @@ class BareTensor(Diagnostic):
     code = "E302"
     message = "`{name}` is a tensor of {rank:dimension}; it needs its subscripts"
     label = "used as a whole"
-    fix = "`{name}[{subscripts}]` with an index for every `:` that is not a vector's axis"
+
+    def hint(self) -> str:
+        rest = " with an index for every `:` that is not a vector's axis" if self.rank else ""
+        return f"`{self.name}[{self.subscripts}]`{rest}"
 
 
 @dataclass(frozen=True)
