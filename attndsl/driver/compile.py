@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from attndsl.checking.typed import Spec
 from attndsl.driver.artifact import Artifact
+from attndsl.driver.describe import describe
 from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.driver.pipelines import PIPELINES, spelling
 from attndsl.driver.summarise import summarise
@@ -27,7 +28,7 @@ def compile_spec(spec: Spec, types: Mapping[str, str], target: str) -> Artifact:
         signature=summarise(spec),
         source=emitter(target)(module, spec.source.text),
         ir=stages,
-        schedule={**_options(tile_pass), **_pinned(spec)},
+        schedule={**_options(tile_pass), **_pinned(spec), **describe(module)},
     )
 
 
