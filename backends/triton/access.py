@@ -103,8 +103,16 @@ def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:
     line = f"{prefix}{opening}{', '.join(arguments)}{closing}"
     if len(line) <= width:
         return [line]
-    broken = [
-        wrap(f"{argument},", width - 12, break_long_words=False, break_on_hyphens=False) for argument in arguments
+    inner = [
+        f"{'        ' if n else '    '}{line}"
+        for argument in arguments
+        for n, line in enumerate(_broken(argument, width))
     ]
-    inner = [f"{'    ' if n == 0 else '        '}{line}" for lines in broken for n, line in enumerate(lines)]
     return [f"{prefix}{opening}", *inner, closing]
+
+
+def _broken(argument: str, width: int) -> list[str]:
+    """An argument in lines that are not too long, broken where nothing is multiplied."""
+    product, glued = " * ", "\N{NO-BREAK SPACE}*\N{NO-BREAK SPACE}"
+    lines = wrap(f"{argument.replace(product, glued)},", width - 12, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(glued, product) for line in lines]

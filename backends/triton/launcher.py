@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from attndsl.backends.dims import dim_statements
+import numpy as np
+
 from attndsl.backends.names import Names
 from attndsl.backends.numpy.writer import Writer
 from attndsl.backends.triton.access import DECODED
@@ -143,11 +146,10 @@ def _keyword(param: spec.ParameterOp) -> str:
 
 
 def _literal(value: int | float | bool) -> str:
-    """A number as Python writes it, floats to the nine digits that tell f32 numbers apart."""
+    """A number as Python writes it, floats with no more digits than tell f32 numbers apart."""
     if not isinstance(value, float):
         return str(value)
-    text = f"{value:.9g}"
-    return f'float("{text}")' if value - value != 0 else text if any(c in text for c in ".e") else f"{text}.0"
+    return str(np.float32(value)) if math.isfinite(value) else f'float("{value}")'
 
 
 def _pointer(tensor: spec.TensorOp) -> str:

@@ -1,0 +1,38 @@
+"""Specs, lowered for Triton with tiles small enough to be quick and to need several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attndsl.checking.check import check
+from attndsl.checking.typed import Spec
+from attndsl.driver.passes import parse_pipeline, run_pipeline
+from attndsl.driver.pipelines import TRITON
+from attndsl.ir.build import build
+from attndsl.ir.xdsl import ModuleOp
+from attndsl.syntax.source import Source
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+GALLERY = sorted(path.stem for path in EXAMPLES.glob("*.attn"))
+
+
+def spec_of(name: str) -> Spec:
+    """The typed spec of a gallery file, or of one beside this file."""
+    path = EXAMPLES / f"{name}.attn"
+    if not path.exists():
+        path = Path(__file__).with_name(f"{name}.attn")
+    return check(Source(path.read_text(), path.name))
+
+
+def pipeline(rows: int, keys: int) -> str:
+    """The pipeline of the Triton target with tiles of another size."""
+    steps = (f"tile{{rows={rows} keys={keys}}}" if s.spelling.startswith("tile{") else s.spelling for s in TRITON)
+    return ",".join(steps)
+
+
+def lowered(spec: Spec, types: Mapping[str, str], rows: int = 16, keys: int = 16) -> ModuleOp:
+    """The module that the emitter takes."""
+    module = build(spec, types)
+    run_pipeline(module, parse_pipeline(pipeline(rows, keys)))
+    return module

@@ -1,0 +1,58 @@
+"""The text of generated Triton files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from attndsl.backends.triton.emit import emit
+from attndsl.backends.triton.helpers import HELPERS, NEEDS
+from attndsl.backends.triton.pointwise import COMPARISONS, POINTWISE
+from attndsl.driver.compile import compile_spec
+from attndsl.ir import meaning
+
+from .lowered import GALLERY, lowered, spec_of
+
+Golden = Callable[[Path, str], None]
+
+
+@pytest.mark.parametrize("name", ["gqa", "paged_decode", "int4_cache"])
+def test_golden(name: str, golden: Golden) -> None:
+    text = compile_spec(spec_of(name), {"T": "f16"}, "triton").source
+    golden(Path(__file__).parent / "goldens" / f"{name}.triton", text)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_text_is_the_same_each_time_and_reads_well(name: str) -> None:
+    spec = spec_of(name)
+    module = lowered(spec, dict.fromkeys(spec.types, "bf16"))
+    text = emit(module, spec.source.text)
+    assert text == emit(module, spec.source.text)
+    tree = ast.parse(text)
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert imported <= {"torch", "triton", "triton.language"}
+    assert f"def {name}(" in text
+    assert f"# {name}.attn:" in text
+    assert max(map(len, text.splitlines())) <= 160
+
+
+def test_every_operation_has_a_row() -> None:
+    assert POINTWISE.keys() == meaning.POINTWISE.keys()
+    assert COMPARISONS.keys() == meaning.COMPARISONS.keys()
+
+
+def test_every_helper_is_called_and_every_call_has_a_helper() -> None:
+    called = {row.helper for row in POINTWISE.values() if row.helper} | {n for names in NEEDS.values() for n in names}
+    assert HELPERS.keys() == called | {"dot_where", "from_f8e4m3", "from_f8e5m2"}
+    for name, text in HELPERS.items():
+        (function,) = ast.parse(text).body
+        assert isinstance(function, ast.FunctionDef)
+        assert function.name == name
+
+
+def test_parameters_have_the_defaults_of_the_spec() -> None:
+    spec = spec_of("qk_norm")
+    assert "def qk_norm(q, k, v, q_gain, k_gain, o, *, eps=1e-06):" in emit(lowered(spec, {"T": "f32"}))
