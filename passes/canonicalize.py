@@ -39,7 +39,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from attndsl.ir import attn, spec
+from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import axes
 from attndsl.ir.meaning import COMPARISONS, predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite
@@ -54,6 +54,7 @@ from attndsl.ir.xdsl import (
     arith,
     i1,
     op_type_rewrite_pattern,
+    scf,
 )
 
 FOLDS: dict[type[Operation], Callable[..., Any]] = {
@@ -213,6 +214,14 @@ class DropTrueGuards(RewritePattern):
             rewriter.replace(op, guarded(op, None))
 
 
+class DropFalseReads(RewritePattern):
+    """read where false -> 0"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if isinstance(op, (attn.ReadOp, tile.LoadOp)) and op.where is not None and constant(op.where) is False:
+            rewriter.replace(op, constant_op(0, op.result.type))
+
+
 class DropTrueAll(RewritePattern):
     """all true over d -> true"""
 
@@ -220,6 +229,41 @@ class DropTrueAll(RewritePattern):
     def match_and_rewrite(self, op: attn.AllOp, rewriter: PatternRewriter, /) -> None:
         if constant(op.body) is True:
             rewriter.replace(op, [], [op.body])
+
+
+class KeepLanes(RewritePattern):
+    """sum x over j -> sum (spread x over j) over j, where x became simpler than to vary along j; likewise yields"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        match op:
+            case tile.ReduceOp():
+                self._keep(op, 0, [op.over], rewriter)
+            case tile.DotOp():
+                self._keep(op, 0, [op.over], rewriter)
+                self._keep(op, 1, [op.over], rewriter)
+            case scf.YieldOp():
+                loop = op.parent_op()
+                assert isinstance(loop, scf.ForOp)
+                for position, start in enumerate(loop.iter_args):
+                    carried = axes(start)
+                    self._keep(op, position, [lane for lane in self._lanes(op) if lane in carried], rewriter)
+
+    @staticmethod
+    def _lanes(op: Operation) -> list[SSAValue]:
+        """The lanes of a kernel, in order."""
+        while (parent := op.parent_op()) is not None:
+            op = parent
+        return [lane.result for lane in op.walk() if isinstance(lane, tile.LaneOp)]
+
+    def _keep(self, op: Operation, position: int, lanes: list[SSAValue], rewriter: PatternRewriter) -> None:
+        """Lays an operand out along the lanes that it does not vary along."""
+        value = op.operands[position]
+        lost = [lane for lane in lanes if lane not in axes(value)]
+        if lost:
+            spread = tile.SpreadOp(value, lost)
+            rewriter.insert(spread)
+            op.operands[position] = spread.result
+            rewriter.notify_op_modified(op)
 
 
 PATTERNS: tuple[RewritePattern, ...] = (
@@ -231,7 +275,9 @@ PATTERNS: tuple[RewritePattern, ...] = (
     SimplifySelect(),
     UniformAll(),
     DropTrueGuards(),
+    DropFalseReads(),
     DropTrueAll(),
+    KeepLanes(),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attndsl.ir import attn, tile
-from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
+from attndsl.ir.xdsl import Block, SSAValue, scf
 
 REDUCTIONS = (
     attn.SumOp, attn.AllOp, attn.SoftmaxOp, attn.LogSumExpOp, attn.TotalOp, attn.MaxOp, attn.StreamOp,
@@ -85,8 +85,3 @@ def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
 def axes(value: SSAValue) -> Axes:
     """The axes of one value; use `AxesAnalysis` for many."""
     return AxesAnalysis()(value)
-
-
-def operation_axes(analysis: AxesAnalysis, op: Operation) -> Axes:
-    """The axes of everything that an operation takes."""
-    return frozenset().union(*(analysis(operand) for operand in op.operands))
