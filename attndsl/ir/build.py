@@ -213,7 +213,7 @@ class _KernelBuilder:
         present: SSAValue | None = None
         for argument in arguments:
             present = self.both(present, argument.present)
-        if expr.operator in ("idiv", "imod") and not _is_uniform(expr.arguments[1]):
+        if expr.operator in ("idiv", "imod") and not _is_never_zero(expr.arguments[1]):
             nonzero = self.value(arith.CmpiOp(values[1], self.number(0), "ne"))
             values[1] = self.value(arith.SelectOp(nonzero, values[1], self.number(1)))
             present = self.both(present, nonzero)
@@ -313,8 +313,10 @@ def _name_hint(op: Operation) -> str | None:
     return None
 
 
-def _is_uniform(expr: typed.Expr) -> bool:
-    """Whether it is made of dims, parameters and numbers alone; a zero divisor there is refused at the call."""
+def _is_never_zero(expr: typed.Expr) -> bool:
+    """Whether it is a number other than 0 or made of dims and parameters: a call where that is 0 is refused."""
+    if isinstance(expr, typed.Constant):
+        return expr.value != 0
     return not any(isinstance(e, (typed.IndexValue, typed.Read, typed.Reduce)) for e in typed.walk(expr))
 
 
