@@ -129,11 +129,12 @@ class Pointwise:
         self, values: Sequence[Value], kind: Kind, make: Callable[[tuple[Expr, ...]], Expr], span: Span
     ) -> Value | None:
         """`make` on each element: scalars go with vectors, vectors with vectors of the same axes."""
-        axes = max((value.axes for value in values), key=len)
+        axes: tuple[Expr, ...] = ()
         for value in values:
-            if value.axes and value.axes != axes:
-                shapes_ = [axes_text(v.axes) for v in (values[0] if values[0].axes else values[1], values[-1])]
-                return self._context.report(errors.shapes.AxesDiffer(span, left=shapes_[0], right=shapes_[1]))
+            if axes and value.axes and value.axes != axes:
+                left, right = axes_text(axes), axes_text(value.axes)
+                return self._context.report(errors.shapes.AxesDiffer(span, left=left, right=right))
+            axes = axes or value.axes
         if not axes:
             return Value.scalar(make(tuple(value.expr for value in values)))
         return Value(kind, axes, lambda indices: make(tuple(value.at(indices) for value in values)))
@@ -172,5 +173,5 @@ class Pointwise:
 def axes_text(axes: tuple[Expr, ...]) -> str:
     """The extents of a vector as a message shows them."""
     if not axes:
-        return "none"
-    return f"[{', '.join(map(expression_text, axes))}]"
+        return "no axes"
+    return f"axes [{', '.join(map(expression_text, axes))}]"

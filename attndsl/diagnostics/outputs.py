@@ -66,8 +66,8 @@ class WrongOutputAxes(Diagnostic):
     got: str
 
     code = "E605"
-    message = "the value has axes {got}, but the `:` of `{name}` have {wanted}"
-    label = "axes {got}"
+    message = "the value has {got}, but `{name}` is written over {wanted}"
+    label = "{got}"
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class AxesDiffer(Diagnostic):
     right: str
 
     code = "E306"
-    message = "vectors of different axes cannot be combined: {left} and {right}"
+    message = "vectors with {left} and with {right} cannot be combined"
     label = "combined here"
     note = "element by element, vectors go with scalars or with vectors of the same axes"
 
