@@ -19,8 +19,8 @@ from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Kind
 from attndsl.reference import reference
 from attndsl.syntax import tree
 from attndsl.syntax.format import format_text
-from attndsl.syntax.parse import MAX_BYTES, MAX_DEPTH, parse, tokens
-from attndsl.syntax.source import Source
+from attndsl.syntax.parse import MAX_DEPTH, parse, tokens
+from attndsl.syntax.source import MAX_BYTES, Source
 
 MANUAL = (Path(__file__).parents[1] / "docs" / "language.md").read_text(encoding="utf-8")
 
