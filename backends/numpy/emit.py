@@ -12,7 +12,7 @@ from attndsl.backends.names import Names
 from attndsl.backends.numpy.access import Access
 from attndsl.backends.numpy.expressions import Expressions, literal
 from attndsl.backends.numpy.prelude import HELPERS
-from attndsl.backends.numpy.writer import Writer
+from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import number
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, scf

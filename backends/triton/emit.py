@@ -8,13 +8,13 @@ takes its inputs, then its outputs, which the caller has allocated and which it 
 from __future__ import annotations
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.writer import Writer
 from attndsl.backends.triton.access import DECODED, Access, joined
 from attndsl.backends.triton.expressions import Expressions
 from attndsl.backends.triton.facts import executed
 from attndsl.backends.triton.helpers import HELPERS, helpers_text
 from attndsl.backends.triton.launcher import Launcher
 from attndsl.backends.triton.parameters import Parameters, scalar_type
+from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from attndsl.backends.dims import dim_statements
 import numpy as np
 
+from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.writer import Writer
 from attndsl.backends.triton.access import DECODED
 from attndsl.backends.triton.facts import is_nonnegative
 from attndsl.backends.triton.parameters import Parameters, is_launch_time
+from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, number

@@ -16,7 +16,7 @@ import pytest
 
 from attndsl.backends.numpy import expressions, prelude
 from attndsl.backends.numpy.pointwise import POINTWISE, Spelling
-from attndsl.backends.numpy.writer import Writer
+from attndsl.backends.writer import Writer
 from attndsl.checking.check import check
 from attndsl.ir import attn, build, key_loop, spec, tile
 from attndsl.ir.keys import conjunction, conjuncts, reductions_of
