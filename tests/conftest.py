@@ -9,7 +9,7 @@ from pathlib import Path
 # One thread a worker, set before NumPy is imported: two workers' BLAS threads wait for each other on two cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import pytest  # noqa: E402
+import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
