@@ -80,6 +80,11 @@ class KernelOp(IRDLOperation):
             properties={"entry": StringAttr(name), "schedule": schedule}, regions=[body or Region(Block())]
         )
 
+    def verify_(self) -> None:
+        from attndsl.ir.wellformed import verify_attn
+
+        verify_attn(self)
+
 
 class IndexOp(IRDLOperation):
     """An index variable: it takes the values 0 … extent - 1.
@@ -168,7 +173,7 @@ class ReadOp(IRDLOperation):
         super().__init__(properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, where], result_types=[type_])
 
     def verify_(self) -> None:
-        verify_access(self, self.tensor, self.indices)
+        verify_access(self, self.tensor, self.indices, "input", self.result.type)
 
 
 @irdl_op_definition
@@ -187,7 +192,7 @@ class WriteOp(IRDLOperation):
         super().__init__(properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, value, where])
 
     def verify_(self) -> None:
-        verify_access(self, self.tensor, self.indices)
+        verify_access(self, self.tensor, self.indices, "output", self.value.type)
 
 
 def _verify_removed(variable: SSAValue, kinds: tuple[type[IndexOp], ...]) -> None:

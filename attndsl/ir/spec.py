@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
+from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir.xdsl import (
     AnyFloat,
     ArrayAttr,
     Attribute,
     Dialect,
     IndexType,
+    IntegerType,
     IRDLOperation,
     Operation,
     Pure,
@@ -28,6 +32,9 @@ from attndsl.ir.xdsl import (
     result_def,
     traits_def,
 )
+
+VALUE_TYPES: dict[Kind, Any] = {Kind.BOOL: IntegerType, Kind.INT: IndexType, Kind.FLOAT: AnyFloat}
+"""The types of what is read from a tensor, by the kind of its elements."""
 
 
 @irdl_op_definition
@@ -58,17 +65,25 @@ class TensorOp(IRDLOperation):
     def verify_(self) -> None:
         if self.role.data not in ("input", "output"):
             raise VerifyException(f"the role of a tensor is input or output, not {self.role.data}")
+        if self.element.data not in STORAGE_KINDS:
+            raise VerifyException(f"{self.element.data} is no element type")
+
+
+Declaration = TypeVar("Declaration", bound=Operation)
+
+
+def declarations(op: Operation, kind: type[Declaration]) -> Iterator[Declaration]:
+    """The declarations of one kind in the module that `op` stands in."""
+    while (parent := op.parent_op()) is not None:
+        op = parent
+    return (other for region in op.regions for other in region.ops if isinstance(other, kind))
 
 
 def enclosing_tensor(op: Operation, name: str) -> TensorOp:
     """The declaration of a tensor that `op` names; raises VerifyException where there is none."""
-    top = op
-    while (parent := top.parent_op()) is not None:
-        top = parent
-    for region in top.regions:
-        for other in region.walk():
-            if isinstance(other, TensorOp) and other.sym_name.data == name:
-                return other
+    for tensor in declarations(op, TensorOp):
+        if tensor.sym_name.data == name:
+            return tensor
     raise VerifyException(f"no tensor is called @{name}")
 
 
@@ -90,11 +105,19 @@ class ParameterOp(IRDLOperation):
         super().__init__(properties={"sym_name": StringAttr(name), "type": type_, "default": default})
 
 
-def verify_access(op: Operation, tensor: SymbolRefAttr, indices: Sequence[SSAValue]) -> None:
-    """Raises VerifyException unless there is one index for each dimension of a tensor that is declared."""
-    rank = len(enclosing_tensor(op, tensor.string_value()).extents)
-    if len(indices) != rank:
-        raise VerifyException(f"@{tensor.string_value()} has {rank} dimensions, not {len(indices)}")
+def verify_access(
+    op: Operation, tensor: SymbolRefAttr, indices: Sequence[SSAValue], role: str, type_: Attribute
+) -> None:
+    """Raises VerifyException unless the tensor is declared, has that role and kind, and an index for each dimension."""
+    name = tensor.string_value()
+    declared = enclosing_tensor(op, name)
+    if declared.role.data != role:
+        raise VerifyException(f"@{name} is no {role}")
+    if len(indices) != len(declared.extents):
+        raise VerifyException(f"@{name} has {len(declared.extents)} dimensions, not {len(indices)}")
+    kind = STORAGE_KINDS[declared.element.data]
+    if not isinstance(type_, VALUE_TYPES[kind]) or (kind is Kind.BOOL and type_ != i1):
+        raise VerifyException(f"an element of @{name}, which holds {declared.element.data}, is no {type_}")
 
 
 @irdl_op_definition
@@ -110,6 +133,11 @@ class DimOp(IRDLOperation):
     def __init__(self, dim: str) -> None:
         super().__init__(properties={"dim": StringAttr(dim)}, result_types=[index])
 
+    def verify_(self) -> None:
+        tensors = declarations(self, TensorOp)
+        if not any(self.dim.data in re.findall(r"\w+", e.data) for t in tensors for e in t.extents):
+            raise VerifyException(f"no tensor has an extent made of the dim {self.dim.data}")
+
 
 @irdl_op_definition
 class ParamOp(IRDLOperation):
@@ -123,6 +151,11 @@ class ParamOp(IRDLOperation):
 
     def __init__(self, param: str, type_: Attribute) -> None:
         super().__init__(properties={"param": StringAttr(param)}, result_types=[type_])
+
+    def verify_(self) -> None:
+        declared = [p.type for p in declarations(self, ParameterOp) if p.sym_name.data == self.param.data]
+        if self.result.type not in declared:
+            raise VerifyException(f"no parameter is called {self.param.data} and is {self.result.type}")
 
 
 @irdl_op_definition

@@ -75,6 +75,11 @@ class KernelOp(IRDLOperation):
     def __init__(self, name: str, body: Region | None = None) -> None:
         super().__init__(properties={"entry": StringAttr(name)}, regions=[body or Region(Block())])
 
+    def verify_(self) -> None:
+        from attndsl.ir.wellformed import verify_tile
+
+        verify_tile(self)
+
 
 @irdl_op_definition
 class ProgramOp(IRDLOperation):
@@ -157,7 +162,7 @@ class LoadOp(IRDLOperation):
         super().__init__(properties={"tensor": tensor}, operands=[indices, where], result_types=[type_])
 
     def verify_(self) -> None:
-        verify_access(self, self.tensor, self.indices)
+        verify_access(self, self.tensor, self.indices, "input", self.result.type)
 
 
 @irdl_op_definition
@@ -178,7 +183,7 @@ class StoreOp(IRDLOperation):
         super().__init__(properties={"tensor": tensor}, operands=[indices, value, where])
 
     def verify_(self) -> None:
-        verify_access(self, self.tensor, self.indices)
+        verify_access(self, self.tensor, self.indices, "output", self.value.type)
 
 
 @irdl_op_definition

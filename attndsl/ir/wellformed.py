@@ -1,0 +1,106 @@
+"""What makes a kernel well formed beyond its single operations: what its values may depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attndsl.ir import attn, spec, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.xdsl import Operation, SSAValue, VerifyException, scf
+
+ROWS = (attn.EachOp, attn.GridOp, attn.RowOp)
+
+
+def verify_attn(kernel: attn.KernelOp) -> None:
+    """Raises VerifyException where a kernel of the `attn` level is not well formed."""
+    axes, block = AxesAnalysis(), kernel.body.block
+    nested = next((op for op in block.ops if op.regions), None)
+    if nested is not None:
+        raise VerifyException(f"the body of a kernel is flat, and {nested.name} is not")
+    if sum(isinstance(op, attn.OverOp) for op in block.ops) > 1:
+        raise VerifyException("a kernel has at most one attn.over")
+    _unique(op for op in block.ops if isinstance(op, (*ROWS, attn.OverOp)))
+    for op in block.ops:
+        match op:
+            case attn.AxisOp():
+                _independent(axes, op, op.operands, attn.IndexOp, "the extent of a feature variable")
+            case attn.IndexOp():
+                _independent(axes, op, op.operands, (attn.AxisOp, attn.OverOp), f"the range of {op.variable.data}")
+            case spec.AssumeOp():
+                _independent(axes, op, op.operands, attn.IndexOp, "an assumption")
+            case attn.WriteOp():
+                _independent(axes, op, op.operands, attn.OverOp, "what is written")
+                _placed(axes, op, op.indices, op.value)
+            case attn.SoftmaxOp() | attn.LogSumExpOp() | attn.TotalOp() | attn.MaxOp() | attn.StreamOp():
+                if op.where is not None:
+                    _independent(axes, op, [op.where], attn.AxisOp, "whether a key is present")
+    _writes(kernel, attn.WriteOp)
+
+
+def verify_tile(kernel: tile.KernelOp) -> None:
+    """Raises VerifyException where a kernel of the `tile` level is not well formed."""
+    axes = AxesAnalysis()
+    for op in kernel.walk():
+        match op:
+            case tile.ProgramOp():
+                if op.parent_op() is not kernel:
+                    raise VerifyException(f"tile.program {op.variable.data} stands in a loop")
+                _independent(axes, op, op.operands, tile.LaneOp, f"the range of {op.variable.data}")
+            case tile.LaneOp():
+                _independent(axes, op, op.operands, tile.LaneOp, f"the range of {op.variable.data}")
+            case tile.PaddedOp():
+                _independent(axes, op, op.operands, tile.LaneOp, "the size of a lane")
+            case tile.ReduceOp():
+                if op.over not in axes(op.body):
+                    raise VerifyException(f"{op.name} removes a lane that its operand does not vary along")
+            case tile.SpreadOp():
+                if any(lane in axes(op.value) for lane in op.lanes):
+                    raise VerifyException("tile.spread lays out along a lane that its operand already varies along")
+            case tile.StoreOp():
+                _placed(axes, op, op.indices, op.value)
+            case scf.ForOp():
+                _independent(axes, op, (op.lb, op.ub, op.step), tile.LaneOp, "the range of a loop")
+                _verify_loop(axes, op)
+    _writes(kernel, tile.StoreOp)
+
+
+def _verify_loop(axes: AxesAnalysis, loop: scf.ForOp) -> None:
+    last = loop.body.block.last_op
+    assert last is not None, "the verifier of scf.for holds that it ends with scf.yield"
+    for number, (start, end) in enumerate(zip(loop.iter_args, last.operands, strict=True)):
+        if axes(start) != axes(end):
+            raise VerifyException(f"a loop yields a value with other lanes than it starts from (value {number})")
+
+
+def _independent(
+    axes: AxesAnalysis,
+    op: Operation,
+    values: Iterable[SSAValue],
+    kinds: type[Operation] | tuple[type[Operation], ...],
+    what: str,
+) -> None:
+    """Raises where a value varies along a variable that an operation of one of `kinds` introduces."""
+    for value in values:
+        for variable in axes(value):
+            if isinstance(variable.owner, kinds):
+                raise VerifyException(f"{what} depends on {variable.owner.name} {variable.name_hint or ''}".rstrip())
+
+
+def _placed(axes: AxesAnalysis, op: Operation, indices: Iterable[SSAValue], value: SSAValue) -> None:
+    """Raises where a value varies along a variable that says nothing of where it is put."""
+    lost = axes(value) - frozenset[SSAValue]().union(*map(axes, indices))
+    if lost:
+        raise VerifyException(f"{op.name} puts several values into one place")
+
+
+def _unique(variables: Iterable[attn.IndexOp]) -> None:
+    seen: set[str] = set()
+    for op in variables:
+        if op.variable.data in seen:
+            raise VerifyException(f"two variables are called {op.variable.data}")
+        seen.add(op.variable.data)
+
+
+def _writes(kernel: Operation, kind: type[Operation]) -> None:
+    if not any(isinstance(op, kind) for op in kernel.walk()):
+        raise VerifyException(f"a kernel writes something: {kernel.name} has no {kind.name}")
