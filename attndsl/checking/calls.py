@@ -62,8 +62,6 @@ class Calls:
             return self._context.report(errors.reductions.SoftmaxOfScalar(node.right.span, got=value.describe()))
         if not self._pointwise.numbers(".", (value,), (node.right.span,)):
             return None
-        if not self._flat(value, node.right):
-            return None
 
         def at(where: tuple[Expr, ...]) -> Expr:
             return self._reduce("softmax", weights.score, weights.mask, value.at(where), weights.sink, node)
@@ -106,8 +104,6 @@ class Calls:
         if rows is None or not rows.over:
             return self._context.report(errors.reductions.NothingToReduce(node.span, function=function))
         score, mask, sink = values[0], None, None
-        if not all(self._flat(value, n) for value, n in zip(values, nodes, strict=True)):
-            return None
         if not self._pointwise.numbers(f"{function}()", (score,), (nodes[0].span,)):
             return None
         if score.axes and function in ("softmax", "logsumexp"):
@@ -147,14 +143,6 @@ class Calls:
             self._context.report(errors.reductions.SinkOverKeys(keyword.value.span))
             return None
         return self._context.graph.real(value.expr)
-
-    def _flat(self, value: Value, node: tree.Expression) -> bool:
-        """Whether a reduction's argument contains no reduction; reports where it does."""
-        _, expr = self._context.axes.bind(value.axes, node.span, value.at)
-        if self._context.graph.facts(expr).reduces:
-            self._context.report(errors.reductions.NestedReduction(node.span))
-            return False
-        return True
 
     def _reduce(
         self,

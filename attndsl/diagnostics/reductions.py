@@ -44,14 +44,6 @@ class NothingToReduce(Diagnostic):
 
 
 @dataclass(frozen=True)
-class NestedReduction(Diagnostic):
-    code = "E505"
-    message = "a reduction over keys cannot depend on another one"
-    label = "contains a reduction"
-    fix = "write the inner one to an output of a spec of its own"
-
-
-@dataclass(frozen=True)
 class SinkOverKeys(Diagnostic):
     code = "E506"
     message = "the sink is one number a row and cannot depend on the key"
