@@ -1,0 +1,239 @@
+"""A failing module for each rule of the three dialects, and what the verifier says of it."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+from xdsl.utils.test_value import create_ssa_value
+
+from attndsl.ir.attn import ATTN
+from attndsl.ir.context import parse_module
+from attndsl.ir.spec import SPEC
+from attndsl.ir.tile import TILE
+from attndsl.ir.xdsl import IntegerType, VerifyException
+
+DECLARED = """
+spec.tensor @x "input" "f32" ["M", "N"]
+spec.tensor @t "input" "i32" ["M"]
+spec.tensor @b "input" "bool" ["M"]
+spec.tensor @o "output" "f32" ["M"]
+spec.parameter @window index = 4 : index
+"""
+
+ATTN_START = """
+%M = spec.dim "M"
+%N = spec.dim "N"
+%c0 = arith.constant 0 : index
+%one = arith.constant 1.0 : f32
+%i = attn.each "i" to %M
+%j = attn.over "j" to %N
+%d = attn.axis "d" to %N
+%yes = arith.constant true
+"""
+
+TILE_START = """
+%M = spec.dim "M"
+%N = spec.dim "N"
+%c0 = arith.constant 0 : index
+%c4 = arith.constant 4 : index
+%zero = arith.constant 0.0 : f32
+%i0 = tile.program "i" to %M step %c4
+%i = tile.lane "i" from %i0 to %M size %c4
+%j = tile.lane "j" from %c0 to %N size %N
+%d = tile.lane "d" from %c0 to %N size %N
+%y = tile.load @x[%i, %j] : f32
+"""
+
+
+def attn(body: str, write: str = "attn.write @o[%i] = %one : f32") -> str:
+    return f"{DECLARED}attn.kernel @k {{\n{indent(f'{ATTN_START}{body}{chr(10)}{write}', '  ')}\n}}\n"
+
+
+def tile(body: str, store: str = "tile.store @o[%i] = %zero : f32") -> str:
+    return f"{DECLARED}tile.kernel @k {{\n{indent(f'{TILE_START}{body}{chr(10)}{store}', '  ')}\n}}\n"
+
+
+@pytest.mark.parametrize("text", [attn(""), tile("")])
+def test_what_the_cases_start_from_is_well_formed(text: str) -> None:
+    parse_module(text).verify()
+
+
+SPEC_RULES = [
+    ('spec.tensor @y "both" "f32" ["M"]', "the role of a tensor is input or output, not both"),
+    ('spec.tensor @y "input" "float" ["M"]', "float is no element type"),
+    (attn('%w = spec.dim "W"'), "no tensor has an extent made of the dim W"),
+    (attn('%w = spec.param "width" : index'), "no parameter is called width and is index"),
+    (attn('%w = spec.param "window" : f32'), "no parameter is called window and is f32"),
+    (attn("%s = arith.cmpi slt, %i, %M : index\nspec.assume %s"), "an assumption depends on attn.each i"),
+]
+
+ATTN_RULES = [
+    (attn('%k = attn.over "k" to %N'), "a kernel has at most one attn.over"),
+    (attn('%k = attn.each "j" to %N'), "two variables are called j"),
+    (attn("", ""), "a kernel writes something: attn.kernel has no attn.write"),
+    (
+        attn('scf.for %n = %c0 to %N step %N {\n  %k = spec.dim "N"\n}'),
+        "the body of a kernel is flat, and scf.for is not",
+    ),
+    (attn('%k = attn.axis "k" to %i'), "the extent of a feature variable depends on attn.each i"),
+    (attn('%k = attn.each "k" to %j'), "the range of k depends on attn.over j"),
+    (attn('%k = attn.each "k" to %d'), "the range of k depends on attn.axis d"),
+    (attn('%k = attn.each "k" to %N up to %d'), "the range of k depends on attn.axis d"),
+    (attn("%v = attn.read @y[%i, %j] : f32"), "no tensor is called @y"),
+    (attn("%v = attn.read @o[%i] : f32"), "@o is no input"),
+    (attn("%v = attn.read @x[%i] : f32"), "@x has 2 dimensions, not 1"),
+    (attn("%v = attn.read @x[%i, %j] : index"), "an element of @x, which holds f32, is no index"),
+    (attn("%v = attn.read @t[%i] : f32"), "an element of @t, which holds i32, is no f32"),
+    (attn("%v = attn.read @b[%i] : i8"), "an element of @b, which holds bool, is no i8"),
+    (attn("", "attn.write @x[%i, %c0] = %one : f32"), "@x is no output"),
+    (attn("", "attn.write @o[%i, %i] = %one : f32"), "@o has 1 dimensions, not 2"),
+    (attn("", "attn.write @o[%j] = %one : f32"), "what is written depends on attn.over j"),
+    (
+        attn("%v = attn.read @x[%i, %d] : f32", "attn.write @o[%i] = %v : f32"),
+        "attn.write puts several values into one place",
+    ),
+    (attn("%v = attn.sum %one over %j : f32"), "reduces over a value that is no attn.axis"),
+    (attn("%v = attn.sum %one over %M : f32"), "reduces over a value that is no attn.axis"),
+    (attn("%v = attn.all %yes over %j"), "reduces over a value that is no attn.axis"),
+    (attn("%v = attn.softmax %one, %one over %d : f32"), "reduces over a value that is no attn.over"),
+    (attn("%v = attn.logsumexp %one over %d : f32"), "reduces over a value that is no attn.over"),
+    (attn("%v = attn.total %one over %d : f32"), "reduces over a value that is no attn.over"),
+    (attn("%v = attn.max %one over %d : f32"), "reduces over a value that is no attn.over"),
+    (
+        attn("%m, %l, %s = attn.stream %one, (%one) over %d : f32, f32, (f32)"),
+        "reduces over a value that is no attn.over",
+    ),
+    (attn("%m, %l = attn.stream %one, (%one) over %j : f32, f32, ()"), "has as many sums as values"),
+    (
+        attn("%s = arith.cmpi slt, %d, %j : index\n%v = attn.total %one over %j where %s : f32"),
+        "whether a key is present depends on attn.axis d",
+    ),
+]
+
+LOOP = """
+%s = tile.spread %zero over (%i) : f32 to f32
+%r = scf.for %n = {low} to %N step %c4 iter_args(%a = %s) -> (f32) {{
+  {body}
+}}"""
+
+TILE_RULES = [
+    (tile("", ""), "a kernel writes something: tile.kernel has no tile.store"),
+    (tile('%p = tile.program "p" to %i step %c4'), "the range of p depends on tile.lane i"),
+    (tile('%p = tile.program "p" to %M up to %i step %c4'), "the range of p depends on tile.lane i"),
+    (
+        tile('scf.for %n = %c0 to %N step %c4 {\n  %p = tile.program "p" to %N step %c4\n}'),
+        "tile.program p stands in a loop",
+    ),
+    (tile('%p = tile.lane "p" from %i to %M size %c4'), "the range of p depends on tile.lane i"),
+    (tile("%p = tile.padded %i"), "the size of a lane depends on tile.lane i"),
+    (tile("%v = tile.load @y[%i] : f32"), "no tensor is called @y"),
+    (tile("%v = tile.load @o[%i] : f32"), "@o is no input"),
+    (tile("%v = tile.load @x[%i] : f32"), "@x has 2 dimensions, not 1"),
+    (tile("%v = tile.load @t[%i] : i32"), "an element of @t, which holds i32, is no i32"),
+    (tile("", "tile.store @x[%i, %c0] = %zero : f32"), "@x is no output"),
+    (tile("", "tile.store @o[%i] = %y : f32"), "tile.store puts several values into one place"),
+    (tile("%s = tile.spread %zero over (%c0) : f32 to f32"), "works over a value that is no tile.lane"),
+    (tile("%s = tile.spread %zero over (%i) : f32 to index"), "gives what it is given, only wider"),
+    (
+        tile("%s = tile.spread %y over (%i) : f32 to f32"),
+        "tile.spread lays out along a lane that its operand already varies along",
+    ),
+    (tile("%s = tile.sum %y over %c0 : f32 to f32"), "works over a value that is no tile.lane"),
+    (tile("%s = tile.max %y over %j : f32 to index"), "gives the type that it takes"),
+    (tile("%s = tile.sum %y over %d : f32 to f32"), "tile.sum removes a lane that its operand does not vary along"),
+    (tile("%s = tile.dot %y, %y over %c0 : f32"), "works over a value that is no tile.lane"),
+    (
+        tile("%s = tile.dot %y, %zero over %j : f32"),
+        "both operands of a product vary along the lane that it sums over",
+    ),
+    (
+        tile("%s = tile.dot %y, %y over %j : f32"),
+        "the operands of a product share one lane, the one that it sums over",
+    ),
+    (tile(LOOP.format(low="%i", body="scf.yield %a : f32")), "the range of a loop depends on tile.lane i"),
+    (
+        tile(LOOP.format(low="%c0", body="scf.yield %zero : f32")),
+        "a loop yields a value with other lanes than it starts from (value 0)",
+    ),
+    (
+        tile(LOOP.format(low="%c0", body="%t = arith.addf %a, %y : f32\n  scf.yield %t : f32")),
+        "a loop yields a value with other lanes than it starts from (value 0)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), [*SPEC_RULES, *ATTN_RULES, *TILE_RULES])
+def test_rule(text: str, message: str) -> None:
+    module = parse_module(text)
+    with pytest.raises(VerifyException) as raised:
+        module.verify()
+    assert message in str(raised.value)
+
+
+EVERY_OP = [
+    attn(
+        """
+        %same = arith.cmpi eq, %M, %N : index
+        spec.assume %same
+        %w = spec.param "window" : index
+        %mod = spec.mod %M, %N
+        %f = spec.to_float %M : f32
+        %g = attn.grid "g" to %N up to %w
+        %r = attn.row "r" to %N up to %w
+        %v = attn.read @x[%i, %j] where %yes : f32
+        %sum = attn.sum %v over %d : f32
+        %all = attn.all %yes over %d
+        %softmax = attn.softmax %v, %v over %j where %yes sink %one : f32
+        %lse = attn.logsumexp %v over %j where %yes sink %one : f32
+        %total = attn.total %v over %j where %yes : f32
+        %max = attn.max %v over %j where %yes : f32
+        %m, %l, %a = attn.stream %v, (%v) over %j where %yes : f32, f32, (f32)
+        """,
+        "attn.write @o[%i] = %one where %yes : f32",
+    ),
+    tile(
+        """
+        %yes = arith.constant true
+        %pad = tile.padded %N
+        %z = tile.load @x[%j, %d] where %yes : f32
+        %s = tile.spread %zero over (%j) : f32 to f32
+        %sum = tile.sum %y over %j : f32 to f32
+        %max = tile.max %y over %j : f32 to f32
+        %min = tile.min %y over %j : f32 to f32
+        %c = arith.cmpi slt, %i, %j : index
+        %all = tile.all %c over %j : i1 to i1
+        %dot = tile.dot %y, %z over %j where %yes : f32
+        """,
+        "tile.store @o[%i] = %zero where %yes : f32",
+    ),
+]
+
+
+def test_the_cases_have_every_operation() -> None:
+    found = {op.name for text in EVERY_OP for op in parse_module(text).walk()}
+    assert found >= {op.name for dialect in (SPEC, ATTN, TILE) for op in dialect.operations}
+
+
+@pytest.mark.parametrize("text", EVERY_OP, ids=["attn", "tile"])
+def test_the_type_of_every_operand_is_held(text: str) -> None:
+    module = parse_module(text)
+    module.verify()
+    strange = create_ssa_value(IntegerType(7))
+    for op in list(module.walk()):
+        if op.name.split(".")[0] in ("spec", "attn", "tile"):
+            for position, operand in enumerate(op.operands):
+                op.operands[position] = strange
+                with pytest.raises(VerifyException):
+                    op.verify(verify_nested_ops=False)
+                op.operands[position] = operand
+    module.verify()
+
+
+@pytest.mark.parametrize("level", ["attn.kernel", "tile.kernel"])
+def test_a_kernel_sees_nothing_from_outside(level: str) -> None:
+    write = "attn.write" if level == "attn.kernel" else "tile.store"
+    text = f"{DECLARED}%x = arith.constant 0 : index\n{level} @k {{\n  {write} @o[%x] = %y : f32\n}}\n"
+    module = parse_module(text.replace("%x = ", "%y = arith.constant 1.0 : f32\n%x = ", 1))
+    with pytest.raises(VerifyException, match="IsolatedFromAbove"):
+        module.verify()
