@@ -145,8 +145,10 @@ class _Guards:
     def access(self, op: tile.LoadOp | tile.StoreOp, values: list[SSAValue]) -> None:
         lanes = frozenset[SSAValue]().union(*map(self.axes, values))
         conditions = conjuncts(op.where)
-        conditions += [guard for lane, guard in self.inside.items() if lane in lanes and guard not in conditions]
-        copy = guarded(op, conjunction(conditions, op))
+        guards = [guard for lane, guard in self.inside.items() if lane in lanes and guard not in conditions]
+        if not guards:
+            return
+        copy = guarded(op, conjunction([*conditions, *guards], op))
         block = op.parent
         assert block is not None
         block.insert_op_before(copy, op)

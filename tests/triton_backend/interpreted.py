@@ -16,7 +16,6 @@ os.environ["TRITON_INTERPRET"] = "1"
 
 import numpy as np
 import torch
-from lowered import lowered, spec_of
 
 from attndsl.backends.triton.aot import load
 from attndsl.backends.triton.emit import emit
@@ -25,6 +24,8 @@ from attndsl.checking.typed import Spec
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS
 from attndsl.testing import Case
+
+from .lowered import lowered, spec_of
 
 BYTES_AS = {"f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}
 
@@ -48,7 +49,7 @@ def calls(spec: Spec) -> Iterator[tuple[str, Case]]:
     """Calls of one spec, by what is special about them."""
     yield "hostile", Case.make(spec, seed=2, hostile=True).poisoned()
     yield "f16, transposed", Case.make(spec, "f16", seed=1, layout="transposed").poisoned()
-    yield "sliced", Case.make(spec, layout="sliced")
+    yield "f64, sliced", Case.make(spec, "f64", layout="sliced")
 
 
 def main(count: int, names: list[str]) -> None:

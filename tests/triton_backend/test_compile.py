@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from attndsl.backends.triton import aot
 from attndsl.backends.triton.aot import Binary, TritonMissing, compile_ahead
 
 from .lowered import GALLERY, lowered, spec_of
@@ -67,6 +66,6 @@ def test_a_missing_size_is_named() -> None:
 
 def test_without_triton_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     find: Callable[..., Any] = importlib.util.find_spec
-    monkeypatch.setattr(aot.importlib.util, "find_spec", lambda name: None if name == "triton" else find(name))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "triton" else find(name))
     with pytest.raises(TritonMissing, match="pip install 'attndsl\\[triton\\]'"):
         compiled("mha", "cuda:90")

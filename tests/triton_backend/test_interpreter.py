@@ -23,12 +23,11 @@ THOROUGH = (
 @cache
 def interpreted(count: int, names: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """What went wrong in each call of each spec, empty where nothing did."""
-    here = Path(__file__).parent
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(here / "interpreted.py"), str(count), *names],
+        [sys.executable, "-W", "ignore", "-m", "tests.triton_backend.interpreted", str(count), *names],
         capture_output=True,
         text=True,
-        cwd=here,
+        cwd=Path(__file__).parents[2],
         check=False,
     )
     errors: dict[str, dict[str, str]] = {}
