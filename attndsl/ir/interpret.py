@@ -201,6 +201,9 @@ class _Run:
         guards = [op.where] if op.where is not None else []
         arrays, axes = self.align(*op.indices, *guards)
         where = arrays.pop() if guards else np.True_
+        for axis in axes:  # beyond its extent, which may depend on others, a variable promises nothing of an index
+            if axis in self.valid and set(self.valid[axis].axes) <= set(axes):
+                where = where & self.valid[axis].along(axes)
         shape = np.broadcast_shapes(where.shape, *(a.shape for a in arrays))
         result = np.zeros(shape, _dtype(op.result.type))
         chosen = np.broadcast_to(where, shape)

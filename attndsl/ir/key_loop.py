@@ -61,12 +61,12 @@ class KeyLoop:
             self.lane = build.add(tile.LaneOp(name, block.args[0], high, step), block, name)
             scope.values[over.result] = self.lane
         key = scope.values[over.result]
-        inside = [build.add(arith.CmpiOp(end, key, predicate), block) for predicate, end in ends]
+        lowering.inside = [build.add(arith.CmpiOp(end, key, predicate), block) for predicate, end in ends]
         carried, ended = list(block.args[1:]), []
         for op in self.reductions:
             lowering.need(self.wanted(op, plans[op]))
             build.location = op.location
-            where = [lowering.get(c) for c in conjuncts(op.where)] + inside
+            where = [lowering.get(c) for c in conjuncts(op.where)] + lowering.inside
             ended += self.fold(op, plans[op], carried[: len(op.results)], where)
             carried = carried[len(op.results) :]
         build.place(scf.YieldOp(*ended), block)

@@ -32,6 +32,7 @@ class Lowering:
         self.scopes = [self.outermost]
         self.row_variables = [op for op in self.ops if isinstance(op, attn.RowOp)]
         self.row_lane: SSAValue | None = None
+        self.inside: list[SSAValue] = []  # in the loop over keys: where a key is one of the row's own
 
     def kernel(self) -> tile.KernelOp:
         """The lowered kernel."""
@@ -171,7 +172,8 @@ class Lowering:
                 lowered = tile.LaneOp(op.variable.data, self.build.number(0), extent, extent)
                 scope = self.outermost
             case attn.ReadOp():
-                where = self.get(op.where) if op.where is not None else None
+                conditions = [self.get(op.where)] if op.where is not None else []
+                where = self.build.conjunction([*conditions, *self.own_keys(op)], scope.block)
                 lowered = tile.LoadOp(op.tensor, [self.get(v) for v in op.indices], where, op.result.type)
             case attn.AllOp():
                 lane = self.target_lane(op.over)
@@ -181,6 +183,17 @@ class Lowering:
             case _:
                 lowered = op.clone({operand: self.get(operand) for operand in op.operands})
         return self.build.add(lowered, scope.block, hint)
+
+    def own_keys(self, op: attn.ReadOp) -> Sequence[SSAValue]:
+        """The conditions that a key is one of the row's own, where a read needs them.
+
+        A tile of rows meets every key that one of the rows has. What was proved of an index of row and key together
+        holds for the keys of that row.
+        """
+        for place in op.indices:
+            if {attn.RowOp, attn.OverOp} <= {type(variable.owner) for variable in self.axes(place)}:
+                return self.inside
+        return ()
 
     # --- contractions
 
@@ -231,6 +244,7 @@ class Lowering:
             alone = [c for c in where if self.build.axes(c) <= {lane}]
             others = self.build.conjunction((c for c in where if c not in alone), block)
             right = self.build.along(self.build.select(alone, right, block), lane, block)
+            left = self.build.select(alone, left, block) if plan.left else left
             result = self.build.add(tile.DotOp(self.build.along(left, lane, block), right, lane, others), block)
         else:
             terms = self.build.along(self.build.select(where, left, block), lane, block)

@@ -82,17 +82,27 @@ def allowed(element: str, wanted: Array, terms: int) -> Array:
 
 
 def longest_sum(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> int:
-    """How many additions lie behind an output at most, one sum inside another counted with it."""
+    """How many additions lie behind an output at most, one sum inside another counted with it.
+
+    The largest dim stands for a number of keys that differs from row to row.
+    """
+
+    def size(extent: Expr) -> int:
+        try:
+            return max(0, int(evaluate(extent, dims, params)))
+        except ValueError:
+            return max(dims.values(), default=0)
+
     length: dict[Expr, int] = {}
     for block in spec.blocks:
         keys = 1
         for index in block.over:
-            keys *= max(0, int(evaluate(index.bound, dims, params)))
+            keys *= size(index.bound)
         for expr in walk(*(write.value for write in block.writes)):
             inner = max((length[each] for each in operands(expr)), default=0)
             match expr:
                 case Sum():
-                    inner += max(0, int(evaluate(expr.index.extent, dims, params)))
+                    inner += size(expr.index.extent)
                 case Reduce():
                     inner += keys
             length[expr] = inner

@@ -56,7 +56,7 @@ POINTWISE: dict[type[Operation], Spelling] = {
     math.LogOp: _call("np.log"),
     math.Log2Op: _call("np.log2"),
     math.SqrtOp: _call("np.sqrt"),
-    math.RsqrtOp: _call("1 / np.sqrt"),
+    math.RsqrtOp: Spelling("np.reciprocal(np.sqrt({0}))", "np.reciprocal(np.sqrt({0}))"),
     math.SinOp: _call("np.sin"),
     math.CosOp: _call("np.cos"),
     math.TanhOp: _call("np.tanh"),

@@ -83,3 +83,7 @@ def test_sums_inside_sums_are_counted() -> None:
         each i in 1 over y in 3, z in 4
         o[i] = sum(x[y + z])"""
     assert additions(text, N=9) == 12
+    text = """dims N input x : f32[N] output o : f32[N]
+        each i in N over j in i + 1
+        o[i] = sum(x[j])"""
+    assert additions(text, N=9) == 9
