@@ -1,0 +1,91 @@
+// RUN: attndsl opt %s --passes canonicalize
+// What becomes simpler than to vary along a lane is spread out where the lane is needed.
+
+spec.tensor @x "input" "f32" ["M", "N"]
+spec.tensor @o "output" "f32" ["M"]
+
+// CHECK-LABEL: tile.kernel @reduced {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    %zero = arith.constant 0 : index
+// CHECK-NEXT:    %none = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    %i0 = tile.program "i" to %M step %M
+// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size %M
+// CHECK-NEXT:    %j = tile.lane "j" from %zero to %N size %N
+// CHECK-NEXT:    [[V0:%\d+]] = tile.spread %none over(%j) : f32 to f32
+// CHECK-NEXT:    %s = tile.sum [[V0]] over %j : f32 to f32
+// CHECK-NEXT:    tile.store @o[%i] = %s : f32
+// CHECK-NEXT:  }
+tile.kernel @reduced {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %zero = arith.constant 0 : index
+  %false = arith.constant false
+  %none = arith.constant 0.0 : f32
+  %i0 = tile.program "i" to %M step %M
+  %i = tile.lane "i" from %i0 to %M size %M
+  %j = tile.lane "j" from %zero to %N size %N
+  %x = tile.load @x[%i, %j] : f32
+  %never = arith.select %false, %x, %none : f32
+  %s = tile.sum %never over %j : f32 to f32
+  tile.store @o[%i] = %s : f32
+}
+
+// CHECK-LABEL: tile.kernel @multiplied {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    %zero = arith.constant 0 : index
+// CHECK-NEXT:    %i0 = tile.program "i" to %M step %M
+// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size %M
+// CHECK-NEXT:    %j = tile.lane "j" from %zero to %N size %N
+// CHECK-NEXT:    %x = tile.load @x[%i, %j] : f32
+// CHECK-NEXT:    %y = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    [[V0:%\d+]] = tile.spread %y over(%j) : f32 to f32
+// CHECK-NEXT:    %s = tile.dot %x, [[V0]] over %j : f32
+// CHECK-NEXT:    tile.store @o[%i] = %s : f32
+// CHECK-NEXT:  }
+tile.kernel @multiplied {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %zero = arith.constant 0 : index
+  %false = arith.constant false
+  %i0 = tile.program "i" to %M step %M
+  %i = tile.lane "i" from %i0 to %M size %M
+  %j = tile.lane "j" from %zero to %N size %N
+  %x = tile.load @x[%i, %j] : f32
+  %y = tile.load @x[%zero, %j] where %false : f32
+  %s = tile.dot %x, %y over %j : f32
+  tile.store @o[%i] = %s : f32
+}
+
+// CHECK-LABEL: tile.kernel @carried {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    %zero = arith.constant 0 : index
+// CHECK-NEXT:    %one = arith.constant 1 : index
+// CHECK-NEXT:    %none = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    %i0 = tile.program "i" to %M step %M
+// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size %M
+// CHECK-NEXT:    %start = tile.spread %none over(%i) : f32 to f32
+// CHECK-NEXT:    %s = scf.for %j = %zero to %N step %one iter_args(%a = %start) -> (f32) {
+// CHECK-NEXT:      [[V0:%\d+]] = tile.spread %none over(%i) : f32 to f32
+// CHECK-NEXT:      scf.yield [[V0]] : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    tile.store @o[%i] = %s : f32
+// CHECK-NEXT:  }
+tile.kernel @carried {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %true = arith.constant true
+  %none = arith.constant 0.0 : f32
+  %i0 = tile.program "i" to %M step %M
+  %i = tile.lane "i" from %i0 to %M size %M
+  %start = tile.spread %none over (%i) : f32 to f32
+  %s = scf.for %j = %zero to %N step %one iter_args(%a = %start) -> (f32) {
+    %reset = arith.select %true, %none, %a : f32
+    scf.yield %reset : f32
+  }
+  tile.store @o[%i] = %s : f32
+}

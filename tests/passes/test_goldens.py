@@ -1,0 +1,97 @@
+"""Each pass on small modules: `NAME/*.mlir` begin with the command to run, and say in comments what must come out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from filecheck.finput import FInput
+from filecheck.matcher import Matcher
+from filecheck.options import Options
+from filecheck.parser import Parser
+
+from attndsl.driver.passes import parse_pipeline, run_pipeline
+from attndsl.ir import spec
+from attndsl.ir.context import parse_module, print_module
+from attndsl.ir.interpret import interpret
+from attndsl.ir.rewrite import number
+from attndsl.ir.xdsl import ModuleOp
+from attndsl.passes import PASSES
+
+HERE = Path(__file__).parent
+CASES = sorted(HERE.glob("*/*.mlir"))
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def load(path: Path) -> tuple[ModuleOp, str]:
+    """The module of a case, and the passes of its command."""
+    text = path.read_text(encoding="utf-8")
+    command = re.match(r"// RUN: attndsl opt %s --passes (\S+)\n", text)
+    assert command is not None, "a case begins with its command"
+    module = parse_module(text, path.name)
+    module.verify()
+    return module, command[1].replace(",keys", " keys")
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_every_pass_has_cases(name: str) -> None:
+    assert any(path.parent.name == name for path in CASES)
+
+
+@pytest.mark.parametrize("path", CASES, ids=name_of)
+def test_case(path: Path) -> None:
+    module, passes = load(path)
+    assert path.parent.name in passes
+    run_pipeline(module, parse_pipeline(passes))
+    options = Options(match_filename=str(path))
+    matcher = Matcher(options, FInput(path.name, print_module(module)), Parser.from_opts(options))
+    assert matcher.run() == 0, "differs from its CHECK lines; what differs is printed above"
+
+
+@pytest.mark.parametrize("path", CASES, ids=name_of)
+def test_a_second_run_changes_nothing(path: Path) -> None:
+    module, passes = load(path)
+    run_pipeline(module, parse_pipeline(passes))
+    once = print_module(module)
+    run_pipeline(module, parse_pipeline(passes))
+    assert print_module(module) == once
+
+
+@pytest.mark.parametrize("size", [4, 8, 20])
+@pytest.mark.parametrize("path", CASES, ids=name_of)
+def test_the_meaning_stays(path: Path, size: int) -> None:
+    """With all dims equal, whatever a case assumes of them holds."""
+    module, passes = load(path)
+    tensors = [op for op in module.walk() if isinstance(op, spec.TensorOp)]
+    dims = {dim: size for t in tensors for e in t.extents for dim in re.findall(r"[A-Z]+", e.data)}
+    random = np.random.default_rng(size)
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for tensor in tensors:
+        if tensor.role.data == "input":
+            shape = [eval(e.data, dict(dims)) for e in tensor.extents]
+            values: dict[str, Any] = {"f32": random.normal(size=shape), "i32": random.integers(-2, size + 2, shape)}
+            values["bool"] = random.random(shape) < 0.6
+            arrays[tensor.sym_name.data] = values[tensor.element.data].astype(
+                {"f32": np.float32, "i32": np.int32, "bool": np.bool_}[tensor.element.data]
+            )
+    params = {
+        op.sym_name.data: number(op.default)
+        for op in module.walk()
+        if isinstance(op, spec.ParameterOp) and op.default is not None
+    }
+    kernels = [op for op in module.body.block.ops if op.regions]
+    for kernel in kernels:
+        one = module.clone()
+        for other, copy in zip(module.body.block.ops, list(one.body.block.ops), strict=True):
+            if other in kernels and other is not kernel:
+                one.body.block.erase_op(copy)
+        before = interpret(one, arrays, dims, params)
+        run_pipeline(one, parse_pipeline(passes))
+        for output, after in interpret(one, arrays, dims, params).items():
+            np.testing.assert_allclose(after, before[output], rtol=1e-5, atol=1e-6)
