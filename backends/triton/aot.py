@@ -111,7 +111,7 @@ def _compile(function: Any, taken: Parameters, target: str, sizes: Mapping[str, 
     made = triton.compile(
         ASTSource(fn=function, signature=signature, constexprs=constants),
         target=gpu,
-        options={"num_warps": num_warps},
+        options={"num_warps": num_warps, "enable_fp_fusion": True},
     )
     code, assembly = ("cubin", "ptx") if backend == "cuda" else ("hsaco", "amdgcn")
     return Binary(

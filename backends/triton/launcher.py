@@ -135,7 +135,7 @@ class Launcher:
             sizes = [f"{python_name(dim)}={python_name(dim)}" for dim in taken.static]
             for text in (*sizes, *(f"{size.name_hint}={host_text(size)}" for size in taken.sizes)):
                 self.out.line(f"{text},")
-            self.out.line("num_warps=4,")
+            self.out.line("num_warps=4, enable_fp_fusion=True,")
         self.out.line(")")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from attndsl.checking.check import check
@@ -17,6 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 GALLERY = sorted(path.stem for path in EXAMPLES.glob("*.attn"))
 
 
+@cache
 def spec_of(name: str) -> Spec:
     """The typed spec of a gallery file, or of one beside this file."""
     path = EXAMPLES / f"{name}.attn"
@@ -29,6 +31,13 @@ def pipeline(rows: int, keys: int) -> str:
     """The pipeline of the Triton target with tiles of another size."""
     steps = (f"tile{{rows={rows} keys={keys}}}" if s.spelling.startswith("tile{") else s.spelling for s in TRITON)
     return ",".join(steps)
+
+
+@cache
+def gallery_module(name: str, element: str) -> ModuleOp:
+    """What the emitter takes for a spec of the gallery, each type variable standing for one element type."""
+    spec = spec_of(name)
+    return lowered(spec, dict.fromkeys(spec.types, element))
 
 
 def lowered(spec: Spec, types: Mapping[str, str], rows: int = 16, keys: int = 16) -> ModuleOp:

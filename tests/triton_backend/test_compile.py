@@ -10,15 +10,14 @@ import pytest
 
 from attndsl.backends.triton.aot import Binary, TritonMissing, compile_ahead
 
-from .lowered import GALLERY, lowered, spec_of
+from .lowered import GALLERY, gallery_module, spec_of
 
 ELF = b"\x7fELF"
 
 
 def compiled(name: str, target: str, element: str = "f16", size: int = 16) -> list[Binary]:
     spec = spec_of(name)
-    module = lowered(spec, dict.fromkeys(spec.types, element))
-    return compile_ahead(module, target, dict.fromkeys(spec.dims, size), spec.source.text)
+    return compile_ahead(gallery_module(name, element), target, dict.fromkeys(spec.dims, size), spec.source.text)
 
 
 @pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
@@ -59,9 +58,8 @@ def test_an_unknown_target_is_named() -> None:
 
 
 def test_a_missing_size_is_named() -> None:
-    spec = spec_of("mha")
     with pytest.raises(KeyError, match="E"):
-        compile_ahead(lowered(spec, {"T": "f16"}), "cuda:90", {"D": 16})
+        compile_ahead(gallery_module("mha", "f16"), "cuda:90", {"D": 16})
 
 
 def test_without_triton_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

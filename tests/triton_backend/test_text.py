@@ -14,7 +14,7 @@ from attndsl.backends.triton.pointwise import COMPARISONS, POINTWISE
 from attndsl.driver.compile import compile_spec
 from attndsl.ir import meaning
 
-from .lowered import GALLERY, lowered, spec_of
+from .lowered import GALLERY, gallery_module, spec_of
 
 Golden = Callable[[Path, str], None]
 
@@ -28,7 +28,7 @@ def test_golden(name: str, golden: Golden) -> None:
 @pytest.mark.parametrize("name", GALLERY)
 def test_text_is_the_same_each_time_and_reads_well(name: str) -> None:
     spec = spec_of(name)
-    module = lowered(spec, dict.fromkeys(spec.types, "bf16"))
+    module = gallery_module(name, "f16")
     text = emit(module, spec.source.text)
     assert text == emit(module, spec.source.text)
     tree = ast.parse(text)
@@ -54,5 +54,4 @@ def test_every_helper_is_called_and_every_call_has_a_helper() -> None:
 
 
 def test_parameters_have_the_defaults_of_the_spec() -> None:
-    spec = spec_of("qk_norm")
-    assert "def qk_norm(q, k, v, q_gain, k_gain, o, *, eps=1e-06):" in emit(lowered(spec, {"T": "f32"}))
+    assert "def qk_norm(q, k, v, q_gain, k_gain, o, *, eps=1e-06):" in emit(gallery_module("qk_norm", "f16"))
