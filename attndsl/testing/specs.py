@@ -88,7 +88,7 @@ class _Draft:
 
     def keys(self) -> str:
         """The key variable and its extent; a gathered position takes the key's name."""
-        length = self.one("N", "length", "i", "gather")
+        length = self.one("N", "length", "i", "gather", "grid")
         match length:
             case "length":
                 return f"j in {self.read('length', 'i32[B]', 'b')}{self.one('', ' - 1', ' + 1')} up to N"
@@ -97,6 +97,10 @@ class _Draft:
             case "gather":
                 self.lets.append(f"j = {self.read('place', 'i32[B, M, K]', 'b', 'i', 't')}")
                 return "t in K"
+            case "grid":
+                self.lets.append("j = y * 3 + z")
+                self.read("plane", "f32[Y]", "")
+                return "y in Y, z in 3"
         return self.one("j in N", "j in N + 1", "j in N / 2")
 
     def stored(self, name: str, width: str) -> str:
@@ -104,7 +108,7 @@ class _Draft:
         head = self.one("h", "h / 2", "h / 2", "h % G", "0", "G - 1 - h")
         place = self.one("j", "j", "j", "j + 1", "j - p", "N - 1 - j", "j / 2")
         self.read(f"{name}_plain", f"T[B, G, N, {width}]", "")
-        match self.one("plain", "plain", "paged", "scaled", "choice", "definition"):
+        match self.one("plain", "paged", "scaled", "choice", "definition", "relative", "narrow", "packed"):
             case "paged":
                 page = self.read("table", "i32[B, L]", "b", f"({place}) / S")
                 return self.read(f"{name}_pages", f"T[C, S, G, {width}]", page, f"({place}) % S", head, ":")
@@ -112,6 +116,19 @@ class _Draft:
                 stored = self.read(f"{name}_small", f"i8[B, G, N, {width}]", "b", head, place, ":")
                 scale = self.read(f"{name}_scale", "f32[B, G, N]", "b", head, place)
                 return f"({stored} * {scale} * 0.01)"
+            case "relative":
+                return self.read(
+                    f"{name}_far", f"T[W, G, {width}]", self.one("i + j", "i - j + 1", "M - i + j"), head, ":"
+                )
+            case "narrow":
+                return self.read(
+                    f"{name}_f8", f"{self.one('f8e4m3', 'f8e5m2')}[B, G, N, {width}]", "b", head, place, ":"
+                )
+            case "packed":
+                pair = self.read(f"{name}_u8", f"u8[B, G, N, {width}]", "b", head, place, "d / 2")
+                scale = self.read(f"{name}_scale", "f16[B, G, N]", "b", head, place)
+                self.lets.append(f"{name}_new[d in {width}] = (({pair} >> 4 * (d % 2) & 15) - 8) * {scale} * 0.2")
+                return f"{name}_new"
             case "choice":
                 shared = self.read(f"{name}_shared", f"T[G, N, {width}]", head, "j", ":")
                 own = self.read(f"{name}_plain", f"T[B, G, N, {width}]", "b", head, "j - p", ":")
@@ -188,6 +205,9 @@ class _Draft:
             f"sum(sigmoid(score) * {value}, mask)",
             f"max({value}, mask)",
             f"sum({value})",
+            f"softmax(score, mask) . {value} - w * softmax(-score, j != i) . {value}",
+            f"sum(exp(score - max(score, mask)) * {value}, mask)",
+            f"(if i % 2 == 0 then softmax(score, mask{sink}) . {value} else sum({value}, mask) * 0.1)",
         )
         scalar = self.one(
             f"logsumexp(score, mask{sink})",
