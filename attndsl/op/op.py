@@ -115,7 +115,9 @@ class Op:
         """The compiled function for these element types; made once."""
         key = tuple(types.values())
         if key not in self._programs:
-            self._programs[key] = load_function(self.artifact(**types))
+            from attndsl.op.blas import on_one_thread
+
+            self._programs[key] = on_one_thread(load_function(self.artifact(**types)))
         return self._programs[key]
 
     def _holds_tensors(self, inputs: Mapping[str, Any]) -> bool:
