@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from benchmarks.machine import circumstances
 from benchmarks.results import Results
 
 RESULTS = Path(__file__).parent / "results"
@@ -36,18 +38,19 @@ class Benchmarks(click.Group):
             help="Where the results are kept; benchmarks/results unless said.",
         )
         def command(smallest: bool, out: Path) -> None:
-            report(module.run(smallest=smallest), cmd_name, out)
+            head = circumstances()
+            report(module.run(smallest=smallest), cmd_name, out, head)
 
         return command
 
 
-def report(results: Results, name: str, out: Path) -> None:
+def report(results: Results, name: str, out: Path, head: Mapping[str, str]) -> None:
     """Shows and keeps results; exits with 1 where a limit was missed."""
     console = Console()
     console.print(results.table())
     for remark in results.remarks:
         console.print(remark, style="dim")
-    for path in results.save(out, name):
+    for path in results.save(out, name, head):
         console.print(f"kept in {path}")
     for failure in results.failures:
         console.print(failure, style="red")

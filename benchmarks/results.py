@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
-
-from benchmarks.machine import circumstances
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,14 +42,14 @@ class Results:
             table.add_row(*("" if cell is None else c.show(cell) for c, cell in zip(self.columns, row, strict=True)))
         return table
 
-    def save(self, folder: Path, name: str) -> list[Path]:
-        """Writes `name`.csv and, where there is a drawing, `name`.svg; gives their paths."""
+    def save(self, folder: Path, name: str, head: Mapping[str, str]) -> list[Path]:
+        """Writes `name`.csv under its head and, where there is a drawing, `name`.svg; gives their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         table = folder / f"{name}.csv"
         with table.open("w", encoding="utf-8", newline="") as file:
             file.write(f"# {self.title}\n")
             file.writelines(f"# {remark}\n" for remark in self.remarks)
-            file.writelines(f"# {what}: {text}\n" for what, text in circumstances().items())
+            file.writelines(f"# {what}: {text}\n" for what, text in head.items())
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(column.name for column in self.columns)
             writer.writerows(self.rows)

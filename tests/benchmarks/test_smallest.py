@@ -33,7 +33,7 @@ def test_the_naive_form_is_counted_in_full() -> None:
     q, k, v = np.random.default_rng(0).standard_normal((3, 1, memory.HEADS, 256, 64), np.float32)
     o, counted = memory.scratch(lambda: memory.naive(q, k, v))
     truth.verify(o, q, k, v, causal=True)
-    assert memory.naive_bytes(256) <= counted + 2 * 256 * 256 <= 2 * memory.naive_bytes(256)
+    assert memory.naive_bytes(256) <= counted + o.nbytes < 1.5 * memory.naive_bytes(256)
 
 
 def test_wrong_results_are_not_measured() -> None:
@@ -46,5 +46,6 @@ def test_wrong_results_are_not_measured() -> None:
 
 
 def test_a_missed_limit_is_a_failure() -> None:
-    rows = [startup.row("quick", [0.02, 0.9], 50), startup.row("slow", [0.06], 50), startup.row("l", [0.0], 50, "lark")]
+    quick, slow, lark = [(0.9, 0.02), (0.8, 0.03)], [(0.1, 0.06)], [(0.1, 0.0)]
+    rows = [startup.row("quick", quick, 50), startup.row("slow", slow, 50), startup.row("l", lark, 50, "lark")]
     assert startup.failures(rows) == ["slow: 60 ms, limit 50 ms", "l: imports lark"]
