@@ -1,7 +1,7 @@
 """pack-rows: rows whose keys are the same share a tile.
 
 Why: a tile of keys that is read once should meet as many queries as possible. Rows differ in their keys only through
-the variables that the reads of keys and values depend on. Those variables stay apart, each value another program's
+the variables that the tiles of keys and values depend on. Those variables stay apart, each value another program's
 work (`attn.grid`); the others together number the rows of a tile (`attn.row`). Where a variable counts only through
 its quotient by a number, it is split: the quotient stays apart, the remainder joins the rows.
 
@@ -45,8 +45,9 @@ After:
       attn.write @o[%h] = %t : f32
     }
 
-A read of keys is one that depends on the key variable and on a feature variable: a whole tile of memory. Row variables
-that the mask depends on come first, so that a tile holds few of their values and the keys that it sees are few.
+A tile of keys is what depends on the key variable and on a feature variable: a read, or a contraction of reads. Row
+variables that the mask depends on come first, so that a tile holds few of their values and the keys that it sees are
+few.
 
 Ensures: no attn.each is left. Exactness: bit-exact. Idempotent.
 """
@@ -109,14 +110,14 @@ def _pack(kernel: attn.KernelOp) -> None:
 
 
 def _needed_for_keys(kernel: attn.KernelOp, axes: AxesAnalysis) -> set[Operation]:
-    """Every operation that the place of a key or value in memory rests on."""
+    """Every operation that a tile of keys or values rests on, where it is read or contracted from what is read."""
     over = over_of(kernel)
     if over is None:
         return set()
     needed: set[Operation] = set()
     stack: list[Operation] = []
     for op in kernel.body.block.ops:
-        if isinstance(op, attn.ReadOp):
+        if isinstance(op, (attn.ReadOp, attn.SumOp)):
             variables = axes(op.result)
             if over.result in variables and any(isinstance(v.owner, attn.AxisOp) for v in variables):
                 stack.append(op)
