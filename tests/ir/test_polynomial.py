@@ -204,3 +204,42 @@ def test_a_search_for_a_proof_ends() -> None:
         variable = kernel.add(attn.EachOp(f"v{count}", bound))
         slack = add(slack, facts.of(variable), -1)
     assert not facts.nonnegative(slack)
+
+
+def test_what_does_not_hold_is_not_proved() -> None:
+    kernel = Kernel()
+    a, b = kernel.integers
+    zero, two, three = kernel.number(0), kernel.number(2), kernel.number(3)
+    i = kernel.add(attn.EachOp("i", a))
+    k = kernel.add(attn.EachOp("k", b))
+    difference = kernel.add(arith.SubiOp(a, b))
+    atom = kernel.add(arith.MinSIOp(difference, three))  # may be negative
+    rest = kernel.add(spec.ModOp(i, atom))
+    kernel.assume(kernel.add(arith.CmpiOp(kernel.add(spec.ModOp(a, b)), zero, "ne")))
+    kernel.assume(kernel.add(arith.CmpiOp(difference, zero, "ne")))
+    half = kernel.add(arith.FloorDivSIOp(a, two))
+    uneven = kernel.add(arith.FloorDivSIOp(a, b))
+    before = kernel.add(arith.SubiOp(i, b))
+    facts = Facts(kernel.block)
+    one = number(1)
+
+    def of(value: SSAValue, factor: int = 1) -> Polynomial:
+        return add({}, facts.of(value), factor)
+
+    assert not facts.nonnegative(add(add(of(atom), one, -1), of(rest), -1))  # i % -2 is above -2 - 1
+    assert not facts.nonnegative(of(rest))
+    assert facts.multiply(of(uneven), of(b)) != of(a)  # 3 / 2 * 2 is not 3
+    assert not facts.positive(difference)  # it is not 0, but may be negative
+    assert not facts.nonnegative(of(kernel.add(arith.MaxSIOp(before, atom))))
+    assert not facts.nonnegative(of(kernel.add(arith.MinSIOp(i, before))))
+    assert not facts.nonnegative(of(kernel.add(arith.FloorDivSIOp(before, two))))
+    assert not facts.nonnegative(of(kernel.add(arith.FloorDivSIOp(i, atom))))
+    assert not facts.nonnegative(add(of(i), add(of(a), one, -1), -1))  # i is its largest
+    assert not facts.nonnegative(add(facts.multiply(of(a), of(rest)), facts.multiply(of(k), of(rest)), -1))
+    assert not facts.nonnegative(
+        add(facts.multiply(add(of(b), one, -1), of(atom)), facts.multiply(of(k), of(atom)), -1)
+    )
+    quotient, left = facts.divide(of(i, 3), two)
+    assert (quotient, left) == ({}, of(i, 3))  # 3 * i / 2 is not i
+    third = kernel.add(arith.FloorDivSIOp(i, three))
+    assert not facts.nonnegative(add(add(of(half), one, -1), of(third), -1))  # 0 - 1 - 0
