@@ -9,5 +9,10 @@ TAKEN = frozenset({"np", "torch", "triton", "tl", "min", "max", "range", "int", 
 
 
 def python_name(name: str) -> str:
-    """The identifier that stands for a name: `lambda` and `range` are fine names in a spec, and get a `_` in Python."""
-    return f"{name}_" if keyword.iskeyword(name) or name in TAKEN else name
+    """The identifier that stands for a name, another one for each.
+
+    `lambda` and `range` are fine names in a spec, and get a `_` in Python; so do names that begin with one, as those
+    of what generated code defines for itself do.
+    """
+    plain = name.rstrip("_")
+    return f"{name}_" if keyword.iskeyword(plain) or plain in TAKEN or name.startswith("_") else name

@@ -32,6 +32,7 @@ from attndsl.ir.xdsl import (
     result_def,
     traits_def,
 )
+from attndsl.python_names import python_name
 
 VALUE_TYPES: dict[Kind, Any] = {Kind.BOOL: IntegerType, Kind.INT: IndexType, Kind.FLOAT: AnyFloat}
 """The types of what is read from a tensor, by the kind of its elements."""
@@ -135,7 +136,8 @@ class DimOp(IRDLOperation):
 
     def verify_(self) -> None:
         tensors = declarations(self, TensorOp)
-        if not any(self.dim.data in re.findall(r"\w+", e.data) for t in tensors for e in t.extents):
+        name = python_name(self.dim.data)
+        if not any(name in re.findall(r"\w+", e.data) for t in tensors for e in t.extents):
             raise VerifyException(f"no tensor has an extent made of the dim {self.dim.data}")
 
 

@@ -38,7 +38,7 @@ class _Emitter:
         self.tensors = tensors
         self.params = params
         self.out = Writer(source)
-        self.names = Names(["np", *(python_name(t.sym_name.data) for t in tensors)])
+        self.names = Names(["np", *HELPERS, *(python_name(t.sym_name.data) for t in tensors)])
         self.text = Expressions(self.names)
         self.access = Access(tensors, self.text)
 
