@@ -164,4 +164,6 @@ def _recombine(each: attn.EachOp, row: attn.RowOp, anchor: Operation) -> None:
     left = row.extent.owner
     assert isinstance(left, arith.MinSIOp) and isinstance(left.rhs.owner, arith.SubiOp)
     start = left.rhs.owner.rhs
-    replace(each, [insert_before(anchor, arith.AddiOp(start, row.result), each.variable.data)])
+    variable = arith.AddiOp(start, row.result)
+    replace(each, [insert_before(anchor, variable, each.variable.data)])
+    variable.location = each.location

@@ -222,6 +222,8 @@ class _KernelBuilder:
     def reduce(self, expr: typed.Reduce) -> SSAValue:
         assert self.over is not None, "the checker refuses a reduction without `over`"
         score = self.scalars[id(expr.score)]
+        if expr.function in ("softmax", "logsumexp"):
+            score.value.name_hint = score.value.name_hint or "score"
         value = self.scalars[id(expr.value)] if expr.value is not None else None
         where = None
         if expr.mask is not None:

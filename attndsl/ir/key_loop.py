@@ -52,6 +52,7 @@ class KeyLoop:
         sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
         step = build.number(1 if sequential else lowering.tile_keys)
         starts = [state for op in self.reductions for state in self.start(op)]
+        build.location = over.location  # what the starts rest on may come from elsewhere
         self.block = block = build.loop_block(starts)
         name = over.variable.data
         block.args[0].name_hint = name if sequential else f"{name}0"
