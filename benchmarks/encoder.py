@@ -19,7 +19,7 @@ from benchmarks.truth import verify
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ROUNDS = 9
+ROUNDS = 15
 
 COLUMNS = (
     Column("work"),
