@@ -1,0 +1,111 @@
+"""The NumPy files of the gallery, as users read them; `pytest --update-goldens` writes them anew."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attndsl.driver.compile import compile_spec
+from attndsl.driver.library import checked
+from attndsl.driver.passes import parse_pipeline, run_pipeline
+from attndsl.driver.pipelines import PIPELINES, spelling
+from attndsl.driver.summarise import summarise
+from attndsl.ir.build import build
+from attndsl.ir.xdsl import FileLineColLoc, ModuleOp
+from attndsl.syntax.read import read_source
+from attndsl.testing import Case
+
+ROOT = Path(__file__).parents[2]
+GALLERY = sorted((ROOT / "examples").glob("*.attn"))
+GOLDENS = Path(__file__).parent / "golden"
+
+
+def source_of(path: Path) -> str:
+    spec = checked(read_source(str(path)))
+    return compile_spec(spec, summarise(spec).default_types(), "numpy").source
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_golden(path: Path, golden: Callable[[Path, str], None]) -> None:
+    text = source_of(path)
+    compile(text, path.name, "exec")
+    golden(GOLDENS / f"{path.stem}.py.txt", text)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comments = re.findall(rf"# {path.stem}\.attn:(\d+): (.*)$", text, re.MULTILINE)
+    assert comments, "generated code says which lines of the spec it comes from"
+    assert all(lines[int(number) - 1].strip() == quoted for number, quoted in comments)
+
+
+def test_no_golden_is_left_over() -> None:
+    assert {path.name for path in GOLDENS.iterdir()} == {f"{path.stem}.py.txt" for path in GALLERY}
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_every_operation_has_its_place_in_the_spec(path: Path) -> None:
+    spec = checked(read_source(str(path)))
+    module = build(spec, summarise(spec).default_types())
+    check_places(module)
+    run_pipeline(module, parse_pipeline(spelling(PIPELINES["triton"])))
+    check_places(module)
+
+
+def check_places(module: ModuleOp) -> None:
+    kernels = [op for op in module.body.block.ops if op.regions]
+    for op in (op for kernel in kernels for op in kernel.walk() if op is not kernel):
+        assert isinstance(op.location, FileLineColLoc), f"{op.name} has lost its place"
+
+
+def test_the_text_does_not_hang_on_hash_seeds() -> None:
+    """Sets and dictionaries of another process order otherwise."""
+    names = ["gqa", "mla_paged", "int4_cache", "neighbourhood_2d"]
+    script = (
+        "import sys\n"
+        "from attndsl.driver.compile import compile_spec\n"
+        "from attndsl.driver.library import checked\n"
+        "from attndsl.driver.summarise import summarise\n"
+        "from attndsl.syntax.read import read_source\n"
+        "for path in sys.argv[1:]:\n"
+        "    spec = checked(read_source(path))\n"
+        "    for target in ('numpy', 'triton'):\n"
+        "        print(compile_spec(spec, summarise(spec).default_types(), target).source)\n"
+    )
+    paths = [str(ROOT / "examples" / f"{name}.attn") for name in names]
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", script, *paths],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1
+
+
+def test_a_file_runs_alone(tmp_path: Path) -> None:
+    """Beside nothing but NumPy: no attndsl can be imported where it runs."""
+    path = ROOT / "examples" / "gqa.attn"
+    case = Case.make(checked(read_source(str(path))))
+    (tmp_path / "gqa.py").write_text(source_of(path), encoding="utf-8")
+    np.savez(tmp_path / "inputs.npz", **{name: np.asarray(array) for name, array in case.arrays.items()})
+    shape = case.wanted["o"].shape
+    script = (
+        "import sys, numpy as np\n"
+        "sys.modules['attndsl'] = None\n"
+        "from gqa import gqa\n"
+        "inputs = np.load('inputs.npz')\n"
+        f"o = np.empty({shape}, np.float32)\n"
+        "gqa(**inputs, o=o)\n"
+        "np.save('o.npy', o)\n"
+        "assert not {name for name in sys.modules if name.split('.')[0] in ('torch', 'triton', 'xdsl', 'lark')}\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    case.check("numpy", {"o": np.load(tmp_path / "o.npy")})
