@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from attndsl.driver.errors import CompilerError, PipelineError
+from attndsl.driver.hints import did_you_mean
 from attndsl.ir import attn, tile
 from attndsl.ir.context import context, print_module
 from attndsl.ir.xdsl import ArgSpecParseError, ModuleOp, ModulePass, PassPipeline
@@ -28,6 +30,10 @@ After = Callable[[str, ModuleOp], None]
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
     """The passes that a text such as `cse,tile{rows=64}` names; raises PipelineError, which says what there are."""
+    for name in re.sub(r"\{[^}]*(\}|$)", "", text).split(","):
+        if name.strip() not in PASSES:
+            hint = did_you_mean(name.strip(), PASSES) or "."
+            raise PipelineError(f"There is no pass {name.strip()}{hint}\nThe passes are {', '.join(PASSES)}.")
     available: dict[str, Callable[[], type[ModulePass]]] = {name: partial(load_pass, name) for name in PASSES}
     try:
         return PassPipeline.parse_spec(available, text).passes

@@ -45,7 +45,7 @@ def test_the_pipelines_are_texts_that_it_takes(attndsl: Any, gqa: Path) -> None:
         (
             "opt gqa.attn --passes canonicalise",
             2,
-            "Unrecognized passes: ['canonicalise']\nThe passes are canonicalize,",
+            "There is no pass canonicalise, did you mean canonicalize?\nThe passes are canonicalize,",
         ),
         ("opt gqa.attn --passes tile{row=3}", 2, 'Provided arguments ["row"] not found'),
         ("opt gqa.attn --passes tile{", 2, "Expected argument name here"),
