@@ -1,0 +1,52 @@
+"""Extents that come out negative: such a variable has no values, however many are numbered together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attndsl.checking.check import check
+from attndsl.syntax.source import Source
+from attndsl.testing import Case, check_stages
+
+ROWS = """
+attention rows {
+    dims B, P, Q, N
+    input  h : i32[B]
+    input  w : i32[B]
+    input  x : f32[N]
+    input  z : f32[P, Q]
+    output o : f32[B, P, Q]
+
+    each b in B, y in h[b] up to P, u in w[b] up to Q
+    over j in N
+
+    o[b,y,u] = sum(x[j]) + z[y,u]
+}
+"""
+
+KEYS = """
+attention keys {
+    dims B, P, Q
+    input  h : i32[B]
+    input  w : i32[B]
+    input  z : f32[P, Q]
+    output o : f32[B]
+
+    each b in B
+    over y in h[b] up to P, u in w[b] up to Q
+
+    o[b] = sum(1.0 + 0.0 * z[0,0])
+}
+"""
+
+
+@pytest.mark.parametrize("text", [ROWS, KEYS])
+def test_two_negative_extents_have_no_values(text: str) -> None:
+    spec = check(Source(text, "negative.attn"))
+    lengths: dict[str, Any] = {"h": np.array([-2, 1, -1], np.int32), "w": np.array([-3, 2, 2], np.int32)}
+    dims = {"B": 3, "P": 2, "Q": 3, "N": 4}
+    case = Case.make(spec, dims={name: size for name, size in dims.items() if name in spec.dims}).given(**lengths)
+    check_stages([case])
