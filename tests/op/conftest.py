@@ -71,9 +71,9 @@ ODD = Signature(
 )
 
 ODD_SOURCE = """
-def lambda_(is_, cu, bits, _o, lse, *, in_, limit):
+def lambda_(is_, cu, bits, _o, lse, *, in__, limit):
     _o[...] = is_
-    lse[...] = 16256 if in_ else 0
+    lse[...] = 16256 if in__ else 0
 """
 
 
