@@ -177,8 +177,8 @@ class KeyLoop:
         lowering = self.lowering
         if self.lane is not None:
             return lowering.contract(plan, self.lane, weight, where, lowering.scopes[-1])
-        product = self.build.select(where, lowering.product(weight, plan.left, self.block), self.block)
-        return lowering.finish(plan, product, self.block)
+        product = lowering.finish(plan, lowering.product(weight, plan.left, self.block), self.block)
+        return self.build.select(where, product, self.block)
 
     def largest(self, value: SSAValue) -> SSAValue:
         """The largest over a tile of keys."""

@@ -14,7 +14,7 @@ from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.key_loop import KeyLoop, levels
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.tile_builder import Scope, TileBuilder
-from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, scf
+from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, scf
 
 
 class Lowering:
@@ -249,7 +249,14 @@ class Lowering:
         else:
             terms = self.build.along(self.build.select(where, left, block), lane, block)
             result = self.build.add(tile.SumOp(terms, lane), block)
-        return self.finish(plan, result, block)
+        finished, seen = self.finish(plan, result, block), self.build.conjunction(where, block)
+        if finished is result or seen is None:
+            return finished
+        # A row that sees none of these keys has 0 here, whatever its sum would be multiplied with.
+        hidden = self.build.add(arith.XOrIOp(seen, self.build.constant(True, i1)), block)
+        nothing = self.build.add(tile.AllOp(self.build.along(hidden, lane, block), lane), block)
+        zero = self.build.constant(0.0, finished.type)
+        return self.build.add(arith.SelectOp(nothing, zero, finished), block)
 
     def product(self, weight: SSAValue | None, factors: Iterable[SSAValue], block: Block) -> SSAValue:
         """The product of source values as they have become, and of `weight`; 1 where there are none."""

@@ -17,8 +17,8 @@ from attndsl.reference.agreement import Agreement, compare, longest_sum
 
 Array = np.ndarray[Any, Any]
 
-FEW = {"B": 2, "C": 2, "H": 2, "Hq": 4, "Hkv": 2}
-"""What batches and heads are counted with: two tell whether they mix, and more only take longer."""
+FEW = {"B": 2, "C": 2, "H": 2, "Hq": 4, "Hkv": 2, "Y": 3, "X": 4}
+"""Batches, heads, and the sides of a plane: so many tell whether they mix, and more only take longer."""
 
 
 class Disagreement(AssertionError):
