@@ -14,11 +14,7 @@ import pytest
 
 from attndsl.driver.compile import compile_spec
 from attndsl.driver.library import checked
-from attndsl.driver.passes import parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import PIPELINES, spelling
 from attndsl.driver.summarise import summarise
-from attndsl.ir.build import build
-from attndsl.ir.xdsl import FileLineColLoc, ModuleOp
 from attndsl.syntax.read import read_source
 from attndsl.testing import Case
 
@@ -45,21 +41,6 @@ def test_golden(path: Path, golden: Callable[[Path, str], None]) -> None:
 
 def test_no_golden_is_left_over() -> None:
     assert {path.name for path in GOLDENS.iterdir()} == {f"{path.stem}.py.txt" for path in GALLERY}
-
-
-@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
-def test_every_operation_has_its_place_in_the_spec(path: Path) -> None:
-    spec = checked(read_source(str(path)))
-    module = build(spec, summarise(spec).default_types())
-    check_places(module)
-    run_pipeline(module, parse_pipeline(spelling(PIPELINES["triton"])))
-    check_places(module)
-
-
-def check_places(module: ModuleOp) -> None:
-    kernels = [op for op in module.body.block.ops if op.regions]
-    for op in (op for kernel in kernels for op in kernel.walk() if op is not kernel):
-        assert isinstance(op.location, FileLineColLoc), f"{op.name} has lost its place"
 
 
 def test_the_text_does_not_hang_on_hash_seeds() -> None:
