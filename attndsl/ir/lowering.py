@@ -7,6 +7,7 @@ they depend on: the program, the loop over keys, or the loop of a contraction th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -206,9 +207,19 @@ class Lowering:
         plan = self.contraction(op)
         if plan.form == "loop":
             return self.sum_loop(op)
-        lane = self.target_lane(op.over)
+        lane, scope = self.target_lane(op.over), self.home(op.result)
         self.build.location = op.location
-        result = self.contract(plan, lane, None, [], self.home(op.result))
+        inside = replace(plan, outside=(), divisors=(), negative=False)
+        result = self.contract(inside, lane, None, [], scope)
+        if plan.outside or plan.divisors:
+            # A sum of no terms is 0, and what it was multiplied with term by term no longer counts.
+            axis = op.over.owner
+            assert isinstance(axis, attn.AxisOp)
+            extent, zero = self.get(axis.extent), self.build.number(0)
+            terms = self.build.add(arith.CmpiOp(extent, zero, "sgt"), self.outermost.block)
+            result = self.finish(plan, result, scope.block, [terms])
+        else:
+            result = self.finish(plan, result, scope.block)
         result.name_hint = op.result.name_hint
         return result
 
@@ -264,12 +275,14 @@ class Lowering:
         product = self.build.product([weight, *lowered] if weight is not None else lowered, block)
         return product if product is not None else self.build.constant(1.0, self.real_type)
 
-    def finish(self, plan: Contraction, result: SSAValue, block: Block) -> SSAValue:
-        """What a contraction's sum is multiplied with and divided by."""
+    def finish(self, plan: Contraction, result: SSAValue, block: Block, where: Sequence[SSAValue] = ()) -> SSAValue:
+        """A contraction's sum, multiplied with and divided by what stands outside it, where all of `where` hold."""
         for factor in plan.outside:
-            result = self.build.add(arith.MulfOp(result, self.get(factor)), block)
+            result = self.build.add(arith.MulfOp(result, self.build.select(where, self.get(factor), block, 1.0)), block)
         for divisor in plan.divisors:
-            result = self.build.add(arith.DivfOp(result, self.get(divisor)), block)
+            result = self.build.add(
+                arith.DivfOp(result, self.build.select(where, self.get(divisor), block, 1.0)), block
+            )
         return self.build.add(arith.NegfOp(result), block) if plan.negative else result
 
     @property

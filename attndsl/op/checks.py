@@ -14,6 +14,9 @@ from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import errors
 
+LARGEST_PARAMETER = 2**62
+"""The magnitude up to which an `int` parameter is taken: the sum of two such, or with an index, fits 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -88,9 +91,9 @@ def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int |
     if param.kind == "bool" and is_bool:
         return bool(value)
     if param.kind == "int" and isinstance(value, int | np.integer) and not is_bool:
-        if -(2**63) <= value < 2**63:
+        if abs(int(value)) <= LARGEST_PARAMETER:
             return int(value)
-        raise errors.WrongParameter(signature.name, param.name, str(value), "an int of 64 bits")
+        raise errors.WrongParameter(signature.name, param.name, str(value), "an int from -2^62 to 2^62")
     if param.kind == "float" and isinstance(value, int | float | np.integer | np.floating) and not is_bool:
         return float(value)
     article = "an int" if param.kind == "int" else f"a {param.kind}"

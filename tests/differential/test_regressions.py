@@ -17,4 +17,6 @@ REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.attn"))
 def test_it_stays_right(path: Path) -> None:
     spec = check(Source(path.read_text(encoding="utf-8"), path.name))
     calls = [Case.make(spec, seed=seed, hostile=hostile) for seed, hostile in ((0, False), (1, True), (2, True))]
+    if "D" in spec.dims:
+        calls.append(Case.make(spec, dims={"D": 0}))
     check_stages([call.poisoned() for call in calls])

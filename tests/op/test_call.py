@@ -112,7 +112,11 @@ MISTAKES: dict[str, tuple[dict[str, Any], type[CallError], str]] = {
     ),
     "float for int": ({"window": 3.5}, errors.WrongParameter, "window is 3.5 (float), but gqa wants an int"),
     "bool for int": ({"window": True}, errors.WrongParameter, "window is True (bool), but gqa wants an int"),
-    "huge": ({"window": 2**63}, errors.WrongParameter, f"window is {2**63}, but gqa wants an int of 64 bits"),
+    "huge": (
+        {"window": 2**63 - 1},
+        errors.WrongParameter,
+        f"window is {2**63 - 1}, but gqa wants an int from -2^62 to 2^62",
+    ),
     "text for float": ({"cap": "2"}, errors.WrongParameter, "cap is '2' (str), but gqa wants a float"),
     "dtype": ({"q": Q.astype(np.int32)}, errors.WrongElement, f"q holds int32, but gqa wants {FLOAT}"),
     "byte order": ({"q": Q.astype(">f4")}, errors.WrongElement, f"q holds >f4, but gqa wants {FLOAT}"),
