@@ -51,6 +51,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import attn
+from attndsl.ir.errors import RequirementError
 from attndsl.ir.lowering import Lowering
 from attndsl.ir.rewrite import remove_dead
 from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass
@@ -68,11 +69,19 @@ class Tile(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in list(op.body.block.ops):
             if isinstance(kernel, attn.KernelOp):
+                _check_prepared(kernel)
                 rows = _pinned(kernel, "tile_rows", self.rows)
                 keys = _pinned(kernel, "tile_keys", self.keys)
                 op.body.block.insert_op_before(Lowering(kernel, rows, keys).kernel(), kernel)
                 op.body.block.erase_op(kernel)
         remove_dead(op)
+
+
+def _check_prepared(kernel: attn.KernelOp) -> None:
+    for op in kernel.body.block.ops:
+        for kinds, name in (((attn.EachOp,), "pack-rows"), ((attn.SoftmaxOp, attn.LogSumExpOp), "stream-softmax")):
+            if isinstance(op, kinds):
+                raise RequirementError(f"tile finds {op.name}: run {name} before it")
 
 
 def _pinned(kernel: attn.KernelOp, name: str, default: int) -> int:

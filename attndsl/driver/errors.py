@@ -8,4 +8,4 @@ class CompilerError(Exception):
 
 
 class PipelineError(ValueError):
-    """A text that names no pipeline of passes."""
+    """A text that names no pipeline of passes, or one whose order leaves a pass without what it needs."""

@@ -14,6 +14,7 @@ from attndsl.driver.errors import CompilerError, PipelineError
 from attndsl.driver.hints import did_you_mean
 from attndsl.ir import attn, tile
 from attndsl.ir.context import context, print_module
+from attndsl.ir.errors import RequirementError
 from attndsl.ir.xdsl import ArgSpecParseError, ModuleOp, ModulePass, PassPipeline
 from attndsl.passes import PASSES, load_pass
 
@@ -46,7 +47,8 @@ def run_pipeline(
 ) -> None:
     """Runs passes on a module, in place; `after` is shown the module after each.
 
-    Raises CompilerError, which names the pass and the file that reproduces the failure.
+    Raises PipelineError where a pass needs another before it, CompilerError, which names the pass and the file that
+    reproduces the failure.
     """
     for each in passes:
         before = print_module(module)
@@ -56,6 +58,8 @@ def run_pipeline(
             module.verify()
             if each.name == "tile":
                 check_lowered(module)
+        except RequirementError as error:
+            raise PipelineError(str(error)) from None
         except Exception as error:
             raise CompilerError(_report(each, before, error)) from error
         if timing is not None:

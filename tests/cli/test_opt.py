@@ -49,6 +49,8 @@ def test_the_pipelines_are_texts_that_it_takes(attndsl: Any, gqa: Path) -> None:
         ),
         ("opt gqa.attn --passes tile{row=3}", 2, 'Provided arguments ["row"] not found'),
         ("opt gqa.attn --passes tile{", 2, "Expected argument name here"),
+        ("opt gqa.attn --passes tile", 2, "tile finds attn.each: run pack-rows before it"),
+        ("opt gqa.attn --passes cse,pack-rows,tile", 2, "tile finds attn.softmax: run stream-softmax before it"),
         ("opt note.txt", 1, "note.txt holds no IR: note.txt:1:1"),
         ("opt bytes.mlir", 1, "bytes.mlir holds no IR: "),
         ("opt nowhere.mlir", 2, "File 'nowhere.mlir' does not exist."),
