@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -68,6 +69,27 @@ class TensorOp(IRDLOperation):
             raise VerifyException(f"the role of a tensor is input or output, not {self.role.data}")
         if self.element.data not in STORAGE_KINDS:
             raise VerifyException(f"{self.element.data} is no element type")
+        for extent in self.extents:
+            verify_extent(extent.data)
+
+
+ARITHMETIC = (
+    ast.Expression, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Name, ast.Load, ast.Constant, ast.Call,
+)  # fmt: skip
+"""What the text of an extent may be made of; calls are of min and max."""
+
+
+def verify_extent(text: str) -> None:
+    """Raises VerifyException unless a text is arithmetic on names: it is evaluated, and may come from a file."""
+    try:
+        nodes = list(ast.walk(ast.parse(text, mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise VerifyException(f"the extent {text!r} cannot be read") from None
+    for node in nodes:
+        called = isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in ("min", "max"))
+        other = isinstance(node, ast.Constant) and type(node.value) is not int
+        if called or other or not isinstance(node, ARITHMETIC):
+            raise VerifyException(f"the extent {text!r} is more than arithmetic on dims")
 
 
 Declaration = TypeVar("Declaration", bound=Operation)

@@ -62,6 +62,10 @@ def test_what_the_cases_start_from_is_well_formed(text: str) -> None:
 SPEC_RULES = [
     ('spec.tensor @y "both" "f32" ["M"]', "the role of a tensor is input or output, not both"),
     ('spec.tensor @y "input" "float" ["M"]', "float is no element type"),
+    ('spec.tensor @y "input" "f32" ["M +"]', "the extent 'M +' cannot be read"),
+    ('spec.tensor @y "input" "f32" ["exit()"]', "the extent 'exit()' is more than arithmetic on dims"),
+    ('spec.tensor @y "input" "f32" ["M.real"]', "the extent 'M.real' is more than arithmetic on dims"),
+    ('spec.tensor @y "input" "f32" ["1.5"]', "the extent '1.5' is more than arithmetic on dims"),
     (attn('%w = spec.dim "W"'), "no tensor has an extent made of the dim W"),
     (attn('%w = spec.param "width" : index'), "no parameter is called width and is index"),
     (attn('%w = spec.param "window" : f32'), "no parameter is called window and is f32"),
