@@ -106,11 +106,15 @@ def _narrow(over: attn.OverOp, intervals: list[Bounds]) -> None:
     start, extent = over.start, over.extent
     for interval in intervals:
         if interval.lower is not None:
-            start = interval.lower if start is None else insert_before(over, arith.MaxSIOp(start, interval.lower))
+            start = (
+                interval.lower
+                if start is None
+                else insert_before(over, arith.MaxSIOp(start, interval.lower), "row_start")
+            )
         if interval.upper is not None:
-            extent = insert_before(over, arith.MinSIOp(extent, interval.upper))
+            extent = insert_before(over, arith.MinSIOp(extent, interval.upper), "row_stop")
     if start is not None and start is not over.start:
-        start = insert_before(over, arith.MaxSIOp(start, insert_before(over, index_constant(0))))
+        start = insert_before(over, arith.MaxSIOp(start, insert_before(over, index_constant(0))), "row_start")
     narrowed = attn.OverOp(over.variable.data, extent, over.bound, start)
     replace(over, [insert_before(over, narrowed, over.variable.data)])
 

@@ -153,7 +153,8 @@ def _split(each: attn.EachOp, divisor: SSAValue) -> SSAValue:
     one = insert_before(each, index_constant(1))
     padded = insert_before(each, arith.SubiOp(insert_before(each, arith.AddiOp(each.extent, divisor)), one))
     quotients = insert_before(each, arith.FloorDivSIOp(padded, divisor))
-    name = f"{each.variable.data}_{divisor.name_hint}" if divisor.name_hint else f"{each.variable.data}_group"
+    divisor.name_hint = divisor.name_hint or "group"
+    name = f"{each.variable.data}_{divisor.name_hint}"
     quotient = insert_before(each, attn.GridOp(name, quotients), name)
     start = insert_before(each, arith.MuliOp(quotient, divisor))
     return insert_before(each, arith.MinSIOp(divisor, insert_before(each, arith.SubiOp(each.extent, start))))

@@ -62,7 +62,7 @@ class KeyLoop:
             self.lane = build.add(tile.LaneOp(name, block.args[0], high, step), block, name)
             scope.values[over.result] = self.lane
         key = scope.values[over.result]
-        lowering.inside = [build.add(arith.CmpiOp(end, key, predicate), block) for predicate, end in ends]
+        lowering.inside = [build.add(arith.CmpiOp(end, key, predicate), block, "seen") for predicate, end in ends]
         carried, ended = list(block.args[1:]), []
         for op in self.reductions:
             lowering.need(self.wanted(op, plans[op]))

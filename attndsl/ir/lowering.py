@@ -92,6 +92,7 @@ class Lowering:
         block, values = self.outermost.block, self.outermost.values
         extents = self.counts([row.extent for row in rows])
         total = self.product_of(extents)
+        total.name_hint = total.name_hint or "rows"
         bound = None
         if any(row.bound is not None for row in rows):
             bound = self.product_of(self.counts([row.bound or row.extent for row in rows]))

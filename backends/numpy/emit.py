@@ -15,7 +15,7 @@ from attndsl.backends.numpy.prelude import HELPERS
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import number
-from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, scf
+from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, i1, scf
 from attndsl.python_names import python_name
 
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
@@ -134,6 +134,8 @@ class _Emitter:
         if isinstance(op, arith.ConstantOp) or self.text.inlines(result, text):
             self.text.keep(result, text)
         else:
+            if result.name_hint is None and result.type == i1:
+                self.names.bind(result, self.names.fresh("seen"))
             self.out.line(f"{self.names[result]} = {text.code}")
 
     def lane(self, op: tile.LaneOp) -> None:

@@ -37,9 +37,9 @@ attn.kernel @of_one_reduction_only {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    %i = attn.each "i" to %M
-// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 1 : index
-// CHECK-NEXT:    [[V1:%\d+]] = arith.addi %i, [[V0]] : index
-// CHECK-NEXT:    [[V2:%\d+]] = arith.minsi %N, [[V1]] : index
+// CHECK-NEXT:    [[V0:%\w+]] = arith.constant 1 : index
+// CHECK-NEXT:    [[V1:%\w+]] = arith.addi %i, [[V0]] : index
+// CHECK-NEXT:    [[V2:%\w+]] = arith.minsi %N, [[V1]] : index
 // CHECK-NEXT:    %j = attn.over "j" to [[V2]]
 // CHECK-NEXT:    %x = attn.read @x[%j] : f32
 // CHECK-NEXT:    %p = attn.read @p[%j] : i1

@@ -9,27 +9,27 @@ spec.tensor @o "output" "f32" ["M", "E"]
 
 // CHECK-LABEL: tile.kernel @of_keys {
 // CHECK-NEXT:    %M = spec.dim "M"
-// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
+// CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
 // CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
-// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
-// CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
-// CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    [[V1:%\w+]] = arith.constant 0 : index
+// CHECK-NEXT:    [[V2:%\w+]] = arith.constant 8 : index
+// CHECK-NEXT:    [[V3:%\w+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %E = spec.dim "E"
 // CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
 // CHECK-NEXT:    %t = tile.spread [[V3]] over(%i, %e) : f32 to f32
-// CHECK-NEXT:    [[V4:%\d+]] = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:    [[V4:%\w+]] = arith.constant 1.000000e+00 : f32
 // CHECK-NEXT:    %t_1 = scf.for %j0 = [[V1]] to %N step [[V2]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %s = tile.load @s[%i, %j] : f32
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
 // CHECK-NEXT:      %p = tile.load @p[%j] : i1
-// CHECK-NEXT:      [[V5:%\d+]] = arith.select %p, [[V4]], [[V3]] : f32
-// CHECK-NEXT:      [[V6:%\d+]] = arith.mulf [[V5]], %s : f32
+// CHECK-NEXT:      [[V5:%\w+]] = arith.select %p, [[V4]], [[V3]] : f32
+// CHECK-NEXT:      [[V6:%\w+]] = arith.mulf [[V5]], %s : f32
 // CHECK-NEXT:      %v_1 = arith.select %p, %v, [[V3]] : f32
-// CHECK-NEXT:      [[V7:%\d+]] = arith.select %p, [[V6]], [[V3]] : f32
-// CHECK-NEXT:      [[V8:%\d+]] = tile.dot [[V7]], %v_1 over %j : f32
+// CHECK-NEXT:      [[V7:%\w+]] = arith.select %p, [[V6]], [[V3]] : f32
+// CHECK-NEXT:      [[V8:%\w+]] = tile.dot [[V7]], %v_1 over %j : f32
 // CHECK-NEXT:      %t_3 = arith.addf %t_2, [[V8]] : f32
 // CHECK-NEXT:      scf.yield %t_3 : f32
 // CHECK-NEXT:    }
@@ -52,15 +52,15 @@ attn.kernel @of_keys {
 
 // CHECK-LABEL: tile.kernel @of_rows_and_keys {
 // CHECK-NEXT:    %M = spec.dim "M"
-// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
+// CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
 // CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
-// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
-// CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
-// CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
+// CHECK-NEXT:    [[V1:%\w+]] = arith.constant 0 : index
+// CHECK-NEXT:    [[V2:%\w+]] = arith.constant 8 : index
+// CHECK-NEXT:    [[V3:%\w+]] = arith.constant 0xff800000 : f32
 // CHECK-NEXT:    %m = tile.spread [[V3]] over(%i) : f32 to f32
-// CHECK-NEXT:    [[V4:%\d+]] = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    [[V4:%\w+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %l = tile.spread [[V4]] over(%i) : f32 to f32
 // CHECK-NEXT:    %E = spec.dim "E"
 // CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
@@ -71,19 +71,19 @@ attn.kernel @of_keys {
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
 // CHECK-NEXT:      %seen = arith.cmpi ne, %j, %i : index
 // CHECK-NEXT:      %s_1 = arith.select %seen, %s, [[V3]] : f32
-// CHECK-NEXT:      [[V5:%\d+]] = tile.max %s_1 over %j : f32 to f32
+// CHECK-NEXT:      [[V5:%\w+]] = tile.max %s_1 over %j : f32 to f32
 // CHECK-NEXT:      %m_new = arith.maximumf %m_2, [[V5]] : f32
-// CHECK-NEXT:      [[V6:%\d+]] = arith.cmpf oeq, %m_new, [[V3]] : f32
+// CHECK-NEXT:      [[V6:%\w+]] = arith.cmpf oeq, %m_new, [[V3]] : f32
 // CHECK-NEXT:      %shift = arith.select [[V6]], [[V4]], %m_new : f32
-// CHECK-NEXT:      [[V7:%\d+]] = arith.subf %s_1, %shift : f32
+// CHECK-NEXT:      [[V7:%\w+]] = arith.subf %s_1, %shift : f32
 // CHECK-NEXT:      %p = math.exp2 [[V7]] : f32
-// CHECK-NEXT:      [[V8:%\d+]] = arith.subf %m_2, %shift : f32
+// CHECK-NEXT:      [[V8:%\w+]] = arith.subf %m_2, %shift : f32
 // CHECK-NEXT:      %alpha = math.exp2 [[V8]] : f32
-// CHECK-NEXT:      [[V9:%\d+]] = tile.sum %p over %j : f32 to f32
-// CHECK-NEXT:      [[V10:%\d+]] = arith.mulf %l_2, %alpha : f32
+// CHECK-NEXT:      [[V9:%\w+]] = tile.sum %p over %j : f32 to f32
+// CHECK-NEXT:      [[V10:%\w+]] = arith.mulf %l_2, %alpha : f32
 // CHECK-NEXT:      %l_3 = arith.addf [[V10]], [[V9]] : f32
-// CHECK-NEXT:      [[V11:%\d+]] = tile.dot %p, %v over %j where %seen : f32
-// CHECK-NEXT:      [[V12:%\d+]] = arith.mulf %a_2, %alpha : f32
+// CHECK-NEXT:      [[V11:%\w+]] = tile.dot %p, %v over %j where %seen : f32
+// CHECK-NEXT:      [[V12:%\w+]] = arith.mulf %a_2, %alpha : f32
 // CHECK-NEXT:      %a_3 = arith.addf [[V12]], [[V11]] : f32
 // CHECK-NEXT:      scf.yield %m_new, %l_3, %a_3 : f32, f32, f32
 // CHECK-NEXT:    }
@@ -105,25 +105,25 @@ attn.kernel @of_rows_and_keys {
 
 // CHECK-LABEL: tile.kernel @ends_of_rows {
 // CHECK-NEXT:    %M = spec.dim "M"
-// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
+// CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
 // CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    %n = tile.load @n[%i] : index
 // CHECK-NEXT:    %length = arith.minsi %n, %N : index
-// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
+// CHECK-NEXT:    [[V1:%\w+]] = arith.constant 0 : index
 // CHECK-NEXT:    %stop = tile.max %length over %i : index to index
-// CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
-// CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
+// CHECK-NEXT:    [[V2:%\w+]] = arith.constant 8 : index
+// CHECK-NEXT:    [[V3:%\w+]] = arith.constant 0xff800000 : f32
 // CHECK-NEXT:    %E = spec.dim "E"
 // CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
 // CHECK-NEXT:    %t = tile.spread [[V3]] over(%i, %e) : f32 to f32
 // CHECK-NEXT:    %t_1 = scf.for %j0 = [[V1]] to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %stop size [[V2]]
-// CHECK-NEXT:      [[V4:%\d+]] = arith.cmpi sgt, %length, %j : index
+// CHECK-NEXT:      [[V4:%\w+]] = arith.cmpi sgt, %length, %j : index
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
 // CHECK-NEXT:      %v_1 = arith.select [[V4]], %v, [[V3]] : f32
-// CHECK-NEXT:      [[V5:%\d+]] = tile.max %v_1 over %j : f32 to f32
+// CHECK-NEXT:      [[V5:%\w+]] = tile.max %v_1 over %j : f32 to f32
 // CHECK-NEXT:      %t_3 = arith.maximumf %t_2, [[V5]] : f32
 // CHECK-NEXT:      scf.yield %t_3 : f32
 // CHECK-NEXT:    }

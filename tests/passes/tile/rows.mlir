@@ -6,12 +6,12 @@ spec.tensor @o "output" "f32" ["B", "H", "M"]
 
 // CHECK-LABEL: tile.kernel @digits {
 // CHECK-NEXT:    %B = spec.dim "B"
-// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 1 : index
+// CHECK-NEXT:    [[V0:%\w+]] = arith.constant 1 : index
 // CHECK-NEXT:    %b = tile.program "b" to %B step [[V0]]
 // CHECK-NEXT:    %H = spec.dim "H"
 // CHECK-NEXT:    %M = spec.dim "M"
-// CHECK-NEXT:    [[V1:%\d+]] = arith.muli %M, %H : index
-// CHECK-NEXT:    [[V2:%\d+]] = arith.constant 2 : index
+// CHECK-NEXT:    [[V1:%\w+]] = arith.muli %M, %H : index
+// CHECK-NEXT:    [[V2:%\w+]] = arith.constant 2 : index
 // CHECK-NEXT:    %i_h0 = tile.program "i_h" to [[V1]] step [[V2]]
 // CHECK-NEXT:    %i_h = tile.lane "i_h" from %i_h0 to [[V1]] size [[V2]]
 // CHECK-NEXT:    %h = spec.mod %i_h, %H
@@ -32,19 +32,19 @@ attn.kernel @digits schedule {"tile_rows" = 2 : i64} {
 
 // CHECK-LABEL: tile.kernel @ragged {
 // CHECK-NEXT:    %B = spec.dim "B"
-// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 1 : index
+// CHECK-NEXT:    [[V0:%\w+]] = arith.constant 1 : index
 // CHECK-NEXT:    %b = tile.program "b" to %B step [[V0]]
 // CHECK-NEXT:    %H = spec.dim "H"
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %n = tile.load @n[%b] : index
 // CHECK-NEXT:    %rows = arith.minsi %n, %M : index
 // CHECK-NEXT:    %heads = arith.minsi %n, %H : index
-// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
+// CHECK-NEXT:    [[V1:%\w+]] = arith.constant 0 : index
 // CHECK-NEXT:    %rows_1 = arith.maxsi %rows, [[V1]] : index
 // CHECK-NEXT:    %heads_1 = arith.maxsi %heads, [[V1]] : index
-// CHECK-NEXT:    [[V2:%\d+]] = arith.muli %rows_1, %heads_1 : index
-// CHECK-NEXT:    [[V3:%\d+]] = arith.muli %M, %H : index
-// CHECK-NEXT:    [[V4:%\d+]] = arith.constant 4 : index
+// CHECK-NEXT:    [[V2:%\w+]] = arith.muli %rows_1, %heads_1 : index
+// CHECK-NEXT:    [[V3:%\w+]] = arith.muli %M, %H : index
+// CHECK-NEXT:    [[V4:%\w+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i_h0 = tile.program "i_h" to [[V2]] up to [[V3]] step [[V4]]
 // CHECK-NEXT:    %i_h = tile.lane "i_h" from %i_h0 to [[V2]] size [[V4]]
 // CHECK-NEXT:    %h = spec.mod %i_h, %heads_1
