@@ -50,8 +50,10 @@ def run_pipeline(
     Raises PipelineError where a pass needs another before it, CompilerError, which names the pass and the file that
     reproduces the failure.
     """
+    before = print_module(module)
+    ran: list[ModulePass] = []
     for each in passes:
-        before = print_module(module)
+        ran.append(each)
         start = time.perf_counter()
         try:
             each.apply(context(), module)
@@ -61,7 +63,7 @@ def run_pipeline(
         except RequirementError as error:
             raise PipelineError(str(error)) from None
         except Exception as error:
-            raise CompilerError(_report(each, before, error)) from error
+            raise CompilerError(_report(ran, before, error)) from error
         if timing is not None:
             timing.passes.append((each.name, time.perf_counter() - start))
         if after is not None:
@@ -75,12 +77,14 @@ def check_lowered(module: ModuleOp) -> None:
             raise ValueError(f"{op.name} is left after the lowering to {tile.TILE.name}")
 
 
-def _report(failed: ModulePass, before: str, error: Exception) -> str:
+def _report(ran: list[ModulePass], before: str, error: Exception) -> str:
+    """What to tell of a failure in the last of the passes that `ran` on the text `before`."""
+    failed = ran[-1]
     with tempfile.NamedTemporaryFile(
         "w", prefix=f"attndsl-{failed.name}-", suffix=".mlir", delete=False, encoding="utf-8"
     ) as file:
         file.write(before)
-    spelled = str(failed.pipeline_pass_spec())
+    spelled = ",".join(str(each.pipeline_pass_spec()) for each in ran)
     return (
         f"the pass {failed.name} failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}\n"
         "This is a bug in attndsl, not in your spec. To reproduce it:\n"

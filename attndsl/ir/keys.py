@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from attndsl.ir import attn
-from attndsl.ir.xdsl import IntegerAttr, Operation, SSAValue, arith, i1
+from attndsl.ir.rewrite import insert_before
+from attndsl.ir.xdsl import Operation, SSAValue, arith, i1
 
 Reduction = attn.SoftmaxOp | attn.LogSumExpOp | attn.TotalOp | attn.MaxOp | attn.StreamOp
 REDUCTIONS = (attn.SoftmaxOp, attn.LogSumExpOp, attn.TotalOp, attn.MaxOp, attn.StreamOp)
@@ -31,16 +32,7 @@ def conjuncts(where: SSAValue | None) -> list[SSAValue]:
 
 def conjunction(conditions: list[SSAValue], anchor: Operation) -> SSAValue | None:
     """The condition that all hold, computed before `anchor`."""
-    from attndsl.ir.rewrite import insert_before
-
     result: SSAValue | None = None
     for condition in conditions:
         result = condition if result is None else insert_before(anchor, arith.AndIOp(result, condition))
     return result
-
-
-def true_before(anchor: Operation) -> SSAValue:
-    """The condition that always holds, as a value before `anchor`."""
-    from attndsl.ir.rewrite import insert_before
-
-    return insert_before(anchor, arith.ConstantOp(IntegerAttr(1, i1)))

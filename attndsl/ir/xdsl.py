@@ -5,7 +5,6 @@ from xdsl.dialects import arith, builtin, math, scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
-    BoolAttr,
     DictionaryAttr,
     FileLineColLoc,
     FloatAttr,
@@ -24,12 +23,11 @@ from xdsl.dialects.builtin import (
     f64,
     i1,
 )
-from xdsl.ir import Attribute, Block, Dialect, Operation, OpResult, Region, SSAValue, Use
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue, Use
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     VarConstraint,
-    attr_def,
     base,
     irdl_op_definition,
     operand_def,
@@ -53,8 +51,7 @@ from xdsl.pattern_rewriter import (
     op_type_rewrite_pattern,
 )
 from xdsl.printer import Printer
-from xdsl.rewriter import InsertPoint
-from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface
+from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, VerifyException
 
 index = IndexType()
@@ -66,7 +63,6 @@ __all__ = [
     "AttrSizedOperandSegments",
     "Attribute",
     "Block",
-    "BoolAttr",
     "Context",
     "Dialect",
     "DictionaryAttr",
@@ -75,17 +71,14 @@ __all__ = [
     "GreedyRewritePatternApplier",
     "IRDLOperation",
     "IndexType",
-    "InsertPoint",
     "IntAttr",
     "IntegerAttr",
     "IntegerType",
-    "IsTerminator",
     "IsolatedFromAbove",
     "LocationAttr",
     "ModuleOp",
     "ModulePass",
     "NoTerminator",
-    "OpResult",
     "Operation",
     "ParseError",
     "Parser",
@@ -107,7 +100,6 @@ __all__ = [
     "VarConstraint",
     "VerifyException",
     "arith",
-    "attr_def",
     "base",
     "builtin",
     "f32",
