@@ -49,14 +49,22 @@ class Lanes:
         return self.array.transpose(order).reshape([sizes.get(axis, 1) for axis in axes])
 
 
+CHOICES = {"ROWS": 4, "KEYS": 3, "PARTS": 2}
+"""What is chosen where a caller does not: small, so that small arrays are several tiles."""
+
+
 def interpret(
-    module: ModuleOp, arrays: Mapping[str, Array], dims: Mapping[str, int], params: Mapping[str, Number]
+    module: ModuleOp,
+    arrays: Mapping[str, Array],
+    dims: Mapping[str, int],
+    params: Mapping[str, Number],
+    choices: Mapping[str, int] = CHOICES,
 ) -> dict[str, Array]:
     """The outputs of a module of either level, in their storage types (bit patterns where NumPy has no such type).
 
-    `arrays` holds the inputs by name, `dims` every dim, `params` every parameter.
+    `arrays` holds the inputs by name, `dims` every dim, `params` every parameter, `choices` what `spec.choice` gives.
     """
-    run = _Run(dict(arrays), dims, params)
+    run = _Run(dict(arrays), dims, params, choices)
     for op in module.body.block.ops:
         if isinstance(op, spec.TensorOp):
             run.declare(op)
@@ -70,10 +78,17 @@ def interpret(
 
 
 class _Run:
-    def __init__(self, arrays: dict[str, Array], dims: Mapping[str, int], params: Mapping[str, Number]) -> None:
+    def __init__(
+        self,
+        arrays: dict[str, Array],
+        dims: Mapping[str, int],
+        params: Mapping[str, Number],
+        choices: Mapping[str, int],
+    ) -> None:
         self.arrays = arrays
         self.dims = dims
         self.params = params
+        self.choices = choices
         self.outputs: dict[str, Array] = {}
         self.elements: dict[str, str] = {}
         self.values: dict[SSAValue, Lanes] = {}
@@ -161,6 +176,8 @@ class _Run:
                 return Lanes(_constant(op.value))
             case spec.DimOp():
                 return Lanes(np.int64(self.dims[op.dim.data]))  # type: ignore[arg-type]
+            case spec.ChoiceOp():
+                return Lanes(np.int64(self.choices[op.choice.data]))  # type: ignore[arg-type]
             case spec.ParamOp():
                 return Lanes(np.asarray(self.params[op.param.data], _dtype(op.result.type)))
             case spec.ToFloatOp():

@@ -183,6 +183,20 @@ class ParamOp(IRDLOperation):
 
 
 @irdl_op_definition
+class ChoiceOp(IRDLOperation):
+    """A size that a launch chooses, as how many rows a tile has: at least 1, and no result depends on it."""
+
+    name = "spec.choice"
+    choice = prop_def(StringAttr)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$choice attr-dict"
+
+    def __init__(self, choice: str) -> None:
+        super().__init__(properties={"choice": StringAttr(choice)}, result_types=[index])
+
+
+@irdl_op_definition
 class AssumeOp(IRDLOperation):
     """A condition on dims and parameters that every call has been checked to meet."""
 
@@ -223,4 +237,4 @@ class ToFloatOp(IRDLOperation):
         super().__init__(operands=[operand], result_types=[type_])
 
 
-SPEC = Dialect("spec", [TensorOp, ParameterOp, DimOp, ParamOp, AssumeOp, ModOp, ToFloatOp])
+SPEC = Dialect("spec", [TensorOp, ParameterOp, DimOp, ParamOp, ChoiceOp, AssumeOp, ModOp, ToFloatOp])

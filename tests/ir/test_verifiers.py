@@ -181,6 +181,7 @@ EVERY_OP = [
         %same = arith.cmpi eq, %M, %N : index
         spec.assume %same
         %w = spec.param "window" : index
+        %rows = spec.choice "ROWS"
         %mod = spec.mod %M, %N
         %f = spec.to_float %M : f32
         %g = attn.grid "g" to %N up to %w
