@@ -12,6 +12,7 @@ PASSES = {
     "canonicalize": "Canonicalize",
     "cse": "Cse",
     "simplify-indices": "SimplifyIndices",
+    "specialise": "Specialise",
     "pack-rows": "PackRows",
     "bound-loops": "BoundLoops",
     "stream-softmax": "StreamSoftmax",

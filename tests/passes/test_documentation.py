@@ -9,9 +9,10 @@ from textwrap import dedent
 
 import pytest
 
+from attndsl.driver.passes import parse_pipeline
 from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.rewrite import remove_dead
-from attndsl.ir.xdsl import ModuleOp
+from attndsl.ir.xdsl import ModuleOp, ModulePass
 from attndsl.passes import PASSES, load_pass
 
 
@@ -23,11 +24,17 @@ def documentation(name: str) -> str:
 
 def block(name: str, title: str) -> ModuleOp:
     """The IR under a title of a pass's docstring."""
-    found = re.search(rf"^{title}:\n\n((?:    .*\n|\n)+)", documentation(name), re.MULTILINE)
+    found = re.search(rf"^{title}[^\n]*:\n\n((?:    .*\n|\n)+)", documentation(name), re.MULTILINE)
     assert found is not None, f"the docstring of {name} shows no IR under `{title}:`"
     module = parse_module(dedent(found[1]), f"{name}, {title}")
     module.verify()
     return module
+
+
+def shown(name: str) -> ModulePass:
+    """The pass as its docstring runs it: with the options that stand after `After`, or without any."""
+    spelled = re.search(r"^After (.+):$", documentation(name), re.MULTILINE)
+    return parse_pipeline(spelled[1] if spelled is not None else name)[0]
 
 
 def plain(module: ModuleOp) -> str:
@@ -41,7 +48,7 @@ def plain(module: ModuleOp) -> str:
 @pytest.mark.parametrize("name", PASSES)
 def test_docstring_shows_what_the_pass_does(name: str) -> None:
     module = block(name, "Before")
-    load_pass(name)().apply(context(), module)
+    shown(name).apply(context(), module)
     module.verify()
     remove_dead(module)
     assert plain(module) == plain(block(name, "After"))
@@ -51,7 +58,7 @@ def test_docstring_shows_what_the_pass_does(name: str) -> None:
 def test_a_second_run_changes_nothing(name: str) -> None:
     module = block(name, "After")
     once = plain(module)
-    load_pass(name)().apply(context(), module)
+    shown(name).apply(context(), module)
     remove_dead(module)
     assert plain(module) == once
 
