@@ -10,8 +10,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from benchmarks.machine import circumstances
-from benchmarks.results import Results
+from attndsl.bench.machine import blas, circumstances
+from attndsl.bench.results import Results
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -38,7 +38,7 @@ class Benchmarks(click.Group):
             help="Where the results are kept; benchmarks/results unless said.",
         )
         def command(smallest: bool, out: Path) -> None:
-            head = circumstances()
+            head = {**circumstances("python -m benchmarks", "numpy", "torch", "xdsl", "lark"), "blas": blas()}
             report(module.run(smallest=smallest), cmd_name, out, head)
 
         return command

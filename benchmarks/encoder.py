@@ -12,8 +12,8 @@ from rich.progress import track
 from torch.nn.functional import scaled_dot_product_attention
 
 import attndsl
-from benchmarks.machine import ROOT
-from benchmarks.results import Column, Results, milliseconds, of_milliseconds
+from attndsl.bench.machine import ROOT
+from attndsl.bench.results import Column, Results, milliseconds, of_milliseconds
 from benchmarks.timing import in_turns
 from benchmarks.truth import verify
 

@@ -11,8 +11,8 @@ import numpy as np
 from rich.progress import track
 
 import attndsl
-from benchmarks.machine import ROOT
-from benchmarks.results import Column, Results, of_bytes
+from attndsl.bench.machine import ROOT
+from attndsl.bench.results import Column, Results, of_bytes
 from benchmarks.truth import Array, verify
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any
 
 from rich.progress import track
 
-from benchmarks.machine import ROOT
-from benchmarks.results import Column, Results, milliseconds, of_milliseconds
+from attndsl.bench.machine import ROOT
+from attndsl.bench.results import Column, Results, milliseconds, of_milliseconds
 
 SPEC = ROOT / "examples" / "gqa.attn"
 ROUNDS = 21

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+import io
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from attndsl.driver.files import write_atomically
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Row = tuple[Any, ...]
+
+Draw = Callable[["Axes", list[Row]], None]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column; `show` gives the cell of a table where the file has the value itself. None is an empty cell."""
+    """A column; `show` gives the cell of a table where the file has the value itself.
+
+    None is an empty cell, and text stands as it is: why there is no value. What is not `shown` is in the file alone.
+    """
 
     name: str
     show: Callable[[Any], str] = str
+    shown: bool = True
 
 
 @dataclass(frozen=True)
@@ -28,31 +39,32 @@ class Results:
 
     title: str
     columns: tuple[Column, ...]
-    rows: list[tuple[Any, ...]]
+    rows: list[Row]
     remarks: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
-    draw: Callable[[Axes, list[tuple[Any, ...]]], None] | None = None
+    draw: Draw | None = None
 
     def table(self) -> Table:
         """The measurements for a terminal."""
         table = Table(title=self.title, title_justify="left")
-        for number, column in enumerate(self.columns):
+        shown = [(number, column) for number, column in enumerate(self.columns) if column.shown]
+        for number, column in shown:
             table.add_column(column.name, justify="right" if number else "left")
         for row in self.rows:
-            table.add_row(*("" if cell is None else c.show(cell) for c, cell in zip(self.columns, row, strict=True)))
+            table.add_row(*(_cell(column, row[number]) for number, column in shown))
         return table
+
+    def csv(self, head: Mapping[str, str]) -> str:
+        """The text of the file: title, remarks and circumstances as comments, names of columns, rows."""
+        comments = [self.title, *self.remarks, *(f"{what}: {text}" for what, text in head.items())]
+        names = [column.name for column in self.columns]
+        return "".join(f"# {comment}\n" for comment in comments) + csv_lines([names, *self.rows])
 
     def save(self, folder: Path, name: str, head: Mapping[str, str]) -> list[Path]:
         """Writes `name`.csv under its head and, where there is a drawing, `name`.svg; gives their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         table = folder / f"{name}.csv"
-        with table.open("w", encoding="utf-8", newline="") as file:
-            file.write(f"# {self.title}\n")
-            file.writelines(f"# {remark}\n" for remark in self.remarks)
-            file.writelines(f"# {what}: {text}\n" for what, text in head.items())
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(column.name for column in self.columns)
-            writer.writerows(self.rows)
+        write_atomically(table, self.csv(head).encode(), mode=0o644)
         return [table] if self.draw is None else [table, self._drawing(folder / f"{name}.svg")]
 
     def _drawing(self, path: Path) -> Path:
@@ -70,6 +82,19 @@ class Results:
             figure.savefig(path, metadata={"Date": None})
             pyplot.close(figure)
         return path
+
+
+def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as lines of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _cell(column: Column, value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else column.show(value)
 
 
 def of_bytes(count: int) -> str:

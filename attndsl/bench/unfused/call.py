@@ -1,0 +1,119 @@
+"""A call of a spec: its dims, and the chunks of rows in which it is computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import torch
+
+from attndsl.bench.unfused.lanes import Axes, union
+from attndsl.bench.unfused.rows import Rows, evaluated
+from attndsl.checking.evaluate import evaluate
+from attndsl.checking.typed import Block, Expr, Index, IndexValue, Reduce, Spec, Sum
+from attndsl.reference.dims import dims_of
+
+CHUNK = 2**26
+"""Elements of the largest intermediate of the truth: in float64, half a GiB."""
+
+
+class TooLarge(Exception):
+    """The intermediates do not fit."""
+
+
+def truth(spec: Spec, tensors: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """The outputs in float64, computed in chunks of rows."""
+    return Call(spec, tensors, params, torch.float64).outputs(CHUNK)
+
+
+class Call:
+    """A call of a spec; `precision` is the dtype of its floats, None for the one in which each is stored."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        tensors: Mapping[str, torch.Tensor],
+        params: Mapping[str, Any],
+        precision: torch.dtype | None = None,
+    ) -> None:
+        shapes: Any = tensors  # dims_of asks for shapes alone
+        self.spec, self.tensors, self.precision = spec, tensors, precision
+        self.dims = dims_of(spec, shapes)
+        self.params = {p.name: params.get(p.name, p.default) for p in spec.params}
+        self.device = next(iter(tensors.values())).device
+
+    def outputs(self, chunk: int | None = None) -> dict[str, torch.Tensor]:
+        """The outputs; rows are cut so that no intermediate has more elements than `chunk`."""
+        stored = [t.dtype for t in self.tensors.values() if t.dtype.is_floating_point and t.dtype.itemsize > 1]
+        element = self.precision or stored[0]
+        outputs = {
+            tensor.name: torch.zeros([self.number(e) for e in tensor.extents], dtype=element, device=self.device)
+            for tensor in self.spec.outputs
+        }
+        for block in self.spec.blocks:
+            for ranges in self._cut(block, chunk):
+                rows = Rows(self, block, ranges)
+                for write in block.writes:
+                    rows.write(write, outputs[write.tensor.name])
+        return outputs
+
+    def number(self, expr: Expr) -> int:
+        """What an integer of dims and parameters is worth. Raises ValueError for another one."""
+        return int(evaluate(expr, self.dims, self.params))
+
+    def largest(self, block: Block, sizes: Mapping[Index, int]) -> int:
+        """The elements of the largest intermediate, with so many values for the block's variables."""
+        found: dict[Expr, Axes] = {}
+
+        def visit(expr: Expr) -> Axes:
+            if expr not in found:
+                inner = union(visit(part) for part in evaluated(expr))
+                match expr:
+                    case IndexValue(index=index):
+                        inner = (index,)
+                    case Sum(index=index):
+                        inner = tuple(axis for axis in inner if axis is not index)
+                    case Reduce():
+                        found[expr.score] = union(visit(e) for e in (expr.score, expr.mask) if e is not None)  # weights
+                        inner = tuple(axis for axis in inner if axis not in block.over)
+                found[expr] = inner
+            return found[expr]
+
+        for write in block.writes:
+            visit(write.value)
+
+        def count(axes: Axes) -> int:
+            return math.prod(sizes[a] if a in sizes else self.number(a.extent) for a in axes if a.role != "axis")
+
+        def width(axes: Axes) -> int:
+            return math.prod(self.number(axis.extent) for axis in axes if axis.role == "axis")
+
+        return max((count(axes) * width(axes) for axes in found.values()), default=0)
+
+    def _cut(self, block: Block, chunk: int | None) -> list[dict[Index, range]]:
+        sizes = {index: self._size(block, index) for index in (*block.each, *block.over)}
+        each = {index: sizes[index] for index in block.each}
+        for index in block.each:
+            while chunk and each[index] > 1 and self.largest(block, {**sizes, **each}) > chunk:
+                each[index] = -(-each[index] // 2)
+        pieces = [
+            [range(low, min(low + each[index], sizes[index])) for low in range(0, sizes[index], max(1, each[index]))]
+            for index in block.each
+        ]
+        whole = {index: range(sizes[index]) for index in block.over}
+        return [{**dict(zip(block.each, some, strict=True)), **whole} for some in product(*pieces)]
+
+    def _size(self, block: Block, index: Index) -> int:
+        """How many values a variable takes at most."""
+        known = []
+        for expr in (index.extent, index.bound):
+            try:
+                known.append(self.number(expr))
+            except ValueError:
+                continue
+        if not known:  # bound by other variables: by their largest values
+            others = {other: range(self._size(block, other)) for other in block.each if other is not index}
+            known.append(int(Rows(self, block, others).lanes(index.bound).value.max()))
+        return max(0, min(known))

@@ -1,0 +1,295 @@
+"""The expressions of a block, for a range of values of each of its variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from attndsl.bench.unfused.lanes import Axes, Lanes, along, both, contract, spread, union
+from attndsl.bench.unfused.operators import MEANINGS, present_of
+from attndsl.checking.typed import (
+    Apply,
+    Block,
+    Constant,
+    DimValue,
+    Expr,
+    Index,
+    IndexValue,
+    Kind,
+    ParamValue,
+    Read,
+    Reduce,
+    Sum,
+    Write,
+    operands,
+)
+
+if TYPE_CHECKING:
+    from attndsl.bench.unfused.call import Call
+
+DTYPES = {Kind.INT: torch.int64, Kind.BOOL: torch.bool}
+
+
+class Rows:
+    """The expressions of a block for a range of values of each of its variables."""
+
+    def __init__(self, call: Call, block: Block, ranges: Mapping[Index, range]) -> None:
+        self.call, self.block = call, block
+        self.ranges = dict(ranges)
+        self.known: dict[Expr, Lanes] = {}
+
+    def range_of(self, index: Index) -> range:
+        """The values of a variable here."""
+        if index not in self.ranges:
+            self.ranges[index] = range(self.call.number(index.extent))
+        return self.ranges[index]
+
+    def sizes(self, axes: Axes) -> dict[Index, int]:
+        """How many values each of several variables takes."""
+        return {axis: len(self.range_of(axis)) for axis in axes}
+
+    def lanes(self, expr: Expr) -> Lanes:
+        """The values of an expression; each expression is evaluated once."""
+        if expr not in self.known:
+            self.known[expr] = self._evaluate(expr)
+        return self.known[expr]
+
+    def write(self, write: Write, output: torch.Tensor) -> None:
+        """Puts these rows' part of an output into it."""
+        value = self.lanes(write.value)
+        axes = (*self.block.each, *write.axes)
+        sizes = self.sizes(axes)
+        indices = [self.lanes(index) for index in write.indices]
+        inside = self._inside(indices, [self.call.number(e) for e in write.tensor.extents])
+        inside += [limit for index in self.block.each for limit in self._limits(index)]
+        kept = both([Lanes(part.axes, part.value) for part in inside])
+        filled = value.value if value.present is None else torch.where(value.present, value.value, 0.0)
+        filled = spread(filled, value.axes, axes, sizes).to(output.dtype)
+        places = [spread(index.value, index.axes, axes, sizes) for index in indices]
+        if kept is None:
+            output[tuple(places)] = filled
+        else:
+            where = spread(kept.value, kept.axes, axes, sizes)
+            output[tuple(place[where] for place in places)] = filled[where]
+
+    def _evaluate(self, expr: Expr) -> Lanes:
+        match expr:
+            case Constant(kind=kind, value=value):
+                return self._scalar(kind, value)
+            case DimValue(name=name):
+                return self._scalar(Kind.INT, self.call.dims[name])
+            case ParamValue(kind=kind, name=name):
+                return self._scalar(kind, self.call.params[name])
+            case IndexValue(index=index):
+                values = self.range_of(index)
+                return Lanes((index,), torch.arange(values.start, values.stop, device=self.call.device))
+            case Read():
+                return self._read(expr)
+            case Apply():
+                return self._apply(expr)
+            case Sum():
+                return self._sum(expr)
+            case Reduce():
+                return self._reduce(expr)
+        raise TypeError(f"an expression is no {type(expr).__name__}")
+
+    def _scalar(self, kind: Kind, value: Any) -> Lanes:
+        return Lanes((), torch.tensor(value, dtype=DTYPES.get(kind, self._float()), device=self.call.device))
+
+    def _float(self) -> torch.dtype:
+        return self.call.precision or torch.float32
+
+    def _read(self, expr: Read) -> Lanes:
+        """Slices where an index is a variable of its own, a gather over the rest."""
+        tensor = self.call.tensors[expr.tensor.name]
+        if tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1:
+            tensor = tensor.to(self.call.precision or torch.bfloat16)  # torch computes with no 8-bit floats
+        indices = [self.lanes(index) for index in expr.indices]
+        sliced = self._sliced(expr, tensor.shape)
+        for number, variable in sliced.items():
+            values = self.range_of(variable)
+            tensor = tensor.narrow(number, values.start, len(values))
+        order = [number for number in range(tensor.ndim) if number not in sliced]
+        gathered = [indices[number] for number in order]
+        tensor = tensor.permute(*order, *sliced)
+        extents = tensor.shape[: len(order)]
+        present = both(self._inside(gathered, extents))
+        axes = union(index.axes for index in gathered)
+        if gathered:
+            valid = [index.value.clamp(0, extent - 1) for index, extent in zip(gathered, extents, strict=True)]
+            tensor = tensor[tuple(along(v, index.axes, axes) for v, index in zip(valid, gathered, strict=True))]
+        axes += tuple(sliced.values())
+        where = None if present is None else spread(present.value, present.axes, axes, self.sizes(axes))
+        return Lanes(axes, tensor.to(self._stored(tensor)), where)
+
+    def _sliced(self, expr: Read, shape: Sequence[int]) -> dict[int, Index]:
+        """The dimensions that are read through a variable, one that no other index uses and that stays inside."""
+        uses = [axis for index in expr.indices for axis in self.lanes(index).axes]
+        return {
+            number: index.index
+            for number, index in enumerate(expr.indices)
+            if isinstance(index, IndexValue)
+            and uses.count(index.index) == 1
+            and self.range_of(index.index).stop <= shape[number]
+        }
+
+    def _stored(self, tensor: torch.Tensor) -> torch.dtype:
+        """The dtype in which the elements of a tensor are computed with."""
+        if tensor.dtype.is_floating_point:
+            return self.call.precision or tensor.dtype
+        return tensor.dtype if tensor.dtype is torch.bool else torch.int64
+
+    def _inside(self, indices: Sequence[Lanes], extents: Sequence[int]) -> list[Lanes]:
+        """Where indices are present and in range: a truth value for each of them that is not so everywhere."""
+        found = []
+        for index, extent in zip(indices, extents, strict=True):
+            inside = (index.value >= 0) & (index.value < extent)
+            if index.present is not None:
+                inside &= index.present
+            if not bool(inside.all()):
+                found.append(Lanes(index.axes, inside))
+        return found
+
+    def _limits(self, index: Index) -> list[Lanes]:
+        """Where a variable is below its extent and its bound: a truth value for each that differs from row to row."""
+        found = []
+        for expr in dict.fromkeys((index.extent, index.bound)):
+            try:
+                self.call.number(expr)
+            except ValueError:
+                limit = self.lanes(expr)
+                axes = union([limit.axes, (index,)])
+                value = self.lanes_of(index, axes) < along(limit.value, limit.axes, axes)
+                if limit.present is not None:
+                    value = value & along(limit.present, limit.axes, axes)
+                found.append(Lanes(axes, value))
+        return found
+
+    def lanes_of(self, index: Index, axes: Axes) -> torch.Tensor:
+        """The values of a variable, along `axes`."""
+        values = self.range_of(index)
+        return along(torch.arange(values.start, values.stop, device=self.call.device), (index,), axes)
+
+    def _apply(self, expr: Apply) -> Lanes:
+        arguments = [self.lanes(argument) for argument in expr.arguments]
+        axes = union(argument.axes for argument in arguments)
+        values = [along(argument.value, argument.axes, axes) for argument in arguments]
+        value = values[0].to(self._float()) if expr.operator == "float" else MEANINGS[expr.operator](*values)
+        if all(argument.present is None for argument in arguments) and expr.operator not in ("idiv", "imod"):
+            return Lanes(axes, value)
+        presents = [
+            torch.ones_like(v, dtype=torch.bool) if a.present is None else along(a.present, a.axes, axes)
+            for a, v in zip(arguments, values, strict=True)
+        ]
+        present = present_of(expr.operator, values, presents)
+        return Lanes(axes, value, None if bool(present.all()) else present.expand(value.shape))
+
+    def _sum(self, expr: Sum) -> Lanes:
+        factors = [self.lanes(factor) for factor in factors_of(expr.body)]
+        axes = tuple(axis for axis in union(factor.axes for factor in factors) if axis is not expr.index)
+        value = contract(factors, axes)
+        if not any(expr.index in factor.axes for factor in factors):
+            value = value * len(self.range_of(expr.index))
+        absent = both([Lanes(f.axes, f.present) for f in factors if f.present is not None])
+        if absent is None:
+            return Lanes(axes, value)
+        everywhere = self._all(absent, (expr.index,))
+        return Lanes(axes, value, spread(everywhere.value, everywhere.axes, axes, self.sizes(axes)))
+
+    def _all(self, lanes: Lanes, axes: Axes) -> Lanes:
+        """Where a truth value holds for all values of some variables."""
+        over = [number for number, axis in enumerate(lanes.axes) if axis in axes]
+        value = lanes.value.all(dim=tuple(over)) if over else lanes.value
+        return Lanes(tuple(axis for axis in lanes.axes if axis not in axes), value)
+
+    def _kept(self, expr: Reduce, parts: list[Lanes]) -> Lanes | None:
+        """Which key positions a reduction counts; None for all."""
+        kept = [limit for index in self.block.over for limit in self._limits(index)]
+        for part in parts:
+            if part.present is not None:
+                wide = tuple(axis for axis in part.axes if axis.role == "axis")
+                kept.append(self._all(Lanes(part.axes, part.present), wide))
+        if expr.mask is not None:
+            mask = self.lanes(expr.mask)
+            kept.append(Lanes(mask.axes, mask.value if mask.present is None else mask.value & mask.present))
+        return both(kept)
+
+    def _reduce(self, expr: Reduce) -> Lanes:
+        score = [self.lanes(part) for part in (factors_of(expr.score) if expr.function == "sum" else [expr.score])]
+        value = [self.lanes(part) for part in factors_of(expr.value)] if expr.value is not None else []
+        kept = self._kept(expr, score + value)
+        over = self.block.over
+        if expr.function == "sum":
+            return self._total(score, kept, over)
+        rows = tuple(a for a in union([score[0].axes, kept.axes if kept else ()]) if a not in over)
+        sizes = self.sizes(rows + over)
+        flat = spread(score[0].value, score[0].axes, rows + over, sizes)
+        if kept is not None:
+            flat = torch.where(along(kept.value, kept.axes, rows + over), flat, -math.inf)
+        flat = flat.reshape(*(sizes[axis] for axis in rows), -1)
+        if expr.function == "max":
+            nothing = flat.new_full((*flat.shape[:-1], 1), -math.inf)
+            return Lanes(rows, torch.cat([flat, nothing], -1).amax(-1) if flat.shape[-1] == 0 else flat.amax(-1))
+        sink = self.lanes(expr.sink) if expr.sink is not None else None
+        if sink is not None:  # one more key, whose value is 0
+            rows_too = union([rows, sink.axes])
+            flat = spread(
+                flat, (*rows, over[0]), (*rows_too, over[0]), {**self.sizes(rows_too), over[0]: flat.shape[-1]}
+            )
+            rows = rows_too
+            last = spread(sink.value, sink.axes, rows, self.sizes(rows)).to(flat.dtype)
+            flat = torch.cat([flat, last[..., None]], -1)
+        present = (
+            None if sink is None or sink.present is None else spread(sink.present, sink.axes, rows, self.sizes(rows))
+        )
+        if expr.function == "logsumexp":
+            return Lanes(rows, flat.logsumexp(-1), present)
+        weights = torch.softmax(flat, -1)
+        if kept is not None:
+            weights = torch.where(flat == -math.inf, 0.0, weights)  # a row without keys is NaN so far
+        if sink is not None:
+            weights = weights[..., :-1]
+        weights = weights.reshape(*(self.sizes(rows)[axis] for axis in rows), *(sizes[axis] for axis in over))
+        return self._total([Lanes(rows + over, weights), *value], None, over, present)
+
+    def _total(
+        self, factors: list[Lanes], kept: Lanes | None, over: Axes, present: torch.Tensor | None = None
+    ) -> Lanes:
+        """The sum over the key positions that are kept of a product."""
+        if kept is not None:
+            first = factors[0]
+            axes = union([first.axes, kept.axes])
+            value = torch.where(along(kept.value, kept.axes, axes), along(first.value, first.axes, axes), 0.0)
+            factors = [Lanes(axes, value), *factors[1:]]
+        rest = tuple(axis for axis in union(factor.axes for factor in factors) if axis not in over)
+        value = contract(factors, rest)
+        for axis in over:
+            if not any(axis in factor.axes for factor in factors):
+                value = value * len(self.range_of(axis))
+        if present is not None:
+            rows = tuple(axis for axis in factors[0].axes if axis not in over)
+            present = spread(present, rows, rest, self.sizes(rest))
+        return Lanes(rest, value, present)
+
+
+def factors_of(expr: Expr) -> list[Expr]:
+    """The factors of a product."""
+    if isinstance(expr, Apply) and expr.operator == "fmul":
+        return [factor for argument in expr.arguments for factor in factors_of(argument)]
+    return [expr]
+
+
+def evaluated(expr: Expr) -> list[Expr]:
+    """The expressions that `Rows` evaluates for one: the factors of a product that is summed, never the product."""
+    match expr:
+        case Sum():
+            return factors_of(expr.body)
+        case Reduce(function="sum"):
+            return [*factors_of(expr.score), *([expr.mask] if expr.mask is not None else [])]
+        case Reduce(value=value) if value is not None:
+            return [e for e in (expr.score, expr.mask, expr.sink, *factors_of(value)) if e is not None]
+        case _:
+            return list(operands(expr))
