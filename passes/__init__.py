@@ -13,10 +13,15 @@ PASSES = {
     "cse": "Cse",
     "simplify-indices": "SimplifyIndices",
     "specialise": "Specialise",
+    "split-axes": "SplitAxes",
     "pack-rows": "PackRows",
     "bound-loops": "BoundLoops",
     "stream-softmax": "StreamSoftmax",
+    "split-reduction": "SplitReduction",
     "tile": "Tile",
+    "split-loops": "SplitLoops",
+    "narrow-products": "NarrowProducts",
+    "assign-schedules": "AssignSchedules",
     "pad-lanes": "PadLanes",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""

@@ -29,7 +29,7 @@ After:
       %c1 = arith.constant 1 : index
       %end = arith.addi %i, %c1 : index
       %stop = arith.minsi %N, %end : index
-      %j = attn.over "j" to %stop
+      %j = attn.over "j" to %stop up to %N
       %v = attn.read @x[%j] : f32
       %t = attn.total %v over %j : f32
       attn.write @o[%i] = %t : f32
@@ -45,23 +45,15 @@ Requires: simplify-indices. Ensures: no condition of that form is left in a mask
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.keys import Reduction, conjunction, conjuncts, over_of, reductions_of
-from attndsl.ir.materialise import materialise
-from attndsl.ir.meaning import predicate
-from attndsl.ir.polynomial import Facts, Polynomial, add, number
-from attndsl.ir.rewrite import constant, guarded, index_constant, insert_before, remove_dead, replace, sort_block
+from attndsl.ir.polynomial import Facts
+from attndsl.ir.text import value_text
+from attndsl.ir.rewrite import guarded, index_constant, insert_before, remove_dead, replace, sort_block
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith, i1
-
-
-class Bounds(NamedTuple):
-    """An interval of the key variable: from `lower`, up to but not including `upper`; None: open."""
-
-    lower: SSAValue | None
-    upper: SSAValue | None
 
 
 @dataclass(frozen=True)
@@ -115,7 +107,8 @@ def _narrow(over: attn.OverOp, intervals: list[Bounds]) -> None:
             extent = insert_before(over, arith.MinSIOp(extent, interval.upper), "row_stop")
     if start is not None and start is not over.start:
         start = insert_before(over, arith.MaxSIOp(start, insert_before(over, index_constant(0))), "row_start")
-    narrowed = attn.OverOp(over.variable.data, extent, over.bound, start)
+    bound = over.bound if over.bound is not None or value_text(over.extent) is None else over.extent
+    narrowed = attn.OverOp(over.variable.data, extent, bound, start)
     replace(over, [insert_before(over, narrowed, over.variable.data)])
 
 
@@ -125,8 +118,8 @@ class _Bounder:
     def __init__(self, over: attn.OverOp, facts: Facts) -> None:
         self.over = over
         self.key = over.result
-        self.facts = facts
         self.axes = AxesAnalysis()
+        self.intervals = Intervals(over.result, over, facts)
 
     def interval(self, condition: SSAValue) -> Bounds | None:
         """The interval that a condition is, or None where it is none."""
@@ -138,7 +131,7 @@ class _Bounder:
         if isinstance(op, arith.OrIOp) and op.result.type == i1:
             return self._union(self.interval(op.lhs), self.interval(op.rhs))
         if isinstance(op, arith.CmpiOp) and op.lhs.type != i1:
-            return self._comparison(op)
+            return self.intervals.of(op)
         return None
 
     def _zero(self) -> SSAValue:
@@ -153,54 +146,3 @@ class _Bounder:
         if a.upper is None and b.upper is None and a.lower is not None and b.lower is not None:
             return Bounds(insert_before(self.over, arith.MinSIOp(a.lower, b.lower)), None)
         return None
-
-    def _comparison(self, op: arith.CmpiOp) -> Bounds | None:
-        left, right = self.facts.of(op.lhs), self.facts.of(op.rhs)
-        one = number(1)
-        match predicate(op):
-            case "sle":
-                return self._at_least_zero(add(right, left, -1))
-            case "slt":
-                return self._at_least_zero(add(add(right, left, -1), one, -1))
-            case "sge":
-                return self._at_least_zero(add(left, right, -1))
-            case "sgt":
-                return self._at_least_zero(add(add(left, right, -1), one, -1))
-            case "eq":
-                low = self._at_least_zero(add(left, right, -1))
-                high = self._at_least_zero(add(right, left, -1))
-                if low is None or high is None:
-                    return None
-                return Bounds(low.lower or high.lower, low.upper or high.upper)
-        return None
-
-    def _at_least_zero(self, slack: Polynomial) -> Bounds | None:
-        """Where rest + c * key >= 0, or rest + c * (key / divisor) >= 0, for c = 1 or -1."""
-        moving = {m: c for m, c in slack.items() if any(self.key in self.axes(v) for v in m)}
-        if len(moving) != 1:
-            return None
-        ((monomial, coefficient),) = moving.items()
-        if len(monomial) != 1 or abs(coefficient) != 1:
-            return None
-        rest = add(slack, moving, -1)
-        divisor = self._divisor(monomial[0])
-        if monomial[0] is not self.key and divisor is None:
-            return None
-        if coefficient == 1:
-            lowest = {m: -c for m, c in rest.items()}
-            return Bounds(self._scaled(lowest, divisor), None)
-        return Bounds(None, self._scaled(add(rest, number(1)), divisor))
-
-    def _divisor(self, value: SSAValue) -> SSAValue | None:
-        """What the key variable is divided by in `value`, if that is all that is done to it."""
-        op = value.owner
-        if not isinstance(op, arith.FloorDivSIOp) or op.lhs is not self.key or self.key in self.axes(op.rhs):
-            return None
-        return op.rhs if self.facts.positive(op.rhs) else None
-
-    def _scaled(self, bound: Polynomial, divisor: SSAValue | None) -> SSAValue:
-        if divisor is None:
-            return materialise(bound, self.over)
-        known = constant(divisor)
-        factor = number(int(known)) if known is not None else self.facts.of(divisor)
-        return materialise(self.facts.multiply(bound, factor), self.over)

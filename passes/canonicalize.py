@@ -43,8 +43,8 @@ import numpy as np
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import axes
-from attndsl.ir.meaning import COMPARISONS, POINTWISE, predicate
-from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite
+from attndsl.ir.meaning import COMPARISONS, OPPOSITES, POINTWISE, predicate
+from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite, uniform
 from attndsl.ir.xdsl import (
     AnyFloat,
     Context,
@@ -138,6 +138,26 @@ class DropIdentities(RewritePattern):
             rewriter.replace(op, [], [op.operands[0]])
 
 
+class AddConstantsOnce(RewritePattern):
+    """(x + 3) - 1 -> x + 2, (x - 3) + 1 -> x - 2, and so on, for integers"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if not isinstance(op, (arith.AddiOp, arith.SubiOp)):
+            return
+        inner = op.lhs.owner
+        if not isinstance(inner, (arith.AddiOp, arith.SubiOp)):
+            return
+        first, second = constant(inner.rhs), constant(op.rhs)
+        if first is None or second is None:
+            return
+        total = (first if isinstance(inner, arith.AddiOp) else -first) + (
+            second if isinstance(op, arith.AddiOp) else -second
+        )
+        amount = index_constant(abs(int(total)))
+        combine = arith.AddiOp if total >= 0 else arith.SubiOp
+        rewriter.replace(op, [amount, combine(inner.lhs, amount.result)])
+
+
 class AbsorbZero(RewritePattern):
     """x * 0 -> 0, x - x -> 0, x % 1 -> 0, for integers"""
 
@@ -154,33 +174,58 @@ class AbsorbZero(RewritePattern):
         rewriter.replace(op, constant_op(0, op.results[0].type))
 
 
+def _opposite(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two comparisons have the same operands, and one holds where the other does not."""
+    x, y = a.owner, b.owner
+    if not isinstance(x, arith.CmpiOp) or not isinstance(y, arith.CmpiOp):
+        return False
+    return x.lhs is y.lhs and x.rhs is y.rhs and OPPOSITES.get(predicate(x)) == predicate(y)
+
+
 class SimplifyLogic(RewritePattern):
-    """x and true -> x, x and false -> false, x and x -> x; likewise or; not not x -> x"""
+    """x and true -> x, x and false -> false, x and (x and y) -> x and y, x and not x -> false; likewise or
+
+    And not not x -> x.
+    """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, (arith.AndIOp, arith.OrIOp, arith.XOrIOp)) or op.result.type != i1:
             return
-        other = constant(op.rhs)
+        other = uniform(op.rhs)
         if isinstance(op, arith.XOrIOp):
             inner = op.lhs.owner
             if other is False:
                 rewriter.replace(op, [], [op.lhs])
-            elif other is True and isinstance(inner, arith.XOrIOp) and constant(inner.rhs) is True:
+            elif other is True and isinstance(inner, arith.XOrIOp) and uniform(inner.rhs) is True:
                 rewriter.replace(op, [], [inner.lhs])
+            elif other is True and (known := uniform(op.lhs)) is not None:
+                rewriter.replace(op, constant_op(not known, i1))
             return
         neutral = isinstance(op, arith.AndIOp)
-        if op.lhs is op.rhs or other is neutral:
+        left, right = _terms(op.lhs, type(op)), _terms(op.rhs, type(op))
+        if right <= left or other is neutral:
             rewriter.replace(op, [], [op.lhs])
-        elif other is not None:
+        elif left <= right or other is not None:
             rewriter.replace(op, [], [op.rhs])
+        elif any(_opposite(a, b) for a in left for b in right):
+            rewriter.replace(op, constant_op(not neutral, i1))
+
+
+def _terms(value: SSAValue, kind: type[arith.AndIOp] | type[arith.OrIOp]) -> set[SSAValue]:
+    """What a conjunction, or a disjunction, of conditions joins."""
+    op = value.owner
+    return _terms(op.lhs, kind) | _terms(op.rhs, kind) if isinstance(op, kind) else {value}
 
 
 class SimplifySelect(RewritePattern):
-    """select true, a, b -> a; select c, a, a -> a; select c, a, false -> c and a; select c, a, true -> not c or a"""
+    """select true, a, b -> a; select c, a, a -> a; select c, a, false -> c and a; select c, a, true -> not c or a
+
+    Where c is chosen by, what says the same is true or false.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: arith.SelectOp, rewriter: PatternRewriter, /) -> None:
-        condition = constant(op.cond)
+        condition = uniform(op.cond)
         if condition is not None:
             rewriter.replace(op, [], [op.lhs if condition else op.rhs])
         elif op.lhs is op.rhs:
@@ -189,7 +234,8 @@ class SimplifySelect(RewritePattern):
             self._logic(op, rewriter)
 
     def _logic(self, op: arith.SelectOp, rewriter: PatternRewriter) -> None:
-        then, otherwise = constant(op.lhs), constant(op.rhs)
+        then = op.lhs is op.cond or (False if _opposite(op.lhs, op.cond) else uniform(op.lhs))
+        otherwise = _opposite(op.rhs, op.cond) or (False if op.rhs is op.cond else uniform(op.rhs))
         if otherwise is False:
             rewriter.replace(op, arith.AndIOp(op.cond, op.lhs))
         elif then is True:
@@ -221,7 +267,7 @@ class DropTrueGuards(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         where: SSAValue | None = getattr(op, "where", None)
-        if where is not None and constant(where) is True:
+        if where is not None and uniform(where) is True:
             rewriter.replace(op, guarded(op, None))
 
 
@@ -229,7 +275,7 @@ class DropFalseReads(RewritePattern):
     """read where false -> 0"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if isinstance(op, (attn.ReadOp, tile.LoadOp)) and op.where is not None and constant(op.where) is False:
+        if isinstance(op, (attn.ReadOp, tile.LoadOp)) and op.where is not None and uniform(op.where) is False:
             rewriter.replace(op, constant_op(0, op.result.type))
 
 
@@ -242,13 +288,23 @@ class DropTrueAssumptions(RewritePattern):
             rewriter.erase(op)
 
 
-class DropTrueAll(RewritePattern):
-    """all true over d -> true"""
+class FoldAll(RewritePattern):
+    """all true over d -> true; all false over j -> false, where j is a lane that is never empty"""
 
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: attn.AllOp, rewriter: PatternRewriter, /) -> None:
-        if constant(op.body) is True:
-            rewriter.replace(op, [], [op.body])
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if not isinstance(op, attn.AllOp | tile.AllOp):
+            return
+        known = uniform(op.body)
+        if known is True or (known is False and _has_values(op.over)):
+            rewriter.replace(op, constant_op(known, i1))
+
+
+def _has_values(lane: SSAValue) -> bool:
+    """Whether a lane stops as far behind its start as its size says."""
+    op = lane.owner
+    if not isinstance(op, tile.LaneOp) or not isinstance(op.stop.owner, arith.AddiOp):
+        return False
+    return set(op.stop.owner.operands) == {op.start, op.size}
 
 
 class KeepLanes(RewritePattern):
@@ -290,6 +346,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
     FoldConstants(),
     ConstantsLast(),
     DropIdentities(),
+    AddConstantsOnce(),
     AbsorbZero(),
     SimplifyLogic(),
     SimplifySelect(),
@@ -297,7 +354,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
     DropTrueGuards(),
     DropFalseReads(),
     DropTrueAssumptions(),
-    DropTrueAll(),
+    FoldAll(),
     KeepLanes(),
 )
 

@@ -55,7 +55,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from attndsl.ir import tile
+from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
@@ -90,7 +90,8 @@ def _is_full(lane: tile.LaneOp) -> bool:
 
 def _fits(size: SSAValue) -> bool:
     known = constant(size)
-    return isinstance(size.owner, tile.PaddedOp) if known is None else known == tile.padded(int(known))
+    # A launch chooses only powers of two.
+    return isinstance(size.owner, tile.PaddedOp | spec.ChoiceOp) if known is None else known == tile.padded(int(known))
 
 
 def _is_end(stop: SSAValue, lane: tile.LaneOp) -> bool:

@@ -59,12 +59,17 @@ from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass
 
 @dataclass(frozen=True)
 class Tile(ModulePass):
-    """Lowers every kernel, with tiles of `rows` rows and `keys` keys; what a spec's schedule pins goes before."""
+    """Lowers every kernel, with tiles of `rows` rows and `keys` keys; what a spec's schedule pins goes before.
+
+    A launch chooses where one is 0. With `whole`, the last tile of keys is as large as the others, and what lies behind
+    the last key is absent: for targets whose tiles have fixed sizes.
+    """
 
     name = "tile"
 
     rows: int = 128
     keys: int = 512
+    whole: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in list(op.body.block.ops):
@@ -72,7 +77,7 @@ class Tile(ModulePass):
                 _check_prepared(kernel)
                 rows = _pinned(kernel, "tile_rows", self.rows)
                 keys = _pinned(kernel, "tile_keys", self.keys)
-                op.body.block.insert_op_before(Lowering(kernel, rows, keys).kernel(), kernel)
+                op.body.block.insert_op_before(Lowering(kernel, rows, keys, self.whole).kernel(), kernel)
                 op.body.block.erase_op(kernel)
         remove_dead(op)
 

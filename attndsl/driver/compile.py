@@ -12,14 +12,26 @@ from attndsl.driver.pipelines import PIPELINES, spelling
 from attndsl.driver.summarise import summarise
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
+from attndsl.ir.features import feature_dims
 from attndsl.ir.xdsl import ModuleOp, ModulePass
+from attndsl.passes.assign_schedules import AssignSchedules
+from attndsl.passes.specialise import Specialise
+
+MACHINE = "cuda:90"
+"""The GPU that code is for where nothing says which."""
 
 Emit = Callable[[ModuleOp, str], str]
 
 
-def compile_spec(spec: Spec, types: Mapping[str, str], target: str) -> Artifact:
-    """The artifact of a spec for one target; `types` gives every type variable an element type."""
-    module, stages = lower(spec, types, target)
+def compile_spec(
+    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = MACHINE
+) -> Artifact:
+    """The artifact of a spec for one target; `types` gives every type variable an element type.
+
+    For `triton`, code is made for the extents that `sizes` gives to feature dims, and suits `machine`, a name of
+    attndsl.ir.machines; dims that it leaves out stay open.
+    """
+    module, stages = lower(spec, types, target, sizes, machine)
     tile_pass = next(p for p in parse_pipeline(spelling(PIPELINES[target])) if p.name == "tile")
     return Artifact(
         name=spec.name,
@@ -32,12 +44,18 @@ def compile_spec(spec: Spec, types: Mapping[str, str], target: str) -> Artifact:
     )
 
 
-def lower(spec: Spec, types: Mapping[str, str], target: str) -> tuple[ModuleOp, dict[str, str]]:
+def lower(
+    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = MACHINE
+) -> tuple[ModuleOp, dict[str, str]]:
     """The module that a target's emitter takes, and the text of the IR at the end of each level."""
     module = build(spec, types)
     module.verify()
     stages: dict[str, str] = {}
     passes = parse_pipeline(spelling(PIPELINES[target]))
+    if target == "triton":
+        known = {dim: size for dim, size in sizes.items() if dim in feature_dims(module)}
+        passes = (Specialise(tuple(known), tuple(known.values())), *passes)
+        passes = tuple(AssignSchedules(machine) if isinstance(p, AssignSchedules) else p for p in passes)
     last = next(n for n, p in enumerate(passes) if p.name == "tile")
     run_pipeline(module, passes[:last])
     stages["attn"] = print_module(module)

@@ -66,14 +66,20 @@ Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
-    """One `each … over …` of the spec, computed by one kernel; `schedule` holds what the spec pins."""
+    """One `each … over …` of the spec, or a step of it, computed by one kernel; `schedule` holds what the spec pins.
+
+    `form` tells apart two ways to compute the same outputs, of which a launch takes one: a kernel of the form `whole`
+    runs where "PARTS" is chosen to be 1, and those of the form `split` where it is more. A kernel without a form runs
+    always. Kernels run in their order.
+    """
 
     name = "attn.kernel"
     entry = prop_def(SymbolNameConstraint())
+    form = opt_prop_def(StringAttr)
     schedule = opt_prop_def(DictionaryAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove())
-    assembly_format = "$entry (`schedule` $schedule^)? $body attr-dict"
+    assembly_format = "$entry (`form` $form^)? (`schedule` $schedule^)? $body attr-dict"
 
     def __init__(self, name: str, schedule: DictionaryAttr | None = None, body: Region | None = None) -> None:
         super().__init__(
@@ -81,8 +87,9 @@ class KernelOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_attn
+        from attndsl.ir.wellformed import verify_attn, verify_form
 
+        verify_form(self.form)
         verify_attn(self)
 
 
@@ -115,24 +122,41 @@ class OverOp(IndexOp):
     """The variable that tells the key positions of a row apart. A kernel has at most one.
 
     It takes the values start … extent - 1, 0 … where there is no start. Both may depend on the row.
+
+    With `part %p of %n` these values are cut into n runs, some of them perhaps empty, and it takes those of the run p.
+    Where the cuts are is left open, but they are the same for everything that is reduced over the variable.
     """
 
     name = "attn.over"
     extent = operand_def(IndexType)
     bound = opt_operand_def(IndexType)
     start = opt_operand_def(IndexType)
+    part = opt_operand_def(IndexType)
+    parts = opt_operand_def(IndexType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "$variable (`from` $start^)? `to` $extent (`up` `to` $bound^)? attr-dict"
+    assembly_format = (
+        "$variable (`from` $start^)? `to` $extent (`up` `to` $bound^)? (`part` $part^ `of` $parts)? attr-dict"
+    )
 
     def __init__(
-        self, variable: str, extent: SSAValue, bound: SSAValue | None = None, start: SSAValue | None = None
+        self,
+        variable: str,
+        extent: SSAValue,
+        bound: SSAValue | None = None,
+        start: SSAValue | None = None,
+        part: SSAValue | None = None,
+        parts: SSAValue | None = None,
     ) -> None:
         IRDLOperation.__init__(
             self,
             properties={"variable": StringAttr(variable)},
-            operands=[extent, bound, start],
+            operands=[extent, bound, start, part, parts],
             result_types=[index],
         )
+
+    def verify_(self) -> None:
+        if (self.part is None) != (self.parts is None):
+            raise VerifyException("a part is one of so many")
 
 
 @irdl_op_definition

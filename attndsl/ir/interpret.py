@@ -6,6 +6,7 @@ variable is an axis and everything is materialised; at the `tile` level programs
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ def interpret(
     """The outputs of a module of either level, in their storage types (bit patterns where NumPy has no such type).
 
     `arrays` holds the inputs by name, `dims` every dim, `params` every parameter, `choices` what `spec.choice` gives.
+    Of kernels that have a form, those run whose form `choices` asks for.
     """
     run = _Run(dict(arrays), dims, params, choices)
     for op in module.body.block.ops:
@@ -70,9 +72,13 @@ def interpret(
             run.declare(op)
     with np.errstate(all="ignore"):
         for op in module.body.block.ops:
+            if not isinstance(op, attn.KernelOp | tile.KernelOp):
+                continue
+            if op.form is not None and op.form.data != ("whole" if choices["PARTS"] == 1 else "split"):
+                continue
             if isinstance(op, attn.KernelOp):
                 run.block(op.body.block)
-            elif isinstance(op, tile.KernelOp):
+            else:
                 run.programs(list(op.body.block.ops))
     return {name: encode(array, run.elements[name]) for name, array in run.outputs.items()}
 
@@ -93,17 +99,22 @@ class _Run:
         self.elements: dict[str, str] = {}
         self.values: dict[SSAValue, Lanes] = {}
         self.valid: dict[SSAValue, Lanes] = {}  # `attn`: where a variable is below its extent
+        self.part: dict[SSAValue, Lanes] = {}  # `attn`: where a key is in the part
 
     def declare(self, op: spec.TensorOp) -> None:
         name = op.sym_name.data
         self.elements[name] = op.element.data
+        if op.role.data == "input":
+            self.arrays[name] = decode(self.arrays[name], op.element.data)
+            return
+        # Extents are Python expressions over these alone, written by `attndsl.ir.text`.
+        sizes = {**self.dims, **self.params}
+        names = {**{python_name(size): number for size, number in sizes.items()}, **self.choices}
+        shape = [eval(e.data, {"__builtins__": {}, "min": min, "max": max}, names) for e in op.extents]
         if op.role.data == "output":
-            # Extents are Python expressions over dims alone, written by `attndsl.ir.text`.
-            names = {python_name(dim): size for dim, size in self.dims.items()}
-            shape = [eval(e.data, {"__builtins__": {}, "min": min, "max": max}, names) for e in op.extents]
             self.outputs[name] = np.zeros(shape)
         else:
-            self.arrays[name] = decode(self.arrays[name], op.element.data)
+            self.arrays[name] = np.full(shape, np.nan, op.element.data.replace("f", "float"))
 
     # --- running
 
@@ -149,6 +160,9 @@ class _Run:
         start = [op.start] if isinstance(op, attn.OverOp) and op.start is not None else []
         (values, limit, *low), axes = self.align(op.result, op.extent, *start)
         self.valid[op.result] = Lanes((values < limit) & (values >= low[0] if low else True), axes)
+        if isinstance(op, attn.OverOp) and op.part is not None and op.parts is not None:
+            (values, part, parts), axes = self.align(op.result, op.part, op.parts)
+            self.part[op.result] = Lanes(values * parts // max(1, size) == part, axes)
 
     def loop(self, op: scf.ForOp) -> None:
         carried = [self.values[v] for v in op.iter_args]
@@ -228,7 +242,8 @@ class _Run:
         return Lanes(result, axes)
 
     def write(self, op: attn.WriteOp | tile.StoreOp) -> None:
-        output = self.outputs[op.tensor.string_value()]
+        name = op.tensor.string_value()
+        output = self.outputs[name] if name in self.outputs else self.arrays[name]
         block = op.parent_block()
         assert block is not None
         rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp))]
@@ -262,7 +277,10 @@ class _Run:
     def dot(self, op: tile.DotOp) -> Lanes:
         guards = [op.where] if op.where is not None else []
         arrays, axes = self.align(op.lhs, op.rhs, *guards)
-        product = arrays[0] * arrays[1]
+        left, right = arrays[:2]
+        if op.rounded is not None:
+            left, right = (_round(array, op.rounded.data) for array in (left, right))
+        product = left * right
         if guards:
             product = np.where(arrays[2], product, product.dtype.type(0))
         position = axes.index(op.over)
@@ -272,13 +290,12 @@ class _Run:
 
     def positions(self, op: Any, *values: SSAValue) -> tuple[list[Array], Array, int, tuple[SSAValue, ...]]:
         """Arrays broadcast against the key positions, where those count, the place of their axis, and all axes."""
-        valid = self.valid[op.over]
-        lanes = [self.values[v] for v in (*values, *([op.where] if op.where is not None else []))]
-        axes = tuple(dict.fromkeys(axis for lane in (*lanes, valid) for axis in lane.axes))
-        where = valid.along(axes)
-        if op.where is not None:
-            where = where & lanes[-1].along(axes)
-        arrays = [lane.along(axes) for lane in lanes[: len(values)]]
+        conditions = [known[op.over] for known in (self.valid, self.part) if op.over in known]
+        conditions += [self.values[op.where]] if op.where is not None else []
+        lanes = [self.values[v] for v in values]
+        axes = tuple(dict.fromkeys(axis for lane in (*lanes, *conditions) for axis in lane.axes))
+        where = functools.reduce(np.logical_and, [condition.along(axes) for condition in conditions])
+        arrays = [lane.along(axes) for lane in lanes]
         return arrays, where, axes.index(op.over), axes
 
     def over_keys(self, op: attn.TotalOp | attn.MaxOp, empty: float, function: Any) -> Lanes:
@@ -324,6 +341,11 @@ class _Run:
 def _constant(value: Attribute) -> Array:
     assert isinstance(value, (IntegerAttr, FloatAttr))
     return np.asarray(value.value.data, _dtype(value.type))
+
+
+def _round(array: Array, element: str) -> Array:
+    """Numbers rounded to a smaller type."""
+    return decode(encode(array, element), element).astype(array.dtype)
 
 
 def _dtype(type_: Attribute) -> Any:

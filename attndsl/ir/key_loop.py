@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from attndsl.ir import attn, tile
 from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.keys import Reduction, conjuncts, over_of, reductions_of
+from attndsl.ir.rewrite import constant
 from attndsl.ir.tile_builder import Scope
 from attndsl.ir.xdsl import Operation, Region, SSAValue, arith, scf
 
@@ -50,7 +51,8 @@ class KeyLoop:
         low, high, ends = self.range()
         plans = {op: self.plans(op) for op in self.reductions}
         sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
-        step = build.number(1 if sequential else lowering.tile_keys)
+        step = build.number(1) if sequential else build.size(lowering.keys_asked, "KEYS")
+        low, high = self.part(low, high, step)
         starts = [state for op in self.reductions for state in self.start(op)]
         build.location = over.location  # what the starts rest on may come from elsewhere
         self.block = block = build.loop_block(starts)
@@ -59,10 +61,14 @@ class KeyLoop:
         scope = Scope(block, over.result, {over.result: block.args[0]})
         lowering.scopes.append(scope)
         if not sequential:
-            self.lane = build.add(tile.LaneOp(name, block.args[0], high, step), block, name)
+            end = build.add(arith.AddiOp(block.args[0], step), block, f"{name}_end") if lowering.whole else high
+            self.lane = build.add(tile.LaneOp(name, block.args[0], end, step), block, name)
             scope.values[over.result] = self.lane
         key = scope.values[over.result]
         lowering.inside = [build.add(arith.CmpiOp(end, key, predicate), block, "seen") for predicate, end in ends]
+        if lowering.whole and not sequential:
+            lowering.before_end = [build.add(arith.CmpiOp(high, key, "sgt"), block, f"{name}_in")]
+            lowering.inside += [] if any(predicate == "sgt" for predicate, _ in ends) else lowering.before_end
         carried, ended = list(block.args[1:]), []
         for op in self.reductions:
             lowering.need(self.wanted(op, plans[op]))
@@ -72,6 +78,7 @@ class KeyLoop:
             carried = carried[len(op.results) :]
         build.place(scf.YieldOp(*ended), block)
         lowering.scopes.pop()
+        lowering.before_end = []
         build.location = over.location
         loop = scf.ForOp(low, high, step, starts, Region(block))
         build.place(loop, self.outside)
@@ -90,6 +97,21 @@ class KeyLoop:
         for lane in self.build.axes(high):
             high = self.build.add(tile.MaxOp(high, lane), self.outside, "stop")
         return low, high, ends
+
+    def part(self, low: SSAValue, high: SSAValue, keys: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Where the program's part of the loop starts and stops: parts have equally many tiles, the last ones fewer."""
+        over, get = self.over, self.lowering.get
+        if over.part is None or over.parts is None:
+            return low, high
+
+        def add(op: Operation, hint: str | None = None) -> SSAValue:
+            return self.build.add(op, self.outside, hint)
+
+        tiled = add(arith.MuliOp(get(over.parts), keys))
+        rounding = add(arith.SubiOp(add(arith.AddiOp(add(arith.SubiOp(high, low)), tiled)), self.build.number(1)))
+        share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, tiled)), keys), "share")
+        start = add(arith.AddiOp(low, add(arith.MuliOp(get(over.part), share))), "start")
+        return start, add(arith.MinSIOp(high, add(arith.AddiOp(start, share))), "stop")
 
     def plans(self, op: Reduction) -> list[Contraction]:
         """How the sums of a reduction are computed, in the order of its results."""
@@ -155,9 +177,15 @@ class KeyLoop:
         """The online softmax: rescale what is carried to the larger maximum, then add the tile."""
         add, block = self.build.add, self.block
         maximum, total, *sums = state
-        score = self.build.select(where, self.lowering.get(op.score), block, -numbers.inf)
+        score, scale = self.unscaled(self.lowering.get(op.score))
+        score = self.build.select(where, score, block, -numbers.inf)
         score = self.build.along(score, self.lane, block) if self.lane is not None else score
-        larger = add(arith.MaximumfOp(maximum, self.largest(score)), block, "m_new")
+        largest = self.largest(score)
+        if scale is not None:
+            # The largest of the scaled is the scaled largest; the product below joins the subtraction.
+            largest = add(arith.MulfOp(largest, scale), block)
+            score = add(arith.MulfOp(score, scale), block)
+        larger = add(arith.MaximumfOp(maximum, largest), block, "m_new")
         # While nothing is present the maximum is -inf: a finite shift keeps the power of -inf - shift at 0.
         lowest = self.build.constant(-numbers.inf, op.maximum.type)
         nothing = add(arith.CmpfOp(larger, lowest, "oeq"), block)
@@ -171,6 +199,14 @@ class KeyLoop:
             rescaled = add(arith.MulfOp(old, scale), block)
             ended.append(add(arith.AddfOp(rescaled, part), block, result.name_hint))
         return ended
+
+    @staticmethod
+    def unscaled(score: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+        """A score without the positive number that it is multiplied with, and that number."""
+        op = score.owner
+        if isinstance(op, arith.MulfOp) and (constant(op.rhs) or 0) > 0:
+            return op.lhs, op.rhs
+        return score, None
 
     def sum(self, plan: Contraction, weight: SSAValue | None, where: list[SSAValue]) -> SSAValue:
         """The sum over a tile of keys of `weight` times the plan's product, where all of `where` hold."""

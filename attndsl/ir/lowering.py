@@ -13,20 +13,25 @@ from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.key_loop import KeyLoop, levels
+from attndsl.ir.keys import over_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.tile_builder import Scope, TileBuilder
 from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, scf
 
 
 class Lowering:
-    """One use lowers one kernel, with tiles of so many rows and keys: `Lowering(source, rows, keys).kernel()`."""
+    """One use lowers one kernel, with tiles of so many rows and keys: `Lowering(source, rows, keys, whole).kernel()`.
 
-    def __init__(self, source: attn.KernelOp, rows: int, keys: int) -> None:
+    A size of 0 is left to the launch. Where tiles of keys are `whole`, they run over the last key's end, and what lies
+    behind it is absent.
+    """
+
+    def __init__(self, source: attn.KernelOp, rows: int, keys: int, whole: bool) -> None:
         self.source = source
-        self.tile_rows, self.tile_keys = rows, keys
+        self.rows_asked, self.keys_asked, self.whole = rows, keys, whole
         self.ops = list(source.body.block.ops)
         self.axes = AxesAnalysis()
-        self.target = tile.KernelOp(source.entry.data)
+        self.target = tile.KernelOp(source.entry.data, source.form)
         self.target.location = source.location
         self.build = TileBuilder(self.target.body.block)
         self.outermost = Scope(self.target.body.block, None)
@@ -34,6 +39,7 @@ class Lowering:
         self.row_variables = [op for op in self.ops if isinstance(op, attn.RowOp)]
         self.row_lane: SSAValue | None = None
         self.inside: list[SSAValue] = []  # in the loop over keys: where a key is one of the row's own
+        self.before_end: list[SSAValue] = []  # there: where a key of a whole tile is before the last row's end
 
     def kernel(self) -> tile.KernelOp:
         """The lowered kernel."""
@@ -96,15 +102,22 @@ class Lowering:
         bound = None
         if any(row.bound is not None for row in rows):
             bound = self.product_of(self.counts([row.bound or row.extent for row in rows]))
-        size = self.build.number(self.tile_rows)
+        size = self.build.size(self.rows_asked, "ROWS")
         name = "_".join(row.variable.data for row in rows)
-        start = self.build.add(tile.ProgramOp(name, total, bound, size), block, f"{name}0")
+        program = tile.ProgramOp(name, total, bound, size, self.later_rows_see_more())
+        start = self.build.add(program, block, f"{name}0")
         self.row_lane = rest = self.build.add(tile.LaneOp(name, start, total, size), block, name)
         for row, extent in list(zip(rows, extents, strict=True))[:0:-1]:
             values[row.result] = self.build.add(spec.ModOp(rest, extent), block, row.variable.data)
             rest = self.build.add(arith.FloorDivSIOp(rest, extent), block)
         values[rows[0].result] = rest
         rest.name_hint = rows[0].variable.data
+
+    def later_rows_see_more(self) -> bool:
+        """Whether the number of a row's keys grows with the row."""
+        over = over_of(self.source)
+        rows = {row.result for row in self.row_variables}
+        return over is not None and over.start is None and bool(rows & self.axes(over.extent))
 
     def counts(self, extents: Sequence[SSAValue]) -> list[SSAValue]:
         """Extents that may be multiplied: two that are negative must not make a positive number of rows."""
@@ -192,10 +205,10 @@ class Lowering:
         A tile of rows meets every key that one of the rows has. What was proved of an index of row and key together
         holds for the keys of that row.
         """
-        for place in op.indices:
-            if {attn.RowOp, attn.OverOp} <= {type(variable.owner) for variable in self.axes(place)}:
-                return self.inside
-        return ()
+        met = [{type(variable.owner) for variable in self.axes(place)} for place in op.indices]
+        if any({attn.RowOp, attn.OverOp} <= variables for variables in met):
+            return self.inside
+        return self.before_end if any(attn.OverOp in variables for variables in met) else ()
 
     # --- contractions
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from xdsl.transforms.common_subexpression_elimination import cse
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from attndsl.ir import tile
 from attndsl.ir.xdsl import (
     AnyFloat,
     Attribute,
@@ -32,7 +33,7 @@ from attndsl.ir.xdsl import (
 
 __all__ = [
     "attribute", "constant", "constant_op", "cse", "guarded", "index_constant", "insert_before", "number",
-    "remove_dead", "replace", "rewrite", "sort_block",
+    "remove_dead", "replace", "rewrite", "sort_block", "uniform",
 ]  # fmt: skip
 
 
@@ -134,6 +135,11 @@ def constant(value: SSAValue) -> int | float | bool | None:
     if not isinstance(owner, arith.ConstantOp):
         return None
     return number(owner.value)
+
+
+def uniform(value: SSAValue) -> int | float | bool | None:
+    """The number that a value is known to be at every place of its tile, or None."""
+    return constant(value.owner.value if isinstance(value.owner, tile.SpreadOp) else value)
 
 
 def attribute(value: int | float | bool, type_: Attribute) -> IntegerAttr | FloatAttr:

@@ -28,6 +28,7 @@ from attndsl.ir.xdsl import (
     index,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -41,7 +42,10 @@ VALUE_TYPES: dict[Kind, Any] = {Kind.BOOL: IntegerType, Kind.INT: IndexType, Kin
 
 @irdl_op_definition
 class TensorOp(IRDLOperation):
-    """An input or output of the spec: its element type and, a text a dimension, its extents.
+    """A tensor: its role, its element type and, a text a dimension, its extents.
+
+    The spec's own are of the role `input` or `output`. A `workspace` is the compiler's: one kernel writes it and a later
+    one reads it, and it holds nothing before; its extents may be made of choices, too.
 
     spec.tensor @cu input "i32" ["B + 1"]
     """
@@ -65,8 +69,8 @@ class TensorOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if self.role.data not in ("input", "output"):
-            raise VerifyException(f"the role of a tensor is input or output, not {self.role.data}")
+        if self.role.data not in ("input", "output", "workspace"):
+            raise VerifyException(f"the role of a tensor is input, output or workspace, not {self.role.data}")
         if self.element.data not in STORAGE_KINDS:
             raise VerifyException(f"{self.element.data} is no element type")
         for extent in self.extents:
@@ -131,10 +135,13 @@ class ParameterOp(IRDLOperation):
 def verify_access(
     op: Operation, tensor: SymbolRefAttr, indices: Sequence[SSAValue], role: str, type_: Attribute
 ) -> None:
-    """Raises VerifyException unless the tensor is declared, has that role and kind, and an index for each dimension."""
+    """Raises VerifyException unless the tensor is declared, has that role and kind, and an index for each dimension.
+
+    A workspace has either role.
+    """
     name = tensor.string_value()
     declared = enclosing_tensor(op, name)
-    if declared.role.data != role:
+    if declared.role.data not in (role, "workspace"):
         raise VerifyException(f"@{name} is no {role}")
     if len(indices) != len(declared.extents):
         raise VerifyException(f"@{name} has {len(declared.extents)} dimensions, not {len(indices)}")
@@ -184,16 +191,20 @@ class ParamOp(IRDLOperation):
 
 @irdl_op_definition
 class ChoiceOp(IRDLOperation):
-    """A size that a launch chooses, as how many rows a tile has: at least 1, and no result depends on it."""
+    """A size that a launch chooses, as how many rows a tile has: at least 1, and no result depends on it.
+
+    `most`, where it is given, says beyond what a choice is of no use; a launch can compute it.
+    """
 
     name = "spec.choice"
     choice = prop_def(StringAttr)
+    most = opt_operand_def(IndexType)
     result = result_def(IndexType)
     traits = traits_def(Pure())
-    assembly_format = "$choice attr-dict"
+    assembly_format = "$choice (`up` `to` $most^)? attr-dict"
 
-    def __init__(self, choice: str) -> None:
-        super().__init__(properties={"choice": StringAttr(choice)}, result_types=[index])
+    def __init__(self, choice: str, most: SSAValue | None = None) -> None:
+        super().__init__(properties={"choice": StringAttr(choice)}, operands=[most], result_types=[index])
 
 
 @irdl_op_definition

@@ -6,6 +6,9 @@ import ast
 
 from attndsl.checking import typed
 from attndsl.checking.extents import Line, Term, combine
+from attndsl.ir import spec
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Operation, SSAValue, arith
 from attndsl.python_names import python_name
 
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -37,6 +40,42 @@ def integer_text(expr: typed.Expr, binding: int = 0) -> str:
             name = {"imin": "min", "imax": "max"}[expr.operator]
             return f"{name}({', '.join(integer_text(a) for a in expr.arguments)})"
     raise AssertionError(f"{type(expr).__name__} is no integer expression of dims")
+
+
+_VALUE_INFIX: dict[type[Operation], tuple[str, int]] = {
+    arith.AddiOp: ("+", 1),
+    arith.SubiOp: ("-", 1),
+    arith.MuliOp: ("*", 2),
+    arith.FloorDivSIOp: ("//", 2),
+    spec.ModOp: ("%", 2),
+}
+_VALUE_CALLS: dict[type[Operation], str] = {arith.MinSIOp: "min", arith.MaxSIOp: "max"}
+
+_LONGEST = 200
+"""Characters of the longest text of a value: values share operands, and a text repeats them."""
+
+
+def value_text(value: SSAValue, binding: int = 0) -> str | None:
+    """An integer of the IR in that form; None where it is long, or more than arithmetic on dims and parameters."""
+    known, op = constant(value), value.owner
+    if known is not None:
+        return str(known)
+    if isinstance(op, spec.DimOp):
+        return python_name(op.dim.data)
+    if isinstance(op, spec.ParamOp):
+        return python_name(op.param.data)
+    sign, strength = _VALUE_INFIX.get(type(op), (", ", 0))
+    called = _VALUE_CALLS.get(type(op))
+    if called is None and not strength:
+        return None
+    left = value_text(op.operands[0], strength)
+    right = value_text(op.operands[1], strength + 1) if left is not None else None
+    if left is None or right is None or len(left) + len(right) > _LONGEST:
+        return None
+    if called is not None:
+        return f"{called}({left}, {right})"
+    text = f"{left} {sign} {right}"
+    return f"({text})" if strength < binding else text
 
 
 def line_of(text: str) -> Term:

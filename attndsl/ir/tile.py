@@ -30,10 +30,12 @@ from collections.abc import Sequence
 from attndsl.ir.spec import verify_access
 from attndsl.ir.xdsl import (
     AnyFloat,
+    ArrayAttr,
     Attribute,
     AttrSizedOperandSegments,
     Block,
     Dialect,
+    DictionaryAttr,
     IndexType,
     IRDLOperation,
     IsolatedFromAbove,
@@ -44,6 +46,7 @@ from attndsl.ir.xdsl import (
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
+    UnitAttr,
     VarConstraint,
     VerifyException,
     base,
@@ -52,6 +55,7 @@ from attndsl.ir.xdsl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -64,20 +68,30 @@ Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
-    """What one program does; it runs once for every combination of its `tile.program` values."""
+    """What one program does; it runs once for every combination of its `tile.program` values.
+
+    `form` says when it runs at all, as that of `attn.kernel` does. `schedules` lists what a launch may choose between,
+    from tiles of few rows to tiles of many: a size for each `spec.choice` of a tile, and how a GPU runs it, `num_warps`
+    and `num_stages`.
+    """
 
     name = "tile.kernel"
     entry = prop_def(SymbolNameConstraint())
+    form = opt_prop_def(StringAttr)
+    schedules = opt_prop_def(ArrayAttr[DictionaryAttr])
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove())
-    assembly_format = "$entry $body attr-dict"
+    assembly_format = "$entry (`form` $form^)? (`schedules` $schedules^)? $body attr-dict"
 
-    def __init__(self, name: str, body: Region | None = None) -> None:
-        super().__init__(properties={"entry": StringAttr(name)}, regions=[body or Region(Block())])
+    def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:
+        super().__init__(
+            properties={"entry": StringAttr(name), "form": form}, regions=[body or Region(Block())]
+        )
 
     def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_tile
+        from attndsl.ir.wellformed import verify_form, verify_tile
 
+        verify_form(self.form)
         verify_tile(self)
 
 
@@ -86,7 +100,8 @@ class ProgramOp(IRDLOperation):
     """A variable of which each program has one value: 0, step, 2 * step … below the extent.
 
     The extent may depend on earlier programs' values and read tensors; `bound`, where it is given, is no smaller and
-    does neither, so that a launch can be sized without reading data.
+    does neither, so that a launch can be sized without reading data. `descending` asks for the large values to start
+    first: they have the most keys, and what starts last should be short.
     """
 
     name = "tile.program"
@@ -94,14 +109,21 @@ class ProgramOp(IRDLOperation):
     extent = operand_def(IndexType)
     bound = opt_operand_def(IndexType)
     step = operand_def(IndexType)
+    descending = opt_prop_def(UnitAttr)
     result = result_def(IndexType)
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "$variable `to` $extent (`up` `to` $bound^)? `step` $step attr-dict"
+    assembly_format = (
+        "(`descending` $descending^)? $variable `to` $extent (`up` `to` $bound^)? `step` $step attr-dict"
+    )
 
-    def __init__(self, variable: str, extent: SSAValue, bound: SSAValue | None, step: SSAValue) -> None:
+    def __init__(
+        self, variable: str, extent: SSAValue, bound: SSAValue | None, step: SSAValue, descending: bool = False
+    ) -> None:
         super().__init__(
-            properties={"variable": StringAttr(variable)}, operands=[extent, bound, step], result_types=[index]
+            properties={"variable": StringAttr(variable), "descending": UnitAttr() if descending else None},
+            operands=[extent, bound, step],
+            result_types=[index],
         )
 
 
@@ -265,6 +287,9 @@ class DotOp(IRDLOperation):
 
     `where` says which terms count. At the others `lhs` is 0 (or NaN), and the term is left out whatever `rhs` holds
     there: it is selected, not multiplied, so that an absent position's NaN or Inf stays where it is.
+
+    With `rounded`, f16 or bf16, both operands are rounded to that type before they are multiplied; the products are
+    exact, and summed as the result's type.
     """
 
     name = "tile.dot"
@@ -272,9 +297,12 @@ class DotOp(IRDLOperation):
     rhs = operand_def(Float)
     over = operand_def(IndexType)
     where = opt_operand_def(i1)
+    rounded = opt_prop_def(StringAttr)
     result = result_def(Float)
     traits = traits_def(Pure())
-    assembly_format = "$lhs `,` $rhs `over` $over (`where` $where^)? attr-dict `:` type($result)"
+    assembly_format = (
+        "$lhs `,` $rhs `over` $over (`where` $where^)? (`rounded` `to` $rounded^)? attr-dict `:` type($result)"
+    )
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, where: SSAValue | None = None) -> None:
         super().__init__(operands=[lhs, rhs, over, where], result_types=[lhs.type])
@@ -288,6 +316,8 @@ class DotOp(IRDLOperation):
             raise VerifyException("both operands of a product vary along the lane that it sums over")
         if left & right != {self.over}:
             raise VerifyException("the operands of a product share one lane, the one that it sums over")
+        if self.rounded is not None and self.rounded.data not in ("f16", "bf16"):
+            raise VerifyException(f"operands are rounded to f16 or bf16, not to {self.rounded.data}")
 
 
 TILE = Dialect(

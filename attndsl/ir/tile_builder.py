@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from attndsl.ir import tile
+from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant_op
 from attndsl.ir.xdsl import Attribute, Block, LocationAttr, Operation, SSAValue, UnknownLoc, arith, index
@@ -28,6 +28,7 @@ class TileBuilder:
         self.location: LocationAttr = UnknownLoc()
         self.axes = AxesAnalysis()
         self._constants: dict[tuple[Attribute, float], SSAValue] = {}
+        self._choices: dict[str, SSAValue] = {}
 
     def place(self, op: Operation, block: Block) -> None:
         """Puts an operation at the end of a block."""
@@ -49,6 +50,14 @@ class TileBuilder:
     def number(self, value: int) -> SSAValue:
         """An integer."""
         return self.constant(value, index)
+
+    def size(self, known: int, choice: str) -> SSAValue:
+        """A size of tiles: a number, or, where that is 0, what a launch chooses."""
+        if known:
+            return self.number(known)
+        if choice not in self._choices:
+            self._choices[choice] = self.add(spec.ChoiceOp(choice), self.outermost, choice)
+        return self._choices[choice]
 
     def along(self, value: SSAValue, lane: SSAValue, block: Block) -> SSAValue:
         """The value, laid out along a lane where it does not vary along it."""

@@ -6,9 +6,17 @@ from collections.abc import Iterable
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.xdsl import Operation, SSAValue, VerifyException, scf
+from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, scf
 
 ROWS = (attn.EachOp, attn.GridOp, attn.RowOp)
+
+FORMS = ("whole", "split")
+
+
+def verify_form(form: StringAttr | None) -> None:
+    """Raises VerifyException where a kernel has a form that is none."""
+    if form is not None and form.data not in FORMS:
+        raise VerifyException(f"the form of a kernel is {' or '.join(FORMS)}, not {form.data}")
 
 
 def verify_attn(kernel: attn.KernelOp) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,24 +40,24 @@ class Agreement:
         return self.error <= self.bound
 
 
-def compare(element: str, got: Array, wanted: Array, terms: int) -> Agreement:
+def compare(element: str, got: Array, wanted: Array, terms: int, weights: Sequence[str] = ()) -> Agreement:
     """An output, held as `element`, beside its float64 reference; `terms` is what `longest_sum` says of it.
 
-    The error is infinite where one has a NaN or an infinity that the other, rounded to that type, has not.
+    `weights` lists the types to which weights of keys were rounded on the way, where they were. The error is infinite where one has a NaN or an infinity that the other, rounded to that type, has not.
     """
     if not wanted.size:
-        return Agreement(0.0, float(allowed(element, np.zeros(1), terms)[0]))
+        return Agreement(0.0, float(allowed(element, np.zeros(1), terms, weights)[0]))
     have, rounded = decode(got, element), decode(encode(wanted, element), element)
     with np.errstate(invalid="ignore"):
         error = np.abs(have - wanted)
     error[(have == rounded) & ~np.isfinite(rounded) | (np.isnan(have) & np.isnan(wanted))] = 0.0
     error = np.nan_to_num(error, nan=np.inf, posinf=np.inf)
-    bound = allowed(element, wanted, terms)
+    bound = allowed(element, wanted, terms, weights)
     worst = np.unravel_index(np.argmax(error / bound), error.shape)
     return Agreement(float(error[worst]), float(bound[worst]))
 
 
-def allowed(element: str, wanted: Array, terms: int) -> Array:
+def allowed(element: str, wanted: Array, terms: int, weights: Sequence[str] = ()) -> Array:
     """The largest error that rounding explains, for each element of an output whose exact values are `wanted`.
 
     Let u be half a step of the type that computes, f64 for an f64 output and f32 for the others, and n = `terms`.
@@ -70,13 +70,17 @@ def allowed(element: str, wanted: Array, terms: int) -> Array:
       scores' size, for which `STEEPNESS` stands; weights are at most 1, and what they weigh has the size of the
       output's largest element, or 1: a small element may be the difference of large ones, so that the size is the same
       for the whole output.
+    - Where weights were rounded to a type of `weights`, each has a relative error of half a step of that type, and so has
+      the sum of all that they weigh, by size.
     - Storing rounds once: half a step of the output's type at the element itself.
 
-    Together: half a step at the element + (n + STEPS) * STEEPNESS * u * max(1, largest element).
+    Together: half a step at the element + ((n + STEPS) * STEEPNESS * u + half a step of weights) * max(1, largest
+    element).
     """
     finite = np.abs(np.where(np.isfinite(wanted), wanted, 0.0))
     unit = 2.0 ** -(MANTISSA["f64" if element == "f64" else "f32"] + 1)
-    computed = (terms + STEPS) * STEEPNESS * unit * max(1.0, float(finite.max(initial=0.0)))
+    rounding = max((2.0 ** -(MANTISSA[each] + 1) for each in weights), default=0.0)
+    computed = ((terms + STEPS) * STEEPNESS * unit + rounding) * max(1.0, float(finite.max(initial=0.0)))
     exponent = np.maximum(np.frexp(finite)[1] - 1, LOWEST[element])
     return np.asarray(np.ldexp(0.5, exponent - MANTISSA[element]) + computed)
 

@@ -95,9 +95,13 @@ class Case:
         element = self.spec.tensors[output].element
         return self.types.get(element, element)
 
-    def check(self, stage: str, outputs: Mapping[str, Array]) -> None:
-        """Raises Disagreement where an output is not what the reference gives."""
+    def check(self, stage: str, outputs: Mapping[str, Array], rounded: bool = False) -> None:
+        """Raises Disagreement where an output is not what the reference gives.
+
+        `rounded` says that weights were rounded to 16-bit types of the spec, as the pass narrow-products does.
+        """
+        weights = [element for element in self.types.values() if rounded and element in ("f16", "bf16")]
         for name, wanted in self.wanted.items():
-            found = compare(self.element(name), outputs[name], wanted, self.terms)
+            found = compare(self.element(name), outputs[name], wanted, self.terms, weights)
             if not found.ok:
                 raise Disagreement(self, stage, name, found)

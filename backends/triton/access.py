@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
-from attndsl.backends.triton.expressions import Expressions
+from attndsl.backends.triton.expressions import ATOM, HALVES, Expressions
 from attndsl.backends.triton.parameters import scalar_type, stride_names
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import SSAValue, f32
+from attndsl.ir.xdsl import SSAValue, arith
 
-HALVES = ("f16", "bf16")
 DECODED = {"f8e4m3": "from_f8e4m3", "f8e5m2": "from_f8e5m2"}
 AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
 """Element types that are computed with as they are, where the kernel computes in that type."""
@@ -25,17 +24,18 @@ class Access:
         self.text = text
         text.halves = self._halves([op for op in kernel.walk() if isinstance(op, tile.LoadOp)])
 
-    def _halves(self, loads: Sequence[tile.LoadOp]) -> frozenset[SSAValue]:
-        """The loads that stay 16 bits wide, since all that they feed is products of two such tiles.
-
-        Those are exact: the product of two f16 or bf16 numbers fits f32, in which the matrix unit adds.
-        """
-        chosen: dict[SSAValue, str] = {op.result: self._element(op) for op in loads if self._element(op) in HALVES}
-        while True:
-            kept = {value: element for value, element in chosen.items() if _feeds_only(value, chosen)}
-            if len(kept) == len(chosen):
-                return frozenset(kept)
-            chosen = kept
+    def _halves(self, loads: Sequence[tile.LoadOp]) -> dict[SSAValue, str]:
+        """The values that stay 16 bits wide, since all that they feed is products of such tiles, and their types."""
+        halves: dict[SSAValue, str] = {}
+        for op in loads:
+            if self._element(op) in HALVES and _feeds_products(op.result, self._element(op)):
+                stack: list[SSAValue] = [op.result]
+                while stack:
+                    value = stack.pop()
+                    halves[value] = self._element(op)
+                    users = [use.operation for use in value.uses]
+                    stack += [user.result for user in users if isinstance(user, arith.SelectOp)]
+        return halves
 
     def _element(self, op: tile.LoadOp | tile.StoreOp) -> str:
         return self.tensors[op.tensor.string_value()].element.data
@@ -76,24 +76,33 @@ class Access:
             if known == 1:
                 terms.append(stride)
             elif known != 0:
-                terms.append(f"{self.text.lined_up(value, lanes).within(7)} * {stride}")
+                terms.append(f"{self._offset(value, lanes)} * {stride}")
         pointer = " + ".join(terms)
         if self._lanes(op.indices) == lanes:
             return pointer
         return f"tl.broadcast_to({pointer}, {self.text.shape(lanes)})"
 
+    def _offset(self, value: SSAValue, lanes: Sequence[SSAValue]) -> str:
+        """An index, in 64 bits: an offset may be larger than what it is made of."""
+        text = self.text.lined_up(value, lanes)
+        return f"{text.within(ATOM)}.to(tl.int64)" if self.text.runs_narrow(value) else text.within(7)
+
     def _mask(self, where: SSAValue, tile_: SSAValue) -> str:
         return self.text.lined_up(where, self.text.lanes(tile_)).code
 
 
-def _feeds_only(value: SSAValue, chosen: Mapping[SSAValue, str]) -> bool:
-    """Whether all uses of a load are unconditional products with another of `chosen`, of the same type."""
+def _feeds_products(value: SSAValue, element: str) -> bool:
+    """Whether all that a value feeds, be it selected, is products whose operands are rounded to its type."""
     for use in value.uses:
-        product = use.operation
-        if not isinstance(product, tile.DotOp) or product.where is not None or product.result.type != f32:
-            return False
-        if any(chosen.get(operand) != chosen[value] for operand in (product.lhs, product.rhs)):
-            return False
+        user = use.operation
+        match user:
+            case tile.DotOp() if user.rounded is not None and user.rounded.data == element:
+                pass
+            case arith.SelectOp() if value is user.lhs and constant(user.rhs) == 0:
+                if not _feeds_products(user.result, element):
+                    return False
+            case _:
+                return False
     return True
 
 

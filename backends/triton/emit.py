@@ -12,7 +12,7 @@ from attndsl.backends.triton.access import DECODED, Access, joined
 from attndsl.backends.triton.expressions import Expressions
 from attndsl.backends.triton.facts import executed
 from attndsl.backends.triton.helpers import HELPERS, helpers_text
-from attndsl.backends.triton.launcher import Launcher
+from attndsl.backends.triton.launcher import Launched, Launcher
 from attndsl.backends.triton.parameters import Parameters, scalar_type
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
@@ -39,10 +39,11 @@ def emit(module: ModuleOp, source: str = "") -> str:
         writer = _Kernel(kernel, parameters, out)
         writer.write()
         helpers |= writer.text.helpers
-        launched.append((writer.name, kernel, parameters))
+        launched.append(Launched(writer.name, kernel, parameters, writer.text.bounds))
     name = spec_name(kernels)
-    Launcher(name, tensors, params, out).write(launched)
-    return _header(name, tensors) + helpers_text(helpers) + "\n\n" + out.text()
+    launcher = Launcher(name, tensors, params, out)
+    launcher.write(launched)
+    return _header(name, tensors) + helpers_text(helpers) + launcher.tables(launched) + "\n\n" + out.text()
 
 
 def spec_name(kernels: list[tile.KernelOp]) -> str:
@@ -73,7 +74,7 @@ class _Kernel:
         self.out = out
         self.name = kernel_name(kernel)
         self.arguments = self._arguments()
-        self.names = Names(["tl", "triton", "torch", *HELPERS, *(a.partition(":")[0] for a in self.arguments)])
+        self.names = Names(["tl", "triton", "torch", "INDEX", *HELPERS, *(a.partition(":")[0] for a in self.arguments)])
         self.text = Expressions(kernel, self.names, parameters.static)
         self.access = Access(kernel, parameters.tensors, self.text)
         self.executed = executed(kernel)
@@ -86,8 +87,8 @@ class _Kernel:
         arguments += [f"{python_name(dim)}: tl.int64" for dim in taken.dims]
         arguments += [f"{python_name(op.param.data)}: tl.{scalar_type(op.result.type)}" for op in taken.params]
         arguments += [f"n_{op.variable.data}: tl.int64" for op in taken.counts]
-        arguments += [f"{python_name(dim)}: tl.constexpr" for dim in taken.static]
-        return [*arguments, *(f"{size.name_hint}: tl.constexpr" for size in taken.sizes)]
+        sizes = [*map(python_name, taken.static), *(str(size.name_hint) for size in taken.sizes)]
+        return [*arguments, *(f"{name}: tl.constexpr" for name in ("INDEX", *sizes, *taken.choices))]
 
     def write(self) -> None:
         """The whole function."""
@@ -119,8 +120,10 @@ class _Kernel:
                 digit += f" // {later[0]}" if len(later) == 1 else f" // ({' * '.join(later)})"
             if place > 0:
                 digit += f" % n_{op.variable.data}"
-            step = constant(op.step)
-            self.out.line(f"{self.names[op.result]} = {digit}{'' if step == 1 else f' * {step}'}")
+            if op.descending is not None:
+                digit = f"(n_{op.variable.data} - 1 - {digit})"
+            step = "" if constant(op.step) == 1 else f" * {self.text[op.step].code}"
+            self.out.line(f"{self.names[op.result]} = {digit}{step}")
 
     # --- statements
 
@@ -141,22 +144,27 @@ class _Kernel:
                     with self.out.indented():
                         self.out.line("return")
             case tile.LaneOp():
-                start = "" if constant(op.start) == 0 else f"{self.text[op.start].within(6)} + "
-                size = self.text[op.size].code
-                self._line(op, f"{self.names[op.result]} = {start}tl.arange(0, {size}).to(tl.int64)")
+                self._line(op, f"{self.names[op.result]} = {self._lane(op)}")
             case scf.ForOp():
                 self._loop(op)
             case tile.LoadOp():
                 self._call(op, f"{self.names[op.result]} = ", self.access.load(op))
             case tile.StoreOp():
                 self._call(op, "", self.access.store(op))
-            case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | arith.ConstantOp():
+            case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp() | arith.ConstantOp():
                 pass
             case tile.PaddedOp():
                 assert op.result.name_hint is not None
                 self.names.bind(op.result, op.result.name_hint)
             case _:
                 self._value(op)
+
+    def _lane(self, op: tile.LaneOp) -> str:
+        values = f"tl.arange(0, {self.text[op.size].code})"
+        if constant(op.start) == 0:
+            return f"{values}.to(tl.int64)"
+        moved = f"{self.text[op.start].within(6)} + {values}"
+        return self.text.as_index(op.result, f"({moved})") if self.text.runs_narrow(op.result) else moved
 
     def _call(self, op: Operation, prefix: str, parts: list[str]) -> None:
         self.out.at(op.location)
@@ -177,10 +185,13 @@ class _Kernel:
         block = op.body.block
         carried = block.args[1:]
         for argument, start, result in zip(carried, op.iter_args, op.results, strict=True):
-            name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+            if isinstance(start.owner, scf.ForOp) and len(list(start.uses)) == 1:
+                name = self.names[start]  # the state goes on where the loop before it ended
+            else:
+                name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+                self._line(op, f"{name} = {self.text[start].code}")
             self.names.bind(argument, name)
             self.names.bind(result, name)
-            self._line(op, f"{name} = {self.text[start].code}")
         low, high, step = (self.text[v].code for v in (op.lb, op.ub, op.step))
         span = f"{low}, {high}" if step == "1" else f"{low}, {high}, {step}"
         self._line(op, f"for {self.names[block.args[0]]} in range({span}):")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +18,19 @@ from attndsl.backends.triton.pointwise import (
     TRUNCATING,
     Spelling,
 )
+from attndsl.backends.triton.widths import Bound, Widths, is_identity
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, i1, index, scf
 from attndsl.python_names import python_name
+
+HALVES = {"f16": "float16", "bf16": "bfloat16"}
+"""The element types that a matrix unit multiplies fast, and what Triton calls them."""
+
+ROWS, KEYS, FEATURES = range(3)
+"""The kinds of lanes, in the order in which a tile has its axes."""
 
 LONGEST_INLINE = 48
 """Longer texts get a name of their own."""
@@ -43,14 +50,17 @@ class Text(NamedTuple):
 class Expressions:
     """The text of the values of one kernel.
 
-    `helpers` collects the functions of helpers.py that are called, `halves` are values that have 16 bits.
+    `helpers` collects the functions of helpers.py that are called; `halves` are values that have 16 bits, and their
+    types; `bounds` collects what must fit 32 bits where the arithmetic of rows and keys is to.
     """
 
     def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
         self.names = names
         self.axes = AxesAnalysis()
         self.helpers: set[str] = set()
-        self.halves: frozenset[SSAValue] = frozenset()
+        self.halves: Mapping[SSAValue, str] = {}
+        self.widths = Widths()
+        self.bounds = Bound()
         self._static = frozenset(static)
         self._kept: dict[SSAValue, Text] = {}
         lanes = [op for op in kernel.walk() if isinstance(op, tile.LaneOp)]
@@ -96,6 +106,8 @@ class Expressions:
             return Text(python_name(owner.dim.data))
         if isinstance(owner, spec.ParamOp):
             return Text(python_name(owner.param.data))
+        if isinstance(owner, spec.ChoiceOp):
+            return Text(owner.choice.data)
         if value in self._kept:
             return self._kept[value]
         return Text(self.names[value])
@@ -140,16 +152,45 @@ class Expressions:
         if spelling.helper:
             self.helpers.add(spelling.helper)
         lanes = self.lanes(op.results[0])
-        operands = [self.lined_up(operand, lanes) for operand in op.operands]
+        narrow = self.runs_narrow(op.results[0])
+        wide = any(map(is_identity, op.operands))
+        operands = [self.operand(operand, lanes, narrow, wide) for operand in op.operands]
         if spelling.level == ATOM:
             return Text(spelling.template.format(*(text.code for text in operands)))
         # Only the right operand of an infix operator needs parentheses where it binds as tightly.
         codes = [text.within(spelling.level + (n > 0)) for n, text in enumerate(operands)]
         return Text(spelling.template.format(*codes), spelling.level)
 
+    def runs_narrow(self, value: SSAValue) -> bool:
+        """Whether an integer is computed as an INDEX: it varies along rows or keys, and is bounded."""
+        if isinstance(value.owner, arith.SelectOp) and any(is_identity(v) for v in value.owner.operands[1:]):
+            return False
+        moving = any(isinstance(lane.owner, tile.LaneOp) and _rank(lane.owner) < FEATURES for lane in self.axes(value))
+        return moving and self.widths.narrow(value)
+
+    def as_index(self, value: SSAValue, text: str) -> str:
+        """A text, cast to INDEX; what is cast is bounded."""
+        bound = self.widths.bound(value)
+        assert bound is not None
+        self.bounds |= bound
+        return f"{text}.to(INDEX)"
+
+    def operand(self, value: SSAValue, lanes: Sequence[SSAValue], narrow: bool, wide: bool = False) -> Text:
+        """An operand, lined up; a number that is the same for the whole tile is cast where the tile is narrow.
+
+        What is narrow is cast where the result must be `wide`; elsewhere Triton widens it by itself.
+        """
+        text = self.lined_up(value, lanes)
+        if not narrow and wide and self.runs_narrow(value):
+            return Text(f"{text.within(ATOM)}.to(tl.int64)")
+        if not narrow or value.type != index or constant(value) is not None or self.runs_narrow(value):
+            return text
+        return Text(self.as_index(value, text.within(ATOM)))
+
     def _comparison(self, op: arith.CmpiOp | arith.CmpfOp) -> Text:
         lanes = self.lanes(op.result)
-        left, right = (self.lined_up(v, lanes).within(COMPARISON_LEVEL + 1) for v in op.operands)
+        narrow = any(map(self.runs_narrow, op.operands)) and all(map(self.widths.narrow, op.operands))
+        left, right = (self.operand(v, lanes, narrow).within(COMPARISON_LEVEL + 1) for v in op.operands)
         text = f"{left} {COMPARISONS[predicate(op)]} {right}"
         if all(self._is_static(v) for v in op.operands):
             # What is known when the kernel is compiled would be a Python bool, whose ~ is a number.
@@ -181,7 +222,9 @@ class Expressions:
             case tile.AllOp():
                 return Text(f"tl.min({body.within(ATOM)}.to(tl.int32), {axis}) > 0", COMPARISON_LEVEL)
             case tile.MaxOp() | tile.MinOp() if integer:
-                return Text(f"tl.{'max' if isinstance(op, tile.MaxOp) else 'min'}({body.code}, {axis})")
+                # What is computed of it per program is no tile: it may have 64 bits.
+                name = "max" if isinstance(op, tile.MaxOp) else "min"
+                return Text(f"tl.{name}({body.code}, {axis}).to(tl.int64)")
         # Unlike tl.max and tl.min, these keep NaN.
         helper = "larger" if isinstance(op, tile.MaxOp) else "smaller"
         self.helpers.add(helper)
@@ -192,14 +235,19 @@ class Expressions:
         first, second = (op.lhs, op.rhs) if rows in self.axes(op.lhs) else (op.rhs, op.lhs)
         left = self.turned(first, (rows, op.over))
         right = self.turned(second, (op.over, columns))
+        if op.rounded is not None:
+            left, right = self._rounded(first, left, op.rounded.data), self._rounded(second, right, op.rounded.data)
         if op.where is None:
-            precision = "" if first in self.halves else ', input_precision="ieee"'
+            precision = "" if op.rounded is not None else ', input_precision="ieee"'
             return Text(f"tl.dot({left}, {right}{precision})")
         assert columns not in self.axes(op.where), "a term is left out as a whole"
         self.helpers.add("dot_where")
         where = self.lined_up(op.where, (rows, op.over))
         assert self.ordered((rows, op.over)) == (rows, op.over), "conditions have rows before keys"
         return Text(f"dot_where({left}, {right}, {where.code})")
+
+    def _rounded(self, value: SSAValue, code: str, element: str) -> str:
+        return code if self.halves.get(value) == element else f"{code}.to(tl.{HALVES[element]})"
 
     def turned(self, value: SSAValue, lanes: tuple[SSAValue, SSAValue]) -> str:
         """A matrix with its axes in the order `lanes`."""
@@ -210,7 +258,12 @@ class Expressions:
 def _rank(op: tile.LaneOp) -> int:
     """Rows, which start where a program does, before keys, which start where a loop is, before features."""
     owner = op.start.owner
-    return 0 if isinstance(owner, tile.ProgramOp) else 1 if isinstance(owner, Block) else 2
+    return ROWS if isinstance(owner, tile.ProgramOp) else KEYS if _moves(owner) else FEATURES
+
+
+def _moves(owner: Operation | Block) -> bool:
+    """Whether a lane that starts there starts elsewhere in each turn of a loop."""
+    return isinstance(owner, Block) or (isinstance(owner, arith.SelectOp) and isinstance(owner.lhs.owner, Block))
 
 
 def _number(value: float | bool, like: SSAValue) -> Text:

@@ -19,7 +19,7 @@ def is_nonnegative(value: SSAValue) -> bool:
         case Block():
             loop = owner.parent_op()
             return isinstance(loop, scf.ForOp) and value is owner.args[0] and is_nonnegative(loop.lb)
-        case spec.DimOp() | tile.ProgramOp() | tile.PaddedOp():
+        case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
             return True
         case tile.LaneOp():
             return is_nonnegative(owner.start)
@@ -48,6 +48,11 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
             yield top
         else:
             stack.extend(owner.operands)
+
+
+def is_launch_time(value: SSAValue) -> bool:
+    """Whether a launcher can compute an integer: it reads no data and is the same for all programs."""
+    return all(constant(v) is not None or isinstance(v.owner, spec.DimOp | spec.ParamOp | spec.ChoiceOp) for v in leaves(value))
 
 
 def executed(kernel: tile.KernelOp) -> set[Operation]:

@@ -37,17 +37,16 @@ def tanh(x):
 ''',
     "dot_where": '''
 def dot_where(x, y, where):
-    """x @ y without the terms where `where` is false, whatever y holds there: 0 * NaN would be NaN."""
-    x = tl.where(where, x, 0.0)
-    finite = tl.abs(y) < float("inf")
-    total = tl.dot(x, tl.where(finite, y, 0.0), input_precision="ieee")
+    """x @ y without the terms where `where` is false, and x 0, whatever y holds there: 0 * NaN would be NaN."""
+    total = tl.dot(x, y, input_precision="ieee")
+    finite = tl.abs(total) < float("inf")
     if tl.min(tl.min(finite.to(tl.int32), 1), 0) == 0:
         # Rare: add one outer product after the other, each only where it counts.
         total = tl.zeros_like(total)
         step = tl.arange(0, y.shape[0])
         for n in range(y.shape[0]):
-            column = tl.sum(tl.where((step == n)[None, :], x, 0.0), 1)
-            row = tl.sum(tl.where((step == n)[:, None], y, 0.0), 0)
+            column = tl.sum(tl.where((step == n)[None, :], x, 0.0).to(tl.float32), 1)
+            row = tl.sum(tl.where((step == n)[:, None], y, 0.0).to(tl.float32), 0)
             counts = tl.max(((step == n)[None, :] & where).to(tl.int32), 1) > 0
             total += tl.where(counts[:, None], column[:, None] * row[None, :], 0.0)
     return total

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names
 from attndsl.backends.triton.access import DECODED
-from attndsl.backends.triton.facts import is_nonnegative
-from attndsl.backends.triton.parameters import Parameters, is_launch_time
+from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
+from attndsl.backends.triton.parameters import Parameters
+from attndsl.backends.triton.widths import Bound
+from attndsl.backends.triton.widths import text as bound_text
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, number
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 from attndsl.python_names import python_name
+
+def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
+    """The schedules that a kernel may be launched with."""
+    if kernel.schedules is None:
+        return [dict(num_warps=4, num_stages=2)]
+    return [{name: value.value.data for name, value in each.data.items()} for each in kernel.schedules]
+
 
 INFIX: dict[type[Operation], str] = {
     arith.AddiOp: "+",
@@ -47,6 +57,8 @@ def host_text(value: SSAValue, nested: bool = False) -> str:
             return python_name(op.dim.data)
         case spec.ParamOp():
             return python_name(op.param.data)
+        case spec.ChoiceOp():
+            return op.choice.data
         case tile.PaddedOp():
             return f"max(16, triton.next_power_of_2({host_text(op.size)}))"
         case arith.SelectOp():
@@ -71,17 +83,30 @@ def host_value(size: SSAValue, dims: Mapping[str, int]) -> int:
     return tile.padded(eval(host_text(op.size), {"__builtins__": {}, "min": min, "max": max}, extents))
 
 
-def count_text(program: tile.ProgramOp) -> str:
-    """How many values a program variable has, no more than `bound`, as Python computes it."""
+def limit_text(program: tile.ProgramOp) -> str:
+    """What a program variable's values are below, as Python computes it."""
     limit = program.bound or program.extent
     text = host_text(limit)
-    if not is_nonnegative(limit):
-        text = f"max(0, {text})"
+    return text if is_nonnegative(limit) else f"max(0, {text})"
+
+
+def count_text(program: tile.ProgramOp) -> str:
+    """How many values a program variable has, no more than `bound`, as Python computes it."""
+    text = limit_text(program)
     return text if constant(program.step) == 1 else f"triton.cdiv({text}, {host_text(program.step)})"
 
 
+class Launched(NamedTuple):
+    """A kernel as the launcher sees it; `bounds` must fit 32 bits where the arithmetic of rows and keys is to."""
+
+    name: str
+    kernel: tile.KernelOp
+    taken: Parameters
+    bounds: Bound
+
+
 class Launcher:
-    """Writes the function for the kernels of one spec."""
+    """Writes the functions for the kernels of one spec: `NAME_launches`, which says what is run, and `NAME`."""
 
     def __init__(
         self, name: str, tensors: Sequence[spec.TensorOp], params: Sequence[spec.ParameterOp], out: Writer
@@ -91,23 +116,52 @@ class Launcher:
         self.params = params
         self.out = out
 
-    def write(self, kernels: Iterable[tuple[str, tile.KernelOp, Parameters]]) -> None:
-        """The whole function; each kernel comes with its name."""
-        kernels = list(kernels)
-        dims = {op.dim.data for _, kernel, _ in kernels for op in kernel.walk() if isinstance(op, spec.DimOp)}
+    def tables(self, launched: Sequence[Launched]) -> str:
+        """The schedules of the kernels, and the function that chooses one."""
+        return "\n\n" + "".join(map(_table, launched)) + CHOOSE
+
+    def write(self, launched: Sequence[Launched]) -> None:
+        """Both functions."""
         arguments = [python_name(t.sym_name.data) for t in self.tensors]
-        keywords = ["*", *map(_keyword, self.params)] if self.params else []
-        taken_names = [*arguments, *(python_name(p.sym_name.data) for p in self.params), *map(python_name, dims)]
+        keywords = ["*", *map(_keyword, self.params), "schedule=None"]
+        self.out.line(f"def {self.name}_launches({', '.join([*arguments, *keywords])}):")
+        with self.out.indented():
+            self.out.line('"""The launches of a call, in order: a kernel, how many programs, its arguments, its options."""')
+            self._dims(launched)
+            self.out.line("launches = []")
+            reserved = [*arguments, *map(python_name, self._named(launched)), "chosen", "launches", "schedule"]
+            for each in launched:
+                self._launch(each, Names([each.name, *reserved]))
+            self.out.line("return launches")
+        self._caller(arguments, keywords)
+
+    def _caller(self, arguments: Sequence[str], keywords: Sequence[str]) -> None:
+        self.out.line("")
+        self.out.line("")
         self.out.line(f"def {self.name}({', '.join([*arguments, *keywords])}):")
         with self.out.indented():
             self._docstring()
-            for statement in dim_statements(self.tensors, dims):
-                self.out.line(statement)
             for tensor in self.tensors:
                 if tensor.role.data == "output":
                     self.out.line(f"{python_name(tensor.sym_name.data)}.zero_()  # what no program writes is 0")
-            for name, kernel, taken in kernels:
-                self._launch(name, kernel, taken, Names([name, *taken_names]))
+            given = [*arguments, *(f"{n}={n}" for n in (*(python_name(p.sym_name.data) for p in self.params), "schedule"))]
+            launches = f"{self.name}_launches({', '.join(given)})"
+            self.out.line(f"for kernel, programs, arguments, options in {launches}:")
+            with self.out.indented():
+                self.out.line("kernel[(programs,)](*arguments, **options)")
+
+    def _named(self, launched: Sequence[Launched]) -> set[str]:
+        dims = {op.dim.data for each in launched for op in each.kernel.walk() if isinstance(op, spec.DimOp)}
+        return dims | {p.sym_name.data for p in self.params}
+
+    def _dims(self, launched: Sequence[Launched]) -> None:
+        dims = {op.dim.data for each in launched for op in each.kernel.walk() if isinstance(op, spec.DimOp)}
+        for statement in dim_statements(self.tensors, dims):
+            self.out.line(statement)
+        for tensor in self.tensors:
+            if tensor.element.data in DECODED:
+                name = python_name(tensor.sym_name.data)
+                self.out.line(f"{name} = {name}.view(torch.uint8)")
 
     def _docstring(self) -> None:
         self.out.line('"""Writes the outputs of the spec; allocate them before.')
@@ -117,26 +171,43 @@ class Launcher:
             self.out.line(f"{tensor.sym_name.data}: {tensor.role.data}, {tensor.element.data}[{shape}]")
         self.out.line('"""')
 
-    def _launch(self, name: str, kernel: tile.KernelOp, taken: Parameters, names: Names) -> None:
+    def _launch(self, launched: Launched, names: Names) -> None:
+        name, kernel, taken, bounds = launched
         programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
+        rows = next((op for op in programs if constant(op.step) != 1), None)
+        self.out.line(f"chosen = choose({schedules_name(name)}, {limit_text(rows) if rows else 1}, schedule)")
+        for choice in taken.choices:
+            self.out.line(f'{choice} = chosen["{choice}"]')
         counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
         for program, count in counts.items():
             self.out.line(f"{count} = {count_text(program)}")
-        # One axis of the grid: the others end at 65535.
-        grid = " * ".join(counts.values()) or "1"
-        self.out.line(f"{name}[({grid},)](")
+        self.out.line(f"INDEX = tl.int32 if {bound_text(bounds)} < 2**31 else tl.int64")
+        self.out.line("arguments = (")
         with self.out.indented():
             for tensor in taken.tensors:
-                self.out.line(f"{_pointer(tensor)}, *{python_name(tensor.sym_name.data)}.stride(),")
+                own = python_name(tensor.sym_name.data)
+                self.out.line(f"{own}, *{own}.stride(),")
             numbers = [python_name(name) for name in (*taken.dims, *(op.param.data for op in taken.params))]
             numbers += [counts[op] for op in taken.counts]
-            if numbers:
-                self.out.line(f"{', '.join(numbers)},")
-            sizes = [f"{python_name(dim)}={python_name(dim)}" for dim in taken.static]
-            for text in (*sizes, *(f"{size.name_hint}={host_text(size)}" for size in taken.sizes)):
-                self.out.line(f"{text},")
-            self.out.line("num_warps=4, enable_fp_fusion=True,")
+            sizes = [*map(python_name, taken.static), *map(host_text, taken.sizes)]
+            for words in (numbers, ["INDEX", *sizes, *taken.choices]):
+                if words:
+                    self.out.line(f"{', '.join(words)},")
         self.out.line(")")
+        # One axis of the grid: the others end at 65535.
+        grid = " * ".join(counts.values()) or "1"
+        self.out.line(f"launches.append(({name}, {grid}, arguments, options(chosen)))")
+
+
+def schedules_name(kernel: str) -> str:
+    """What the table of a kernel's schedules is called."""
+    return f"{kernel.removesuffix('_kernel')}_schedules".upper()
+
+
+def _table(launched: Launched) -> str:
+    """The schedules of a kernel, from tiles of few rows to tiles of many."""
+    lines = [f"    {schedule}," for schedule in schedules_of(launched.kernel)]
+    return "\n".join([f"{schedules_name(launched.name)} = (", *lines, ")", ""])
 
 
 def _keyword(param: spec.ParameterOp) -> str:
@@ -152,6 +223,15 @@ def _literal(value: int | float | bool) -> str:
     return str(np.float32(value)) if math.isfinite(value) else f'float("{value}")'
 
 
-def _pointer(tensor: spec.TensorOp) -> str:
-    name = python_name(tensor.sym_name.data)
-    return f"{name}.view(torch.uint8)" if tensor.element.data in DECODED else name
+CHOOSE = '''
+
+def choose(schedules, rows, asked):
+    """The schedule whose tile is the least that holds `rows` rows, or the largest; what is asked for goes before."""
+    fitting = [schedule for schedule in schedules if schedule.get("ROWS", rows) >= rows]
+    return {**(fitting[0] if fitting else schedules[-1]), **(asked or {})}
+
+
+def options(schedule):
+    """What of a schedule is said to Triton at a launch."""
+    return {name: schedule[name] for name in ("num_warps", "num_stages")}
+'''

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from attndsl.backends.triton.facts import executed, leaves
 from attndsl.ir import spec, tile
-from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Attribute, SSAValue, f64, i1, index
 
 POINTERS = {
@@ -20,9 +19,10 @@ POINTERS = {
 class Parameters:
     """A kernel's arguments, in the order of the fields.
 
-    `strides` holds the names of each tensor's strides. `dims` and `params` change from call to call; `counts` holds
-    how many values the program variables after the first have. Code is made for each value of `static` dims, which
-    are those that the sizes of tiles depend on, and of `sizes`.
+    `strides` holds the names of each tensor's strides. `dims`, among them what a launch chooses and no tile's size
+    depends on, and `params` change from call to call; `counts` holds how many values the program variables have
+    from whose number they are read. Code is made for each value of `static` dims, which are those that the sizes of tiles depend on, of
+    `sizes`, and of `choices`, the sizes that a launch chooses.
     """
 
     tensors: tuple[spec.TensorOp, ...]
@@ -32,6 +32,7 @@ class Parameters:
     counts: tuple[tile.ProgramOp, ...]
     static: tuple[str, ...]
     sizes: tuple[SSAValue, ...]
+    choices: tuple[str, ...]
 
     @classmethod
     def of(cls, kernel: tile.KernelOp, tensors: list[spec.TensorOp]) -> Parameters:
@@ -46,25 +47,24 @@ class Parameters:
         dims.update(dict.fromkeys(sorted(static)))
         params = {op.param.data: op for op in ops if isinstance(op, spec.ParamOp)}
         programs = [op for op in ops if isinstance(op, tile.ProgramOp)]
+        chosen = dict.fromkeys(op.choice.data for op in ops if isinstance(op, spec.ChoiceOp))
+        lanes = [leaf.owner for op in ops if isinstance(op, tile.LaneOp) for leaf in leaves(op.size)]
+        sizing = {owner.choice.data for owner in lanes if isinstance(owner, spec.ChoiceOp)}
         return cls(
             tensors=taken,
             strides={t.sym_name.data: tuple(stride_names(t)) for t in taken},
-            dims=tuple(d for d in dims if d not in static),
+            dims=(*(d for d in dims if d not in static), *(c for c in chosen if c not in sizing)),
             params=tuple(params.values()),
-            counts=tuple(programs[1:]),
+            counts=tuple(op for n, op in enumerate(programs) if n > 0 or op.descending is not None),
             static=tuple(d for d in dims if d in static),
             sizes=sizes,
+            choices=tuple(c for c in chosen if c in sizing),
         )
 
 
 def stride_names(tensor: spec.TensorOp) -> list[str]:
     """What the strides of a tensor are called in a kernel, in elements."""
     return [f"{tensor.sym_name.data}_s{n}" for n in range(len(tensor.extents))]
-
-
-def is_launch_time(value: SSAValue) -> bool:
-    """Whether a launcher can compute an integer: it reads no data and is the same for all programs."""
-    return all(constant(v) is not None or isinstance(v.owner, spec.DimOp | spec.ParamOp) for v in leaves(value))
 
 
 def scalar_type(type_: Attribute) -> str:

@@ -63,7 +63,7 @@ def test_agrees_with_the_reference(name: str, element: str) -> None:
             outputs[tensor.name] = _on_gpu(filled, case.element(tensor.name))
         functions[key](*inputs, *outputs.values(), **{python_name(n): v for n, v in case.params.items()})
         torch.cuda.synchronize()
-        case.check("triton on a GPU", {n: _bits(t, case.element(n)) for n, t in outputs.items()})
+        case.check("triton on a GPU", {n: _bits(t, case.element(n)) for n, t in outputs.items()}, rounded=True)
 
 
 def _bits(tensor: Any, element: str) -> np.ndarray[Any, Any]:

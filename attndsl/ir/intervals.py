@@ -1,0 +1,84 @@
+"""Comparisons read as intervals of one variable. An analysis; what it computes stands where it is told to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.materialise import materialise
+from attndsl.ir.meaning import predicate
+from attndsl.ir.polynomial import Facts, Polynomial, add, number
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Operation, SSAValue, arith
+
+
+class Bounds(NamedTuple):
+    """An interval of a variable: from `lower`, up to but not including `upper`; None: open."""
+
+    lower: SSAValue | None
+    upper: SSAValue | None
+
+
+class Intervals:
+    """Reads comparisons of integers as intervals of `variable`, whose ends it computes before `anchor`."""
+
+    def __init__(self, variable: SSAValue, anchor: Operation, facts: Facts) -> None:
+        self.variable = variable
+        self.anchor = anchor
+        self.facts = facts
+        self.axes = AxesAnalysis()
+
+    def of(self, op: arith.CmpiOp) -> Bounds | None:
+        """The interval in which a comparison holds, None where it is none.
+
+        It is one where the comparison is linear in the variable, or in a quotient of it.
+        """
+        left, right = self.facts.of(op.lhs), self.facts.of(op.rhs)
+        one = number(1)
+        match predicate(op):
+            case "sle":
+                return self._at_least_zero(add(right, left, -1))
+            case "slt":
+                return self._at_least_zero(add(add(right, left, -1), one, -1))
+            case "sge":
+                return self._at_least_zero(add(left, right, -1))
+            case "sgt":
+                return self._at_least_zero(add(add(left, right, -1), one, -1))
+            case "eq":
+                low = self._at_least_zero(add(left, right, -1))
+                high = self._at_least_zero(add(right, left, -1))
+                if low is None or high is None:
+                    return None
+                return Bounds(low.lower or high.lower, low.upper or high.upper)
+        return None
+
+    def _at_least_zero(self, slack: Polynomial) -> Bounds | None:
+        """Where rest + c * key >= 0, or rest + c * (key / divisor) >= 0, for c = 1 or -1."""
+        moving = {m: c for m, c in slack.items() if any(self.variable in self.axes(v) for v in m)}
+        if len(moving) != 1:
+            return None
+        ((monomial, coefficient),) = moving.items()
+        if len(monomial) != 1 or abs(coefficient) != 1:
+            return None
+        rest = add(slack, moving, -1)
+        divisor = self._divisor(monomial[0])
+        if monomial[0] is not self.variable and divisor is None:
+            return None
+        if coefficient == 1:
+            lowest = {m: -c for m, c in rest.items()}
+            return Bounds(self._scaled(lowest, divisor), None)
+        return Bounds(None, self._scaled(add(rest, number(1)), divisor))
+
+    def _divisor(self, value: SSAValue) -> SSAValue | None:
+        """What the variable is divided by in `value`, if that is all that is done to it."""
+        op = value.owner
+        if not isinstance(op, arith.FloorDivSIOp) or op.lhs is not self.variable or self.variable in self.axes(op.rhs):
+            return None
+        return op.rhs if self.facts.positive(op.rhs) else None
+
+    def _scaled(self, bound: Polynomial, divisor: SSAValue | None) -> SSAValue:
+        if divisor is None:
+            return materialise(bound, self.anchor)
+        known = constant(divisor)
+        factor = number(int(known)) if known is not None else self.facts.of(divisor)
+        return materialise(self.facts.multiply(bound, factor), self.anchor)

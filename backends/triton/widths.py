@@ -1,0 +1,140 @@
+"""Which integers fit 32 bits, and what must hold of a launch for that. An analysis of a `tile` kernel.
+
+Integer arithmetic on tiles costs twice as much, and twice the registers, in 64 bits. The integers that vary along a
+tile are numbers of rows and keys, and what is computed of them; a launch whose dims bound them all below 2^31 runs them
+in 32 bits, any other in 64. What is computed of data that was read is never bounded so, and neither is an address.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
+from attndsl.ir import spec, tile
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Block, SSAValue, arith, index, scf
+from attndsl.python_names import python_name
+
+Bound = Counter[tuple[str, ...]]
+"""A sum of products of a launch's numbers: how often each product counts, by the texts of its factors."""
+
+LARGEST_TILE = 2**12
+"""No tile is longer: what is chosen at a launch counts as this much."""
+
+ONE = Bound({(): 1})
+
+IDENTITY = 2**63 - 1
+"""What stands for no value in the largest or least of none; it takes part in no arithmetic."""
+
+
+class Widths:
+    """The bounds of a kernel's integers, by the dims and parameters of a launch."""
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, Bound | None] = {}
+
+    def bound(self, value: SSAValue) -> Bound | None:
+        """What is at least |value|, over dims and the sizes of parameters; None where there is nothing."""
+        if value not in self._known:
+            self._known[value] = None  # a loop's own state bounds nothing
+            self._known[value] = self._bound(value)
+        return self._known[value]
+
+    def narrow(self, value: SSAValue) -> bool:
+        """Whether an integer fits 32 bits at launches whose bounds do."""
+        return value.type == index and self.bound(value) is not None
+
+    def _bound(self, value: SSAValue) -> Bound | None:
+        known = constant(value)
+        if known is not None:
+            return Bound({(): abs(int(known))})
+        op = value.owner
+        match op:
+            case Block():
+                loop = op.parent_op()
+                if isinstance(loop, scf.ForOp) and value is op.args[0] and is_nonnegative(loop.lb):
+                    return self._upper(loop.ub)
+            case spec.DimOp():
+                return Bound({(python_name(op.dim.data),): 1})
+            case spec.ParamOp():
+                return Bound({(f"abs({python_name(op.param.data)})",): 1})
+            case spec.ChoiceOp() | tile.PaddedOp():
+                return Bound({(): LARGEST_TILE})
+            case tile.ProgramOp():
+                limit = op.bound or op.extent
+                return self.bound(limit) if is_launch_time(limit) else None
+            case tile.LaneOp():
+                return self._sum([op.start, op.size])
+            case tile.MaxOp() | tile.MinOp():
+                return self.bound(op.body)
+            case arith.SelectOp():
+                return self._sum(v for v in (op.lhs, op.rhs) if not is_identity(v))
+            case arith.MaxSIOp() | arith.MinSIOp() if is_nonnegative(value):
+                return self._upper(value)
+            case arith.AddiOp() | arith.SubiOp() | arith.MaxSIOp() | arith.MinSIOp():
+                return self._sum(op.operands)
+            case arith.MuliOp():
+                left, right = map(self.bound, op.operands)
+                return _product(left, right) if left is not None and right is not None else None
+            case arith.FloorDivSIOp():
+                # Rounded down, a quotient of a negative number may be 1 further from 0.
+                left = self.bound(op.lhs)
+                return left + ONE if left is not None and self.bound(op.rhs) is not None else None
+            case spec.ModOp():
+                return self.bound(op.rhs) if self.bound(op.lhs) is not None else None
+        return None
+
+    def _upper(self, value: SSAValue) -> Bound | None:
+        """What is at least an integer, which may be far below."""
+        op = value.owner
+        match op:
+            case arith.MinSIOp():
+                return next((upper for upper in map(self._upper, op.operands) if upper is not None), None)
+            case arith.SubiOp() if is_nonnegative(op.rhs):
+                return self._upper(op.lhs)
+            case arith.AddiOp():
+                return _total(map(self._upper, op.operands))
+            case arith.MaxSIOp():
+                return _total(map(self._upper, op.operands))
+            case arith.MuliOp() if all(map(is_nonnegative, op.operands)):
+                # Whole tiles of a length: (length / size) * size.
+                quotient = op.lhs.owner
+                if isinstance(quotient, arith.FloorDivSIOp) and quotient.rhs is op.rhs:
+                    return self._upper(quotient.lhs)
+            case tile.MaxOp() | tile.MinOp():
+                return self._upper(op.body)
+        return self.bound(value)
+
+    def _sum(self, values: Iterable[SSAValue]) -> Bound | None:
+        return _total(map(self.bound, values))
+
+
+def is_identity(value: SSAValue) -> bool:
+    """Whether a value is the integer that stands for no value, in the largest or the least of some."""
+    return value.type == index and abs(constant(value) or 0) >= IDENTITY
+
+
+def _total(bounds: Iterable[Bound | None]) -> Bound | None:
+    total = Bound()
+    for bound in bounds:
+        if bound is None:
+            return None
+        total += bound
+    return total
+
+
+def _product(a: Bound, b: Bound) -> Bound:
+    product = Bound()
+    for left, x in a.items():
+        for right, y in b.items():
+            product[tuple(sorted(left + right))] += x * y
+    return product
+
+
+def text(bound: Bound) -> str:
+    """A bound as Python computes it."""
+    terms = []
+    for factors, count in sorted(bound.items(), key=lambda item: (not item[0], item[0])):
+        terms.append(" * ".join([*factors, *([str(count)] if count != 1 or not factors else [])]))
+    return " + ".join(terms) or "0"

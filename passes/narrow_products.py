@@ -1,0 +1,143 @@
+"""narrow-products: matrix products run in the 16-bit type that memory holds their operands in.
+
+Why: a matrix unit multiplies f16 and bf16 numbers many times faster than f32 ones. Where both operands of a product
+were read from memory as such numbers nothing is lost: their product fits f32, in which it is summed. Where one was,
+and the other is a weight of the key that the product sums over, the weight is rounded: an error of each weight by at
+most half a step of that type, which comes out of a weighted mean no larger than it went in. (So do FlashAttention and
+what came after it: Dao et al., 2022.)
+
+Before:
+
+    spec.tensor @x "input" "bf16" ["M", "N"]
+    spec.tensor @v "input" "bf16" ["N", "E"]
+    spec.tensor @o "output" "bf16" ["M", "E"]
+    tile.kernel @k {
+      %zero = arith.constant 0 : index
+      %none = arith.constant 0.0 : f32
+      %rows = arith.constant 16 : index
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %E = spec.dim "E"
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.lane "i" from %i0 to %M size %rows
+      %e = tile.lane "e" from %zero to %E size %E
+      %start = tile.spread %none over (%i, %e) : f32 to f32
+      %o = scf.for %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
+        %j = tile.lane "j" from %j0 to %N size %rows
+        %x = tile.load @x[%i, %j] : f32
+        %v = tile.load @v[%j, %e] : f32
+        %p = math.exp2 %x : f32
+        %part = tile.dot %p, %v over %j : f32
+        %next = arith.addf %sum, %part : f32
+        scf.yield %next : f32
+      }
+      tile.store @o[%i, %e] = %o : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "bf16" ["M", "N"]
+    spec.tensor @v "input" "bf16" ["N", "E"]
+    spec.tensor @o "output" "bf16" ["M", "E"]
+    tile.kernel @k {
+      %zero = arith.constant 0 : index
+      %none = arith.constant 0.0 : f32
+      %rows = arith.constant 16 : index
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %E = spec.dim "E"
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.lane "i" from %i0 to %M size %rows
+      %e = tile.lane "e" from %zero to %E size %E
+      %start = tile.spread %none over (%i, %e) : f32 to f32
+      %o = scf.for %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
+        %j = tile.lane "j" from %j0 to %N size %rows
+        %x = tile.load @x[%i, %j] : f32
+        %v = tile.load @v[%j, %e] : f32
+        %p = math.exp2 %x : f32
+        %part = tile.dot %p, %v over %j rounded to "bf16" : f32
+        %next = arith.addf %sum, %part : f32
+        scf.yield %next : f32
+      }
+      tile.store @o[%i, %e] = %o : f32
+    }
+
+A weight is rounded to bf16, which has the range of f32, and to f16 only where it is a power of 2 below a maximum, as in
+a softmax: others could leave the range of f16.
+
+Requires: tile. Exactness: rounds weights to f16 or bf16. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.ir import tile
+from attndsl.ir.rewrite import constant
+from attndsl.ir.spec import enclosing_tensor
+from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32, math
+
+HALVES = ("f16", "bf16")
+
+
+@dataclass(frozen=True)
+class NarrowProducts(ModulePass):
+    """Says of each tile.dot whether, and to what, its operands are rounded."""
+
+    name = "narrow-products"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in op.walk():
+            if isinstance(each, tile.DotOp) and each.result.type == f32:
+                element = _narrow(each)
+                if element is not None:
+                    each.rounded = StringAttr(element)
+
+
+def _narrow(op: tile.DotOp) -> str | None:
+    """The type that the operands of a product are rounded to, None where they are not."""
+    left, right = _stored(op.lhs), _stored(op.rhs)
+    if left == right:
+        return left
+    element, other = (left, op.rhs) if left is not None else (right, op.lhs)
+    sums_keys = isinstance(op.over.owner, tile.LaneOp) and isinstance(op.over.owner.start.owner, Block)
+    if element is None or _stored(other) is not None or not sums_keys:
+        return None
+    return element if element == "bf16" or _is_at_most_one(other) else None
+
+
+def _stored(value: SSAValue) -> str | None:
+    """The 16-bit type that a value was read as, None where it was not, or was computed with."""
+    op = value.owner
+    if isinstance(op, arith.SelectOp) and constant(op.rhs) == 0:
+        return _stored(op.lhs)
+    if not isinstance(op, tile.LoadOp):
+        return None
+    element = enclosing_tensor(op, op.tensor.string_value()).element.data
+    return element if element in HALVES else None
+
+
+def _is_at_most_one(value: SSAValue) -> bool:
+    """Whether a value is a power of 2 or e whose exponent has had its maximum taken off, or 0."""
+    op = value.owner
+    if isinstance(op, arith.SelectOp) and constant(op.rhs) == 0:
+        return _is_at_most_one(op.lhs)
+    if not isinstance(op, math.Exp2Op | math.ExpOp):
+        return False
+    exponent = op.operand.owner
+    return isinstance(exponent, arith.SubfOp) and _is_maximum_of(exponent.rhs, exponent.lhs)
+
+
+def _is_maximum_of(shift: SSAValue, score: SSAValue) -> bool:
+    """Whether a shift is the running maximum of a score, or a finite number where that is -inf."""
+    op, of = shift.owner, score.owner
+    match op:
+        case arith.SelectOp():
+            return _is_maximum_of(op.rhs, score)
+        case arith.MaximumfOp():
+            return any(_is_maximum_of(operand, score) for operand in op.operands)
+        case arith.MulfOp() if isinstance(of, arith.MulfOp) and of.rhs is op.rhs and (constant(op.rhs) or 0) > 0:
+            return _is_maximum_of(op.lhs, of.lhs)
+        case tile.MaxOp():
+            return op.body is score
+    return False

@@ -1,0 +1,237 @@
+"""split-loops: tiles of keys that are taken whole run in a loop of their own, without a test.
+
+Why: most tiles of a causal mask, a window or a long row lie wholly inside what a row sees. There a comparison with
+the row's ends is always true: no mask is computed, no read is guarded, no score selected. What is left over at the
+ends runs in a second loop, with all tests. Both fold into the same state, so their order does not matter.
+
+Before:
+
+    spec.tensor @x "input" "f32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %keys = arith.constant 16 : index
+      %zero = arith.constant 0 : index
+      %low = arith.constant 0xff800000 : f32
+      %N = spec.dim "N"
+      %M = spec.dim "M"
+      %i = tile.program "i" to %M step %keys
+      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
+        %end = arith.addi %j0, %keys : index
+        %j = tile.lane "j" from %j0 to %end size %keys
+        %in = arith.cmpi sgt, %N, %j : index
+        %v = tile.load @x[%j] where %in : f32
+        %v1 = arith.select %in, %v, %low : f32
+        %largest = tile.max %v1 over %j : f32 to f32
+        %m1 = arith.maximumf %m, %largest : f32
+        scf.yield %m1 : f32
+      }
+      tile.store @o[%i] = %t : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "f32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %keys = arith.constant 16 : index
+      %zero = arith.constant 0 : index
+      %low = arith.constant 0xff800000 : f32
+      %N = spec.dim "N"
+      %M = spec.dim "M"
+      %i = tile.program "i" to %M step %keys
+      %left = arith.subi %N, %zero : index
+      %zero1 = arith.constant 0 : index
+      %length = arith.maxsi %left, %zero1 : index
+      %tiles = arith.floordivsi %length, %keys : index
+      %covered = arith.muli %tiles, %keys : index
+      %full_stop = arith.addi %zero, %covered : index
+      %t0 = scf.for %j0 = %zero to %full_stop step %keys iter_args(%m = %low) -> (f32) {
+        %end = arith.addi %j0, %keys : index
+        %j = tile.lane "j" from %j0 to %end size %keys
+        %true = arith.constant true
+        %in = tile.spread %true over (%j) : i1 to i1
+        %v = tile.load @x[%j] where %in : f32
+        %v1 = arith.select %in, %v, %low : f32
+        %largest = tile.max %v1 over %j : f32 to f32
+        %m1 = arith.maximumf %m, %largest : f32
+        scf.yield %m1 : f32
+      }
+      %t = scf.for %j0 = %full_stop to %N step %keys iter_args(%m = %t0) -> (f32) {
+        %end = arith.addi %j0, %keys : index
+        %j = tile.lane "j" from %j0 to %end size %keys
+        %in = arith.cmpi sgt, %N, %j : index
+        %v = tile.load @x[%j] where %in : f32
+        %v1 = arith.select %in, %v, %low : f32
+        %largest = tile.max %v1 over %j : f32 to f32
+        %m1 = arith.maximumf %m, %largest : f32
+        scf.yield %m1 : f32
+      } {mixed}
+      tile.store @o[%i] = %t : f32
+    }
+
+A loop is split where its tiles are whole and comparisons in it are intervals of the key, with ends that the loop does
+not change. Where rows have different ends, full tiles lie between the last start and the first stop. Where there are
+starts, the second loop jumps over the full tiles: it runs before and after them.
+
+Requires: tile{whole=true}. Exactness: reassociates sums. Idempotent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attndsl.ir import tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.intervals import Bounds, Intervals
+from attndsl.ir.polynomial import Facts
+from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, UnitAttr, arith, i1, index, scf
+
+MIXED = "mixed"
+"""The attribute of a loop whose full tiles have been taken out."""
+
+
+@dataclass(frozen=True)
+class SplitLoops(ModulePass):
+    """Splits every loop over whole tiles of keys into one over full tiles and one over the others."""
+
+    name = "split-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp):
+                facts = Facts(kernel.body.block)
+                for loop in [o for o in kernel.body.block.ops if isinstance(o, scf.ForOp)]:
+                    _split(loop, facts)
+        remove_dead(op)
+
+
+def _split(loop: scf.ForOp, facts: Facts) -> None:
+    lane = next((op for op in loop.body.block.ops if isinstance(op, tile.LaneOp)), None)
+    if lane is None or MIXED in loop.attributes or not _is_whole(lane, loop):
+        return
+    settled = _settled(loop, lane, facts)
+    if not settled:
+        return
+    starts = [bounds.lower for bounds in settled.values() if bounds.lower is not None]
+    stops = [bounds.upper for bounds in settled.values() if bounds.upper is not None]
+    start = _full_start(loop, starts)
+    covered = _covered(loop, start, stops)
+    stop = insert_before(loop, arith.AddiOp(start, covered), "full_stop")
+    full = _copy(loop)
+    loop.parent.insert_op_before(full, loop)  # type: ignore[union-attr]
+    positions = {result: n for n, op in enumerate(loop.parent_op().walk()) for result in op.results}  # type: ignore[union-attr]
+    copies = dict(zip(loop.walk(), full.walk(), strict=True))
+    for condition in settled:
+        copy = copies[condition]
+        true = insert_before(copy, constant_op(True, i1))
+        lanes = sorted(AxesAnalysis()(copy.results[0]), key=positions.__getitem__)
+        replace(copy, [insert_before(copy, tile.SpreadOp(true, lanes))])
+    full.operands[0], full.operands[1] = start, stop
+    for n, result in enumerate(full.results):
+        loop.operands[3 + n] = result
+    loop.attributes[MIXED] = UnitAttr()
+    if starts:
+        _jump(loop, start, covered)
+    else:
+        loop.operands[0] = stop
+
+
+def _is_whole(lane: tile.LaneOp, loop: scf.ForOp) -> bool:
+    """Whether a lane has a tile's keys, all of them."""
+    end = lane.stop.owner
+    starts = lane.start is loop.body.block.args[0] and lane.size is loop.step
+    return starts and isinstance(end, arith.AddiOp) and {end.lhs, end.rhs} == {lane.start, lane.size}
+
+
+def _settled(loop: scf.ForOp, lane: tile.LaneOp, facts: Facts) -> dict[Operation, Bounds]:
+    """The comparisons in a loop that hold in an interval of keys, and these."""
+    intervals = Intervals(lane.result, loop, facts)
+    settled: dict[Operation, Bounds] = {}
+    for op in loop.walk():
+        if isinstance(op, arith.CmpiOp) and op.lhs.type == index and _has_fixed_ends(op, lane.result, loop, facts):
+            bounds = intervals.of(op)
+            if bounds is not None:
+                settled[op] = bounds
+    return settled
+
+
+def _has_fixed_ends(op: arith.CmpiOp, key: SSAValue, loop: scf.ForOp, facts: Facts) -> bool:
+    """Whether all that a comparison is made of is the key or was there before the loop."""
+    atoms = {v for side in op.operands for monomial in facts.of(side) for v in monomial}
+    quotients = {v for v in atoms if isinstance(v.owner, arith.FloorDivSIOp) and v.owner.lhs is key}
+    divisors = {v.owner.rhs for v in quotients if isinstance(v.owner, arith.FloorDivSIOp)}
+    rest = (atoms | divisors) - quotients - {key}
+    return bool(quotients or key in atoms) and not any(loop.is_ancestor(v.owner) for v in rest)
+
+
+def _full_start(loop: scf.ForOp, starts: Sequence[SSAValue]) -> SSAValue:
+    """The first key of the first tile, counted from where the loop begins, that all rows see from its first key on."""
+    low, size = loop.lb, loop.step
+    if not starts:
+        return low
+    latest = _over_rows(loop, starts, arith.MaxSIOp, tile.MaxOp)
+    length = insert_before(loop, arith.MaxSIOp(insert_before(loop, arith.SubiOp(latest, low)), _zero(loop)))
+    rounded = insert_before(loop, arith.SubiOp(insert_before(loop, arith.AddiOp(length, size)), _one(loop)))
+    return insert_before(loop, arith.AddiOp(low, _whole_tiles(loop, rounded)), "full_start")
+
+
+def _covered(loop: scf.ForOp, start: SSAValue, stops: Sequence[SSAValue]) -> SSAValue:
+    """How many keys the full tiles have, from `start` on."""
+    earliest = _over_rows(loop, list(dict.fromkeys([*stops, loop.ub])), arith.MinSIOp, tile.MinOp)
+    length = insert_before(loop, arith.MaxSIOp(insert_before(loop, arith.SubiOp(earliest, start)), _zero(loop)))
+    return _whole_tiles(loop, length, "covered")
+
+
+def _over_rows(
+    loop: scf.ForOp,
+    ends: Sequence[SSAValue],
+    merge: type[arith.MaxSIOp | arith.MinSIOp],
+    reduce: type[tile.MaxOp | tile.MinOp],
+) -> SSAValue:
+    """The largest or least of `ends`, of all rows."""
+    axes = AxesAnalysis()
+    result: SSAValue | None = None
+    for end in ends:
+        for row in axes(end):
+            end = insert_before(loop, reduce(end, row))
+        result = end if result is None else insert_before(loop, merge(result, end))
+    assert result is not None
+    return result
+
+
+def _whole_tiles(loop: scf.ForOp, length: SSAValue, hint: str | None = None) -> SSAValue:
+    """The keys of the tiles that a length, which is not negative, holds whole."""
+    tiles = insert_before(loop, arith.FloorDivSIOp(length, loop.step))
+    return insert_before(loop, arith.MuliOp(tiles, loop.step), hint)
+
+
+def _jump(loop: scf.ForOp, start: SSAValue, covered: SSAValue) -> None:
+    """Lets a loop run over the tiles before `start` and over those that are `covered` keys after it."""
+    variable, first = loop.body.block.args[0], loop.body.block.first_op
+    assert first is not None
+    beyond = insert_before(first, arith.AddiOp(variable, covered))
+    before = insert_before(first, arith.CmpiOp(variable, start, "slt"))
+    key = insert_before(first, arith.SelectOp(before, variable, beyond), variable.name_hint)
+    variable.name_hint = "step"
+    for use in list(variable.uses):
+        if use.operation not in (beyond.owner, before.owner, key.owner):
+            use.operation.operands[use.index] = key
+    loop.operands[1] = insert_before(loop, arith.SubiOp(loop.ub, covered))
+
+
+def _copy(loop: scf.ForOp) -> scf.ForOp:
+    """A loop like another, places in the source and names included."""
+    copy = loop.clone()
+    for old, new in zip(loop.walk(), copy.walk(), strict=True):
+        new.location = old.location
+    return copy
+
+
+def _zero(anchor: Operation) -> SSAValue:
+    return insert_before(anchor, index_constant(0))
+
+
+def _one(anchor: Operation) -> SSAValue:
+    return insert_before(anchor, index_constant(1))
