@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import keyword
 
-TAKEN = frozenset({"np", "torch", "triton", "tl", "min", "max", "range", "int", "bool", "float", "enumerate", "tuple"})
+TAKEN = frozenset(
+    {"np", "torch", "triton", "tl", "min", "max", "range", "int", "bool", "float", "enumerate", "tuple"}
+    | {"ROWS", "KEYS", "PARTS"}
+)
 """What generated code itself needs to mean what it means."""
 
 

@@ -44,8 +44,8 @@ VALUE_TYPES: dict[Kind, Any] = {Kind.BOOL: IntegerType, Kind.INT: IndexType, Kin
 class TensorOp(IRDLOperation):
     """A tensor: its role, its element type and, a text a dimension, its extents.
 
-    The spec's own are of the role `input` or `output`. A `workspace` is the compiler's: one kernel writes it and a later
-    one reads it, and it holds nothing before; its extents may be made of choices, too.
+    The spec's own are of the role `input` or `output`. A `workspace` is the compiler's: one kernel writes it, a later
+    one reads it, and before it holds nothing; its extents may be made of parameters and choices, too.
 
     spec.tensor @cu input "i32" ["B + 1"]
     """

@@ -64,10 +64,10 @@ def value_text(value: SSAValue, binding: int = 0) -> str | None:
         return python_name(op.dim.data)
     if isinstance(op, spec.ParamOp):
         return python_name(op.param.data)
-    sign, strength = _VALUE_INFIX.get(type(op), (", ", 0))
-    called = _VALUE_CALLS.get(type(op))
-    if called is None and not strength:
+    if not isinstance(op, (*_VALUE_INFIX, *_VALUE_CALLS)):
         return None
+    called = _VALUE_CALLS.get(type(op))
+    sign, strength = _VALUE_INFIX.get(type(op), (", ", 0))
     left = value_text(op.operands[0], strength)
     right = value_text(op.operands[1], strength + 1) if left is not None else None
     if left is None or right is None or len(left) + len(right) > _LONGEST:

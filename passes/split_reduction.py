@@ -1,0 +1,295 @@
+"""split-reduction: a kernel gets a second form, which folds parts of the keys in programs of their own and merges them.
+
+Why: a program folds all keys of its rows. In decoding there are few rows and many keys: most of a GPU idles. What a
+reduction folds is a monoid, so that the keys can be cut anywhere, the states of the parts be computed side by side,
+kept in workspaces, and merged. How many parts pay depends on extents and on the device: each launch chooses.
+
+Before:
+
+    spec.tensor @s "input" "f32" ["M", "N"]
+    spec.tensor @o "output" "f32" ["M"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %i = attn.row "i" to %M
+      %j = attn.over "j" to %N
+      %x = attn.read @s[%i, %j] : f32
+      %m, %l = attn.stream %x, () over %j : f32, f32, ()
+      %log = math.log2 %l : f32
+      %lse = arith.addf %m, %log : f32
+      attn.write @o[%i] = %lse : f32
+    }
+
+After:
+
+    spec.tensor @s "input" "f32" ["M", "N"]
+    spec.tensor @o "output" "f32" ["M"]
+    spec.tensor @k_m "workspace" "f32" ["M", "PARTS"]
+    spec.tensor @k_l "workspace" "f32" ["M", "PARTS"]
+    attn.kernel @k form "whole" {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %i = attn.row "i" to %M
+      %j = attn.over "j" to %N
+      %x = attn.read @s[%i, %j] : f32
+      %m, %l = attn.stream %x, () over %j : f32, f32, ()
+      %log = math.log2 %l : f32
+      %lse = arith.addf %m, %log : f32
+      attn.write @o[%i] = %lse : f32
+    }
+    attn.kernel @k_part form "split" {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %i = attn.row "i" to %M
+      %PARTS = spec.choice "PARTS" up to %N
+      %part = attn.grid "part" to %PARTS
+      %j = attn.over "j" to %N part %part of %PARTS
+      %x = attn.read @s[%i, %j] : f32
+      %m, %l = attn.stream %x, () over %j : f32, f32, ()
+      attn.write @k_m[%i, %part] = %m : f32
+      attn.write @k_l[%i, %part] = %l : f32
+    }
+    attn.kernel @k_merge form "split" schedule {"tile_keys" = 16 : i64} {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %i = attn.grid "i" to %M
+      %PARTS = spec.choice "PARTS" up to %N
+      %part = attn.over "part" to %PARTS
+      %m = attn.read @k_m[%i, %part] : f32
+      %l = attn.read @k_l[%i, %part] : f32
+      %merged, %t, %total = attn.stream %m, (%l) over %part : f32, f32, (f32)
+      %log = math.log2 %total : f32
+      %lse = arith.addf %merged, %log : f32
+      attn.write @o[%i] = %lse : f32
+    }
+
+Merging streams is a stream: over the parts, of their maxima as scores and of their sums as values. What a spec pins
+with `schedule { split_k = 1 }` stays whole, and where it pins more only the split form is made. A kernel stays as it
+is where a reduction rests on another one, or where a launch does not know how large the workspaces would be.
+
+Requires: pack-rows, stream-softmax. Exactness: reassociates sums. Idempotent. Source: Milakov and Gimelshein, "Online
+normalizer calculation for softmax", 2018; Dao, Haziza, Massa and Sizov, "Flash-Decoding for long-context inference",
+2023.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.ir import attn, spec
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.key_loop import levels
+from attndsl.ir.keys import Reduction, over_of, reductions_of
+from attndsl.ir.polynomial import Facts
+from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
+from attndsl.ir.text import value_text
+from attndsl.ir.xdsl import (
+    Context,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    ModulePass,
+    SSAValue,
+    StringAttr,
+    arith,
+    f64,
+)
+
+MERGED_AT_ONCE = 16
+"""Parts in a tile of the merging kernel: launches seldom choose more, and a tile of so many stays in registers."""
+
+Values = dict[SSAValue, SSAValue]
+
+
+@dataclass(frozen=True)
+class SplitReduction(ModulePass):
+    """Adds to each kernel whose reductions stand side by side one that folds parts, and one that merges them."""
+
+    name = "split-reduction"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in list(op.body.block.ops):
+            if isinstance(kernel, attn.KernelOp):
+                _split(kernel, op)
+        remove_dead(op)
+
+
+@dataclass(frozen=True)
+class _Workspace:
+    """Where parts leave one state; its indices are the rows, the part, and these features."""
+
+    tensor: spec.TensorOp
+    features: list[SSAValue]
+
+    def indices(self, rows: list[SSAValue], part: SSAValue, copied: Values) -> list[SSAValue]:
+        return [*rows, part, *(copied[feature] for feature in self.features)]
+
+
+def _split(kernel: attn.KernelOp, module: ModuleOp) -> None:
+    parts = _pinned(kernel)
+    if parts == 1 or kernel.form is not None or _is_step(kernel) or len(levels(kernel)) != 1:
+        return
+    over = over_of(kernel)
+    workspaces = _workspaces(kernel, module, parts)
+    if over is None or _limit(over) is None or workspaces is None:
+        return
+    for workspace in workspaces.values():
+        module.body.block.insert_op_before(workspace.tensor, kernel)
+    steps = [_part(kernel, workspaces, parts), _merge(kernel, workspaces, parts)]
+    module.body.block.insert_ops_after(steps, kernel)
+    if parts is not None:
+        module.body.block.erase_op(kernel)
+        return
+    for op, form in zip((kernel, *steps), ("whole", "split", "split"), strict=True):
+        op.form = StringAttr(form)
+
+
+def _pinned(kernel: attn.KernelOp) -> int | None:
+    """The number of parts that the spec pins."""
+    value = kernel.schedule.data.get("split_k") if kernel.schedule is not None else None
+    return value.value.data if isinstance(value, IntegerAttr) else None
+
+
+def _is_step(kernel: attn.KernelOp) -> bool:
+    """Whether a kernel already is one of those that this pass makes."""
+    accesses = (op for op in kernel.body.block.ops if isinstance(op, attn.ReadOp | attn.WriteOp))
+    return any(spec.enclosing_tensor(op, op.tensor.string_value()).role.data == "workspace" for op in accesses)
+
+
+def _limit(variable: attn.IndexOp) -> SSAValue | None:
+    """What a launch can compute and the variable stays below, None where there is no such value."""
+    return variable.bound if variable.bound is not None else _launch_time(variable.extent)
+
+
+def _launch_time(extent: SSAValue) -> SSAValue | None:
+    """The extent, or what it is the smaller of, where a launch can compute that."""
+    if value_text(extent) is not None:
+        return extent
+    if isinstance(extent.owner, arith.MinSIOp):
+        return next((found for v in extent.owner.operands if (found := _launch_time(v)) is not None), None)
+    return None
+
+
+def _rows(kernel: attn.KernelOp) -> list[attn.IndexOp]:
+    return [op for op in kernel.body.block.ops if isinstance(op, attn.GridOp | attn.RowOp)]
+
+
+def _workspaces(kernel: attn.KernelOp, module: ModuleOp, parts: int | None) -> dict[SSAValue, _Workspace] | None:
+    """A workspace for each state that a reduction has; None where a launch cannot know how large they are."""
+    facts, axes = Facts(kernel.body.block), AxesAnalysis()
+    symbols = {op.sym_name.data for op in module.body.block.ops if isinstance(op, spec.TensorOp | spec.ParameterOp)}
+
+    def size(variable: attn.IndexOp) -> str | None:
+        limit = _limit(variable)
+        text = value_text(limit) if limit is not None else None
+        return text if limit is None or facts.nonnegative(facts.of(limit)) else f"max(0, {text})"
+
+    rows = [size(row) for row in _rows(kernel)]
+    workspaces: dict[SSAValue, _Workspace] = {}
+    for reduction in reductions_of(kernel):
+        for state, name in zip(reduction.results, _names(reduction), strict=True):
+            variables = [op for op in kernel.body.block.ops if isinstance(op, attn.AxisOp) and op.result in axes(state)]
+            sizes = [*rows, "PARTS" if parts is None else str(parts), *map(size, variables)]
+            extents = [text for text in sizes if text is not None]
+            if len(extents) < len(sizes):
+                return None
+            symbol = _fresh(f"{kernel.entry.data}_{name}", symbols)
+            symbols.add(symbol)
+            tensor = spec.TensorOp(symbol, "workspace", "f64" if state.type == f64 else "f32", extents)
+            tensor.location = reduction.location
+            workspaces[state] = _Workspace(tensor, [op.result for op in variables])
+    return workspaces
+
+
+def _names(reduction: Reduction) -> list[str]:
+    """What the states of a reduction are called."""
+    if isinstance(reduction, attn.StreamOp):
+        return ["m", "l", *("acc" for _ in reduction.sums)]
+    return ["max" if isinstance(reduction, attn.MaxOp) else "sum"]
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    return next(n for n in (name, *(f"{name}_{number}" for number in range(1, len(taken) + 2))) if n not in taken)
+
+
+def _copy(kernel: attn.KernelOp, step: str) -> tuple[attn.KernelOp, attn.OverOp, Values]:
+    """A copy of a kernel, the key variable in it, and what each value has become in it."""
+    copied: Values = {}
+    copy = kernel.clone(copied)
+    copy.entry = StringAttr(f"{kernel.entry.data}_{step}")
+    over = over_of(copy)
+    assert over is not None
+    return copy, over, copied
+
+
+def _choice(over: attn.OverOp, parts: int | None) -> SSAValue:
+    """How many parts there are; more than there are keys would be of no use."""
+    if parts is not None:
+        return insert_before(over, index_constant(parts))
+    return insert_before(over, spec.ChoiceOp("PARTS", _limit(over)), "PARTS")
+
+
+def _part_name(kernel: attn.KernelOp) -> str:
+    return _fresh("part", {op.variable.data for op in kernel.body.block.ops if isinstance(op, attn.IndexOp)})
+
+
+def _part(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], parts: int | None) -> attn.KernelOp:
+    """The kernel that folds one part of the keys, and writes the states."""
+    step, over, copied = _copy(kernel, "part")
+    block = step.body.block
+    for write in [op for op in block.ops if isinstance(op, attn.WriteOp)]:
+        block.erase_op(write)
+    choice, name = _choice(over, parts), _part_name(kernel)
+    part = insert_before(over, attn.GridOp(name, choice), name)
+    cut = attn.OverOp(over.variable.data, over.extent, over.bound, over.start, part, choice)
+    replace(over, [insert_before(over, cut)])
+    rows = [copied[row.result] for row in _rows(kernel)]
+    for state, workspace in workspaces.items():
+        indices = workspace.indices(rows, part, copied)
+        write = attn.WriteOp(workspace.tensor.sym_name.data, indices, copied[state], None)
+        write.location = workspace.tensor.location
+        block.add_op(write)
+    sort_block(block)
+    return step
+
+
+def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], parts: int | None) -> attn.KernelOp:
+    """The kernel that folds the states of the parts, and does all that followed the reductions.
+
+    No two rows share what they read, so that each is a program's.
+    """
+    step, over, copied = _copy(kernel, "merge")
+    step.schedule = DictionaryAttr({"tile_keys": IntegerAttr(MERGED_AT_ONCE, 64)})
+    choice, name = _choice(over, parts), _part_name(kernel)
+    part = insert_before(over, attn.OverOp(name, choice), name)
+    rows: list[SSAValue] = []
+    for row in _rows(step):
+        limit = _limit(row)
+        bound = limit if limit is not row.extent else None
+        rows.append(insert_before(row, attn.GridOp(row.variable.data, row.extent, bound)))
+        replace(row, [rows[-1]])
+    for reduction, merging in zip(reductions_of(kernel), reductions_of(step), strict=True):
+        read = []
+        for state in reduction.results:
+            workspace = workspaces[state]
+            indices = [*rows, part, *(copied[feature] for feature in workspace.features)]
+            tensor = workspace.tensor.sym_name.data
+            read.append(insert_before(merging, attn.ReadOp(tensor, indices, None, state.type), state.name_hint))
+        replace(merging, _merged(merging, read, part))
+    sort_block(step.body.block)
+    return step
+
+
+def _merged(reduction: Reduction, states: list[SSAValue], part: SSAValue) -> list[SSAValue]:
+    """The states of all parts as one: the reduction's own monoid, folded over the parts."""
+    merged: attn.StreamOp | attn.TotalOp | attn.MaxOp
+    match reduction:
+        case attn.StreamOp():
+            merged = attn.StreamOp(states[0], states[1:], part, None, reduction.natural is not None)
+        case attn.MaxOp():
+            merged = attn.MaxOp(states[0], part, None)
+        case _:
+            merged = attn.TotalOp(states[0], part, None)
+    insert_before(reduction, merged)
+    # A stream's own total counts its keys' weights, here that of parts: the sum of totals is one of its sums.
+    return [merged.maximum, *merged.sums] if isinstance(merged, attn.StreamOp) else [merged.result]

@@ -1,0 +1,76 @@
+"""Keys cut into parts: whatever a launch chooses, every spec gives what its reference gives, at both levels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attndsl.driver.passes import parse_pipeline, run_pipeline
+from attndsl.driver.pipelines import SIMPLIFY, TO_ATTN, spelling
+from attndsl.ir import attn, spec
+from attndsl.ir.build import build
+from attndsl.ir.interpret import CHOICES, interpret
+from attndsl.ir.xdsl import ModuleOp
+from attndsl.testing import Case
+
+GALLERY = sorted(path.stem for path in (Path(__file__).parents[2] / "examples").glob("*.attn"))
+
+TO_SPLIT = f"{spelling(TO_ATTN)},stream-softmax,{spelling(SIMPLIFY)},split-reduction"
+
+PARTS = (1, 2, 3, 7)
+"""One; fewer parts than tiles of keys; more parts than there are tiles, so that some have no key."""
+
+
+def split(case: Case) -> ModuleOp:
+    """The module of a call's spec, with both forms of each kernel."""
+    module = build(case.spec, case.types)
+    run_pipeline(module, parse_pipeline(TO_SPLIT))
+    return module
+
+
+def check(case: Case, module: ModuleOp, level: str) -> None:
+    """Raises Disagreement where a number of parts gives something else than the reference."""
+    for parts in PARTS:
+        found = interpret(module, case.arrays, case.dims, case.params, {**CHOICES, "PARTS": parts})
+        case.check(f"{level}, with {parts} parts", found)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_any_number_of_parts_agrees(name: str, spec_of: Any) -> None:
+    case = Case.make(spec_of(name), seed=1, hostile=True).poisoned()
+    module = split(case)
+    forms = [op.form for op in module.body.block.ops if isinstance(op, attn.KernelOp)]
+    assert len(forms) == 3 * len(case.spec.blocks), "every kernel of the gallery has a form that is split"
+    check(case, module, "split-reduction")
+    run_pipeline(module, parse_pipeline("tile{rows=4 keys=3},canonicalize,cse"))
+    check(case, module, "tile")
+
+
+@pytest.mark.parametrize("dims", [{"N": 0}, {"N": 1}, {"N": 64, "M": 1}, {"M": 0}, {"M": 9, "N": 2}])
+@pytest.mark.parametrize("name", ["sliding_window", "lse", "sinks", "differential"])
+def test_no_keys_few_keys_and_rows_that_see_none(name: str, dims: dict[str, int], spec_of: Any) -> None:
+    case = Case.make(spec_of(name), dims={"B": 1, "H": 2, "Hq": 2, "Hkv": 1, "D": 3, "E": 2, "M": 3, "N": 5} | dims)
+    module = split(case)
+    check(case, module, "split-reduction")
+    run_pipeline(module, parse_pipeline("tile{rows=4 keys=3}"))
+    check(case, module, "tile")
+
+
+def test_sums_are_kept_in_f64_where_a_tensor_is(spec_of: Any) -> None:
+    case = Case.make(spec_of("lse"), "f64", seed=3)
+    module = split(case)
+    workspaces = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp) and op.role.data == "workspace"]
+    assert {op.element.data for op in workspaces} == {"f64"}
+    check(case, module, "split-reduction")
+
+
+def test_a_workspace_holds_nothing_before_it_is_written(spec_of: Any) -> None:
+    """Else the cases above would not see a state that no part writes."""
+    case = Case.make(spec_of("mha"), seed=3)
+    module = split(case)
+    part = next(op for op in module.body.block.ops if isinstance(op, attn.KernelOp) and op.entry.data == "mha_part")
+    module.body.block.erase_op(part)
+    assert np.isnan(interpret(module, case.arrays, case.dims, case.params)["o"]).all()
