@@ -13,18 +13,16 @@ from attndsl.driver.summarise import summarise
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
 from attndsl.ir.features import feature_dims
+from attndsl.ir.machines import USUAL
 from attndsl.ir.xdsl import ModuleOp, ModulePass
 from attndsl.passes.assign_schedules import AssignSchedules
 from attndsl.passes.specialise import Specialise
-
-MACHINE = "cuda:90"
-"""The GPU that code is for where nothing says which."""
 
 Emit = Callable[[ModuleOp, str], str]
 
 
 def compile_spec(
-    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = MACHINE
+    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = USUAL
 ) -> Artifact:
     """The artifact of a spec for one target; `types` gives every type variable an element type.
 
@@ -45,7 +43,7 @@ def compile_spec(
 
 
 def lower(
-    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = MACHINE
+    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = USUAL
 ) -> tuple[ModuleOp, dict[str, str]]:
     """The module that a target's emitter takes, and the text of the IR at the end of each level."""
     module = build(spec, types)

@@ -16,6 +16,7 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.cache import user_cache
 from attndsl.driver.fingerprint import fingerprint
 from attndsl.driver.signature import Signature
+from attndsl.ir.machines import USUAL
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -34,17 +35,20 @@ def signature_of(source: Source) -> Signature:
     return signature
 
 
-def artifact_of(source: Source, types: Mapping[str, str], target: str) -> Artifact:
+def artifact_of(
+    source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = USUAL
+) -> Artifact:
     """A spec compiled for `target`, with an element type for each of its type variables.
 
-    Raises SpecError where the spec has mistakes.
+    `sizes` and `machine` are those of `compile_spec`. Raises SpecError where the spec has mistakes.
     """
-    cache, key = user_cache(), _key("artifact", source, target, *map(str, sorted(types.items())))
+    choices = map(str, (*sorted(types.items()), *sorted(sizes.items()), machine))
+    cache, key = user_cache(), _key("artifact", source, target, *choices)
     if (entry := cache.get(key)) is not None:
         return Artifact.from_json(entry)
     from attndsl.driver.compile import compile_spec
 
-    artifact = compile_spec(checked(source), types, target)
+    artifact = compile_spec(checked(source), types, target, sizes, machine)
     cache.put(key, artifact.to_json())
     return artifact
 

@@ -34,7 +34,9 @@ class Signature:
     """How a spec is called.
 
     `types` maps each type variable to the element types that it may stand for, `requires` hold at every call, and
-    `work` is how many floating-point operations its contractions are, were no position masked.
+    `work` is how many floating-point operations its contractions are, were no position masked. `features` are the dims
+    that the extents of feature axes rest on, sorted: code for a GPU is made for their extents. `partial` names the
+    outputs of which a call may leave elements to no row; those are 0.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Signature:
     outputs: tuple[TensorSignature, ...]
     requires: tuple[Expression, ...]
     work: Expression
+    features: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()
 
     @cached_property
     def origins(self) -> dict[str, Origin]:
@@ -67,6 +71,8 @@ class Signature:
             outputs=tuple(map(_tensor, data["outputs"])),
             requires=tuple(map(_expression, data["requires"])),
             work=_expression(data["work"]),
+            features=tuple(data["features"]),
+            partial=tuple(data["partial"]),
         )
 
     def default_types(self) -> dict[str, str]:

@@ -15,6 +15,7 @@ from attndsl.checking.typed import (
     Spec,
     Sum,
     Tensor,
+    Write,
     operands,
     walk,
 )
@@ -33,6 +34,8 @@ def summarise(spec: Spec) -> Signature:
         outputs=tuple(map(_tensor, spec.outputs)),
         requires=tuple(map(_expression, spec.requires)),
         work=_work(spec),
+        features=_features(spec),
+        partial=tuple(w.tensor.name for block in spec.blocks for w in block.writes if not _is_whole(w, block)),
     )
 
 
@@ -52,6 +55,28 @@ def _expression(expr: Expr) -> Expression:
             return (expr.operator, *map(_expression, expr.arguments))
         case _:
             raise TypeError(f"{type(expr).__name__} depends on more than dims and parameters")
+
+
+def _features(spec: Spec) -> tuple[str, ...]:
+    indices = {axis for block in spec.blocks for write in block.writes for axis in write.axes}
+    for block in spec.blocks:
+        for below in _variables(block).values():
+            indices |= below
+    extents = [index.extent for index in indices if index.role == "axis"]
+    return tuple(sorted({expr.name for expr in walk(*extents) if isinstance(expr, DimValue)}))
+
+
+def _is_whole(write: Write, block: Block) -> bool:
+    """Whether the rows of a block write every element: each index is a variable that takes all values of its axis."""
+    variables = [value.index for value in write.indices if isinstance(value, IndexValue)]
+    return (
+        len(variables) == len(write.indices)
+        and set(variables) == {*block.each, *write.axes}
+        and all(
+            index.extent is index.bound is extent  # equal expressions are the same object
+            for index, extent in zip(variables, write.tensor.extents, strict=True)
+        )
+    )
 
 
 def _work(spec: Spec) -> Expression:

@@ -20,6 +20,9 @@ class Machine:
     lanes: int = 32
 
 
+USUAL = "cuda:90"
+"""The machine that code is for where nothing says which."""
+
 MACHINES = {
     # CUDA C++ Programming Guide 13, table "Technical Specifications per Compute Capability": shared memory per block.
     "cuda:80": Machine(shared=163 * 1024, registers=255, stages=3),

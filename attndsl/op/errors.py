@@ -195,12 +195,28 @@ class RequirementFails(CallError, ValueError):
 
 
 @dataclass(eq=False, repr=False)
+class DevicesDiffer(CallError, ValueError):
+    name: str
+    device: str
+    first: str
+    first_device: str
+
+    message = "{name} is on {device}, but {first} is on {first_device}: give all inputs of {spec} on one device"
+
+
+@dataclass(eq=False, repr=False)
 class WrongDevice(CallError, ValueError):
     name: str
     device: str
-    target: str
 
-    message = "{name} is on {device}: {spec} is compiled for `{target}`, which computes on the CPU; pass {name}.cpu()"
+    message = "{name} is on {device}, but {spec} computes on CPUs and on GPUs that torch calls cuda; pass {name}.cpu()"
+
+
+@dataclass(eq=False, repr=False)
+class TritonMissing(CallError, ImportError):
+    message = (
+        "{spec} needs the package triton for tensors of a GPU, which is not installed: pip install 'attndsl[triton]'"
+    )
 
 
 @dataclass(eq=False, repr=False)

@@ -14,6 +14,7 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.library import artifact_of, signature_of, spec_key
 from attndsl.driver.module import load_function
 from attndsl.driver.signature import Signature
+from attndsl.ir.machines import USUAL
 from attndsl.op import errors
 from attndsl.op.checks import Bound, bind, example_call, split
 from attndsl.python_names import python_name
@@ -21,6 +22,7 @@ from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
+    from attndsl.op.gpu import GpuCalls
     from attndsl.storage import Array
 
 
@@ -37,18 +39,17 @@ def compile(text: str) -> Op:
 class Op:
     """A spec as a function: `op(q=q, k=k, v=v, window=128)`.
 
-    It takes NumPy arrays or torch CPU tensors of any strides, copies none of them, and gives what it was given: an
-    array or tensor for a spec with one output, a named tuple of them for several. Every call is checked; one that does
-    not fit the spec raises a CallError. Code is generated once for each choice of element types, at the first call or
-    from the cache; extents and parameters change freely.
+    It takes NumPy arrays or torch tensors of any strides, on a CPU or a GPU, copies none of them, and gives what it was
+    given: an array or tensor for a spec with one output, a named tuple of them for several. A call that does not fit
+    the spec raises a CallError. Code is generated once for each choice of element types, for a GPU also of the extents
+    of feature dims, at the first call or from the cache; other extents and parameters change freely.
     """
-
-    target = "numpy"
 
     def __init__(self, spec: Source) -> None:
         self.spec = spec
         self.signature = signature_of(spec)
-        self._artifacts: dict[tuple[str, ...], Artifact] = {}
+        self.gpu: GpuCalls | None = None
+        self._artifacts: dict[tuple[object, ...], Artifact] = {}
         self._programs: dict[tuple[str, ...], Callable[..., None]] = {}
         self._lock = threading.Lock()
         self.key = f"{self.signature.name}_{spec_key(spec)}"
@@ -63,12 +64,17 @@ class Op:
         """The outputs for these inputs and parameters, all given by name. Raises CallError."""
         if positional:
             raise errors.PositionalArgument(self.signature.name, example_call(self.signature))
+        torch = sys.modules.get("torch")
+        if torch is not None and not torch.compiler.is_compiling() and self.gpu is not None:
+            outputs = self.gpu.again(arguments)
+            if outputs is not None:
+                return self._outputs(*outputs)
         inputs, params = split(self.signature, arguments)
         if self._holds_tensors(inputs):
             self._refuse_gradients(inputs)
-            from attndsl.op.torch_op import operators
+            from attndsl.op.torch_op import call
 
-            return self._outputs(*operators[self.key](*inputs.values(), *params.values()))
+            return self._outputs(*call(self, inputs, params))
         return self._outputs(*self._compute_arrays(inputs, params))
 
     def __reduce__(self) -> tuple[type[Op], tuple[Source]]:
@@ -77,21 +83,29 @@ class Op:
     def __repr__(self) -> str:
         return f"<attndsl operator {example_call(self.signature)}>"
 
-    def artifact(self, **types: str) -> Artifact:
+    def artifact(
+        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str = USUAL, /, **types: str
+    ) -> Artifact:
         """What the compiler makes of the spec for these element types, `op.artifact(T="bf16")`; f32 where none is said.
 
-        Raises ValueError for types that the spec does not allow.
+        Code for `triton` is made for `sizes`, extents of feature dims, and for a machine of attndsl.ir.machines. Raises
+        ValueError for types that the spec does not allow.
         """
         bound = {**self.signature.default_types(), **types}
         for name, element in types.items():
             if element not in self.signature.types.get(name, ()):
                 allowed = ", ".join(f"{n} = {' | '.join(c)}" for n, c in self.signature.types.items()) or "no types"
                 raise ValueError(f"{self.signature.name} has no type {name} = {element}: it has {allowed}")
-        key = tuple(bound.values())
+        key = (target, *sizes.items(), machine, *bound.values())
         with self._lock:
             if key not in self._artifacts:
-                self._artifacts[key] = artifact_of(self.spec, bound, self.target)
+                self._artifacts[key] = artifact_of(self.spec, bound, target, sizes, machine)
             return self._artifacts[key]
+
+    @property
+    def compilations(self) -> int:
+        """How many kernels Triton has compiled, or loaded from its own cache, for calls with tensors of GPUs."""
+        return 0 if self.gpu is None else self.gpu.compilations
 
     @property
     def source(self) -> str:

@@ -5,15 +5,15 @@ Import this only when torch is in use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from attndsl.op import errors
-from attndsl.op.checks import Bound, bind
+from attndsl.op.checks import Bound
+from attndsl.op.gpu import GpuCalls, is_plain
 from attndsl.op.op import Op, alive
-from attndsl.op.torch_tensors import ELEMENTS, bits, describe
+from attndsl.op.torch_tensors import bits, check, empty
 from attndsl.python_names import python_name
 
 _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
@@ -21,40 +21,49 @@ _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
 operators: dict[str, Callable[..., list[torch.Tensor]]] = {}
 """torch's operators by key: they take inputs, then parameters, by position, and give a list of outputs."""
 
+_gpu_calls: dict[str, GpuCalls] = {}
+
 
 def register(op: Op) -> None:
     """Make `op` known to torch, once for all ops of the same text."""
     if op.key not in operators:
-        operators[op.key] = _register(op)
+        _gpu_calls[op.key] = GpuCalls(op)
+        operators[op.key] = _register(op, _gpu_calls[op.key])
+    op.gpu = _gpu_calls[op.key]
 
 
-def _register(op: Op) -> Callable[..., Any]:
-    count = len(op.signature.inputs)
+def call(op: Op, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The outputs for these inputs and parameters, all of each in the order of their declarations."""
+    tensors = list(inputs.values())
+    if op.gpu is not None and is_plain(tensors):
+        return op.gpu.compute(tensors, params)
+    return operators[op.key](*tensors, *params.values())
 
-    def check(arguments: tuple[Any, ...]) -> tuple[Bound, dict[str, Any]]:
-        params = {param.name: value for param, value in zip(op.signature.params, arguments[count:], strict=True)}
-        given = {tensor.name: describe(value) for tensor, value in zip(op.signature.inputs, arguments, strict=False)}
-        for input_, argument in given.items():
-            if argument.device not in ("cpu", "meta"):
-                raise errors.WrongDevice(op.signature.name, input_, argument.device, op.target)
-        return bind(op.signature, given, params), params
+
+def _register(op: Op, gpu: GpuCalls) -> Callable[..., Any]:
+    signature = op.signature
+    count = len(signature.inputs)
+
+    def params_of(arguments: Sequence[Any]) -> dict[str, Any]:
+        return {param.name: value for param, value in zip(signature.params, arguments[count:], strict=True)}
 
     def allocate(bound: Bound, device: torch.device) -> list[torch.Tensor]:
         elements = op.output_elements(bound)
-        return [
-            torch.empty(shape, dtype=ELEMENTS[element], device=device)
-            for shape, element in zip(bound.shapes, elements, strict=True)
-        ]
+        return [empty(shape, element, device) for shape, element in zip(bound.shapes, elements, strict=True)]
 
     def compute(*arguments: Any) -> list[torch.Tensor]:
-        bound, params = check(arguments)
-        outputs = allocate(bound, torch.device("cpu"))
+        inputs, params = arguments[:count], params_of(arguments)
+        if inputs[0].is_cuda:
+            return gpu.compute(inputs, params)
+        bound = check(signature, inputs, params)
+        outputs = allocate(bound, inputs[0].device)
         named = {python_name(param): value for param, value in params.items()}
-        op.program(bound.types)(*map(bits, arguments[:count]), *map(bits, outputs), **named)
+        op.program(bound.types)(*map(bits, inputs), *map(bits, outputs), **named)
         return outputs
 
     def shapes_only(*arguments: Any) -> list[torch.Tensor]:
-        return allocate(check(arguments)[0], arguments[0].device)
+        inputs = arguments[:count]
+        return allocate(check(signature, inputs, params_of(arguments)), inputs[0].device)
 
     custom = torch.library.custom_op(f"attndsl::{op.key}", compute, mutates_args=(), schema=_schema(op))
     custom.register_fake(shapes_only)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from attndsl.op.checks import Given
+from attndsl.driver.signature import Signature
+from attndsl.op import errors
+from attndsl.op.checks import Bound, Given, bind
 
 DTYPES = {
     torch.float16: "f16",
@@ -27,6 +30,23 @@ DTYPES = {
 ELEMENTS = {element: dtype for dtype, element in DTYPES.items()}
 
 _BITS = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8, torch.float8_e5m2: torch.uint8}
+
+
+def check(signature: Signature, tensors: Sequence[torch.Tensor], params: Mapping[str, Any]) -> Bound:
+    """What a call with these inputs, in the order of their declarations, says of a spec. Raises CallError."""
+    given = {input_.name: describe(tensor) for input_, tensor in zip(signature.inputs, tensors, strict=True)}
+    first = signature.inputs[0].name
+    for name, argument in given.items():
+        if argument.device != given[first].device:
+            raise errors.DevicesDiffer(signature.name, name, argument.device, first, given[first].device)
+        if tensors[0].device.type not in ("cpu", "cuda", "meta"):
+            raise errors.WrongDevice(signature.name, name, argument.device)
+    return bind(signature, given, params)
+
+
+def empty(shape: Sequence[int], element: str, device: torch.device) -> torch.Tensor:
+    """A tensor for an output."""
+    return torch.empty(shape, dtype=ELEMENTS[element], device=device)
 
 
 def describe(tensor: torch.Tensor) -> Given:

@@ -18,6 +18,8 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.expressions import evaluate
 from attndsl.driver.signature import Signature
 from attndsl.driver.summarise import summarise
+from attndsl.ir.build import build
+from attndsl.ir.features import feature_dims
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
@@ -36,7 +38,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """What the compiler is asked for; a stub stands in for it."""
     asked: list[tuple[str, str]] = []
 
-    def compile_spec(spec: Spec, types: Mapping[str, str], target: str) -> Artifact:
+    def compile_spec(
+        spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int], machine: str
+    ) -> Artifact:
         asked.append((types["T"], target))
         return Artifact(spec.name, target, types, summarise(spec), "the program", {"attn": "…"}, {"tile_rows": 64})
 
@@ -59,12 +63,29 @@ def test_a_signature_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert library.signature_of(GQA) == signature
 
 
-def test_an_artifact_is_kept_by_types_and_target(compiled: list[tuple[str, str]]) -> None:
+def test_an_artifact_is_kept_by_types_target_sizes_and_machine(compiled: list[tuple[str, str]]) -> None:
     first = library.artifact_of(GQA, {"T": "f32"}, "numpy")
     assert library.artifact_of(GQA, {"T": "f32"}, "numpy") == first
     library.artifact_of(GQA, {"T": "f16"}, "numpy")
     library.artifact_of(GQA, {"T": "f32"}, "triton")
-    assert compiled == [("f32", "numpy"), ("f16", "numpy"), ("f32", "triton")]
+    for _ in range(2):
+        library.artifact_of(GQA, {"T": "f32"}, "triton", {"D": 64})
+        library.artifact_of(GQA, {"T": "f32"}, "triton", {"D": 64}, "cuda:80")
+    assert compiled == [("f32", "numpy"), ("f16", "numpy"), *[("f32", "triton")] * 3]
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_feature_dims_are_those_of_the_ir(path: Path) -> None:
+    spec = library.checked(read_source(path))
+    signature = summarise(spec)
+    assert signature.features == feature_dims(build(spec, signature.default_types()))
+
+
+def test_rows_that_need_not_cover_an_output_make_it_partial() -> None:
+    partial = {path.stem for path in GALLERY if summarise(library.checked(read_source(path))).partial}
+    assert partial == {"packed_ragged", "padding", "paged_prefill"}  # where a length in a tensor ends the rows
+    doubled = Source(GQA.text.replace("i in M", "i in M / 2"))
+    assert summarise(library.checked(doubled)).partial == ("o",)
 
 
 def test_a_key_depends_on_text_file_name_and_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

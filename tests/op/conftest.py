@@ -88,7 +88,9 @@ class Compiler:
     def signature_of(self, source: Source) -> Signature:
         return self.signature
 
-    def artifact_of(self, source: Source, types: Mapping[str, str], target: str) -> Artifact:
+    def artifact_of(
+        self, source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int], machine: str
+    ) -> Artifact:
         self.compiled.append(dict(types))
         ir = {"attn": "the attn IR", "tile": "the tile IR"}
         return Artifact(self.signature.name, target, types, self.signature, self.source, ir, {"tile_rows": 64})

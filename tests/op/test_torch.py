@@ -89,13 +89,34 @@ def test_a_gradient_is_refused_and_not_lost(gqa: Any) -> None:
         op(**given)
 
 
-def test_other_devices_are_refused(gqa: Any) -> None:
+def fake(shapes: dict[str, Any], **devices: str) -> dict[str, Any]:
+    """Tensors without memory, on devices that this machine need not have."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
+    with FakeTensorMode():
+        return {name: torch.empty(tensor.shape, device=devices.get(name, "cuda")) for name, tensor in shapes.items()}
+
+
+def test_outputs_are_where_inputs_are(gqa: Any) -> None:
+    op, compiler = gqa
+    o = op(**fake(tensors()))
+    assert (str(o.device), o.shape) == ("cuda:0", (2, 4, 5, 6))
+    assert compiler.compiled == []
+
+
+def test_inputs_on_several_devices_are_refused(gqa: Any) -> None:
     op, _ = gqa
-    with FakeTensorMode(), pytest.raises(errors.WrongDevice) as caught:
-        op(**{name: torch.empty(tensor.shape, device="cuda") for name, tensor in tensors().items()})
-    assert str(caught.value) == ("q is on cuda:0: gqa is compiled for `numpy`, which computes on the CPU; pass q.cpu()")
+    with pytest.raises(errors.DevicesDiffer) as caught:
+        op(**fake(tensors(), k="cpu"))
+    assert str(caught.value) == "k is on cpu, but q is on cuda:0: give all inputs of gqa on one device"
+
+
+def test_other_devices_are_refused(gqa: Any) -> None:
+    op, _ = gqa
+    with pytest.raises(errors.WrongDevice) as caught:
+        op(**fake(tensors(), q="mps", k="mps", v="mps"))
+    message = "q is on mps:0, but gqa computes on CPUs and on GPUs that torch calls cuda; pass q.cpu()"
+    assert str(caught.value) == message
 
 
 def test_shapes_are_known_without_computing(gqa: Any) -> None:

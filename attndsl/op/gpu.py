@@ -1,0 +1,140 @@
+"""Calls with tensors of a GPU: generated Triton code, launched by plans.
+
+The first call of a kind is checked, compiled where that is needed, launched by Triton, and written down as a plan. A
+call like it then costs what it must: its key, its outputs, and the launches themselves. Import this only when torch is
+in use.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from attndsl.driver.module import load_module
+from attndsl.ir.machines import MACHINES
+from attndsl.op import errors
+from attndsl.op.checks import Bound
+from attndsl.op.plan import Output, Plan, first_call
+from attndsl.op.torch_tensors import ELEMENTS, check
+from attndsl.python_names import python_name
+
+if TYPE_CHECKING:
+    from attndsl.op.op import Op
+
+PLANS = 1024
+"""How many kinds of calls an operator remembers before it forgets them all."""
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_INFERENCE = torch._C.DispatchKeySet(torch._C.DispatchKey.BackendSelect)
+_EAGER = {_INFERENCE.raw_repr(), _INFERENCE.add(torch._C.DispatchKey.ADInplaceOrView).raw_repr()}
+"""The state of torch's dispatcher in a thread where nothing traces, transforms or overrides what is called."""
+
+
+def is_plain(tensors: Iterable[Any]) -> bool:
+    """Whether a call may go around torch's dispatcher, which costs more than a launch.
+
+    Not so while anything compiles, traces, transforms or overrides it, for tensors that are not on a GPU, for their
+    subclasses, and where a tensor is the negative of its memory.
+    """
+    return (
+        not torch.compiler.is_compiling()
+        and torch._C._dispatch_tls_local_include_set().raw_repr() in _EAGER
+        and all([type(tensor) in _PLAIN and tensor.is_cuda and not tensor.is_neg() for tensor in tensors])  # noqa: C419
+    )
+
+
+class GpuCalls:
+    """How operators of one text are called with tensors of GPUs; any number of threads may do so at once."""
+
+    def __init__(self, op: Op) -> None:
+        self._op = op
+        self._inputs = [tensor.name for tensor in op.signature.inputs]
+        self._params = [(param.name, param.default) for param in op.signature.params]
+        self._known = {*self._inputs, *(name for name, _ in self._params)}
+        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._programs: dict[tuple[object, ...], Callable[..., Any]] = {}
+        self._kernels: set[object] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def compilations(self) -> int:
+        """How many kernels Triton has compiled, or loaded from its own cache, for these calls."""
+        return len(self._kernels)
+
+    def again(self, arguments: Mapping[str, Any]) -> list[torch.Tensor] | None:
+        """The outputs of a call like an earlier one, whose arguments were checked; None for any other call."""
+        if not self._plans or not arguments.keys() <= self._known:
+            return None
+        tensors: list[Any] = [arguments.get(name) for name in self._inputs]
+        if not is_plain(tensors):
+            return None
+        if torch.is_grad_enabled():
+            for tensor in tensors:
+                if tensor.requires_grad:
+                    return None
+        plan = self._plans.get(_key(tensors, [arguments.get(name, default) for name, default in self._params]))
+        return None if plan is None else plan(tensors)
+
+    def compute(self, tensors: Sequence[torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
+        """The outputs of any call; `tensors` are the inputs in order. Raises CallError."""
+        key = _key(tensors, params.values())
+        plan = self._plans.get(key)
+        if plan is not None:
+            return plan(tensors)
+        bound, device = check(self._op.signature, tensors, params), tensors[0].device
+        # One call at a time: what two threads want compiled is compiled once.
+        with self._lock, torch.cuda.device(device):
+            named = {python_name(name): value for name, value in params.items()}
+            inputs = dict(zip(self._inputs, tensors, strict=True))
+            plan, outputs = first_call(self._program(bound, device), inputs, self._outputs(bound, device), named)
+            self._kernels.update(launch.kernel for launch in plan.launches)
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        return outputs
+
+    def _outputs(self, bound: Bound, device: torch.device) -> dict[str, Output]:
+        signature = self._op.signature
+        made = zip(signature.outputs, bound.shapes, self._op.output_elements(bound), strict=True)
+        return {
+            tensor.name: Output(shape, ELEMENTS[element], device, tensor.name in signature.partial)
+            for tensor, shape, element in made
+        }
+
+    def _program(self, bound: Bound, device: torch.device) -> Callable[..., Any]:
+        """The function that lists a call's launches, for these element types, extents of feature dims and GPU."""
+        sizes = {dim: bound.dims[dim] for dim in self._op.signature.features}
+        key = (*bound.types.values(), *sizes.values(), device)
+        if key not in self._programs:
+            name = self._op.signature.name
+            if importlib.util.find_spec("triton") is None:
+                raise errors.TritonMissing(name)
+            module = load_module(self._op.artifact("triton", sizes, machine(), **bound.types))
+            self._programs[key] = module[f"{python_name(name)}_launches"]
+        return self._programs[key]
+
+
+def machine() -> str:
+    """What code for the current GPU is made for: itself where it is known, else what has no more shared memory."""
+    from triton.runtime import driver
+
+    target = driver.active.get_current_target()
+    if f"{target.backend}:{target.arch}" in MACHINES:
+        return f"{target.backend}:{target.arch}"
+    device = driver.active.get_current_device()
+    limit = driver.active.utils.get_device_properties(device)["max_shared_mem"]
+    shared = {name: row.shared for name, row in MACHINES.items() if name.startswith(target.backend)}
+    fitting = [name for name in shared if shared[name] <= limit]
+    return max(fitting, key=shared.__getitem__) if fitting else min(shared, key=shared.__getitem__)
+
+
+def _key(tensors: Iterable[Any], params: Iterable[Any]) -> tuple[object, ...]:
+    """All that a plan rests on. Triton compiles other code for pointers that are no multiples of 16 bytes."""
+    return (
+        *[(t.dtype, t.device, t.shape, t.stride(), t.data_ptr() % 16) for t in tensors],
+        *[(type(value), value) for value in params],
+    )

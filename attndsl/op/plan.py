@@ -1,0 +1,126 @@
+"""A call's launches, written down so that a call like it can be made again with other tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+
+ALIGNMENT = 256
+"""The bytes at whose multiples workspaces begin: more than any load of a kernel wants."""
+
+Launches = Iterable[tuple[Any, int, Sequence[Any], Mapping[str, Any]]]
+"""What a generated file says of a call: for each launch a kernel of Triton, the number of programs, the arguments by
+position, and options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output to allocate; `partial` says that rows may leave elements of it unwritten, which are 0."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+    partial: bool
+
+    def allocate(self) -> torch.Tensor:
+        """A new tensor."""
+        make = torch.zeros if self.partial else torch.empty
+        return make(self.shape, dtype=self.dtype, device=self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch of a compiled kernel.
+
+    `arguments` are those of every call, with 0 for pointers; `pointers` pairs the position of a pointer with the number
+    of its tensor.
+    """
+
+    kernel: Any
+    programs: int
+    arguments: tuple[Any, ...]
+    pointers: tuple[tuple[int, int], ...]
+
+    def __call__(self, stream: int, addresses: Sequence[int]) -> None:
+        """Launches the kernel as Triton does once it has found it; `addresses` are those of all tensors."""
+        arguments = list(self.arguments)
+        for position, tensor in self.pointers:
+            arguments[position] = addresses[tensor]
+        kernel = self.kernel
+        # The three of None are what Triton's own profiler hooks into a launch.
+        kernel.run(self.programs, 1, 1, stream, kernel.function, kernel.packed_metadata, None, None, None, *arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The launches of a call with the tensors of one GPU. Tensors are numbered: inputs, outputs, workspaces.
+
+    Outputs and workspaces are allocated for every call, so that streams and threads share none; torch gives them to
+    others in the order of their stream. Workspaces lie in one allocation of `scratch` bytes, at `offsets`.
+    """
+
+    device: torch.device
+    outputs: tuple[Output, ...]
+    scratch: int
+    offsets: tuple[int, ...]
+    launches: tuple[Launch, ...]
+
+    def __call__(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The outputs for other inputs: of the same types, shapes, strides, alignment and device."""
+        index = self.device.index
+        if index != torch.cuda.current_device():
+            with torch.cuda.device(index):
+                return self(inputs)
+        outputs = [output.allocate() for output in self.outputs]
+        addresses = [tensor.data_ptr() for tensor in (*inputs, *outputs)]
+        if self.scratch:
+            scratch = torch.empty(self.scratch, dtype=torch.uint8, device=self.device)
+            start = scratch.data_ptr()
+            addresses += [start + offset for offset in self.offsets]
+        stream = torch._C._cuda_getCurrentRawStream(index)  # as Triton does; the public way costs a microsecond more
+        for launch in self.launches:
+            launch(stream, addresses)
+        return outputs
+
+
+def first_call(
+    program: Callable[..., Launches],
+    inputs: Mapping[str, torch.Tensor],
+    outputs: Mapping[str, Output],
+    params: Mapping[str, Any],
+) -> tuple[Plan, list[torch.Tensor]]:
+    """Makes a call through Triton, which compiles what it has not yet; how to make it again, and its outputs.
+
+    `program` takes inputs and outputs by position. Its kernels call the pointer of a tensor `NAME_ptr`, and write a
+    workspace before they read it.
+    """
+    made = [output.allocate() for output in outputs.values()]
+    given = [*inputs.values(), *made]
+    numbers = {f"{name}_ptr": number for number, name in enumerate((*inputs, *outputs))}
+    workspaces: list[torch.Tensor] = []
+    launches = []
+    for kernel, programs, arguments, options in program(*given, **params):
+        fixed = list(arguments)
+        pointers = []
+        for position, (name, argument) in enumerate(zip(kernel.arg_names, arguments, strict=True)):
+            if not isinstance(argument, torch.Tensor):
+                continue
+            if name not in numbers:
+                assert not any(_share_memory(argument, tensor) for tensor in given), f"{name} is no workspace"
+                numbers[name] = len(numbers)
+                workspaces.append(argument)
+            pointers.append((position, numbers[name]))
+            fixed[position] = 0
+        compiled = kernel[(programs,)](*arguments, **options)
+        launches.append(Launch(compiled, programs, tuple(fixed), tuple(pointers)))
+    *offsets, scratch = accumulate((-(-each.nbytes // ALIGNMENT) * ALIGNMENT for each in workspaces), initial=0)
+    plan = Plan(made[0].device, tuple(outputs.values()), scratch, tuple(offsets), tuple(launches))
+    return plan, made
+
+
+def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() != 0

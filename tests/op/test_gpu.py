@@ -1,0 +1,339 @@
+"""Calls with tensors of a GPU, planned and launched: everything but the GPU, for which stubs stand in.
+
+A stub of a compiled kernel computes on the addresses that it is launched with, as a GPU does.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
+from attndsl.op import errors, gpu, torch_op
+from attndsl.op.gpu import is_plain
+
+SCALE = Signature(
+    name="scale",
+    dims=("B", "N", "D"),
+    types={"T": ("f32", "f64")},
+    params=(ParamSignature("factor", "float", 2.0), ParamSignature("shift", "int", 0)),
+    inputs=tuple(TensorSignature(name, "T", (("dim", "N"), ("dim", "D"))) for name in ("x", "y")),
+    outputs=(TensorSignature("o", "T", (("dim", "N"), ("dim", "D"))), TensorSignature("rows", "f32", (("dim", "N"),))),
+    requires=(("igt", ("dim", "D"), 0),),
+    work=0,
+    features=("D",),
+    partial=("rows",),
+)
+
+SOURCE = '''
+import ctypes
+import numpy as np
+import torch
+
+def memory(address, shape, strides):
+    size = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+    flat = np.frombuffer((ctypes.c_float * size).from_address(address), np.float32)
+    return np.lib.stride_tricks.as_strided(flat, shape, [4 * s for s in strides])
+
+class Compiled:
+    function, packed_metadata = "handle", "metadata"
+
+    def __init__(self, compute):
+        self.compute = compute
+        self.launches = []
+
+    def run(self, x, y, z, stream, function, metadata, launch_metadata, enter, leave, *arguments):
+        assert (y, z, function, metadata, launch_metadata, enter, leave) == (1, 1, "handle", "metadata", *[None] * 3)
+        self.launches.append((x, stream))
+        self.compute(*arguments)
+
+class Kernel:
+    """Compiles for what code is made for, here the options; launches by addresses."""
+    def __init__(self, compute):
+        self.compute = compute
+        self.arg_names = compute.__code__.co_varnames[: compute.__code__.co_argcount]
+        self.made = {}
+
+    def __getitem__(self, grid):
+        def launch(*arguments, **options):
+            compiled = self.made.setdefault(str(options), Compiled(self.compute))
+            numbers = [a.data_ptr() if isinstance(a, torch.Tensor) else a for a in arguments]
+            compiled.run(*grid, 1, 1, "first", "handle", "metadata", None, None, None, *numbers)
+            return compiled
+        return launch
+
+def sum_rows(x_ptr, x_s0, x_s1, sums_ptr, ones_ptr, N, D):
+    memory(sums_ptr, (N,), (1,))[:] = memory(x_ptr, (N, D), (x_s0, x_s1)).sum(1)
+    memory(ones_ptr, (N,), (1,))[:] = 1
+
+def finish(y_ptr, y_s0, y_s1, sums_ptr, ones_ptr, o_ptr, rows_ptr, factor, shift, N, D):
+    memory(o_ptr, (N, D), (D, 1))[:] = factor * memory(y_ptr, (N, D), (y_s0, y_s1)) + shift
+    rows = memory(rows_ptr, (N,), (1,))
+    rows[1:] += (memory(sums_ptr, (N,), (1,)) * memory(ones_ptr, (N,), (1,)))[1:]
+
+sum_kernel, finish_kernel = Kernel(sum_rows), Kernel(finish)
+
+def scale_launches(x, y, o, rows, *, factor=2.0, shift=0, schedule=None):
+    N, D = x.shape
+    sums, ones = torch.empty(N), torch.empty(N)
+    yield sum_kernel, N, (x, *x.stride(), sums, ones, N, D), {"num_warps": 4 if N < 8 else 8}
+    yield finish_kernel, 1, (y, *y.stride(), sums, ones, o, rows, factor, shift, N, D), {}
+'''
+
+
+@pytest.fixture
+def scale(make: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An operator for whose calls the CPU passes for a GPU."""
+
+    def plain_on_cpu(tensors: Any) -> bool:
+        return all(type(tensor) is torch.Tensor for tensor in tensors)
+
+    monkeypatch.setattr(gpu, "is_plain", plain_on_cpu)
+    monkeypatch.setattr(torch_op, "is_plain", plain_on_cpu)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
+    monkeypatch.setattr(gpu, "machine", lambda: "cuda:90")
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda index: "stream", raising=False)
+    real = torch.empty  # new memory is never 0 by chance
+    monkeypatch.setattr(torch, "empty", lambda *args, **named: real(*args, **named).fill_(7))
+    return make(SCALE, SOURCE)
+
+
+def inputs(n: int = 5, d: int = 3) -> dict[str, Any]:
+    return {"x": torch.randn(n, d), "y": torch.randn(n, d)}
+
+
+def agrees(outputs: Any, x: torch.Tensor, y: torch.Tensor, factor: float = 2.0, shift: int = 0) -> bool:
+    sums = x.sum(1)
+    sums[:1] = 0
+    return torch.allclose(outputs.o, factor * y + shift) and torch.allclose(outputs.rows, sums, atol=1e-6)
+
+
+def launched(op: Any) -> list[Any]:
+    return [launch for kernel in op.gpu._kernels for launch in kernel.launches]
+
+
+def test_a_call_like_an_earlier_one_is_launched_from_its_plan(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    op, compiler = scale
+    given = inputs()
+    assert agrees(op(**given), **given)
+    monkeypatch.setattr(gpu, "check", None)  # nothing is checked again
+    for _ in range(3):
+        given = inputs()
+        assert agrees(op(**given), **given)
+    assert [stream for _, stream in launched(op)].count("stream") == 6
+    assert {programs for programs, _ in launched(op)} == {1, 5}
+    assert compiler.compiled == [{"T": "f32"}]
+    assert op.compilations == 2
+
+
+def test_each_call_has_its_own_outputs(scale: Any) -> None:
+    op, _ = scale
+    first, second = inputs(), inputs()
+    kept = [op(**first), op(**second), op(**first)]
+    assert agrees(kept[0], **first) and agrees(kept[1], **second) and agrees(kept[2], **first)
+
+
+def test_plans_hold_no_tensor(scale: Any) -> None:
+    from weakref import ref
+
+    op, _ = scale
+    given = inputs()
+    outputs = op(**given)
+    watched = [ref(each) for each in (*given.values(), outputs.o)]
+    del given, outputs
+    gc.collect()
+    assert [each() for each in watched] == [None] * 3
+
+
+CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "sizes": lambda given: inputs(n=6),
+    "strides": lambda given: {**given, "x": given["x"].T.contiguous().T},
+    "alignment": lambda given: {**given, "y": torch.cat([torch.zeros(1), given["y"].flatten()])[1:].view(5, 3)},
+    "one tensor twice": lambda given: {"x": given["x"], "y": given["x"]},
+    "a parameter": lambda given: {**given, "factor": 3.0},
+    "a parameter by position of its value": lambda given: {**given, "shift": 2},
+    "an expanded row": lambda given: {**given, "x": given["x"][:1].expand(5, 3)},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changes_from_call_to_call_changes_the_outputs_and_compiles_nothing(scale: Any, change: str) -> None:
+    op, compiler = scale
+    given = inputs()
+    for _ in range(2):
+        for call in (given, CHANGES[change](given), inputs()):
+            outputs = op(**call)
+            assert agrees(outputs, **call)
+    assert (op.compilations, len(compiler.compiled)) == (2, 1)
+
+
+def test_feature_dims_and_types_have_code_of_their_own(scale: Any) -> None:
+    op, compiler = scale
+    for d in (3, 4, 3):
+        op(**inputs(d=d))
+    assert len(compiler.compiled) == 2
+    assert op.compilations == 4
+
+
+def test_the_counter_sees_what_triton_compiles_anew(scale: Any) -> None:
+    op, _ = scale
+    op(**inputs(n=5))
+    op(**inputs(n=9))
+    assert op.compilations == 3
+
+
+def test_a_mistake_is_told_after_a_good_call_too(scale: Any) -> None:
+    op, _ = scale
+    given = inputs()
+    op(**given)
+    with pytest.raises(errors.WrongParameter):
+        op(**given, shift=False)
+    with pytest.raises(errors.UnknownArgument):
+        op(**given, shft=1)
+    with pytest.raises(errors.MissingArgument):
+        op(x=given["x"])
+    with pytest.raises(errors.GradientWanted):
+        op(x=given["x"], y=given["y"].clone().requires_grad_())
+    with pytest.raises(errors.DimsDiffer):
+        op(x=given["x"], y=given["y"][1:])
+
+
+def test_a_tensor_with_a_gradient_is_taken_where_none_is_wanted(scale: Any) -> None:
+    op, _ = scale
+    given = inputs()
+    op(**given)
+    given["x"].requires_grad_()
+    with torch.no_grad():
+        assert agrees(op(**given), **given)
+
+
+def test_plans_are_forgotten_before_they_are_too_many(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    op, _ = scale
+    monkeypatch.setattr(gpu, "PLANS", 3)
+    for n in (1, 2, 3, 4, 5, 1):
+        given = inputs(n)
+        assert agrees(op(**given), **given)
+        assert len(op.gpu._plans) <= 3
+    assert op.compilations == 2
+
+
+def test_threads_compile_once(scale: Any) -> None:
+    op, compiler = scale
+    given, results = inputs(), []
+    threads = [threading.Thread(target=lambda: results.append(agrees(op(**given), **given))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 4
+    assert (op.compilations, len(compiler.compiled)) == (2, 1)
+
+
+def test_another_device_is_made_current_for_its_launches(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    op, _ = scale
+    given, current = inputs(), [1]
+    op(**given)
+
+    class Switched:
+        def __init__(self, index: Any) -> None:
+            self.index = index
+
+        def __enter__(self) -> None:
+            current.append(self.index)
+
+        def __exit__(self, *_: Any) -> None:
+            current.pop()
+
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: current[-1])
+    monkeypatch.setattr(torch.cuda, "device", Switched)
+    assert agrees(op(**given), **given)
+    assert current == [1]
+
+
+def test_without_triton_a_call_says_so(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    op, compiler = scale
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(errors.TritonMissing, match=r"^scale needs the package triton for tensors of a GPU, which is"):
+        op(**inputs())
+    assert compiler.compiled == []
+
+
+def test_a_launch_that_copies_what_it_is_given_is_noticed(make: Any, scale: Any) -> None:
+    op, _ = make(SCALE, SOURCE.replace("def sum_rows(x_ptr", "def sum_rows(renamed_ptr"))
+    with pytest.raises(AssertionError, match="renamed_ptr is no workspace"):
+        op(**inputs())
+
+
+@pytest.mark.parametrize(
+    ("backend", "arch", "shared", "expected"),
+    [
+        ("cuda", 90, 227, "cuda:90"),
+        ("cuda", 86, 99, "cuda:89"),
+        ("cuda", 103, 227, "cuda:90"),
+        ("cuda", 75, 64, "cuda:89"),
+        ("hip", "gfx950", 160, "hip:gfx950"),
+        ("hip", "gfx90a", 64, "hip:gfx942"),
+    ],
+)
+def test_code_is_made_for_a_gpu_or_what_fits_it(
+    monkeypatch: pytest.MonkeyPatch, backend: str, arch: int | str, shared: int, expected: str
+) -> None:
+    from triton.runtime import driver
+
+    stub = SimpleNamespace(
+        get_current_target=lambda: SimpleNamespace(backend=backend, arch=arch),
+        get_current_device=lambda: 0,
+        utils=SimpleNamespace(get_device_properties=lambda device: {"max_shared_mem": shared * 1024}),
+    )
+    monkeypatch.setattr(driver, "_active", stub)
+    assert gpu.machine() == expected
+
+
+class _OnGpu:
+    """What `is_plain` asks of a tensor, of one on a GPU."""
+
+    def __init__(self, negative: bool = False) -> None:
+        self.is_cuda = True
+        self.is_neg = lambda: negative
+
+
+def test_what_may_go_around_the_dispatcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    monkeypatch.setattr(gpu, "_PLAIN", (_OnGpu,))
+    there, seen = [_OnGpu()], []
+    assert is_plain(there)
+    with torch.no_grad():
+        assert is_plain(there)
+    with torch.inference_mode():
+        assert is_plain(there)
+    with torch.autocast("cpu"):
+        assert is_plain(there)
+    with torch.device("meta"):
+        assert is_plain(there)
+    assert not is_plain([_OnGpu(negative=True)])
+    assert not is_plain([torch.zeros(2)])
+    with FakeTensorMode():
+        assert not is_plain(there)
+
+    def watched(x: torch.Tensor) -> torch.Tensor:
+        seen.append(is_plain(there))
+        return x.sum()
+
+    x = torch.zeros(2, 2)
+    make_fx(watched)(x)
+    torch.vmap(watched)(x)
+    torch.func.grad(watched)(x)
+    torch.func.functionalize(watched)(x)
+    assert seen == [False] * 4
+    assert not torch.compile(lambda x: x + is_plain(there), backend="eager", fullgraph=True)(x).any()
