@@ -14,6 +14,7 @@ PASSES = {
     "simplify-indices": "SimplifyIndices",
     "specialise": "Specialise",
     "split-axes": "SplitAxes",
+    "share-operands": "ShareOperands",
     "pack-rows": "PackRows",
     "bound-loops": "BoundLoops",
     "stream-softmax": "StreamSoftmax",

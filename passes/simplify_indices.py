@@ -41,10 +41,10 @@ from dataclasses import dataclass
 
 from attndsl.ir import attn, spec
 from attndsl.ir.materialise import materialise
-from attndsl.ir.meaning import predicate
+from attndsl.ir.meaning import OPPOSITES, predicate
 from attndsl.ir.polynomial import Facts, Polynomial, add, number
 from attndsl.ir.rewrite import insert_before, replace
-from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, arith, i1
+from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, arith, i1
 
 
 @dataclass(frozen=True)
@@ -60,36 +60,63 @@ class SimplifyIndices(ModulePass):
 
 
 def _simplify(kernel: attn.KernelOp) -> None:
-    assumed = {op.condition.owner for op in kernel.body.block.ops if isinstance(op, spec.AssumeOp)}
+    assumed = _assumed(kernel)
+    compared: list[arith.CmpiOp] = []
     for op in list(kernel.body.block.ops):
+        if op in assumed:
+            continue
         # The analysis is made anew: replacing a value by an equal one makes what it remembered stale.
         facts = Facts(kernel.body.block)
         match op:
-            case arith.CmpiOp() if op not in assumed:
-                _compare(op, facts)
+            case arith.CmpiOp():
+                if not _compare(op, facts) and not _compared(op, facts, compared):
+                    compared.append(op)
             case arith.FloorDivSIOp() | spec.ModOp():
                 _divide(op, facts)
             case arith.MinSIOp() | arith.MaxSIOp():
                 _extreme(op, facts)
 
 
-def _compare(op: arith.CmpiOp, facts: Facts) -> None:
-    if op.lhs.type == i1:
-        return
-    lhs, rhs = facts.of(op.lhs), facts.of(op.rhs)
-    name = predicate(op)
-    if name in ("sgt", "sge"):
-        lhs, rhs, name = rhs, lhs, {"sgt": "slt", "sge": "sle"}[name]
-    if name not in ("slt", "sle"):
-        return
-    slack = add(add(rhs, lhs, -1), number(1 if name == "slt" else 0), -1)
+def _assumed(kernel: attn.KernelOp) -> set[Operation]:
+    """All that the assumptions rest on: settled by what they say, they would say nothing."""
+    stack: list[Operation] = [op for op in kernel.body.block.ops if isinstance(op, spec.AssumeOp)]
+    found: set[Operation] = set()
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            stack += [operand.owner for operand in op.operands if isinstance(operand.owner, Operation)]
+    return found
+
+
+def _compare(op: arith.CmpiOp, facts: Facts) -> bool:
+    """Whether a comparison was settled."""
+    slack = facts.slack(op)
+    if slack is None:
+        return False
     if _at_least_zero(slack, facts):
         truth = True
     elif _at_least_zero(add(number(-1), slack, -1), facts):
         truth = False
     else:
-        return
+        return False
     replace(op, [insert_before(op, arith.ConstantOp(IntegerAttr(int(truth), i1)))])
+    return True
+
+
+def _compared(op: arith.CmpiOp, facts: Facts, earlier: list[arith.CmpiOp]) -> bool:
+    """Whether an earlier comparison says the same; one that says the opposite lends its operands."""
+    slack = facts.slack(op)
+    for other in earlier if slack is not None else ():
+        found = facts.slack(other)
+        if found == slack:
+            replace(op, [other.result])
+            return True
+        if found is not None and add(found, slack) == number(-1) and (op.lhs, op.rhs) != (other.lhs, other.rhs):
+            opposite = arith.CmpiOp(other.lhs, other.rhs, OPPOSITES[predicate(other)])
+            replace(op, [insert_before(op, opposite)])
+            return True
+    return False
 
 
 def _at_least_zero(slack: Polynomial, facts: Facts) -> bool:

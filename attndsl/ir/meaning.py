@@ -28,6 +28,9 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
 }
 """Comparisons by the name of their predicate; the ordered ones are false, `une` true, where an operand is NaN."""
 
+OPPOSITES = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle"}
+"""The predicate that holds of integers where another does not."""
+
 POINTWISE: dict[type[Operation], Callable[..., Any]] = {
     arith.AddiOp: np.add,
     arith.SubiOp: np.subtract,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from attndsl.ir import attn, spec
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, i1
 
 Monomial = tuple[SSAValue, ...]
 Polynomial = dict[Monomial, int]
@@ -132,6 +132,22 @@ class Facts:
             rest = list(monomial)
             rest.remove(op.lhs)
             return {self._monomial((*rest, op.rhs)): coefficient}
+        return None
+
+    def slack(self, op: arith.CmpiOp) -> Polynomial | None:
+        """What is at least 0 where a comparison of integers by order holds, and only there; None for others."""
+        if op.lhs.type == i1:
+            return None
+        lhs, rhs = self.of(op.lhs), self.of(op.rhs)
+        match predicate(op):
+            case "sle":
+                return add(rhs, lhs, -1)
+            case "slt":
+                return add(add(rhs, lhs, -1), number(1), -1)
+            case "sge":
+                return add(lhs, rhs, -1)
+            case "sgt":
+                return add(add(lhs, rhs, -1), number(1), -1)
         return None
 
     # --- proofs

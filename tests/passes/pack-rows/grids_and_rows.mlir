@@ -15,9 +15,8 @@ spec.tensor @o "output" "f32" ["B", "H", "M"]
 // CHECK-NEXT:    %D = spec.dim "D"
 // CHECK-NEXT:    %four = arith.constant 4 : index
 // CHECK-NEXT:    %b = attn.grid "b" to %B
-// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 1 : index
-// CHECK-NEXT:    [[V1:%\d+]] = arith.addi %H, %four : index
-// CHECK-NEXT:    [[V2:%\d+]] = arith.subi [[V1]], [[V0]] : index
+// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 3 : index
+// CHECK-NEXT:    [[V2:%\d+]] = arith.addi %H, [[V1]] : index
 // CHECK-NEXT:    [[V3:%\d+]] = arith.floordivsi [[V2]], %four : index
 // CHECK-NEXT:    %h_four = attn.grid "h_four" to [[V3]]
 // CHECK-NEXT:    [[V4:%\d+]] = arith.muli %h_four, %four : index

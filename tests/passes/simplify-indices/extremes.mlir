@@ -7,10 +7,7 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-LABEL: attn.kernel @settled {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %i = attn.each "i" to %M
-// CHECK-NEXT:    %one = arith.constant 1 : index
-// CHECK-NEXT:    %next = arith.addi %i, %one : index
-// CHECK-NEXT:    %place = arith.subi %next, %one : index
-// CHECK-NEXT:    %x = attn.read @x[%place] : f32
+// CHECK-NEXT:    %x = attn.read @x[%i] : f32
 // CHECK-NEXT:    attn.write @o[%i] = %x : f32
 // CHECK-NEXT:  }
 attn.kernel @settled {

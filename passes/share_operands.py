@@ -1,0 +1,126 @@
+"""share-operands: a contraction takes another feature variable's place where the two then read one thing.
+
+Why: what is a key and a value (a latent, of which each head takes its own view) need be read once, and stand in a
+tile once. Each contraction has a variable of its own, so that the key is a read along one variable, and the value the
+same read along another. Renamed, they are one.
+
+Before:
+
+    spec.tensor @q "input" "f32" ["M", "R"]
+    spec.tensor @c "input" "f32" ["N", "R"]
+    spec.tensor @o "output" "f32" ["M", "R"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %R = spec.dim "R"
+      %i = attn.each "i" to %M
+      %j = attn.over "j" to %N
+      %r = attn.axis "r" to %R
+      %e = attn.axis "e" to %R
+      %q = attn.read @q[%i, %r] : f32
+      %key = attn.read @c[%j, %r] : f32
+      %p = arith.mulf %q, %key : f32
+      %s = attn.sum %p over %r : f32
+      %value = attn.read @c[%j, %e] : f32
+      %m = attn.softmax %s, %value over %j : f32
+      attn.write @o[%i, %e] = %m : f32
+    }
+
+After:
+
+    spec.tensor @q "input" "f32" ["M", "R"]
+    spec.tensor @c "input" "f32" ["N", "R"]
+    spec.tensor @o "output" "f32" ["M", "R"]
+    attn.kernel @k {
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %R = spec.dim "R"
+      %i = attn.each "i" to %M
+      %j = attn.over "j" to %N
+      %e = attn.axis "e" to %R
+      %q = attn.read @q[%i, %e] : f32
+      %key = attn.read @c[%j, %e] : f32
+      %p = arith.mulf %q, %key : f32
+      %s = attn.sum %p over %e : f32
+      %value = attn.read @c[%j, %e] : f32
+      %m = attn.softmax %s, %value over %j : f32
+      attn.write @o[%i, %e] = %m : f32
+    }
+
+A variable that is contracted becomes another of the same extent where fewer different reads are left then, and no
+value varies along both (one that does would be caught: its diagonal is not what it is). `cse` makes one of equal reads.
+
+Requires: canonicalize and cse, so that equal extents are one value or equal constants. Exactness: bit-exact.
+Idempotent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from attndsl.ir import attn
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.rewrite import constant, replace, sort_block
+from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, SSAValue
+
+
+@dataclass(frozen=True)
+class ShareOperands(ModulePass):
+    """Renames variables of contractions as long as that makes two reads one."""
+
+    name = "share-operands"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.ops:
+            if isinstance(kernel, attn.KernelOp):
+                block = kernel.body.block
+                while (pair := next(_shared(block), None)) is not None:
+                    contracted, other = pair
+                    replace(contracted, [other.result])
+                    sort_block(block)
+
+
+def _shared(block: Block) -> Iterator[tuple[attn.AxisOp, attn.AxisOp]]:
+    """The variables of contractions, each with one whose place it can take so that fewer reads are left."""
+    analysis = AxesAnalysis()
+    together = [analysis(value) for op in block.ops for value in op.results]
+    written = frozenset[SSAValue]().union(
+        *(analysis(place) for op in block.ops if isinstance(op, attn.WriteOp) for place in op.indices)
+    )
+    variables = [op for op in block.ops if isinstance(op, attn.AxisOp)]
+    contracted = [op for op in variables if op.result not in written]
+    # The variables of the output come first: they stay whatever is renamed.
+    variables.sort(key=lambda op: op.result not in written)
+    reads = _different_reads(block, {})
+    for old, new in product(contracted, variables):
+        if old is new or not _equal(old.extent, new.extent):
+            continue
+        if any({old.result, new.result} <= axes for axes in together):
+            continue
+        if _different_reads(block, {old.result: new.result}) < reads:
+            yield old, new
+
+
+def _equal(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two extents are known to be the same."""
+    return a is b or (constant(a) is not None and constant(a) == constant(b))
+
+
+def _different_reads(block: Block, renamed: dict[SSAValue, SSAValue]) -> int:
+    """How many reads are left when each value that is computed twice is computed once, some being called others."""
+    # Variables are what they are; any other value is known by its operation and by what that is applied to.
+    names: dict[SSAValue, Hashable] = {
+        op.result: renamed.get(op.result, op.result) for op in block.ops if isinstance(op, attn.IndexOp)
+    }
+    known: dict[Hashable, int] = {}
+    reads: set[int] = set()
+    for op in block.ops:
+        said = (type(op), tuple(sorted(op.properties.items())), tuple(names[operand] for operand in op.operands))
+        number = known.setdefault(said, len(known))
+        for position, result in enumerate(op.results):
+            names.setdefault(result, (number, position))
+        if isinstance(op, attn.ReadOp):
+            reads.add(number)
+    return len(reads)
