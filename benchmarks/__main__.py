@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parent / "results"
 class Benchmarks(click.Group):
     """A command for each benchmark; only the one that runs is imported."""
 
-    names = ("memory", "startup", "encoder")
+    names = ("memory", "startup", "encoder", "launch")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.names)

@@ -21,6 +21,10 @@ pytestmark = pytest.mark.gpu
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
+Stream: Any = torch.cuda.Stream
+trace: Any = torch.jit.trace
+"""Functions that torch leaves unannotated."""
+
 
 def operator(name: str) -> Any:
     return attndsl.load(EXAMPLES / f"{name}.attn")
@@ -175,7 +179,7 @@ def test_two_streams_at_once() -> None:
     op = operator("sliding_window")
     calls = [qkv(b=1, m=1, n=20_000), qkv(b=1, m=1, n=20_000)]  # few rows, many keys: cut into parts, with workspaces
     wanted = [op(**call, window=15_000) for call in calls]
-    streams, found = [torch.cuda.Stream(), torch.cuda.Stream()], []
+    streams, found = [Stream(), Stream()], []
     torch.cuda.synchronize()
     for _ in range(50):
         for stream, call in zip(streams, calls, strict=True):
@@ -196,7 +200,7 @@ def test_four_threads_at_once() -> None:
 
     def work(number: int) -> None:
         together.wait()
-        with torch.cuda.stream(torch.cuda.Stream()):
+        with torch.cuda.stream(Stream()):
             found = [op(**calls[number]) for _ in range(30)]
             torch.cuda.current_stream().synchronize()
         right[number] = all(torch.equal(o, wanted[number]) for o in found)
@@ -268,7 +272,7 @@ def test_calls_under_transforms_go_through_the_dispatcher() -> None:
         assert torch.equal(op(**given), wanted)
     negated = {**given, "q": torch._neg_view(-given["q"])}
     assert torch.equal(op(**negated), wanted)
-    traced = torch.jit.trace(lambda q, k, v: op(q=q, k=k, v=v), tuple(given.values()), check_trace=False)
+    traced = trace(lambda q, k, v: op(q=q, k=k, v=v), tuple(given.values()), check_trace=False)
     others = qkv()
     assert torch.equal(traced(*others.values()), op(**others))
 
