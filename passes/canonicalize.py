@@ -34,6 +34,7 @@ Exactness: bit-exact. Idempotent.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -138,6 +139,20 @@ class DropIdentities(RewritePattern):
             rewriter.replace(op, [], [op.operands[0]])
 
 
+class MultiplyByPowers(RewritePattern):
+    """x / 8.0 -> x * 0.125: the reciprocal of a power of two is exact, and a product is the cheaper of the two"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: arith.DivfOp, rewriter: PatternRewriter, /) -> None:
+        divisor = constant(op.rhs)
+        # Up to 2^100 both are normal numbers of f32, whatever the type.
+        if divisor is None or not 2.0**-100 <= abs(divisor) <= 2.0**100 or abs(math.frexp(divisor)[0]) != 0.5:
+            return
+        reciprocal = constant_op(1 / divisor, op.result.type)
+        rewriter.insert(reciprocal)
+        rewriter.replace(op, arith.MulfOp(op.lhs, reciprocal.result))
+
+
 class AddConstantsOnce(RewritePattern):
     """(x + 3) - 1 -> x + 2, (x - 3) + 1 -> x - 2, and so on, for integers"""
 
@@ -155,7 +170,8 @@ class AddConstantsOnce(RewritePattern):
         )
         amount = index_constant(abs(int(total)))
         combine = arith.AddiOp if total >= 0 else arith.SubiOp
-        rewriter.replace(op, [amount, combine(inner.lhs, amount.result)])
+        rewriter.insert(amount)
+        rewriter.replace(op, combine(inner.lhs, amount.result))
 
 
 class AbsorbZero(RewritePattern):
@@ -317,9 +333,7 @@ class KeepLanes(RewritePattern):
             case tile.DotOp():
                 self._keep(op, 0, [op.over], rewriter)
                 self._keep(op, 1, [op.over], rewriter)
-            case scf.YieldOp():
-                loop = op.parent_op()
-                assert isinstance(loop, scf.ForOp)
+            case scf.YieldOp() if isinstance(loop := op.parent_op(), scf.ForOp):
                 for position, start in enumerate(loop.iter_args):
                     carried = axes(start)
                     self._keep(op, position, [lane for lane in self._lanes(op) if lane in carried], rewriter)
@@ -346,6 +360,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
     FoldConstants(),
     ConstantsLast(),
     DropIdentities(),
+    MultiplyByPowers(),
     AddConstantsOnce(),
     AbsorbZero(),
     SimplifyLogic(),

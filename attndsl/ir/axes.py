@@ -75,6 +75,9 @@ def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
         return (loop.lb, loop.ub) if position == 0 else (loop.iter_args[position - 1],)
     if isinstance(owner, scf.ForOp):
         return (owner.iter_args[owner.results.index(value)],)
+    if isinstance(owner, scf.IfOp):
+        ends = [region.block.last_op for region in owner.regions]
+        return tuple(end.operands[owner.results.index(value)] for end in ends if end is not None)
     if isinstance(owner, (attn.IndexOp, tile.LaneOp)):
         return ()
     if isinstance(owner, REDUCTIONS) and isinstance(owner.over.owner, attn.IndexOp):

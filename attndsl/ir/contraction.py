@@ -7,7 +7,7 @@ varies along one other lane; a sum of an elementwise product where at most one o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from attndsl.ir.xdsl import SSAValue, arith
@@ -35,6 +35,10 @@ class Contraction:
     def values(self) -> tuple[SSAValue, ...]:
         """Everything that the sum is computed from."""
         return self.left + self.right + self.outside + self.divisors
+
+    def in_turn(self) -> Contraction:
+        """The same sum, one value of the lane at a time."""
+        return replace(self, form="loop", left=self.left + self.right, right=())
 
 
 def contraction(

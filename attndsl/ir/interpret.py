@@ -143,7 +143,9 @@ class _Run:
                 self.write(op)
             case scf.ForOp():
                 self.loop(op)
-            case spec.AssumeOp() | scf.YieldOp():
+            case scf.IfOp():
+                self.choice(op)
+            case spec.AssumeOp() | tile.PresentOp() | scf.YieldOp():
                 pass
             case attn.StreamOp():
                 self.stream(op)
@@ -175,6 +177,13 @@ class _Run:
             assert last is not None
             carried = [self.values[v] for v in last.operands]
         self.values.update(zip(op.results, carried, strict=True))
+
+    def choice(self, op: scf.IfOp) -> None:
+        block = (op.true_region if self.scalar(op.cond) else op.false_region).block
+        self.block(block)
+        last = block.last_op
+        assert last is not None
+        self.values.update(zip(op.results, [self.values[v] for v in last.operands], strict=True))
 
     # --- values
 
@@ -233,13 +242,18 @@ class _Run:
         arrays, axes = self.align(*op.indices, *guards)
         where = arrays.pop() if guards else np.True_
         for axis in axes:  # beyond its extent, which may depend on others, a variable promises nothing of an index
-            if axis in self.valid and set(self.valid[axis].axes) <= set(axes):
-                where = where & self.valid[axis].along(axes)
+            if axis in self.valid:
+                where = where & self.reached(self.valid[axis], axes).along(axes)
         shape = np.broadcast_shapes(where.shape, *(a.shape for a in arrays))
         result = np.zeros(shape, _dtype(op.result.type))
         chosen = np.broadcast_to(where, shape)
         result[chosen] = tensor[tuple(np.broadcast_to(a, shape)[chosen] for a in arrays)]
         return Lanes(result, axes)
+
+    def reached(self, valid: Lanes, axes: tuple[SSAValue, ...]) -> Lanes:
+        """Where a variable has values for some value of each variable that is none of `axes`."""
+        others = tuple(n for n, axis in enumerate(valid.axes) if axis not in axes)
+        return Lanes(valid.array.any(axis=others), tuple(axis for axis in valid.axes if axis in axes))
 
     def write(self, op: attn.WriteOp | tile.StoreOp) -> None:
         name = op.tensor.string_value()

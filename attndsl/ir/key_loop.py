@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math as numbers
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from attndsl.ir import attn, tile
 from attndsl.ir.contraction import Contraction, Lanes, contraction
-from attndsl.ir.keys import Reduction, conjuncts, over_of, reductions_of
+from attndsl.ir.keys import Reduction, common_conjuncts, conjuncts, over_of, reductions_of
 from attndsl.ir.rewrite import constant
 from attndsl.ir.tile_builder import Scope
-from attndsl.ir.xdsl import Operation, Region, SSAValue, arith, scf
+from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, math, scf
 
 if TYPE_CHECKING:
     from attndsl.ir.lowering import Lowering
@@ -30,6 +30,18 @@ def levels(kernel: attn.KernelOp) -> list[list[Reduction]]:
     return [[op for op in reductions_of(kernel) if level[op] == n] for n in sorted(set(level.values()))]
 
 
+Plans = Mapping[Reduction, list[Contraction]]
+
+
+class Span(NamedTuple):
+    """Where a loop over keys starts and stops, its step, and the ends that differ from row to row, to be tested."""
+
+    low: SSAValue
+    high: SSAValue
+    step: SSAValue
+    ends: list[tuple[str, SSAValue]]
+
+
 class KeyLoop:
     """One pass over the keys of a tile of rows, folding some reductions: `KeyLoop(lowering, reductions).lower()`."""
 
@@ -42,6 +54,7 @@ class KeyLoop:
         self.outside = lowering.outermost.block
         self.reductions = reductions
         self.lane: SSAValue | None = None  # None: one key at a time
+        self.guessing = False  # that what a row does not see is finite
 
     def lower(self) -> None:
         """Adds the loop to the program, and lets its results stand for those of the reductions."""
@@ -52,7 +65,19 @@ class KeyLoop:
         plans = {op: self.plans(op) for op in self.reductions}
         sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
         step = build.number(1) if sequential else build.size(lowering.keys_asked, "KEYS")
-        low, high = self.part(low, high, step)
+        span = Span(*self.part(low, high, step), step, ends)
+        self.guessing = lowering.whole and not sequential and bool(self.at_risk(plans))
+        folded = self.loop(span, plans, sequential)
+        if self.guessing:
+            folded = self.again_unless_finite(span, plans, folded)
+        results = [result for op in self.reductions for result in op.results]
+        for old, new in zip(results, folded, strict=True):
+            new.name_hint = old.name_hint
+            lowering.outermost.values[old] = new
+
+    def loop(self, span: Span, plans: Plans, sequential: bool) -> list[SSAValue]:
+        """Adds one loop, over tiles of keys or `sequential`, over single keys; gives the states that it ends with."""
+        lowering, build, over = self.lowering, self.build, self.over
         starts = [state for op in self.reductions for state in self.start(op)]
         build.location = over.location  # what the starts rest on may come from elsewhere
         self.block = block = build.loop_block(starts)
@@ -61,14 +86,15 @@ class KeyLoop:
         scope = Scope(block, over.result, {over.result: block.args[0]})
         lowering.scopes.append(scope)
         if not sequential:
-            end = build.add(arith.AddiOp(block.args[0], step), block, f"{name}_end") if lowering.whole else high
+            step = span.step
+            end = build.add(arith.AddiOp(block.args[0], step), block, f"{name}_end") if lowering.whole else span.high
             self.lane = build.add(tile.LaneOp(name, block.args[0], end, step), block, name)
             scope.values[over.result] = self.lane
         key = scope.values[over.result]
-        lowering.inside = [build.add(arith.CmpiOp(end, key, predicate), block, "seen") for predicate, end in ends]
+        lowering.inside = [build.add(arith.CmpiOp(end, key, predicate), block, "seen") for predicate, end in span.ends]
         if lowering.whole and not sequential:
-            lowering.before_end = [build.add(arith.CmpiOp(high, key, "sgt"), block, f"{name}_in")]
-            lowering.inside += [] if any(predicate == "sgt" for predicate, _ in ends) else lowering.before_end
+            lowering.before_end = [build.add(arith.CmpiOp(span.high, key, "sgt"), block, f"{name}_in")]
+            lowering.inside += [] if any(predicate == "sgt" for predicate, _ in span.ends) else lowering.before_end
         carried, ended = list(block.args[1:]), []
         for op in self.reductions:
             lowering.need(self.wanted(op, plans[op]))
@@ -76,16 +102,63 @@ class KeyLoop:
             where = [lowering.get(c) for c in conjuncts(op.where)] + lowering.inside
             ended += self.fold(op, plans[op], carried[: len(op.results)], where)
             carried = carried[len(op.results) :]
+        self.present()
         build.place(scf.YieldOp(*ended), block)
         lowering.scopes.pop()
         lowering.before_end = []
         build.location = over.location
-        loop = scf.ForOp(low, high, step, starts, Region(block))
+        loop = scf.ForOp(span.low, span.high, build.number(1) if sequential else span.step, starts, Region(block))
         build.place(loop, self.outside)
+        return list(loop.results)
+
+    # --- keys that some rows of a tile see, and others do not
+
+    def at_risk(self, plans: Plans) -> list[SSAValue]:
+        """The sums that are matrix products of keys of which each row has its own.
+
+        A product has 0 for a key that a row does not see; where the value there is NaN or infinite, the sum is NaN.
+        """
+        risks = []
+        for op, found in plans.items():
+            tested = self.condition_lanes(op) - {self.over.result}
+            sums = op.sums if isinstance(op, attn.StreamOp) else op.results
+            risks += [result for result, plan in zip(sums, found, strict=False) if tested and plan.form == "dot"]
+        return risks
+
+    def again_unless_finite(self, span: Span, plans: Plans, folded: list[SSAValue]) -> list[SSAValue]:
+        """The states, folded again key by key, and exactly, where a sum at risk is not finite.
+
+        A tile that meets no NaN and no infinity, which is every tile of a sound model, pays one test at its end. What
+        is not finite stays so to the end of the loop, however it is rescaled.
+        """
+        build, outside = self.build, self.outside
         results = [result for op in self.reductions for result in op.results]
-        for old, new in zip(results, loop.results, strict=True):
-            new.name_hint = old.name_hint
-            lowering.outermost.values[old] = new
+        finite: list[SSAValue] = []
+        for result in self.at_risk(plans):
+            state = folded[results.index(result)]
+            size, infinite = build.add(math.AbsFOp(state), outside), build.constant(numbers.inf, state.type)
+            test = build.add(arith.CmpfOp(size, infinite, "olt"), outside)
+            for lane in sorted(build.axes(test), key=self.lowering.order_of, reverse=True):
+                test = build.add(tile.AllOp(test, lane), outside)
+            finite.append(test)
+        sound = build.conjunction(finite, outside)
+        assert sound is not None
+        self.outside, self.lane, self.guessing = Block(), None, False
+        exact = self.loop(span, {op: [plan.in_turn() for plan in found] for op, found in plans.items()}, True)
+        build.place(scf.YieldOp(*exact), self.outside)
+        otherwise, self.outside = self.outside, outside
+        kept = Block()
+        build.place(scf.YieldOp(*folded), kept)
+        choice = scf.IfOp(sound, [state.type for state in folded], Region(kept), Region(otherwise))
+        build.place(choice, outside)
+        return list(choice.results)
+
+    def present(self) -> None:
+        """Says in the loop which keys count at all."""
+        shared = common_conjuncts(self.reductions)
+        if shared and self.lane is not None:
+            self.build.location = self.over.location
+            self.build.place(tile.PresentOp([self.lowering.get(c) for c in shared]), self.block)
 
     def range(self) -> tuple[SSAValue, SSAValue, list[tuple[str, SSAValue]]]:
         """Where the loop starts and stops, and the ends that differ from row to row, which it must test."""
@@ -107,11 +180,13 @@ class KeyLoop:
         def add(op: Operation, hint: str | None = None) -> SSAValue:
             return self.build.add(op, self.outside, hint)
 
-        tiled = add(arith.MuliOp(get(over.parts), keys))
-        rounding = add(arith.SubiOp(add(arith.AddiOp(add(arith.SubiOp(high, low)), tiled)), self.build.number(1)))
-        share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, tiled)), keys), "share")
-        start = add(arith.AddiOp(low, add(arith.MuliOp(get(over.part), share))), "start")
-        return start, add(arith.MinSIOp(high, add(arith.AddiOp(start, share))), "stop")
+        length = add(arith.MaxSIOp(add(arith.SubiOp(high, low)), self.build.number(0)), "length")
+        tiles = add(arith.MuliOp(get(over.parts), keys))
+        rounding = add(arith.SubiOp(add(arith.AddiOp(length, tiles)), self.build.number(1)))
+        share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, tiles)), keys), "share")
+        first = add(arith.MinSIOp(length, add(arith.MuliOp(get(over.part), share))), "first")
+        last = add(arith.MinSIOp(length, add(arith.AddiOp(first, share))), "last")
+        return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
 
     def plans(self, op: Reduction) -> list[Contraction]:
         """How the sums of a reduction are computed, in the order of its results."""
@@ -212,7 +287,7 @@ class KeyLoop:
         """The sum over a tile of keys of `weight` times the plan's product, where all of `where` hold."""
         lowering = self.lowering
         if self.lane is not None:
-            return lowering.contract(plan, self.lane, weight, where, lowering.scopes[-1])
+            return lowering.contract(plan, self.lane, weight, where, lowering.scopes[-1], exact=not self.guessing)
         product = lowering.finish(plan, lowering.product(weight, plan.left, self.block), self.block)
         return self.build.select(where, product, self.block)
 

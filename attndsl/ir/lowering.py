@@ -80,6 +80,13 @@ class Lowering:
         ordered = sorted(lanes, key=lambda lane: (not isinstance(lane.owner, attn.RowOp), order[lane]))
         return [self.target_lane(lane) for lane in ordered]
 
+    def order_of(self, lane: SSAValue) -> int:
+        """The place of a lane of the target among the operations of its block."""
+        assert isinstance(lane.owner, Operation)
+        block = lane.owner.parent
+        assert block is not None
+        return block.get_operation_index(lane.owner)
+
     def target_lane(self, lane: SSAValue) -> SSAValue:
         """The lane of the target that stands for a lane of the source."""
         if isinstance(lane.owner, attn.RowOp):
@@ -258,16 +265,25 @@ class Lowering:
         return self.build.add(loop, home.block, op.result.name_hint)
 
     def contract(
-        self, plan: Contraction, lane: SSAValue, weight: SSAValue | None, where: list[SSAValue], scope: Scope
+        self,
+        plan: Contraction,
+        lane: SSAValue,
+        weight: SSAValue | None,
+        where: list[SSAValue],
+        scope: Scope,
+        exact: bool = True,
     ) -> SSAValue:
-        """A sum over a lane of the target: of the plan's product, times `weight`, where all of `where` hold."""
+        """A sum over a lane of the target: of the plan's product, times `weight`, where all of `where` hold.
+
+        Unless it is to be `exact`, a matrix product is right only where it is finite.
+        """
         block = scope.block
         left = self.product(weight, plan.left, block)
         if plan.form == "dot":
             right = self.product(None, plan.right, block)
             # A condition on keys alone is put into the values; one that tells rows apart is left to the product.
             alone = [c for c in where if self.build.axes(c) <= {lane}]
-            others = self.build.conjunction((c for c in where if c not in alone), block)
+            others = self.build.conjunction((c for c in where if c not in alone), block) if exact else None
             right = self.build.along(self.build.select(alone, right, block), lane, block)
             left = self.build.select(alone, left, block) if plan.left else left
             result = self.build.add(tile.DotOp(self.build.along(left, lane, block), right, lane, others), block)

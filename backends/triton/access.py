@@ -25,16 +25,11 @@ class Access:
         text.halves = self._halves([op for op in kernel.walk() if isinstance(op, tile.LoadOp)])
 
     def _halves(self, loads: Sequence[tile.LoadOp]) -> dict[SSAValue, str]:
-        """The values that stay 16 bits wide, since all that they feed is products of such tiles, and their types."""
+        """The values that stay 16 bits wide, since products of such tiles are made of them, and their types."""
         halves: dict[SSAValue, str] = {}
         for op in loads:
-            if self._element(op) in HALVES and _feeds_products(op.result, self._element(op)):
-                stack: list[SSAValue] = [op.result]
-                while stack:
-                    value = stack.pop()
-                    halves[value] = self._element(op)
-                    users = [use.operation for use in value.uses]
-                    stack += [user.result for user in users if isinstance(user, arith.SelectOp)]
+            if self._element(op) in HALVES:
+                _keep_half(op.result, self._element(op), halves)
         return halves
 
     def _element(self, op: tile.LoadOp | tile.StoreOp) -> str:
@@ -91,19 +86,18 @@ class Access:
         return self.text.lined_up(where, self.text.lanes(tile_)).code
 
 
-def _feeds_products(value: SSAValue, element: str) -> bool:
-    """Whether all that a value feeds, be it selected, is products whose operands are rounded to its type."""
+def _keep_half(value: SSAValue, element: str, halves: dict[SSAValue, str]) -> bool:
+    """Notes a value in `halves` where a product of its type is made of it, be it selected; says whether it did."""
+    found = False
     for use in value.uses:
-        user = use.operation
-        match user:
-            case tile.DotOp() if user.rounded is not None and user.rounded.data == element:
-                pass
-            case arith.SelectOp() if value is user.lhs and constant(user.rhs) == 0:
-                if not _feeds_products(user.result, element):
-                    return False
-            case _:
-                return False
-    return True
+        match use.operation:
+            case tile.DotOp() as user if user.rounded is not None and user.rounded.data == element:
+                found = True
+            case arith.SelectOp() as user if value is user.lhs and constant(user.rhs) == 0:
+                found |= _keep_half(user.result, element, halves)
+    if found:
+        halves[value] = element
+    return found
 
 
 def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:

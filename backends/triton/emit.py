@@ -12,7 +12,7 @@ from attndsl.backends.triton.access import DECODED, Access, joined
 from attndsl.backends.triton.expressions import Expressions
 from attndsl.backends.triton.facts import executed
 from attndsl.backends.triton.helpers import HELPERS, helpers_text
-from attndsl.backends.triton.launcher import Launched, Launcher
+from attndsl.backends.triton.launcher import SPLIT, Launched, Launcher
 from attndsl.backends.triton.parameters import Parameters, scalar_type
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
@@ -41,15 +41,19 @@ def emit(module: ModuleOp, source: str = "") -> str:
         helpers |= writer.text.helpers
         launched.append(Launched(writer.name, kernel, parameters, writer.text.bounds))
     name = spec_name(kernels)
-    launcher = Launcher(name, tensors, params, out)
+    launcher = Launcher(name, [t for t in tensors if t.role.data != "workspace"], params, out)
     launcher.write(launched)
     return _header(name, tensors) + helpers_text(helpers) + launcher.tables(launched) + "\n\n" + out.text()
 
 
 def spec_name(kernels: list[tile.KernelOp]) -> str:
     """The name of the spec that kernels were made of."""
-    name = kernels[0].entry.data
-    return python_name(name if len(kernels) == 1 else name.removesuffix("_0"))
+    written = [{op.tensor.string_value() for op in kernel.walk() if isinstance(op, tile.StoreOp)} for kernel in kernels]
+    read = {op.tensor.string_value() for kernel in kernels for op in kernel.walk() if isinstance(op, tile.LoadOp)}
+    # Each block of the spec has one kernel that writes its outputs, whatever other form it has.
+    blocks = [k for k, stored in zip(kernels, written, strict=True) if not stored & read and k.form != SPLIT]
+    name = blocks[0].entry.data
+    return python_name(name if len(blocks) == 1 else name.removesuffix("_0"))
 
 
 def kernel_name(kernel: tile.KernelOp) -> str:
@@ -58,7 +62,7 @@ def kernel_name(kernel: tile.KernelOp) -> str:
 
 
 def _header(name: str, tensors: list[spec.TensorOp]) -> str:
-    torch = "import torch\n" if any(t.element.data in DECODED for t in tensors) else ""
+    torch = "import torch\n" if any(t.element.data in DECODED or t.role.data == "workspace" for t in tensors) else ""
     return (
         f'"""{name}, compiled by attndsl. Needs torch and triton alone."""\n\n'
         f"{torch}import triton\nimport triton.language as tl\n"
@@ -84,7 +88,7 @@ class _Kernel:
         arguments = []
         for tensor in taken.tensors:
             arguments += [f"{tensor.sym_name.data}_ptr", *taken.strides[tensor.sym_name.data]]
-        arguments += [f"{python_name(dim)}: tl.int64" for dim in taken.dims]
+        arguments += [f"{name}: tl.int64" for name in (*map(python_name, taken.dims), *taken.parts)]
         arguments += [f"{python_name(op.param.data)}: tl.{scalar_type(op.result.type)}" for op in taken.params]
         arguments += [f"n_{op.variable.data}: tl.int64" for op in taken.counts]
         sizes = [*map(python_name, taken.static), *(str(size.name_hint) for size in taken.sizes)]
@@ -147,6 +151,8 @@ class _Kernel:
                 self._line(op, f"{self.names[op.result]} = {self._lane(op)}")
             case scf.ForOp():
                 self._loop(op)
+            case scf.IfOp():
+                self._choice(op)
             case tile.LoadOp():
                 self._call(op, f"{self.names[op.result]} = ", self.access.load(op))
             case tile.StoreOp():
@@ -185,7 +191,7 @@ class _Kernel:
         block = op.body.block
         carried = block.args[1:]
         for argument, start, result in zip(carried, op.iter_args, op.results, strict=True):
-            if isinstance(start.owner, scf.ForOp) and len(list(start.uses)) == 1:
+            if isinstance(start.owner, scf.ForOp) and start.owner.parent is op.parent:
                 name = self.names[start]  # the state goes on where the loop before it ended
             else:
                 name = self.names.fresh(result.name_hint or argument.name_hint or "state")
@@ -200,6 +206,18 @@ class _Kernel:
             last = block.last_op
             assert isinstance(last, scf.YieldOp)
             self._yield(carried, list(last.operands))
+
+    def _choice(self, op: scf.IfOp) -> None:
+        """States that are kept where the condition holds, and computed anew elsewhere."""
+        kept, anew = (region.block for region in op.regions)
+        first, last = kept.last_op, anew.last_op
+        assert first is kept.first_op and first is not None and last is not None
+        for state, result in zip(first.operands, op.results, strict=True):
+            self.names.bind(result, self.names[state])
+        self._line(op, f"if {self.text[op.cond].within(2)} == 0:  # rare: a key that a row does not see is NaN or Inf")
+        with self.out.indented():
+            self._block(anew)
+            self._yield(op.results, list(last.operands))
 
     def _yield(self, carried: list[SSAValue] | tuple[SSAValue, ...], values: list[SSAValue]) -> None:
         changed = [(self.names[c], self.text[v].code) for c, v in zip(carried, values, strict=True) if c is not v]

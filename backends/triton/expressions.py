@@ -121,7 +121,7 @@ class Expressions:
         owner = value.owner
         uses = list(value.uses)
         if isinstance(owner, tile.SpreadOp):
-            return constant(owner.value) is not None
+            return constant(owner.value) is not None or not owner.lanes
         if isinstance(owner, tile.LoadOp) or value.name_hint is not None or len(uses) != 1:
             return False
         user = uses[0].operation
@@ -155,6 +155,8 @@ class Expressions:
         narrow = self.runs_narrow(op.results[0])
         wide = any(map(is_identity, op.operands))
         operands = [self.operand(operand, lanes, narrow, wide) for operand in op.operands]
+        if op.results[0] not in self.halves:
+            operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
         if spelling.level == ATOM:
             return Text(spelling.template.format(*(text.code for text in operands)))
         # Only the right operand of an infix operator needs parentheses where it binds as tightly.
@@ -214,7 +216,7 @@ class Expressions:
     # --- reductions
 
     def _reduce(self, op: tile.ReduceOp) -> Text:
-        body, axis = self[op.body], self.lanes(op.body).index(op.over)
+        body, axis = self._widened(op.body, self[op.body]), self.lanes(op.body).index(op.over)
         integer = op.body.type == index
         match op:
             case tile.SumOp():
@@ -245,6 +247,9 @@ class Expressions:
         where = self.lined_up(op.where, (rows, op.over))
         assert self.ordered((rows, op.over)) == (rows, op.over), "conditions have rows before keys"
         return Text(f"dot_where({left}, {right}, {where.code})")
+
+    def _widened(self, value: SSAValue, text: Text) -> Text:
+        return Text(f"{text.within(ATOM)}.to(tl.float32)") if value in self.halves else text
 
     def _rounded(self, value: SSAValue, code: str, element: str) -> str:
         return code if self.halves.get(value) == element else f"{code}.to(tl.{HALVES[element]})"

@@ -23,14 +23,34 @@ def is_nonnegative(value: SSAValue) -> bool:
             return True
         case tile.LaneOp():
             return is_nonnegative(owner.start)
+        case tile.MinOp():
+            return is_nonnegative(owner.body)
         case spec.ModOp():
             return is_nonnegative(owner.rhs)
         case arith.AddiOp() | arith.MuliOp() | arith.FloorDivSIOp() | arith.MinSIOp():
             return all(map(is_nonnegative, owner.operands))
+        case arith.SubiOp():
+            return constant(owner.rhs) == 1 and is_positive(owner.lhs)
         case arith.MaxSIOp():
             return any(map(is_nonnegative, owner.operands))
         case arith.SelectOp():
             return is_nonnegative(owner.lhs) and is_nonnegative(owner.rhs)
+    return False
+
+
+def is_positive(value: SSAValue) -> bool:
+    """Whether an integer can be seen to be at least 1."""
+    known = constant(value)
+    if known is not None:
+        return known > 0
+    owner = value.owner
+    match owner:
+        case spec.ChoiceOp() | tile.PaddedOp():
+            return True
+        case arith.MuliOp():
+            return all(map(is_positive, owner.operands))
+        case arith.AddiOp():
+            return all(map(is_nonnegative, owner.operands)) and any(map(is_positive, owner.operands))
     return False
 
 
@@ -44,7 +64,8 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
             continue
         seen.add(top)
         owner = top.owner
-        if isinstance(owner, Block | tile.LoadOp | tile.LaneOp | tile.ProgramOp | scf.ForOp) or not owner.operands:
+        given = Block | tile.LoadOp | tile.LaneOp | tile.ProgramOp | scf.ForOp | spec.ChoiceOp
+        if isinstance(owner, given) or not owner.operands:
             yield top
         else:
             stack.extend(owner.operands)
@@ -65,8 +86,8 @@ def executed(kernel: tile.KernelOp) -> set[Operation]:
             continue
         found.add(op)
         values = list(_read(op))
-        if isinstance(op, scf.ForOp):
-            last = op.body.block.last_op
+        for region in op.regions:
+            last = region.block.last_op
             assert last is not None
             values += last.operands
         for value in values:
@@ -83,7 +104,7 @@ def _read(op: Operation) -> Iterator[SSAValue]:
                 yield op.extent
         case tile.LaneOp():
             yield from (op.start, op.size)
-        case tile.PaddedOp():
+        case tile.PaddedOp() | spec.ChoiceOp():
             pass
         case _:
             yield from op.operands
