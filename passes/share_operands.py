@@ -91,10 +91,10 @@ def _shared(block: Block) -> Iterator[tuple[attn.AxisOp, attn.AxisOp]]:
     )
     variables = [op for op in block.ops if isinstance(op, attn.AxisOp)]
     contracted = [op for op in variables if op.result not in written]
-    # The variables of the output come first: they stay whatever is renamed.
+    # The variables of the output come first, which stay whatever is renamed; then the earliest.
     variables.sort(key=lambda op: op.result not in written)
     reads = _different_reads(block, {})
-    for old, new in product(contracted, variables):
+    for old, new in product(reversed(contracted), variables):
         if old is new or not _equal(old.extent, new.extent):
             continue
         if any({old.result, new.result} <= axes for axes in together):

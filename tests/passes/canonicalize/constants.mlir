@@ -117,3 +117,93 @@ attn.kernel @real_zeros_stay {
   %z = arith.addf %y, %zero : f32
   attn.write @o[%i, %place] = %z : f32
 }
+
+// CHECK-LABEL: attn.kernel @reals_are_rounded_once {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    %i = attn.each "i" to %M
+// CHECK-NEXT:    %place = arith.constant 0 : index
+// CHECK-NEXT:    %zero = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    %third = arith.constant 0.471404523 : f32
+// CHECK-NEXT:    %nothing = arith.divf %zero, %zero : f32
+// CHECK-NEXT:    %x = attn.read @x[%i] : f32
+// CHECK-NEXT:    %y = arith.mulf %x, %third : f32
+// CHECK-NEXT:    %z = arith.addf %y, %nothing : f32
+// CHECK-NEXT:    attn.write @o[%i, %place] = %z : f32
+// CHECK-NEXT:  }
+attn.kernel @reals_are_rounded_once {
+  %M = spec.dim "M"
+  %i = attn.each "i" to %M
+  %place = arith.constant 0 : index
+  %two = arith.constant 2.0 : f32
+  %three = arith.constant 3.0 : f32
+  %zero = arith.constant 0.0 : f32
+  %root = math.sqrt %two : f32
+  %third = arith.divf %root, %three : f32
+  %less = arith.cmpf olt, %third, %zero : f32
+  %chosen = arith.select %less, %two, %third : f32
+  %nothing = arith.divf %zero, %zero : f32
+  %x = attn.read @x[%i] : f32
+  %y = arith.mulf %x, %chosen : f32
+  %z = arith.addf %y, %nothing : f32
+  attn.write @o[%i, %place] = %z : f32
+}
+
+// CHECK-LABEL: attn.kernel @powers_of_two_divide_by_multiplying {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    %i = attn.each "i" to %M
+// CHECK-NEXT:    %place = arith.constant 0 : index
+// CHECK-NEXT:    %six = arith.constant 6.000000e+00 : f32
+// CHECK-NEXT:    %small = arith.constant 1.000000e-38 : f32
+// CHECK-NEXT:    %x = attn.read @x[%i] : f32
+// CHECK-NEXT:    [[V0:%\d+]] = arith.constant -1.250000e-01 : f32
+// CHECK-NEXT:    %a = arith.mulf %x, [[V0]] : f32
+// CHECK-NEXT:    %b = arith.divf %a, %six : f32
+// CHECK-NEXT:    %c = arith.divf %b, %small : f32
+// CHECK-NEXT:    attn.write @o[%i, %place] = %c : f32
+// CHECK-NEXT:  }
+attn.kernel @powers_of_two_divide_by_multiplying {
+  %M = spec.dim "M"
+  %i = attn.each "i" to %M
+  %place = arith.constant 0 : index
+  %eight = arith.constant -8.0 : f32
+  %six = arith.constant 6.0 : f32
+  %small = arith.constant 1.0e-38 : f32
+  %x = attn.read @x[%i] : f32
+  %a = arith.divf %x, %eight : f32
+  %b = arith.divf %a, %six : f32
+  %c = arith.divf %b, %small : f32
+  attn.write @o[%i, %place] = %c : f32
+}
+
+// CHECK-LABEL: attn.kernel @constants_are_added_once {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    %i = attn.each "i" to %M
+// CHECK-NEXT:    %place = arith.constant 0 : index
+// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 2 : index
+// CHECK-NEXT:    %b = arith.addi %i, [[V0]] : index
+// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 2 : index
+// CHECK-NEXT:    %d = arith.subi %i, [[V1]] : index
+// CHECK-NEXT:    [[V2:%\d+]] = arith.constant 4 : index
+// CHECK-NEXT:    %e = arith.subi %i, [[V2]] : index
+// CHECK-NEXT:    %g = arith.muli %d, %e : index
+// CHECK-NEXT:    %h = arith.muli %g, %b : index
+// CHECK-NEXT:    %y = spec.to_float %h : f32
+// CHECK-NEXT:    attn.write @o[%i, %place] = %y : f32
+// CHECK-NEXT:  }
+attn.kernel @constants_are_added_once {
+  %M = spec.dim "M"
+  %i = attn.each "i" to %M
+  %place = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %three = arith.constant 3 : index
+  %a = arith.addi %i, %three : index
+  %b = arith.subi %a, %one : index
+  %c = arith.subi %i, %three : index
+  %d = arith.addi %c, %one : index
+  %e = arith.subi %c, %one : index
+  %f = arith.addi %c, %three : index
+  %g = arith.muli %d, %e : index
+  %h = arith.muli %g, %b : index
+  %y = spec.to_float %h : f32
+  attn.write @o[%f, %place] = %y : f32
+}

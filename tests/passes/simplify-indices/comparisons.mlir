@@ -137,3 +137,36 @@ attn.kernel @an_assumption_is_kept {
   %x = attn.read @x[%i] : f32
   attn.write @o[%i, %k] = %x : f32
 }
+
+// A comparison that an earlier one settles, or that says the opposite of one.
+// CHECK-LABEL: attn.kernel @said_before {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    %i = attn.each "i" to %M
+// CHECK-NEXT:    %k = attn.each "k" to %N
+// CHECK-NEXT:    %opposite = arith.cmpi sge, %i, %k : index
+// CHECK-NEXT:    %other = arith.cmpi sle, %i, %k : index
+// CHECK-NEXT:    %b = arith.andi %opposite, %other : i1
+// CHECK-NEXT:    %x = attn.read @x[%i] where %b : f32
+// CHECK-NEXT:    attn.write @o[%i, %k] = %x : f32
+// CHECK-NEXT:  }
+attn.kernel @said_before {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i = attn.each "i" to %M
+  %k = attn.each "k" to %N
+  %three = arith.constant 3 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi slt, %i, %k : index
+  %moved = arith.addi %i, %three : index
+  %far = arith.addi %k, %three : index
+  %again = arith.cmpi sgt, %far, %moved : index
+  %back = arith.subi %i, %k : index
+  %opposite = arith.cmpi sle, %zero, %back : index
+  %other = arith.cmpi sle, %i, %k : index
+  %a = arith.select %first, %again, %opposite : i1
+  %b = arith.andi %opposite, %other : i1
+  %c = arith.andi %a, %b : i1
+  %x = attn.read @x[%i] where %c : f32
+  attn.write @o[%i, %k] = %x : f32
+}
