@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from attndsl.bench.machine import blas, circumstances
-from attndsl.bench.results import Results
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -39,23 +36,12 @@ class Benchmarks(click.Group):
         )
         def command(smallest: bool, out: Path) -> None:
             head = {**circumstances("python -m benchmarks", "numpy", "torch", "xdsl", "lark"), "blas": blas()}
-            report(module.run(smallest=smallest), cmd_name, out, head)
+            results = module.run(smallest=smallest)
+            results.report(out, cmd_name, head)
+            if results.failures:
+                raise SystemExit(1)
 
         return command
-
-
-def report(results: Results, name: str, out: Path, head: Mapping[str, str]) -> None:
-    """Shows and keeps results; exits with 1 where a limit was missed."""
-    console = Console()
-    console.print(results.table())
-    for remark in results.remarks:
-        console.print(remark, style="dim")
-    for path in results.save(out, name, head):
-        console.print(f"kept in {path}")
-    for failure in results.failures:
-        console.print(failure, style="red")
-    if results.failures:
-        raise SystemExit(1)
 
 
 @click.group(cls=Benchmarks)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
 from rich.table import Table
 
 from attndsl.driver.files import write_atomically
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Row = tuple[Any, ...]
+
+WIDTH = 240
+"""Characters of a table that is not printed to a terminal."""
 
 Draw = Callable[["Axes", list[Row]], None]
 
@@ -43,6 +48,17 @@ class Results:
     remarks: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     draw: Draw | None = None
+
+    def report(self, folder: Path, name: str, head: Mapping[str, str]) -> None:
+        """Shows the measurements and keeps them, as `save` does."""
+        console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+        console.print(self.table())
+        for remark in self.remarks:
+            console.print(remark, style="dim")
+        for path in self.save(folder, name, head):
+            console.print(f"kept in {path}")
+        for failure in self.failures:
+            console.print(failure, style="red")
 
     def table(self) -> Table:
         """The measurements for a terminal."""

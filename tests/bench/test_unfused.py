@@ -8,31 +8,25 @@ import numpy as np
 import pytest
 import torch
 
+from attndsl.bench.gallery import tensors_of
 from attndsl.bench.unfused import Call, truth
 from attndsl.checking.check import check
-from attndsl.op.torch_tensors import ELEMENTS as DTYPES
-from attndsl.storage import ELEMENTS
 from attndsl.syntax.read import read_source
 from attndsl.testing.case import Case
 
 GALLERY = sorted((Path(__file__).parents[2] / "examples").glob("*.attn"))
 
 
-def tensors_of(case: Case) -> dict[str, torch.Tensor]:
+def tensors(case: Case) -> dict[str, torch.Tensor]:
     """The arrays of a case as torch tensors."""
-    found = {}
-    for tensor in case.spec.inputs:
-        element = case.types.get(tensor.element, tensor.element)
-        array = torch.from_numpy(np.ascontiguousarray(case.arrays[tensor.name]))
-        found[tensor.name] = array.view(DTYPES[element]) if ELEMENTS[element].extension else array
-    return found
+    return tensors_of(case.spec, case.arrays, case.types)
 
 
 @pytest.mark.parametrize("hostile", [False, True], ids=["plain", "hostile"])
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
 def test_truth_is_the_references(path: Path, hostile: bool) -> None:
     case = Case.make(check(read_source(path)), "bf16", seed=3, hostile=hostile)
-    found = truth(case.spec, tensors_of(case), case.params)
+    found = truth(case.spec, tensors(case), case.params)
     for name, wanted in case.wanted.items():
         np.testing.assert_allclose(found[name].numpy(), wanted, rtol=1e-9, atol=1e-9)
 
@@ -40,7 +34,7 @@ def test_truth_is_the_references(path: Path, hostile: bool) -> None:
 @pytest.mark.parametrize("name", ["gqa", "packed_ragged", "neighbourhood_2d"])
 def test_chunks_of_rows_give_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case.make(check(read_source(GALLERY[0].with_stem(name))), seed=1)
-    call = Call(case.spec, tensors_of(case), case.params, torch.float64)
+    call = Call(case.spec, tensors(case), case.params, torch.float64)
     for chunk in (1, 50, 10**9):
         np.testing.assert_allclose(call.outputs(chunk)["o"].numpy(), case.wanted["o"], rtol=1e-9, atol=1e-9)
 
@@ -49,7 +43,7 @@ def test_the_largest_intermediate_is_the_scores_or_a_gathered_key() -> None:
     spec = check(read_source(GALLERY[0].with_stem("gqa")))
     shape = {"B": 2, "Hq": 4, "Hkv": 2, "M": 5, "N": 30, "D": 3, "E": 3}
     case = Case.make(spec, dims=shape)
-    call = Call(spec, tensors_of(case), {})
+    call = Call(spec, tensors(case), {})
     (block,) = spec.blocks
     each = dict(zip(block.each, (2, 4, 5), strict=True))
     assert call.largest(block, {**each, block.over[0]: 30}) == 2 * 4 * 5 * 30

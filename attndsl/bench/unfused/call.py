@@ -19,10 +19,6 @@ CHUNK = 2**26
 """Elements of the largest intermediate of the truth: in float64, half a GiB."""
 
 
-class TooLarge(Exception):
-    """The intermediates do not fit."""
-
-
 def truth(spec: Spec, tensors: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """The outputs in float64, computed in chunks of rows."""
     return Call(spec, tensors, params, torch.float64).outputs(CHUNK)
@@ -62,6 +58,12 @@ class Call:
     def number(self, expr: Expr) -> int:
         """What an integer of dims and parameters is worth. Raises ValueError for another one."""
         return int(evaluate(expr, self.dims, self.params))
+
+    @property
+    def intermediate(self) -> int:
+        """The elements of the largest intermediate, were no rows cut."""
+        blocks = self.spec.blocks
+        return max(self.largest(b, {i: self._size(b, i) for i in (*b.each, *b.over)}) for b in blocks)
 
     def largest(self, block: Block, sizes: Mapping[Index, int]) -> int:
         """The elements of the largest intermediate, with so many values for the block's variables."""

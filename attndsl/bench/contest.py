@@ -1,0 +1,121 @@
+"""One row of a table: contestants that compute the same, each checked before it is timed, all timed in turns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from attndsl.bench.timing import Call, Clock, Turn
+
+Inputs = Mapping[str, torch.Tensor]
+Outputs = Mapping[str, torch.Tensor]
+
+CACHE = 4 * 60 * 2**20
+"""Bytes that are gone through before any of them is read again: several times the last-level cache of an H200."""
+
+COPIES = 256
+"""Copies of the inputs at most."""
+
+TOLERANCE = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 2.0**-15}
+"""The largest relative error of an output, as a root mean square over all rows; rounding explains a third of it.
+
+A row alone may have four times as much: few keys do not even out. Where outputs are off because one key in a few
+thousand is missing, or rows of one tile are wrong, one of the two is exceeded.
+"""
+
+
+class Refused(Exception):
+    """Why a peer does not take part in a row."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A way to compute a row's outputs.
+
+    `bind` prepares what is not timed and gives the call; it, or the first call, raises whatever shows that this
+    contestant cannot take part. `ours` must: it fails where a peer is merely absent. `truth` gives what it should
+    compute where that is something else than the row says.
+    """
+
+    name: str
+    bind: Callable[[Inputs], Callable[[], Any]]
+    ours: bool = False
+    around: Callable[[], AbstractContextManager[object]] = nullcontext
+    truth: Callable[[Inputs], Outputs] | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a contestant: `seconds` where its outputs are right, else a verdict in their place and why."""
+
+    error: float | None = None
+    seconds: float | None = None
+    eager: float | None = None
+    verdict: str | None = None
+    note: str = ""
+
+
+def contest(
+    contestants: Sequence[Contestant], inputs: Inputs, wanted: Outputs, element: str, clock: Clock
+) -> dict[str, Outcome]:
+    """What came of each contestant, by name. What is wrong is never timed."""
+    copies = copies_of(inputs)
+    turns: dict[str, Turn] = {}
+    outcomes: dict[str, Outcome] = {}
+    for contestant in contestants:
+        name = contestant.name
+        right = contestant.truth(inputs) if contestant.truth is not None else wanted
+        try:
+            calls: list[Call] = [contestant.bind(copy) for copy in copies]
+            with contestant.around():
+                typical, worst = error(calls[0](), right)
+        except Exception as reason:
+            outcomes[name] = Outcome(verdict="FAILED" if contestant.ours else None, note=f"{name}: {told(reason)}")
+            continue
+        if typical <= TOLERANCE[element] and worst <= 4 * TOLERANCE[element]:
+            turns[name] = Turn(calls, contestant.around)
+            outcomes[name] = Outcome(typical)
+        else:
+            note = f"{name}: off by {typical:.1e}, by {worst:.1e} in the worst row"
+            outcomes[name] = Outcome(typical, verdict="WRONG", note=note)
+    for name, time in clock.race(turns).items():
+        outcomes[name] = Outcome(outcomes[name].error, time.seconds, time.eager)
+    return outcomes
+
+
+def copies_of(inputs: Inputs) -> list[Inputs]:
+    """The inputs and copies of them, together larger than the cache."""
+    size = sum(tensor.nbytes for tensor in inputs.values())
+    count = min(COPIES, max(1, -(-CACHE // max(1, size)))) if next(iter(inputs.values())).is_cuda else 2
+    return [inputs, *({name: tensor.clone() for name, tensor in inputs.items()} for _ in range(count - 1))]
+
+
+def error(got: Any, wanted: Outputs) -> tuple[float, float]:
+    """The relative error of outputs: a root mean square over rows, and that of the worst row.
+
+    A row is what the last dimension of an output holds, and its error the length of the difference over the length of
+    the row. A row of zeros must be one. Raises ArithmeticError where an output has another shape.
+    """
+    given = got if isinstance(got, tuple | list) else (got,)
+    squares = []
+    for tensor, (name, right) in zip(given, wanted.items(), strict=True):
+        if tensor.shape != right.shape:
+            raise ArithmeticError(f"{name} is {tuple(tensor.shape)}, not {tuple(right.shape)}")
+        have = tensor.to(right.dtype)
+        difference = torch.where(have == right, 0.0, have - right)
+        size = torch.where(right.isfinite(), right, 0.0).square().sum(-1)
+        square = difference.square().sum(-1) / size
+        squares.append(torch.where(square.isnan() & (difference == 0).all(-1), 0.0, square).flatten())
+    all_ = torch.cat(squares).nan_to_num(nan=math.inf, posinf=math.inf)
+    return float(all_.mean().sqrt()), float(all_.max().sqrt())
+
+
+def told(reason: Exception) -> str:
+    """The first line of what an exception says."""
+    text = str(reason).strip().splitlines()
+    return text[0] if isinstance(reason, Refused) and text else f"{type(reason).__name__}: {text[0] if text else ''}"

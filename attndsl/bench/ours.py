@@ -1,0 +1,96 @@
+"""The gallery's specs as contestants: the operator that a user loads, and its generated file with another schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attndsl.bench import unfused
+from attndsl.bench.contest import Contestant, Inputs, Outputs, Refused
+from attndsl.bench.machine import ROOT
+from attndsl.checking.typed import Spec
+from attndsl.driver.library import checked
+from attndsl.driver.module import load_function
+from attndsl.op.op import Op, load
+from attndsl.op.torch_tensors import check, empty
+from attndsl.python_names import python_name
+
+GALLERY = ROOT / "examples"
+
+Params = Mapping[str, Any]
+
+
+def gallery() -> list[Path]:
+    """The specs of the gallery."""
+    return sorted(GALLERY.glob("*.attn"))
+
+
+@cache
+def operator(name: str) -> Op:
+    """The operator of a spec of the gallery."""
+    return load(GALLERY / f"{name}.attn")
+
+
+def spec(name: str) -> Spec:
+    """A spec of the gallery, typed."""
+    return checked(operator(name).spec)
+
+
+def truth(name: str, inputs: Inputs, params: Params) -> Outputs:
+    """What a spec's outputs are, in float64."""
+    return unfused.truth(spec(name), only(name, inputs), params)
+
+
+def only(name: str, inputs: Inputs) -> Inputs:
+    """Of some inputs, those of a spec."""
+    return {tensor.name: inputs[tensor.name] for tensor in operator(name).signature.inputs}
+
+
+def ours(
+    name: str,
+    params: Params,
+    label: str = "ours",
+    of: Callable[[Inputs], Inputs] = lambda x: x,
+    truth: Callable[[Inputs], Outputs] | None = None,
+) -> Contestant:
+    """A spec as a user calls it, on what `of` makes of the row's inputs."""
+
+    def bind(inputs: Inputs) -> Callable[[], Any]:
+        return partial(operator(name), **only(name, of(inputs)), **params)
+
+    return Contestant(label, bind, ours=True, truth=truth)
+
+
+def scheduled(name: str, params: Params, label: str, schedule: Mapping[str, int]) -> Contestant:
+    """A spec's generated Triton file, where a choice of its schedule is made otherwise."""
+
+    def bind(inputs: Inputs) -> Callable[[], Any]:
+        op = operator(name)
+        tensors = list(only(name, inputs).values())
+        if not tensors[0].is_cuda:
+            raise Refused("the file is for a GPU")
+        bound = check(op.signature, tensors, params)
+        function = program(op, tuple(bound.types.items()), tuple((d, bound.dims[d]) for d in op.signature.features))
+        named = {python_name(param): value for param, value in params.items()}
+
+        def call() -> list[torch.Tensor]:
+            outputs = [
+                empty(shape, element, tensors[0].device)
+                for shape, element in zip(bound.shapes, op.output_elements(bound), strict=True)
+            ]
+            function(*tensors, *outputs, schedule=schedule, **named)
+            return outputs
+
+        return call
+
+    return Contestant(label, bind)
+
+
+@cache
+def program(op: Op, types: tuple[tuple[str, str], ...], sizes: tuple[tuple[str, int], ...]) -> Callable[..., None]:
+    """The function of a generated Triton file."""
+    return load_function(op.artifact("triton", dict(sizes), **dict(types)))

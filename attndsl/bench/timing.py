@@ -1,0 +1,158 @@
+"""How long calls take on a GPU, measured in turns.
+
+Each contestant is called on several copies of its data one after another, so that no call finds its own in the
+last-level cache. A call that is short is captured in a CUDA graph, so that the device's time is measured and not
+Python's; how long it takes without one is measured too.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import torch
+
+Call = Callable[[], object]
+
+ROUNDS = 5
+"""Measurements of each contestant, after one that is not counted."""
+
+SAMPLE = 2e-3
+"""Seconds that a measurement lasts at least: as many calls as that takes."""
+
+SHORT = 400e-6
+"""Seconds below which a call made from Python is captured in a graph as well: by then a kernel may be 100 µs."""
+
+IN_A_GRAPH = 8
+"""Calls that a graph holds at least, so that launching the graph does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """Seconds of a call on the device, and `eager` from one call to the next where Python makes them."""
+
+    seconds: float
+    eager: float
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What is called in turns: `calls` do the same on different memory; `around` is entered around many of them."""
+
+    calls: Sequence[Call]
+    around: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+class Clock(Protocol):
+    """Something that times contestants."""
+
+    def race(self, turns: Mapping[str, Turn]) -> dict[str, Time]:
+        """The medians of every contestant's times, measured A B C, C B A, A B C, …"""
+        ...
+
+
+@dataclass(frozen=True)
+class WallClock:
+    """Times calls on a CPU."""
+
+    rounds: int = ROUNDS
+
+    def race(self, turns: Mapping[str, Turn]) -> dict[str, Time]:
+        """The medians of every contestant's times."""
+        taken = _in_turns({name: partial(self._seconds, turn) for name, turn in turns.items()}, self.rounds)
+        return {name: Time(seconds, seconds) for name, seconds in taken.items()}
+
+    def _seconds(self, turn: Turn, number: int) -> float:
+        with turn.around():
+            start = time.perf_counter()
+            turn.calls[number % len(turn.calls)]()
+            return time.perf_counter() - start
+
+
+@dataclass(frozen=True)
+class GpuClock:
+    """Times calls on the current CUDA device, by its events."""
+
+    rounds: int = ROUNDS
+    sample: float = SAMPLE
+
+    def race(self, turns: Mapping[str, Turn]) -> dict[str, Time]:
+        """The medians of every contestant's times."""
+        eager = {name: Loop(turn) for name, turn in turns.items()}
+        graphs = {name: captured(turns[name]) for name, loop in eager.items() if loop.seconds(1) < SHORT}
+        short = {name: graph for name, graph in graphs.items() if graph is not None}
+        device = self._medians({**eager, **short})
+        python = self._medians({name: eager[name] for name in short})
+        return {name: Time(device[name], python.get(name, device[name])) for name in turns}
+
+    def _medians(self, loops: Mapping[str, Loop | Replay]) -> dict[str, float]:
+        def measure(loop: Loop | Replay) -> Callable[[int], float]:
+            times = max(1, round(self.sample / (loop.seconds(1) * loop.calls)))
+            return lambda _: loop.seconds(times)
+
+        return _in_turns({name: measure(loop) for name, loop in loops.items()}, self.rounds)
+
+
+class Loop:
+    """Calls made from Python, one after another."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.calls = len(turn.calls)
+
+    def seconds(self, times: int) -> float:
+        """The seconds of a call, of so many times all of them."""
+        with self.turn.around():
+            return _elapsed(self._all, times) / (times * self.calls)
+
+    def _all(self) -> None:
+        for call in self.turn.calls:
+            call()
+
+
+class Replay:
+    """The same calls as one CUDA graph."""
+
+    def __init__(self, turn: Turn) -> None:
+        rounds = -(-IN_A_GRAPH // len(turn.calls))
+        self.calls = rounds * len(turn.calls)
+        self.graph = torch.cuda.CUDAGraph()
+        with turn.around(), torch.cuda.graph(self.graph):
+            for call in [*turn.calls] * rounds:
+                call()
+
+    def seconds(self, times: int) -> float:
+        """The seconds of a call, of so many replays."""
+        return _elapsed(self.graph.replay, times) / (times * self.calls)
+
+
+def captured(turn: Turn) -> Replay | None:
+    """The calls as a graph, None where something in them cannot be captured."""
+    try:
+        return Replay(turn)
+    except RuntimeError:
+        return None
+
+
+def _elapsed(call: Call, times: int) -> float:
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    start.record()
+    for _ in range(times):
+        call()
+    end.record()
+    end.synchronize()
+    return float(start.elapsed_time(end)) / 1e3
+
+
+def _in_turns(measures: Mapping[str, Callable[[int], float]], rounds: int) -> dict[str, float]:
+    """The median of each measure, after one that is not counted; every other round goes backwards."""
+    times: dict[str, list[float]] = {name: [] for name in measures}
+    for number in range(rounds + 1):
+        for name in list(measures)[:: -1 if number % 2 else 1]:
+            times[name].append(measures[name](number))
+    return {name: statistics.median(taken[1:]) for name, taken in times.items()}

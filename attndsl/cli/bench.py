@@ -1,0 +1,97 @@
+"""`attndsl bench`: how fast the compiled operators are on a GPU, beside what a user would otherwise take."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import torch
+
+SUITES = ("prefill", "flash-decoding", "paged", "mla-decode", "gallery")
+"""Each is a module of `attndsl.bench`, with an underscore for the hyphen."""
+
+
+@click.command("bench")
+@click.argument("suite", type=click.Choice(SUITES), metavar="SUITE")
+@click.option("--quick", "effort", flag_value="QUICK", help="A few rows.")
+@click.option("--full", "effort", flag_value="FULL", help="Every row, and FlexAttention in each; a long time.")
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="No row is begun after so long.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("bench-results"),
+    show_default=True,
+    help="Where the CSV file and the drawing go.",
+)
+def command(suite: str, effort: str | None, budget: float, out: Path) -> None:
+    """Time a suite on a GPU, in turns with the peers that are installed, once all outputs are right.
+
+    \b
+    attndsl bench prefill          naive, staged, SDPA by backend, FlexAttention; masks and scores
+    attndsl bench flash-decoding   one token over a dense cache, in f16, bf16 and f32
+    attndsl bench paged            one token over a paged cache, beside a dense one
+    attndsl bench mla-decode       latent attention over a paged cache
+    attndsl bench gallery          every spec at one shape, beside plain torch
+
+    Every row is in the CSV file from the moment it is known. Exits with 1 where an output of ours is wrong.
+    """
+    device = gpu()
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from attndsl.bench import limits
+    from attndsl.bench.machine import circumstances
+    from attndsl.bench.suite import Effort, run
+    from attndsl.bench.timing import GpuClock
+
+    found = import_module(f"attndsl.bench.{suite.replace('-', '_')}").SUITE
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        reached = limits.measure(device, GpuClock(sample=0.1), bytes_=2 * 2**30, side=8192)
+        head = {**circumstances("attndsl", "torch", "triton", "numpy"), **described(device), **reached.head()}
+        works = list(found.works(Effort[effort or "USUAL"]))
+        results = run(found, works, device, GpuClock(), reached, budget, out / f"{suite}.csv", head, progress)
+    results.report(out, suite, head)
+    if results.failures:
+        raise click.exceptions.Exit(1)
+
+
+def gpu() -> torch.device:
+    """The GPU to measure on. Raises click.UsageError where there is none, or something else is missing."""
+    from attndsl.bench.machine import ROOT
+
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise click.UsageError("attndsl bench needs torch: pip install 'attndsl[bench,triton]'.") from None
+    if not torch.cuda.is_available():
+        raise click.UsageError(f"attndsl bench needs a GPU, and torch {torch.__version__} finds none.")
+    if not (ROOT / "examples").is_dir():
+        raise click.UsageError("attndsl bench runs the specs of the gallery: run it from a checkout of the project.")
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def described(device: torch.device) -> dict[str, str]:
+    """The GPU, its driver and toolkit, for the head of a file of results."""
+    import subprocess
+
+    import torch
+
+    try:
+        query = ("nvidia-smi", "--query-gpu=driver_version,power.limit", "--format=csv,noheader")
+        driver = subprocess.check_output(query, text=True).splitlines()[0]
+    except (OSError, subprocess.CalledProcessError):
+        driver = "unknown"
+    toolkit = torch.version.cuda or torch.version.hip or "unknown"
+    cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+    return {"device": torch.cuda.get_device_name(device), "driver": driver, "cuda": toolkit, "cudnn": str(cudnn)}
