@@ -107,7 +107,9 @@ def _compare(op: arith.CmpiOp, facts: Facts) -> bool:
 def _compared(op: arith.CmpiOp, facts: Facts, earlier: list[arith.CmpiOp]) -> bool:
     """Whether an earlier comparison says the same; one that says the opposite lends its operands."""
     slack = facts.slack(op)
-    for other in earlier if slack is not None else ():
+    if slack is None:
+        return False
+    for other in earlier:
         found = facts.slack(other)
         if found == slack:
             replace(op, [other.result])

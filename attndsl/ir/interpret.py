@@ -253,7 +253,7 @@ class _Run:
     def reached(self, valid: Lanes, axes: tuple[SSAValue, ...]) -> Lanes:
         """Where a variable has values for some value of each variable that is none of `axes`."""
         others = tuple(n for n, axis in enumerate(valid.axes) if axis not in axes)
-        return Lanes(valid.array.any(axis=others), tuple(axis for axis in valid.axes if axis in axes))
+        return Lanes(np.asarray(valid.array.any(axis=others)), tuple(axis for axis in valid.axes if axis in axes))
 
     def write(self, op: attn.WriteOp | tile.StoreOp) -> None:
         name = op.tensor.string_value()
