@@ -20,6 +20,8 @@ PASSES = {
     "stream-softmax": "StreamSoftmax",
     "split-reduction": "SplitReduction",
     "tile": "Tile",
+    "scan-keys": "ScanKeys",
+    "gather-scales": "GatherScales",
     "split-loops": "SplitLoops",
     "narrow-products": "NarrowProducts",
     "assign-schedules": "AssignSchedules",

@@ -141,7 +141,7 @@ class _Footprint:
         words = [sum(_width(v, axes) for v in loop.iter_args if row and row.result in axes(v)) for loop in loops]
         return cls(
             _fixed(row.size) if row is not None else 1,
-            _fixed(keys[0].size) if keys else 1,
+            _fixed(keys[-1].size) if keys else 1,  # what comes before the loop over keys only looks for them
             bool(keys),
             key_bytes,
             max(words, default=0),

@@ -49,7 +49,7 @@ from dataclasses import dataclass
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.intervals import Bounds, Intervals
-from attndsl.ir.keys import Reduction, conjunction, conjuncts, over_of, reductions_of
+from attndsl.ir.keys import common_conjuncts, conjunction, conjuncts, over_of, reductions_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.text import value_text
 from attndsl.ir.rewrite import guarded, index_constant, insert_before, remove_dead, replace, sort_block
@@ -72,7 +72,7 @@ class BoundLoops(ModulePass):
 
 def _bound(kernel: attn.KernelOp, over: attn.OverOp) -> None:
     reductions = reductions_of(kernel)
-    common = _common_conjuncts(reductions)
+    common = common_conjuncts(reductions)
     bounder = _Bounder(over, Facts(kernel.body.block))
     taken: dict[SSAValue, Bounds] = {}
     for condition in common:
@@ -87,11 +87,6 @@ def _bound(kernel: attn.KernelOp, over: attn.OverOp) -> None:
         insert_before(reduction, narrowed)
         replace(reduction, narrowed.results)
     _narrow(over, list(taken.values()))
-
-
-def _common_conjuncts(reductions: list[Reduction]) -> list[SSAValue]:
-    first, *others = (list(dict.fromkeys(conjuncts(r.where))) for r in reductions)
-    return [c for c in first if all(c in other for other in others)]
 
 
 def _narrow(over: attn.OverOp, intervals: list[Bounds]) -> None:

@@ -265,6 +265,18 @@ class SimplifySelect(RewritePattern):
             rewriter.replace(op, [true, negated, combined])
 
 
+class DropGuardedSelect(RewritePattern):
+    """select c, (load where c and d), 0 -> load where c and d"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: arith.SelectOp, rewriter: PatternRewriter, /) -> None:
+        load = op.lhs.owner
+        if not isinstance(load, (attn.ReadOp, tile.LoadOp)) or load.where is None or uniform(op.rhs) != 0:
+            return
+        if _terms(op.cond, arith.AndIOp) <= _terms(load.where, arith.AndIOp):
+            rewriter.replace(op, [], [op.lhs])
+
+
 class UniformAll(RewritePattern):
     """all x over d -> x or d has no values, where x does not depend on d"""
 
@@ -365,6 +377,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
     AbsorbZero(),
     SimplifyLogic(),
     SimplifySelect(),
+    DropGuardedSelect(),
     UniformAll(),
     DropTrueGuards(),
     DropFalseReads(),

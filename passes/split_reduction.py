@@ -138,6 +138,7 @@ def _split(kernel: attn.KernelOp, module: ModuleOp) -> None:
     steps = [_part(kernel, workspaces, parts), _merge(kernel, workspaces, parts)]
     module.body.block.insert_ops_after(steps, kernel)
     if parts is not None:
+        steps[-1].entry = kernel.entry  # it takes the kernel's place
         module.body.block.erase_op(kernel)
         return
     for op, form in zip((kernel, *steps), ("whole", "split", "split"), strict=True):
@@ -178,6 +179,7 @@ def _workspaces(kernel: attn.KernelOp, module: ModuleOp, parts: int | None) -> d
     """A workspace for each state that a reduction has; None where a launch cannot know how large they are."""
     facts, axes = Facts(kernel.body.block), AxesAnalysis()
     symbols = {op.sym_name.data for op in module.body.block.ops if isinstance(op, spec.TensorOp | spec.ParameterOp)}
+    symbols |= {op.dim.data for op in module.walk() if isinstance(op, spec.DimOp)}
 
     def size(variable: attn.IndexOp) -> str | None:
         limit = _limit(variable)

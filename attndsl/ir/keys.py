@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attndsl.ir import attn
 from attndsl.ir.rewrite import insert_before
 from attndsl.ir.xdsl import Operation, SSAValue, arith, i1
@@ -28,6 +30,12 @@ def conjuncts(where: SSAValue | None) -> list[SSAValue]:
     if isinstance(op, arith.AndIOp) and where.type == i1:
         return [*conjuncts(op.lhs), *conjuncts(op.rhs)]
     return [where]
+
+
+def common_conjuncts(reductions: Sequence[Reduction]) -> list[SSAValue]:
+    """The conditions that each of some reductions has: where one fails, a key counts for none of them."""
+    first, *others = (list(dict.fromkeys(conjuncts(reduction.where))) for reduction in reductions)
+    return [condition for condition in first if all(condition in other for other in others)]
 
 
 def conjunction(conditions: list[SSAValue], anchor: Operation) -> SSAValue | None:

@@ -64,7 +64,7 @@ def value_text(value: SSAValue, binding: int = 0) -> str | None:
         return python_name(op.dim.data)
     if isinstance(op, spec.ParamOp):
         return python_name(op.param.data)
-    if not isinstance(op, (*_VALUE_INFIX, *_VALUE_CALLS)):
+    if not isinstance(op, Operation) or type(op) not in {**_VALUE_INFIX, **_VALUE_CALLS}:
         return None
     called = _VALUE_CALLS.get(type(op))
     sign, strength = _VALUE_INFIX.get(type(op), (", ", 0))

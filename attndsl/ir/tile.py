@@ -59,6 +59,7 @@ from attndsl.ir.xdsl import (
     prop_def,
     region_def,
     result_def,
+    scf,
     traits_def,
     var_operand_def,
 )
@@ -320,7 +321,27 @@ class DotOp(IRDLOperation):
             raise VerifyException(f"operands are rounded to f16 or bf16, not to {self.rounded.data}")
 
 
+@irdl_op_definition
+class PresentOp(IRDLOperation):
+    """Says which keys of the loop that it stands in count: those at which all conditions hold.
+
+    A key at which one is false for a row leaves what the loop carries for that row as it is. This does nothing; a pass
+    may rest on it.
+    """
+
+    name = "tile.present"
+    conditions = var_operand_def(i1)
+    assembly_format = "$conditions attr-dict"
+
+    def __init__(self, conditions: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[conditions])
+
+    def verify_(self) -> None:
+        if not isinstance(self.parent_op(), scf.ForOp):
+            raise VerifyException("stands in a loop over keys")
+
+
 TILE = Dialect(
     "tile",
-    [KernelOp, ProgramOp, LaneOp, PaddedOp, LoadOp, StoreOp, SpreadOp, SumOp, MaxOp, MinOp, AllOp, DotOp],
+    [KernelOp, ProgramOp, LaneOp, PaddedOp, LoadOp, StoreOp, SpreadOp, SumOp, MaxOp, MinOp, AllOp, DotOp, PresentOp],
 )

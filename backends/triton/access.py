@@ -7,9 +7,10 @@ from textwrap import wrap
 
 from attndsl.backends.triton.expressions import ATOM, HALVES, Expressions
 from attndsl.backends.triton.parameters import scalar_type, stride_names
+from attndsl.backends.triton.widths import is_identity
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import SSAValue, arith
+from attndsl.ir.xdsl import Operation, SSAValue, arith
 
 DECODED = {"f8e4m3": "from_f8e4m3", "f8e5m2": "from_f8e5m2"}
 AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
@@ -46,7 +47,9 @@ class Access:
             self.text.helpers.add(DECODED[element])
             opening, closing = f"{DECODED[element]}({opening}", "))"
         stored = "float32" if element in DECODED else AS_STORED.get(element)
-        if op.result not in self.text.halves and stored != wanted:
+        if element == "i32" and all(_compares(use.operation) for use in op.result.uses):
+            self.text.short.add(op.result)
+        elif op.result not in self.text.halves and stored != wanted:
             closing += f".to(tl.{wanted})"
         return [opening, *arguments, closing]
 
@@ -98,6 +101,11 @@ def _keep_half(value: SSAValue, element: str, halves: dict[SSAValue, str]) -> bo
     if found:
         halves[value] = element
     return found
+
+
+def _compares(op: Operation) -> bool:
+    """Whether an operation takes integers of any width: it compares them, or leaves some out of a least or largest."""
+    return isinstance(op, arith.CmpiOp) or (isinstance(op, arith.SelectOp) and any(map(is_identity, op.operands)))
 
 
 def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:

@@ -87,7 +87,8 @@ class _Kernel:
         taken = self.parameters
         arguments = []
         for tensor in taken.tensors:
-            arguments += [f"{tensor.sym_name.data}_ptr", *taken.strides[tensor.sym_name.data]]
+            strides = taken.strides[tensor.sym_name.data]
+            arguments += [f"{tensor.sym_name.data}_ptr", *(f"{s}: tl.int64" for s in strides[:-1]), *strides[-1:]]
         arguments += [f"{name}: tl.int64" for name in (*map(python_name, taken.dims), *taken.parts)]
         arguments += [f"{python_name(op.param.data)}: tl.{scalar_type(op.result.type)}" for op in taken.params]
         arguments += [f"n_{op.variable.data}: tl.int64" for op in taken.counts]
@@ -96,7 +97,9 @@ class _Kernel:
 
     def write(self) -> None:
         """The whole function."""
-        free = [a.partition(":")[0] for a in self.arguments if ":" in a and not a.endswith("constexpr")]
+        made_for = {s for strides in self.parameters.strides.values() for s in strides} - self.parameters.varying
+        typed = [a.partition(":")[0] for a in self.arguments if ":" in a and not a.endswith("constexpr")]
+        free = [name for name in typed if name not in made_for]
         listed = ", ".join(f'"{name}"' for name in free)
         self.out.line(f"@triton.jit(do_not_specialize=[{listed}])" if free else "@triton.jit")
         self.out.line(f"def {self.name}(")

@@ -51,7 +51,7 @@ class Expressions:
     """The text of the values of one kernel.
 
     `helpers` collects the functions of helpers.py that are called; `halves` are values that have 16 bits, and their
-    types; `bounds` collects what must fit 32 bits where the arithmetic of rows and keys is to.
+    types, `short` integers that were read as 32 bits; `bounds` collects what must fit 32 bits where the arithmetic of rows and keys is to.
     """
 
     def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
@@ -59,6 +59,7 @@ class Expressions:
         self.axes = AxesAnalysis()
         self.helpers: set[str] = set()
         self.halves: Mapping[SSAValue, str] = {}
+        self.short: set[SSAValue] = set()
         self.widths = Widths()
         self.bounds = Bound()
         self._static = frozenset(static)
@@ -183,7 +184,7 @@ class Expressions:
         What is narrow is cast where the result must be `wide`; elsewhere Triton widens it by itself.
         """
         text = self.lined_up(value, lanes)
-        if not narrow and wide and self.runs_narrow(value):
+        if not narrow and wide and (value in self.short or self.runs_narrow(value)):
             return Text(f"{text.within(ATOM)}.to(tl.int64)")
         if not narrow or value.type != index or constant(value) is not None or self.runs_narrow(value):
             return text

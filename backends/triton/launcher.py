@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -13,14 +14,18 @@ from attndsl.backends.names import Names
 from attndsl.backends.triton.access import DECODED
 from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
 from attndsl.backends.triton.parameters import Parameters
-from attndsl.backends.triton.widths import Bound
+from attndsl.backends.triton.widths import LARGEST_TILE, Bound
 from attndsl.backends.triton.widths import text as bound_text
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, number
-from attndsl.ir.xdsl import Operation, SSAValue, arith
+from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, arith, scf
 from attndsl.python_names import python_name
+
+WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
+"""The forms that a kernel may have."""
+
 
 def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
     """The schedules that a kernel may be launched with."""
@@ -118,7 +123,8 @@ class Launcher:
 
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
-        return "\n\n" + "".join(map(_table, launched)) + CHOOSE
+        split = CHOOSE_PARTS if any(each.kernel.form == SPLIT for each in launched) else ""
+        return "\n\n" + "".join(map(_table, launched)) + CHOOSE + split
 
     def write(self, launched: Sequence[Launched]) -> None:
         """Both functions."""
@@ -130,8 +136,7 @@ class Launcher:
             self._dims(launched)
             self.out.line("launches = []")
             reserved = [*arguments, *map(python_name, self._named(launched)), "chosen", "launches", "schedule"]
-            for each in launched:
-                self._launch(each, Names([each.name, *reserved]))
+            self._launches(launched, reserved)
             self.out.line("return launches")
         self._caller(arguments, keywords)
 
@@ -171,8 +176,48 @@ class Launcher:
             self.out.line(f"{tensor.sym_name.data}: {tensor.role.data}, {tensor.element.data}[{shape}]")
         self.out.line('"""')
 
-    def _launch(self, launched: Launched, names: Names) -> None:
-        name, kernel, taken, bounds = launched
+    def _launches(self, launched: Sequence[Launched], reserved: Sequence[str]) -> None:
+        """The launches of the kernels; where there are two forms, of that which is chosen."""
+        for form, kernels in groupby(launched, lambda each: each.kernel.form):
+            if form == SPLIT:
+                self.out.line("else:")
+            with self.out.saved_indentation():
+                if form == SPLIT:
+                    self.out.indent()
+                for each in kernels:
+                    counts = self._counts(each, Names([each.name, *reserved]))
+                    if form == WHOLE:
+                        part = launched[launched.index(each) + 1]
+                        self.out.line(f"PARTS = {self._parts(each, part, counts)}")
+                        self.out.line("if PARTS == 1:")
+                        self.out.indent()
+                    self._workspaces(each)
+                    self._launch(each, counts)
+
+    def _parts(self, whole: Launched, part: Launched, counts: Mapping[tile.ProgramOp, str]) -> str:
+        """How many parts a launch chooses, as Python computes it."""
+        choices = (op for op in part.kernel.walk() if isinstance(op, spec.ChoiceOp))
+        most = next(op.most for op in choices if op.most is not None)
+        steps = [op.step for op in whole.kernel.walk() if isinstance(op, scf.ForOp)]
+        keys = max(steps, key=lambda step: constant(step) or LARGEST_TILE)  # others step through features, one at a time
+        device = f"{python_name(self.tensors[0].sym_name.data)}.device"
+        tiles = f"triton.cdiv({host_text(most)}, {host_text(keys)})"
+        return f"choose_parts(chosen, {_grid(counts)}, {tiles}, {device})"
+
+    def _workspaces(self, launched: Launched) -> None:
+        """Allocates what a kernel leaves to a later one."""
+        stored = {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, tile.StoreOp)}
+        device = f"{python_name(self.tensors[0].sym_name.data)}.device"
+        for tensor in launched.taken.tensors:
+            if tensor.role.data == "workspace" and tensor.sym_name.data in stored:
+                shape = ", ".join(extent.data for extent in tensor.extents)
+                dtype = "torch.float64" if tensor.element.data == "f64" else "torch.float32"
+                name = python_name(tensor.sym_name.data)
+                self.out.line(f"{name} = torch.empty({shape}, dtype={dtype}, device={device})")
+
+    def _counts(self, launched: Launched, names: Names) -> dict[tile.ProgramOp, str]:
+        """Chooses a kernel's schedule, and says how many values its program variables have."""
+        name, kernel, taken, _ = launched
         programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
         rows = next((op for op in programs if constant(op.step) != 1), None)
         self.out.line(f"chosen = choose({schedules_name(name)}, {limit_text(rows) if rows else 1}, schedule)")
@@ -181,22 +226,30 @@ class Launcher:
         counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
         for program, count in counts.items():
             self.out.line(f"{count} = {count_text(program)}")
+        return counts
+
+    def _launch(self, launched: Launched, counts: Mapping[tile.ProgramOp, str]) -> None:
+        """One launch, with the schedule that was chosen."""
+        name, _, taken, bounds = launched
         self.out.line(f"INDEX = tl.int32 if {bound_text(bounds)} < 2**31 else tl.int64")
         self.out.line("arguments = (")
         with self.out.indented():
             for tensor in taken.tensors:
                 own = python_name(tensor.sym_name.data)
                 self.out.line(f"{own}, *{own}.stride(),")
-            numbers = [python_name(name) for name in (*taken.dims, *(op.param.data for op in taken.params))]
-            numbers += [counts[op] for op in taken.counts]
+            numbers = [*map(python_name, taken.dims), *taken.parts]
+            numbers += [python_name(op.param.data) for op in taken.params] + [counts[op] for op in taken.counts]
             sizes = [*map(python_name, taken.static), *map(host_text, taken.sizes)]
             for words in (numbers, ["INDEX", *sizes, *taken.choices]):
                 if words:
                     self.out.line(f"{', '.join(words)},")
         self.out.line(")")
-        # One axis of the grid: the others end at 65535.
-        grid = " * ".join(counts.values()) or "1"
-        self.out.line(f"launches.append(({name}, {grid}, arguments, options(chosen)))")
+        self.out.line(f"launches.append(({name}, {_grid(counts)}, arguments, options(chosen)))")
+
+
+def _grid(counts: Mapping[tile.ProgramOp, str]) -> str:
+    """How many programs there are, on one axis of the grid: the others end at 65535."""
+    return " * ".join(counts.values()) or "1"
 
 
 def schedules_name(kernel: str) -> str:
@@ -234,4 +287,14 @@ def choose(schedules, rows, asked):
 def options(schedule):
     """What of a schedule is said to Triton at a launch."""
     return {name: schedule[name] for name in ("num_warps", "num_stages")}
+'''
+
+CHOOSE_PARTS = '''
+
+def choose_parts(schedule, programs, tiles, device):
+    """How many parts the keys are cut into: so many that every processor has two programs, of two tiles at least."""
+    if "PARTS" in schedule:
+        return schedule["PARTS"]
+    processors = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
+    return max(1, min(2 * processors // max(1, programs), tiles // 2))
 '''

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attndsl.backends.triton.facts import executed, leaves
 from attndsl.ir import spec, tile
-from attndsl.ir.xdsl import Attribute, SSAValue, f64, i1, index
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
 
 POINTERS = {
     "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8e4m3": "u8", "f8e5m2": "u8",
@@ -19,15 +21,17 @@ POINTERS = {
 class Parameters:
     """A kernel's arguments, in the order of the fields.
 
-    `strides` holds the names of each tensor's strides. `dims`, among them what a launch chooses and no tile's size
-    depends on, and `params` change from call to call; `counts` holds how many values the program variables have
-    from whose number they are read. Code is made for each value of `static` dims, which are those that the sizes of tiles depend on, of
-    `sizes`, and of `choices`, the sizes that a launch chooses.
+    `strides` holds the names of each tensor's strides, and `varying` those whose values no code is made for. `dims`,
+    `parts` (what a launch chooses and no tile's size depends on) and `params` change from call to call; `counts` holds
+    how many values the program variables have from whose number they are read. Code is made for each value of `static`
+    dims, which are those that the sizes of tiles depend on, of `sizes`, and of `choices`, the sizes that a launch chooses.
     """
 
     tensors: tuple[spec.TensorOp, ...]
     strides: dict[str, tuple[str, ...]]
+    varying: frozenset[str]
     dims: tuple[str, ...]
+    parts: tuple[str, ...]
     params: tuple[spec.ParamOp, ...]
     counts: tuple[tile.ProgramOp, ...]
     static: tuple[str, ...]
@@ -53,13 +57,35 @@ class Parameters:
         return cls(
             tensors=taken,
             strides={t.sym_name.data: tuple(stride_names(t)) for t in taken},
-            dims=(*(d for d in dims if d not in static), *(c for c in chosen if c not in sizing)),
+            varying=frozenset(
+                name for t in taken for name in stride_names(t)[:-1] if t.sym_name.data not in _rows(ops)
+            ),
+            dims=tuple(d for d in dims if d not in static),
+            parts=tuple(c for c in chosen if c not in sizing),
             params=tuple(params.values()),
             counts=tuple(op for n, op in enumerate(programs) if n > 0 or op.descending is not None),
             static=tuple(d for d in dims if d in static),
             sizes=sizes,
             choices=tuple(c for c in chosen if c in sizing),
         )
+
+
+def _rows(ops: Iterable[Operation]) -> set[str]:
+    """The tensors whose last axis is a feature axis.
+
+    Such an axis is mostly a multiple of 16 long, and then so are the other strides of a contiguous tensor, whatever its
+    other extents. Code that knows it loads 16 bytes at a time. The strides of other tensors change with lengths.
+    """
+    accesses = [op for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp) and op.indices]
+    return {op.tensor.string_value() for op in accesses if _is_feature(op.indices[-1])}
+
+
+def _is_feature(place: SSAValue) -> bool:
+    """Whether an index is a lane of features, which starts at a number, or one moved by a number."""
+    if isinstance(place.owner, arith.AddiOp):
+        moved = [value for value in place.owner.operands if constant(value) is None]
+        return len(moved) == 1 and _is_feature(moved[0])
+    return isinstance(place.owner, tile.LaneOp) and constant(place.owner.start) is not None
 
 
 def stride_names(tensor: spec.TensorOp) -> list[str]:

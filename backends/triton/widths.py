@@ -74,6 +74,8 @@ class Widths:
                 return self._upper(value)
             case arith.AddiOp() | arith.SubiOp() | arith.MaxSIOp() | arith.MinSIOp():
                 return self._sum(op.operands)
+            case arith.MuliOp() if is_nonnegative(value) and (tiles := self._whole_tiles(op)) is not None:
+                return tiles
             case arith.MuliOp():
                 left, right = map(self.bound, op.operands)
                 return _product(left, right) if left is not None and right is not None else None
@@ -97,14 +99,33 @@ class Widths:
                 return _total(map(self._upper, op.operands))
             case arith.MaxSIOp():
                 return _total(map(self._upper, op.operands))
-            case arith.MuliOp() if all(map(is_nonnegative, op.operands)):
-                # Whole tiles of a length: (length / size) * size.
-                quotient = op.lhs.owner
-                if isinstance(quotient, arith.FloorDivSIOp) and quotient.rhs is op.rhs:
-                    return self._upper(quotient.lhs)
+            case arith.MuliOp() if (tiles := self._whole_tiles(op)) is not None:
+                return tiles
             case tile.MaxOp() | tile.MinOp():
                 return self._upper(op.body)
+            case arith.SelectOp():
+                return _total(self._upper(v) for v in (op.lhs, op.rhs) if not is_identity(v))
+            case tile.SpreadOp():
+                return self._upper(op.value)
+            case scf.ForOp() if (start := self._falling(op, value)) is not None:
+                return self._upper(start)
         return self.bound(value)
+
+    @staticmethod
+    def _falling(loop: scf.ForOp, result: SSAValue) -> SSAValue | None:
+        """What a loop starts from that carries the least of it and of what comes; None where it carries no such thing."""
+        place, last = list(loop.results).index(result), loop.body.block.last_op
+        assert last is not None
+        end = last.operands[place].owner
+        least = isinstance(end, arith.MinSIOp) and loop.body.block.args[place + 1] in end.operands
+        return loop.iter_args[place] if least else None
+
+    def _whole_tiles(self, op: arith.MuliOp) -> Bound | None:
+        """What is at least the whole tiles of a length, (length / size) * size; None where it is no such product."""
+        quotient = op.lhs.owner
+        if isinstance(quotient, arith.FloorDivSIOp) and quotient.rhs is op.rhs and is_nonnegative(op.rhs):
+            return self._upper(quotient.lhs)
+        return None
 
     def _sum(self, values: Iterable[SSAValue]) -> Bound | None:
         return _total(map(self.bound, values))

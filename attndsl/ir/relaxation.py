@@ -1,0 +1,94 @@
+"""Conditions on a row and a key, relaxed to conditions on the key: true wherever some row of a tile makes them true.
+
+An analysis of a loop over keys in `tile`. What it computes of rows stands before the loop, the rest where it is told to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attndsl.ir import tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import conjunction
+from attndsl.ir.materialise import materialise
+from attndsl.ir.meaning import predicate
+from attndsl.ir.polynomial import Facts, add
+from attndsl.ir.rewrite import insert_before
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
+
+
+def computed_in(loop: scf.ForOp, *values: SSAValue) -> list[Operation]:
+    """What the body of a loop computes for values, in order; the lanes that start with the loop's variable left out."""
+    body = loop.body.block
+    found: set[Operation] = set()
+    stack = [value.owner for value in values]
+    while stack:
+        op = stack.pop()
+        if isinstance(op, Operation) and op.parent is body and op not in found and not isinstance(op, tile.LaneOp):
+            found.add(op)
+            stack.extend(operand.owner for operand in op.operands)
+    return [op for op in body.ops if op in found]
+
+
+class Relaxation:
+    """Relaxes conditions in the body of `loop`; its `key` is a lane. What it computes of keys stands before `anchor`."""
+
+    def __init__(self, loop: scf.ForOp, key: SSAValue, anchor: Operation, facts: Facts) -> None:
+        self.loop, self.key, self.anchor = loop, key, anchor
+        self.facts = facts
+        self.axes = AxesAnalysis()
+        loads = [op for op in loop.body.block.ops if isinstance(op, tile.LoadOp)]
+        self.places = set(computed_in(loop, *(place for load in loads for place in load.indices)))
+
+    def of(self, condition: SSAValue) -> SSAValue | None:
+        """The relaxed condition; None where nothing, or nothing of use, is left of it."""
+        if self.rests_on_key(condition):
+            return None if self.only_places(condition) else condition
+        op = condition.owner
+        match op:
+            case arith.AndIOp():
+                return conjunction([found for v in op.operands if (found := self.of(v)) is not None], self.anchor)
+            case arith.OrIOp():
+                left, right = map(self.of, op.operands)
+                both = left is not None and right is not None
+                return insert_before(self.anchor, arith.OrIOp(left, right)) if both else None
+            case arith.CmpiOp() if op.lhs.type == index:
+                return conjunction(list(self.comparisons(op)), self.anchor)
+        return None
+
+    def rests_on_key(self, value: SSAValue) -> bool:
+        """Whether a value varies with the key, and no part of it with anything else: it costs next to nothing."""
+        ops = computed_in(self.loop, value)
+        arguments = {v for op in ops for v in op.operands if isinstance(v.owner, Block)}
+        plain = not any(op.regions for op in ops) and arguments.isdisjoint(self.loop.body.block.args)
+        return plain and self.axes(value) == {self.key} and all(self.axes(v) <= {self.key} for op in ops for v in op.results)
+
+    def only_places(self, condition: SSAValue) -> bool:
+        """Whether a condition reads data, but only such as say where other data are."""
+        read = [op for op in computed_in(self.loop, condition) if isinstance(op, tile.LoadOp)]
+        return bool(read) and self.places.issuperset(read)
+
+    def comparisons(self, op: arith.CmpiOp) -> Iterator[SSAValue]:
+        """What holds of the key where a comparison holds for some row: it is to be `rows ? keys`, each a polynomial."""
+        slack = add(self.facts.of(op.lhs), self.facts.of(op.rhs), -1)
+        keys = {m: -c for m, c in slack.items() if any(self.key in self.axes(v) for v in m)}
+        rows = {m: c for m, c in slack.items() if m not in keys}
+        if any(self.loop.is_ancestor(v.owner) for m in rows for v in m):
+            return
+        key = materialise(keys, self.anchor)
+        if not self.rests_on_key(key):
+            return
+        row = materialise(rows, self.loop)
+        relation = predicate(op)
+        if relation in ("eq", "sle", "slt"):
+            least = "slt" if relation == "slt" else "sle"
+            yield insert_before(self.anchor, arith.CmpiOp(self.over_rows(tile.MinOp, row), key, least))
+        if relation in ("eq", "sge", "sgt"):
+            most = "sgt" if relation == "sgt" else "sge"
+            yield insert_before(self.anchor, arith.CmpiOp(self.over_rows(tile.MaxOp, row), key, most))
+
+    def over_rows(self, extreme: type[tile.MinOp | tile.MaxOp], value: SSAValue) -> SSAValue:
+        """The least or the largest of the tile's rows."""
+        for lane in self.axes(value):
+            value = insert_before(self.loop, extreme(value, lane), "least" if extreme is tile.MinOp else "most")
+        return value

@@ -1,0 +1,213 @@
+"""scan-keys: a first look at what masks read finds where the keys begin and end that a tile of rows may see.
+
+Why: where a mask compares data, the document of a row and that of a key, say, only the data tell which keys a tile of
+rows sees. A test of each tile inside the loop would keep Triton from loading ahead. So a loop before it reads the data
+alone, many keys a turn, and the loop over keys runs from the first key that a row may see to the last one. There is no
+block mask to build or to store.
+
+Before:
+
+    spec.tensor @x "input" "f32" ["N"]
+    spec.tensor @row "input" "i32" ["M"]
+    spec.tensor @key "input" "i32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %keys = arith.constant 16 : index
+      %zero = arith.constant 0 : index
+      %low = arith.constant 0xff800000 : f32
+      %N = spec.dim "N"
+      %M = spec.dim "M"
+      %i0 = tile.program "i" to %M step %keys
+      %i = tile.lane "i" from %i0 to %M size %keys
+      %r = tile.load @row[%i] : index
+      %start = tile.spread %low over (%i) : f32 to f32
+      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
+        %j = tile.lane "j" from %j0 to %N size %keys
+        %c = tile.load @key[%j] : index
+        %seen = arith.cmpi eq, %r, %c : index
+        tile.present %seen
+        %x = tile.load @x[%j] : f32
+        %x1 = arith.select %seen, %x, %low : f32
+        %largest = tile.max %x1 over %j : f32 to f32
+        %m1 = arith.maximumf %m, %largest : f32
+        scf.yield %m1 : f32
+      }
+      tile.store @o[%i] = %t : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "f32" ["N"]
+    spec.tensor @row "input" "i32" ["M"]
+    spec.tensor @key "input" "i32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %keys = arith.constant 16 : index
+      %zero = arith.constant 0 : index
+      %low = arith.constant 0xff800000 : f32
+      %N = spec.dim "N"
+      %M = spec.dim "M"
+      %i0 = tile.program "i" to %M step %keys
+      %i = tile.lane "i" from %i0 to %M size %keys
+      %r = tile.load @row[%i] : index
+      %start = tile.spread %low over (%i) : f32 to f32
+      %least = tile.min %r over %i : index to index
+      %most = tile.max %r over %i : index to index
+      %chunk = arith.constant 2048 : index
+      %none = tile.spread %N over () : index to index
+      %none1 = tile.spread %zero over () : index to index
+      %seen_start, %seen_stop = scf.for %j1 = %zero to %N step %chunk
+          iter_args(%first = %none, %past = %none1) -> (index, index) {
+        %j = tile.lane "j" from %j1 to %N size %chunk
+        %c = tile.load @key[%j] : index
+        %above = arith.cmpi sle, %least, %c : index
+        %below = arith.cmpi sge, %most, %c : index
+        %may = arith.andi %above, %below : i1
+        %j2 = arith.select %may, %j, %N : index
+        %first1 = tile.min %j2 over %j : index to index
+        %first2 = arith.minsi %first, %first1 : index
+        %one = arith.constant 1 : index
+        %j3 = arith.addi %j, %one : index
+        %j4 = arith.select %may, %j3, %zero : index
+        %past1 = tile.max %j4 over %j : index to index
+        %past2 = arith.maxsi %past, %past1 : index
+        scf.yield %first2, %past2 : index, index
+      }
+      %last = arith.minsi %N, %seen_stop : index
+      %t = scf.for %j0 = %seen_start to %last step %keys iter_args(%m = %start) -> (f32) {
+        %j = tile.lane "j" from %j0 to %last size %keys
+        %c = tile.load @key[%j] : index
+        %seen = arith.cmpi eq, %r, %c : index
+        %x = tile.load @x[%j] : f32
+        %x1 = arith.select %seen, %x, %low : f32
+        %largest = tile.max %x1 over %j : f32 to f32
+        %m1 = arith.maximumf %m, %largest : f32
+        scf.yield %m1 : f32
+      }
+      tile.store @o[%i] = %t : f32
+    }
+
+A condition is scanned in a form that keys alone decide and that holds wherever it holds for some row of the tile
+(`ir/relaxation.py`). A loop stays as it is where that form reads no data, or only data that say where other data are:
+the entries of a page table are in range nearly everywhere. Where tiles are whole, those that are left begin where
+they did: aligned, so that what is read along the keys is read in wide pieces.
+
+Requires: tile. Ensures: no tile.present is left. Exactness: bit-exact where tiles are whole; elsewhere sums are
+reassociated. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.ir import tile
+from attndsl.ir.keys import conjunction
+from attndsl.ir.meaning import predicate
+from attndsl.ir.polynomial import Facts
+from attndsl.ir.relaxation import Relaxation, computed_in
+from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead
+from attndsl.ir.xdsl import (
+    Block,
+    Context,
+    ModuleOp,
+    ModulePass,
+    Operation,
+    Region,
+    SSAValue,
+    arith,
+    i1,
+    index,
+    scf,
+)
+
+
+@dataclass(frozen=True)
+class ScanKeys(ModulePass):
+    """Narrows loops over keys to those that data let a tile of rows see, `chunk` of them looked at in a turn.
+
+    Each turn waits for memory once: 2048 keys make few turns of a long row, and are 16 for each of 128 threads.
+    """
+
+    name = "scan-keys"
+
+    chunk: int = 2048
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp):
+                facts = Facts(kernel.body.block)
+                for present in [each for each in kernel.walk() if isinstance(each, tile.PresentOp)]:
+                    _narrow(present, facts, self.chunk)
+        remove_dead(op)
+
+
+def _narrow(present: tile.PresentOp, facts: Facts, chunk: int) -> None:
+    """Narrows the loop that a statement of which keys are present stands in, and removes the statement."""
+    loop = present.parent_op()
+    assert isinstance(loop, scf.ForOp), "the verifier of tile.present holds that"
+    lane = next(op for op in loop.body.block.ops if isinstance(op, tile.LaneOp))
+    relaxation = Relaxation(loop, lane.result, present, facts)
+    conditions = [found for condition in present.conditions if (found := relaxation.of(condition)) is not None]
+    may = conjunction(conditions, present)
+    present.detach()
+    present.erase()
+    if may is None or not any(isinstance(op, tile.LoadOp) for op in computed_in(loop, may)):
+        return
+    low, high = loop.lb, loop.ub
+    first, past = _scan(loop, lane, may, chunk)
+    whole = lane.stop is not high
+    loop.operands[0] = insert_before(loop, arith.AddiOp(low, _skipped(loop, first)), "start") if whole else first
+    loop.operands[1] = insert_before(loop, arith.MinSIOp(high, past), "stop")
+    if not whole:
+        lane.operands[1] = loop.ub
+
+
+def _skipped(loop: scf.ForOp, first: SSAValue) -> SSAValue:
+    """How many keys the tiles have that lie before the first key."""
+    unseen = insert_before(loop, arith.SubiOp(first, loop.lb))
+    unseen = insert_before(loop, arith.MaxSIOp(unseen, insert_before(loop, index_constant(0))))
+    return insert_before(loop, arith.MuliOp(insert_before(loop, arith.FloorDivSIOp(unseen, loop.step)), loop.step))
+
+
+def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, chunk: int) -> tuple[SSAValue, SSAValue]:
+    """Adds the loop that looks for keys at which `may` holds: gives the first of them, and what follows the last.
+
+    Where there is none, these are where the loop over keys ends, and where it begins.
+    """
+    low, high, step = loop.lb, loop.ub, insert_before(loop, index_constant(chunk))
+    starts = [insert_before(loop, tile.SpreadOp(start, [])) for start in (high, low)]
+    block = Block(arg_types=[index] * 3)
+    variable, first, past = block.args
+    variable.name_hint = loop.body.block.args[0].name_hint
+    scan = scf.ForOp(low, high, step, starts, Region(block))
+    insert_before(loop, scan)
+
+    def add(op: Operation, hint: str | None = None) -> SSAValue:
+        op.location = loop.location
+        block.add_op(op)
+        op.results[0].name_hint = hint
+        return op.results[0]
+
+    key = add(tile.LaneOp(lane.variable.data, variable, high, step), lane.variable.data)
+    copies = {lane.result: key}
+    for op in computed_in(loop, may):
+        if _is_before(op, lane, high):
+            copies[op.results[0]] = add(tile.SpreadOp(add(constant_op(True, i1)), [key]))
+        else:
+            copy = op.clone(copies)
+            copy.location = op.location
+            block.add_op(copy)
+    nearest = add(tile.MinOp(add(arith.SelectOp(copies[may], key, high)), key))
+    ends = [add(arith.MinSIOp(first, nearest))]
+    following = add(arith.AddiOp(key, add(index_constant(1))))
+    farthest = add(tile.MaxOp(add(arith.SelectOp(copies[may], following, low)), key))
+    ends.append(add(arith.MaxSIOp(past, farthest)))
+    block.add_op(scf.YieldOp(*ends))
+    for result, hint in zip(scan.results, ("seen_start", "seen_stop"), strict=True):
+        result.name_hint = hint
+    return scan.results[0], scan.results[1]
+
+
+def _is_before(op: Operation, lane: tile.LaneOp, high: SSAValue) -> bool:
+    """Whether an operation asks if a key comes before the end, where the lane of the scan stops by itself."""
+    return isinstance(op, arith.CmpiOp) and predicate(op) == "sgt" and tuple(op.operands) == (high, lane.result)
