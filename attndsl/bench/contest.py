@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -70,13 +71,17 @@ def contest(
     for contestant in contestants:
         name = contestant.name
         right = contestant.truth(inputs) if contestant.truth is not None else wanted
-        try:
-            calls: list[Call] = [contestant.bind(copy) for copy in copies]
-            with contestant.around():
-                typical, worst = error(calls[0](), right)
-        except Exception as reason:
-            outcomes[name] = Outcome(verdict="FAILED" if contestant.ours else None, note=f"{name}: {told(reason)}")
-            continue
+        with warnings.catch_warnings(record=True) as warned:
+            try:
+                calls: list[Call] = [contestant.bind(copy) for copy in copies]
+                with contestant.around():
+                    typical, worst = error(calls[0](), right)
+            except Exception as reason:
+                # torch says in warnings why none of its kernels takes a call
+                note = " ".join([told(reason), *(str(warning.message).splitlines()[0] for warning in warned)])
+                verdict = "FAILED" if contestant.ours else None
+                outcomes[name] = Outcome(verdict=verdict, note=f"{name}: {note}")
+                continue
         if typical <= TOLERANCE[element] and worst <= 4 * TOLERANCE[element]:
             turns[name] = Turn(calls, contestant.around)
             outcomes[name] = Outcome(typical)

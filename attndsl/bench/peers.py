@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-from attndsl.bench.contest import Contestant, Inputs, Outputs, Refused
+from attndsl.bench.contest import Contestant, Inputs, Refused
 
 BACKENDS = {
     "cuDNN": SDPBackend.CUDNN_ATTENTION,
@@ -85,7 +85,7 @@ def causal_mask(b: Any, h: Any, i: Any, j: Any) -> Any:
 def flex(mask: Callable[[Inputs], Mod | None], score: Callable[[Inputs], Mod | None]) -> list[Contestant]:
     """Compiled FlexAttention with what `mask` and `score` make of the inputs: its block mask made before, and per call.
 
-    Only with a mask is there a second contestant.
+    The second makes it by compiled code, as torch's manual advises.
     """
 
     def bind(x: Inputs) -> Callable[[], torch.Tensor]:
@@ -95,7 +95,7 @@ def flex(mask: Callable[[Inputs], Mod | None], score: Callable[[Inputs], Mod | N
         mod, score_mod = mask(x), score(x)
         if mod is None:
             raise Refused("there is no mask")
-        return lambda: _flex(x, score_mod, block_mask(x, mod))
+        return lambda: _flex(x, score_mod, block_mask(x, mod, compiled(create_block_mask)))
 
     return [Contestant("FlexAttention", bind), Contestant("FlexAttention and mask", bind_both)]
 
@@ -116,18 +116,12 @@ def flex_plain(causal: bool) -> Contestant:
     return Contestant("FlexAttention", bind)
 
 
-def block_mask(x: Inputs, mod: Mod | None) -> BlockMask | None:
-    """The block mask of a mask, made by compiled code."""
+def block_mask(x: Inputs, mod: Mod | None, create: Callable[..., BlockMask] = create_block_mask) -> BlockMask | None:
+    """The block mask of a mask; one that reads no data serves the whole batch."""
     if mod is None:
         return None
-    batch = x["q"].shape[0] if mod is not causal_mask else None
-    return create(mod, batch, None, x["q"].shape[2], x["k"].shape[2], device=x["q"].device)
-
-
-def create(mod: Mod, *shape: int | None, device: torch.device) -> BlockMask:
-    """torch's create_block_mask, compiled as its manual advises."""
-    mask: BlockMask = compiled(create_block_mask)(mod, *shape, device=str(device))
-    return mask
+    batch = None if mod is causal_mask else x["q"].shape[0]
+    return create(mod, batch, None, x["q"].shape[2], x["k"].shape[2], device=str(x["q"].device))
 
 
 def _flex(x: Inputs, score: Mod | None, mask: BlockMask | None) -> torch.Tensor:
@@ -136,6 +130,3 @@ def _flex(x: Inputs, score: Mod | None, mask: BlockMask | None) -> torch.Tensor:
         x["q"], x["k"], x["v"], score_mod=score, block_mask=mask, enable_gqa=gqa
     )
     return result
-
-
-__all__ = ["BACKENDS", "Mod", "Outputs", "attend", "block_mask", "causal_mask", "flex", "flex_plain", "naive", "sdpa"]

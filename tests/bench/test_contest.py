@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,11 @@ def broken(x: Any) -> Any:
     raise ValueError("no such thing\nand more")
 
 
+def hinting(x: Any) -> Any:
+    warnings.warn("it wants even sizes", stacklevel=1)
+    raise RuntimeError("no kernel")
+
+
 def wrong_row(x: Any) -> Any:
     return lambda: torch.cat([2 * x["x"][:2], 2.5 * x["x"][2:]])
 
@@ -46,7 +52,12 @@ class Counting(WallClock):
 def test_outcomes() -> None:
     clock = Counting(rounds=1)
     own = [Contestant("wrong", wrong_row, ours=True), Contestant("broken", broken, ours=True)]
-    theirs = [Contestant("right", double), Contestant("late", late), Contestant("wrong peer", wrong_row)]
+    theirs = [
+        Contestant("right", double),
+        Contestant("late", late),
+        Contestant("wrong peer", wrong_row),
+        Contestant("hinting", hinting),
+    ]
     found = contest([*own, *theirs], INPUTS, WANTED, "f32", clock)
     assert clock.__dict__["timed"] == ["right"]
     assert found["right"].seconds and found["right"].error == 0
@@ -54,6 +65,7 @@ def test_outcomes() -> None:
     assert "wrong: off by 1.4e-01, by 2.5e-01 in the worst row" in found["wrong"].note
     assert (found["broken"].verdict, found["broken"].note) == ("FAILED", "broken: ValueError: no such thing")
     assert (found["late"].verdict, found["late"].note) == (None, "late: it does not fit")
+    assert found["hinting"].note == "hinting: RuntimeError: no kernel it wants even sizes"
     assert found["wrong peer"].verdict == "WRONG"
 
 
