@@ -93,7 +93,7 @@ def signature_of(taken: Parameters) -> dict[str, str]:
     for tensor in taken.tensors:
         signature[f"{tensor.sym_name.data}_ptr"] = f"*{POINTERS[tensor.element.data]}"
         signature.update(dict.fromkeys(taken.strides[tensor.sym_name.data], "i64"))
-    signature.update({python_name(dim): "i64" for dim in taken.dims})
+    signature.update({name: "i64" for name in (*map(python_name, taken.dims), *taken.parts)})
     signature.update({python_name(op.param.data): SHORT[scalar_type(op.result.type)] for op in taken.params})
     signature.update({f"n_{op.variable.data}": "i64" for op in taken.counts})
     signature.update({python_name(dim): "constexpr" for dim in taken.static})
