@@ -24,7 +24,7 @@ class Parameters:
     `strides` holds the names of each tensor's strides, and `varying` those whose values no code is made for. `dims`,
     `parts` (what a launch chooses and no tile's size depends on) and `params` change from call to call; `counts` holds
     how many values the program variables have from whose number they are read. Code is made for each value of `static`
-    dims, which are those that the sizes of tiles depend on, of `sizes`, and of `choices`, the sizes that a launch chooses.
+    dims, which are those that the sizes of tiles depend on, of `sizes`, and of `choices`, sizes that a launch chooses.
     """
 
     tensors: tuple[spec.TensorOp, ...]

@@ -10,15 +10,23 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+import attndsl
+from attndsl.driver.library import checked
+from attndsl.driver.module import load_module
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import errors, gpu, torch_op
 from attndsl.op.gpu import is_plain
+from attndsl.op.plan import Output, first_call
+from attndsl.testing import Case
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SCALE = Signature(
     name="scale",
@@ -296,6 +304,33 @@ def test_code_is_made_for_a_gpu_or_what_fits_it(
     )
     monkeypatch.setattr(driver, "_active", stub)
     assert gpu.machine() == expected
+
+
+class _Listed:
+    """A kernel of a generated file that compiles nothing and launches nothing."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.arg_names = kernel.arg_names
+
+    def __getitem__(self, grid: tuple[int]) -> Callable[..., object]:
+        return lambda *arguments, **options: self
+
+
+@pytest.mark.parametrize("name", ["gqa", "packed_ragged", "f8_cache", "mla_paged"])
+def test_the_launches_of_generated_files_are_written_down(name: str) -> None:
+    op = attndsl.load(EXAMPLES / f"{name}.attn")
+    case = Case.make(checked(op.spec), "bf16")
+    given = {t.name: torch.from_numpy(case.arrays[t.name]) for t in op.signature.inputs}
+    outputs = {
+        t.name: Output(tuple(case.wanted[t.name].shape), torch.bfloat16, torch.device("cpu"), partial=False)
+        for t in op.signature.outputs
+    }
+    sizes = {dim: case.dims[dim] for dim in op.signature.features}
+    module = load_module(op.artifact("triton", sizes, **case.types))
+    module.update({key: _Listed(value) for key, value in module.items() if key.endswith("_kernel")})
+    plan, _ = first_call(module[f"{name}_launches"], given, outputs, case.params)
+    tensors = {tensor for launch in plan.launches for _, tensor in launch.pointers}
+    assert tensors == set(range(len(given) + len(outputs) + len(plan.offsets)))
 
 
 class _OnGpu:
