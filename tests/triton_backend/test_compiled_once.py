@@ -66,5 +66,5 @@ def key(kernel: Any, programs: int, arguments: tuple[Any, ...], options: Mapping
 
 def differences(keys: list[set[tuple[str, ...]]]) -> str:
     """The arguments that some calls have other code for."""
-    texts: list[set[str]] = [{text for launch in each for text in launch} for each in keys]
-    return ", ".join(sorted(set.union(*texts) - set.intersection(*texts)))
+    first, *others = ({text for launch in each for text in launch} for each in keys)
+    return ", ".join(sorted(first.union(*others) - first.intersection(*others)))
