@@ -6,7 +6,7 @@ import keyword
 
 TAKEN = frozenset(
     {"np", "torch", "triton", "tl", "min", "max", "range", "int", "bool", "float", "enumerate", "tuple"}
-    | {"ROWS", "KEYS", "PARTS"}
+    | {"ROWS", "KEYS", "PARTS", "INDEX", "launches", "arguments", "chosen", "choose", "choose_parts", "options"}
 )
 """What generated code itself needs to mean what it means."""
 

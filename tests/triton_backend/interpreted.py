@@ -34,7 +34,7 @@ def _splat(builder: InterpreterBuilder, type_: Any, scalar: Any) -> TensorHandle
     return TensorHandle(np.full(type_.shape, scalar.data, scalar.data.dtype), scalar.dtype.scalar)
 
 
-InterpreterBuilder.create_splat = _splat  # type: ignore[method-assign]
+InterpreterBuilder.create_splat = _splat
 
 BYTES_AS = {"f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}
 
