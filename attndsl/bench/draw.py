@@ -29,7 +29,7 @@ def of(columns: Sequence[Column], picture: Callable[[Axes, list[Cells]], None]) 
         names = [column.name for column in columns]
         picture(axes, [dict(zip(names, row, strict=True)) for row in rows])
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(fontsize="small")
+            axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
 
     return draw
 
@@ -46,6 +46,7 @@ def lines(axes: Axes, rows: list[Cells], x: str, names: Sequence[str], style: st
 def bars(axes: Axes, rows: list[Cells], label: Callable[[Cells], str], name: str) -> None:
     """A bar for each row that has a number in the column `name`; a line where it is 1."""
     chosen = [row for row in rows if isinstance(row[name], int | float)]
+    axes.get_figure(root=True).set_size_inches(7, max(4.0, 1 + 0.18 * len(chosen)))  # type: ignore[union-attr]
     drawn = axes.barh(range(len(chosen)), [row[name] for row in chosen], color=COLOURS["ours"])
     axes.bar_label(drawn, [f"{row[name]:.2g}" for row in chosen], padding=2, fontsize="x-small")
     axes.set_yticks(range(len(chosen)), [label(row) for row in chosen], fontsize="x-small")

@@ -121,6 +121,7 @@ def picture(axes: Axes, rows: list[dict[str, Any]]) -> None:
     rates = [{"keys": r["keys"], **{name: draw.scaled(r["GB/s"], r["ours"], r[name]) for name in names}} for r in own]
     draw.lines(axes, sorted(rates, key=lambda row: row["keys"]), "keys", names)
     axes.set_xscale("log", base=2)
+    axes.set_ylim(bottom=0)
     axes.set_ylabel("GB/s, 16 query heads, 1 key head, D = 128")
 
 

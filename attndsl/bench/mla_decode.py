@@ -127,18 +127,16 @@ def cells(found: Found) -> dict[str, Any]:
 
 
 def picture(axes: Axes, rows: list[dict[str, Any]]) -> None:
-    """Microseconds over the number of heads, a line for each batch and length."""
+    """Microseconds over the number of heads, a line for each batch and length; crosses are FlashMLA."""
+    other = "FlashMLA, other run"
     for batch, n in dict.fromkeys((row["B"], row["keys"]) for row in rows):
-        points = [
-            (row["H"], row["ours"])
-            for row in rows
-            if (row["B"], row["keys"]) == (batch, n) and isinstance(row["ours"], float)
-        ]
-        if points:
-            axes.plot(*zip(*points, strict=True), marker="o", label=f"B={batch}, {n} keys")
-    references = [(row["H"], row["FlashMLA, other run"]) for row in rows if row["FlashMLA, other run"]]
-    if references:
-        axes.plot(*zip(*references, strict=True), "x", color="black", label="FlashMLA, other run")
+        own = [row for row in rows if (row["B"], row["keys"]) == (batch, n) and isinstance(row["ours"], float)]
+        (line,) = axes.plot(
+            [row["H"] for row in own], [row["ours"] for row in own], marker="o", label=f"B={batch}, {n} keys"
+        )
+        known = [row for row in own if row[other]]
+        axes.plot([row["H"] for row in known], [row[other] for row in known], "x", color=line.get_color())
+    axes.plot([], [], "x", color="black", label=other)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlabel("heads")

@@ -207,6 +207,7 @@ def picture(axes: Axes, rows: list[dict[str, Any]]) -> None:
         draw.lines(axes, rates, "N", ("ours", "cuDNN", "FlexAttention", "FLASH"), style, f", {spec}")
     axes.set_ylabel(f"TFLOP/s, B × H = {best}, D = 128")
     axes.set_xscale("log", base=2)
+    axes.set_ylim(bottom=0)
 
 
 SUITE = Suite(

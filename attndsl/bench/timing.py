@@ -134,7 +134,8 @@ class Replay:
 def captured(turn: Turn) -> Replay | None:
     """The calls as a graph, None where something in them cannot be captured."""
     try:
-        return Replay(turn)
+        with torch.cuda.stream(torch.cuda.current_stream()):  # a capture that fails leaves its own stream behind
+            return Replay(turn)
     except RuntimeError:
         return None
 
