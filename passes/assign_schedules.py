@@ -56,9 +56,10 @@ After:
       tile.store @o[%i] = %t : f32
     }
 
-The model: of the shapes in `SHAPES`, for each number of rows the first that fits: what stages of keys and values take
-of the shared memory, and what scores and sums take of the registers. Whatever does not fit gets fewer stages, then
-fewer keys.
+The model counts what a program holds: stages of keys and values and the rows' queries in shared memory, scores and sums
+in registers. Of the shapes in `SHAPES`, for each number of rows, it takes the first of which a processor can run two
+programs, which then wait for memory in turns; else the first that fits, with as many stages as do. A loop without a
+matrix product, as the merge of parts, holds its tile in registers: that decides how many keys it has.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -68,7 +69,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attndsl.ir import spec, tile
+from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.machines import MACHINES, Machine
 from attndsl.ir.rewrite import constant
@@ -76,7 +77,6 @@ from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import (
     ArrayAttr,
     Attribute,
-    Block,
     Context,
     DictionaryAttr,
     IntegerAttr,
@@ -96,8 +96,14 @@ SHAPES = {
 }
 """What is tried for each number of rows. Measured on an H200: docs/performance.md, "Tiles"."""
 
-OTHER_REGISTERS = 80
+OTHER_REGISTERS = 60
 """What a thread needs beside scores and sums: addresses, operands of products, rows' maxima."""
+
+ROOMY = 64
+"""Tiles of fewer keys keep a matrix unit waiting more than a second program helps."""
+
+HELD = 64
+"""How many registers a tile may take that no matrix unit multiplies."""
 
 
 @dataclass(frozen=True)
@@ -111,23 +117,23 @@ class AssignSchedules(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                found = list(_schedules(_Footprint.of(kernel), MACHINES[self.machine]))
+                found = list(_Footprint.of(kernel).schedules(MACHINES[self.machine]))
                 kernel.schedules = ArrayAttr([DictionaryAttr({n: _number(v) for n, v in s.items()}) for s in found])
 
 
 @dataclass(frozen=True)
 class _Footprint:
-    """What a program of a kernel holds: the sizes that are chosen, and what there is for each row and key.
+    """What a program of a kernel holds.
 
-    `key_bytes` are read for each key of a tile, `row_words` are kept for each row, in 32-bit words; `key_words` counts
-    the tiles of rows and keys that live at once.
+    `rows` and `keys` are the sizes that are fixed, None where a launch chooses. For each key `key_bytes` are read, for
+    each row `row_words` of 32 bits are carried. `multiplies` says whether a matrix unit takes the tiles of keys.
     """
 
     rows: int | None
     keys: int | None
-    has_keys: bool
     key_bytes: int
     row_words: int
+    multiplies: bool
 
     @classmethod
     def of(cls, kernel: tile.KernelOp) -> _Footprint:
@@ -135,17 +141,52 @@ class _Footprint:
         axes = AxesAnalysis()
         loops = [op for op in kernel.walk() if isinstance(op, scf.ForOp)]
         lanes = [op for op in kernel.walk() if isinstance(op, tile.LaneOp)]
-        keys = [op for op in lanes if isinstance(op.start.owner, Block)]
+        keys = [op for op in lanes if tile.is_key(op.result)]
         row = next((op for op in lanes if isinstance(op.start.owner, tile.ProgramOp)), None)
-        key_bytes = max((_read_per_key(loop, axes) for loop in loops), default=0)
         words = [sum(_width(v, axes) for v in loop.iter_args if row and row.result in axes(v)) for loop in loops]
         return cls(
             _fixed(row.size) if row is not None else 1,
             _fixed(keys[-1].size) if keys else 1,  # what comes before the loop over keys only looks for them
-            bool(keys),
-            key_bytes,
+            max((_read_per_key(loop, axes) for loop in loops), default=0),
             max(words, default=0),
+            any(isinstance(op, tile.DotOp) for op in kernel.walk()),
         )
+
+    def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
+        """What a launch may choose between."""
+        for rows, shapes in SHAPES.items():
+            if self.rows is not None and rows > min(SHAPES):
+                return
+            fitting = [shape for shape in shapes if self.programs(rows, *shape, machine) >= 1]
+            if not fitting and rows > min(SHAPES):
+                return
+            roomy = [shape for shape in fitting if shape[0] >= ROOMY and self.programs(rows, *shape, machine) >= 2]
+            keys, warps = (roomy or fitting or shapes[-1:])[0]
+            if self.rows == 1 and not self.multiplies:
+                keys = _power_below(HELD * 4 * warps * machine.lanes // max(self.key_bytes, 1))
+            stages = max(1, min(machine.stages, self.stages(rows, keys, machine)))
+            chosen = {"ROWS": rows, "KEYS": keys, "num_warps": warps, "num_stages": stages}
+            fixed = {"ROWS": self.rows, "KEYS": self.keys}
+            yield {name: value for name, value in chosen.items() if fixed.get(name) is None}
+
+    def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
+        """How many programs of this shape a processor can run at once."""
+        rows, keys, threads = self.rows or rows, self.keys or keys, warps * machine.lanes
+        words = rows * (keys + self.row_words) // threads + OTHER_REGISTERS
+        if words > machine.registers:
+            return 0
+        queries, tiles = 2 * rows * self.row_words, 2 * keys * self.key_bytes  # two stages at least
+        return min(machine.register_file // (words * threads), machine.shared // max(1, queries + tiles))
+
+    def stages(self, rows: int, keys: int, machine: Machine) -> int:
+        """How many tiles of keys and values the shared memory holds beside the rows' queries."""
+        queries = 2 * (self.rows or rows) * self.row_words
+        return (machine.shared - queries) // max(1, (self.keys or keys) * self.key_bytes)
+
+
+def _power_below(number: int) -> int:
+    """The largest power of two that is no larger, from 16 to 256."""
+    return min(256, 1 << max(4, number.bit_length() - 1))
 
 
 def _fixed(size: SSAValue) -> int | None:
@@ -154,7 +195,7 @@ def _fixed(size: SSAValue) -> int | None:
 
 
 def _width(value: SSAValue, axes: AxesAnalysis) -> int:
-    """How many elements a tile has for each row or key: the product of its features."""
+    """How many elements a tile has for each row or key: the product of its features; 128 for one that is not known."""
     width = 1
     for lane in axes(value):
         assert isinstance(lane.owner, tile.LaneOp)
@@ -164,34 +205,13 @@ def _width(value: SSAValue, axes: AxesAnalysis) -> int:
 
 
 def _read_per_key(loop: scf.ForOp, axes: AxesAnalysis) -> int:
-    """The bytes that a loop reads for each key."""
+    """The bytes that a loop over tiles reads for each key."""
     total = 0
     for op in loop.walk():
-        if isinstance(op, tile.LoadOp) and any(_is_key(lane) for lane in axes(op.result)):
+        if isinstance(op, tile.LoadOp) and any(tile.is_key(lane) for lane in axes(op.result)):
             element = enclosing_tensor(op, op.tensor.string_value()).element.data
             total += _width(op.result, axes) * ELEMENTS[element].itemsize
     return total
-
-
-def _is_key(lane: SSAValue) -> bool:
-    return isinstance(lane.owner, tile.LaneOp) and isinstance(lane.owner.start.owner, Block)
-
-
-def _schedules(held: _Footprint, machine: Machine) -> Iterator[dict[str, int]]:
-    for rows, shapes in SHAPES.items():
-        if held.rows is not None and rows != min(SHAPES):
-            return
-        for keys, warps in shapes if held.keys is None else [(held.keys, shapes[0][1])]:
-            real_rows = held.rows or rows
-            threads = warps * machine.lanes
-            words = real_rows * (keys + held.row_words) // threads
-            stages = min(machine.stages, (machine.shared - 2 * real_rows * held.row_words) // max(1, keys * held.key_bytes))
-            smallest = (keys, warps) == shapes[-1] or held.keys is not None
-            if (words + OTHER_REGISTERS <= machine.registers and stages >= 1) or (smallest and rows == min(SHAPES)):
-                chosen = {"ROWS": rows, "KEYS": keys, "num_warps": warps, "num_stages": max(1, stages)}
-                fixed = {"ROWS": held.rows, "KEYS": held.keys}
-                yield {name: value for name, value in chosen.items() if fixed.get(name) is None}
-                break
 
 
 def _number(value: int) -> Attribute:

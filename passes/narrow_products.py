@@ -75,7 +75,7 @@ from dataclasses import dataclass
 from attndsl.ir import tile
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
-from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32, math
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32, math
 
 HALVES = ("f16", "bf16")
 
@@ -100,8 +100,7 @@ def _narrow(op: tile.DotOp) -> str | None:
     if left == right:
         return left
     element, other = (left, op.rhs) if left is not None else (right, op.lhs)
-    sums_keys = isinstance(op.over.owner, tile.LaneOp) and isinstance(op.over.owner.start.owner, Block)
-    if element is None or _stored(other) is not None or not sums_keys:
+    if element is None or _stored(other) is not None or not tile.is_key(op.over):
         return None
     return element if element == "bf16" or _is_at_most_one(other) else None
 

@@ -49,7 +49,7 @@ After:
       attn.write @k_m[%i, %part] = %m : f32
       attn.write @k_l[%i, %part] = %l : f32
     }
-    attn.kernel @k_merge form "split" schedule {"tile_keys" = 16 : i64} {
+    attn.kernel @k_merge form "split" {
       %M = spec.dim "M"
       %N = spec.dim "N"
       %i = attn.grid "i" to %M
@@ -85,7 +85,6 @@ from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, repla
 from attndsl.ir.text import value_text
 from attndsl.ir.xdsl import (
     Context,
-    DictionaryAttr,
     IntegerAttr,
     ModuleOp,
     ModulePass,
@@ -94,9 +93,6 @@ from attndsl.ir.xdsl import (
     arith,
     f64,
 )
-
-MERGED_AT_ONCE = 16
-"""Parts in a tile of the merging kernel: launches seldom choose more, and a tile of so many stays in registers."""
 
 Values = dict[SSAValue, SSAValue]
 
@@ -261,7 +257,6 @@ def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], parts:
     No two rows share what they read, so that each is a program's.
     """
     step, over, copied = _copy(kernel, "merge")
-    step.schedule = DictionaryAttr({"tile_keys": IntegerAttr(MERGED_AT_ONCE, 64)})
     choice, name = _choice(over, parts), _part_name(kernel)
     part = insert_before(over, attn.OverOp(name, choice), name)
     rows: list[SSAValue] = []

@@ -143,10 +143,12 @@ class KeyLoop:
             finite.append(test)
         sound = build.conjunction(finite, outside)
         assert sound is not None
-        self.outside, self.lane, self.guessing = Block(), None, False
-        exact = self.loop(span, {op: [plan.in_turn() for plan in found] for op, found in plans.items()}, True)
-        build.place(scf.YieldOp(*exact), self.outside)
-        otherwise, self.outside = self.outside, outside
+        otherwise = Block()
+        self.outside, self.lane, self.guessing = otherwise, None, False
+        with self.lowering.apart(otherwise):
+            exact = self.loop(span, {op: [plan.in_turn() for plan in found] for op, found in plans.items()}, True)
+        build.place(scf.YieldOp(*exact), otherwise)
+        self.outside = outside
         kept = Block()
         build.place(scf.YieldOp(*folded), kept)
         choice = scf.IfOp(sound, [state.type for state in folded], Region(kept), Region(otherwise))
@@ -157,7 +159,6 @@ class KeyLoop:
         """Says in the loop which keys count at all."""
         shared = common_conjuncts(self.reductions)
         if shared and self.lane is not None:
-            self.build.location = self.over.location
             self.build.place(tile.PresentOp([self.lowering.get(c) for c in shared]), self.block)
 
     def range(self) -> tuple[SSAValue, SSAValue, list[tuple[str, SSAValue]]]:

@@ -6,7 +6,8 @@ they depend on: the program, the loop over keys, or the loop of a contraction th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from attndsl.ir import attn, spec, tile
@@ -153,6 +154,16 @@ class Lowering:
         variables = self.axes(value)
         return next((s for s in reversed(self.scopes) if s.variable in variables), self.outermost)
 
+    @contextmanager
+    def apart(self, block: Block) -> Iterator[None]:
+        """Lowers into a block that seldom runs: tiles are made anew there, so that none is kept for it."""
+        usual, scopes = self.outermost, self.scopes
+        kept = {value: made for value, made in usual.values.items() if len(self.build.axes(made)) < 2}
+        self.outermost = Scope(block, None, kept)
+        self.scopes = [self.outermost, *scopes[1:]]
+        yield
+        self.outermost, self.scopes = usual, scopes
+
     def get(self, value: SSAValue) -> SSAValue:
         """What a source value has become."""
         return self.home(value).values[value]
@@ -196,7 +207,8 @@ class Lowering:
             case attn.ReadOp():
                 conditions = [self.get(op.where)] if op.where is not None else []
                 where = self.build.conjunction([*conditions, *self.own_keys(op)], scope.block)
-                lowered = tile.LoadOp(op.tensor, [self.get(v) for v in op.indices], where, op.result.type)
+                apart = self.outermost.block is not self.build.outermost
+                lowered = tile.LoadOp(op.tensor, [self.get(v) for v in op.indices], where, op.result.type, apart)
             case attn.AllOp():
                 lane = self.target_lane(op.over)
                 lowered = tile.AllOp(self.build.along(self.get(op.body), lane, scope.block), lane)

@@ -10,14 +10,15 @@ class Machine:
     """One architecture.
 
     `shared` is the shared memory that one program can have, in bytes; `registers` the 32-bit registers that one thread
-    can have before they spill; `stages` how many tiles of keys are worth having on their way at most; `lanes` the
-    threads of a warp.
+    can have before they spill, `register_file` those of a processor; `stages` how many tiles of keys are worth having
+    on their way at most; `lanes` the threads of a warp.
     """
 
     shared: int
     registers: int
     stages: int
     lanes: int = 32
+    register_file: int = 64 * 1024
 
 
 USUAL = "cuda:90"
@@ -31,6 +32,6 @@ MACHINES = {
     "cuda:100": Machine(shared=227 * 1024, registers=255, stages=3),
     "cuda:120": Machine(shared=99 * 1024, registers=255, stages=2),
     # AMD CDNA3 and CDNA4 instruction set guides: local data share per work-group, vector registers per lane.
-    "hip:gfx942": Machine(shared=64 * 1024, registers=512, stages=2, lanes=64),
-    "hip:gfx950": Machine(shared=160 * 1024, registers=512, stages=2, lanes=64),
+    "hip:gfx942": Machine(shared=64 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024),
+    "hip:gfx950": Machine(shared=160 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024),
 }

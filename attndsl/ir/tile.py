@@ -85,9 +85,7 @@ class KernelOp(IRDLOperation):
     assembly_format = "$entry (`form` $form^)? (`schedules` $schedules^)? $body attr-dict"
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:
-        super().__init__(
-            properties={"entry": StringAttr(name), "form": form}, regions=[body or Region(Block())]
-        )
+        super().__init__(properties={"entry": StringAttr(name), "form": form}, regions=[body or Region(Block())])
 
     def verify_(self) -> None:
         from attndsl.ir.wellformed import verify_form, verify_tile
@@ -114,9 +112,7 @@ class ProgramOp(IRDLOperation):
     result = result_def(IndexType)
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = (
-        "(`descending` $descending^)? $variable `to` $extent (`up` `to` $bound^)? `step` $step attr-dict"
-    )
+    assembly_format = "(`descending` $descending^)? $variable `to` $extent (`up` `to` $bound^)? `step` $step attr-dict"
 
     def __init__(
         self, variable: str, extent: SSAValue, bound: SSAValue | None, step: SSAValue, descending: bool = False
@@ -168,21 +164,34 @@ def padded(size: int) -> int:
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """A tile of a tensor, widened; 0 (or false) where `where` is false, and there no memory is touched."""
+    """A tile of a tensor, widened; 0 (or false) where `where` is false, and there no memory is touched.
+
+    One that is `apart` stands where programs seldom come, and is not merged with others: no tile is kept for it.
+    """
 
     name = "tile.load"
+    apart = opt_prop_def(UnitAttr)
     tensor = prop_def(SymbolRefAttr)
     indices = var_operand_def(IndexType)
     where = opt_operand_def(i1)
     result = result_def()
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "$tensor `[` $indices `]` (`where` $where^)? attr-dict `:` type($result)"
+    assembly_format = "(`apart` $apart^)? $tensor `[` $indices `]` (`where` $where^)? attr-dict `:` type($result)"
 
     def __init__(
-        self, tensor: SymbolRefAttr, indices: Sequence[SSAValue], where: SSAValue | None, type_: Attribute
+        self,
+        tensor: SymbolRefAttr,
+        indices: Sequence[SSAValue],
+        where: SSAValue | None,
+        type_: Attribute,
+        apart: bool = False,
     ) -> None:
-        super().__init__(properties={"tensor": tensor}, operands=[indices, where], result_types=[type_])
+        super().__init__(
+            properties={"tensor": tensor, "apart": UnitAttr() if apart else None},
+            operands=[indices, where],
+            result_types=[type_],
+        )
 
     def verify_(self) -> None:
         verify_access(self, self.tensor, self.indices, "input", self.result.type)
@@ -234,6 +243,11 @@ def verify_lane(value: SSAValue) -> None:
     """Raises VerifyException unless `value` is a lane."""
     if not isinstance(value.owner, LaneOp):
         raise VerifyException("works over a value that is no tile.lane")
+
+
+def is_key(lane: SSAValue) -> bool:
+    """Whether a lane is one of keys: it starts elsewhere at each turn of a loop."""
+    return isinstance(lane.owner, LaneOp) and isinstance(lane.owner.parent_op(), scf.ForOp)
 
 
 class ReduceOp(IRDLOperation):

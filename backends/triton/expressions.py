@@ -23,7 +23,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, i1, index, scf
+from attndsl.ir.xdsl import Operation, SSAValue, arith, f32, i1, index, scf
 from attndsl.python_names import python_name
 
 HALVES = {"f16": "float16", "bf16": "bfloat16"}
@@ -51,7 +51,8 @@ class Expressions:
     """The text of the values of one kernel.
 
     `helpers` collects the functions of helpers.py that are called; `halves` are values that have 16 bits, and their
-    types, `short` integers that were read as 32 bits; `bounds` collects what must fit 32 bits where the arithmetic of rows and keys is to.
+    types, `short` integers that were read as 32 bits; `bounds` collects what must fit 32 bits where the arithmetic of
+    rows and keys is to.
     """
 
     def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
@@ -264,12 +265,7 @@ class Expressions:
 def _rank(op: tile.LaneOp) -> int:
     """Rows, which start where a program does, before keys, which start where a loop is, before features."""
     owner = op.start.owner
-    return ROWS if isinstance(owner, tile.ProgramOp) else KEYS if _moves(owner) else FEATURES
-
-
-def _moves(owner: Operation | Block) -> bool:
-    """Whether a lane that starts there starts elsewhere in each turn of a loop."""
-    return isinstance(owner, Block) or (isinstance(owner, arith.SelectOp) and isinstance(owner.lhs.owner, Block))
+    return ROWS if isinstance(owner, tile.ProgramOp) else KEYS if tile.is_key(op.result) else FEATURES
 
 
 def _number(value: float | bool, like: SSAValue) -> Text:

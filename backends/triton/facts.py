@@ -73,7 +73,8 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 def is_launch_time(value: SSAValue) -> bool:
     """Whether a launcher can compute an integer: it reads no data and is the same for all programs."""
-    return all(constant(v) is not None or isinstance(v.owner, spec.DimOp | spec.ParamOp | spec.ChoiceOp) for v in leaves(value))
+    known = spec.DimOp | spec.ParamOp | spec.ChoiceOp
+    return all(constant(v) is not None or isinstance(v.owner, known) for v in leaves(value))
 
 
 def executed(kernel: tile.KernelOp) -> set[Operation]:

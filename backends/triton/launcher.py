@@ -30,7 +30,7 @@ WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
 def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
     """The schedules that a kernel may be launched with."""
     if kernel.schedules is None:
-        return [dict(num_warps=4, num_stages=2)]
+        return [{"num_warps": 4, "num_stages": 2}]
     return [{name: value.value.data for name, value in each.data.items()} for each in kernel.schedules]
 
 
@@ -132,7 +132,7 @@ class Launcher:
         keywords = ["*", *map(_keyword, self.params), "schedule=None"]
         self.out.line(f"def {self.name}_launches({', '.join([*arguments, *keywords])}):")
         with self.out.indented():
-            self.out.line('"""The launches of a call, in order: a kernel, how many programs, its arguments, its options."""')
+            self.out.line('"""The launches of a call: a kernel, how many programs, its arguments, its options."""')
             self._dims(launched)
             self.out.line("launches = []")
             reserved = [*arguments, *map(python_name, self._named(launched)), "chosen", "launches", "schedule"]
@@ -149,7 +149,8 @@ class Launcher:
             for tensor in self.tensors:
                 if tensor.role.data == "output":
                     self.out.line(f"{python_name(tensor.sym_name.data)}.zero_()  # what no program writes is 0")
-            given = [*arguments, *(f"{n}={n}" for n in (*(python_name(p.sym_name.data) for p in self.params), "schedule"))]
+            named = [*(python_name(p.sym_name.data) for p in self.params), "schedule"]
+            given = [*arguments, *(f"{name}={name}" for name in named)]
             launches = f"{self.name}_launches({', '.join(given)})"
             self.out.line(f"for kernel, programs, arguments, options in {launches}:")
             with self.out.indented():
@@ -199,7 +200,8 @@ class Launcher:
         choices = (op for op in part.kernel.walk() if isinstance(op, spec.ChoiceOp))
         most = next(op.most for op in choices if op.most is not None)
         steps = [op.step for op in whole.kernel.walk() if isinstance(op, scf.ForOp)]
-        keys = max(steps, key=lambda step: constant(step) or LARGEST_TILE)  # others step through features, one at a time
+        # Others step through features, one at a time.
+        keys = max(steps, key=lambda step: constant(step) or LARGEST_TILE)
         device = f"{python_name(self.tensors[0].sym_name.data)}.device"
         tiles = f"triton.cdiv({host_text(most)}, {host_text(keys)})"
         return f"choose_parts(chosen, {_grid(counts)}, {tiles}, {device})"
@@ -220,7 +222,10 @@ class Launcher:
         name, kernel, taken, _ = launched
         programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
         rows = next((op for op in programs if constant(op.step) != 1), None)
-        self.out.line(f"chosen = choose({schedules_name(name)}, {limit_text(rows) if rows else 1}, schedule)")
+        # What merges parts has tiles of its own: no schedule is asked for them.
+        merges = any(tensor.role.data == "workspace" for tensor in taken.tensors if _reads(kernel, tensor))
+        asked = "None" if merges else "schedule"
+        self.out.line(f"chosen = choose({schedules_name(name)}, {limit_text(rows) if rows else 1}, {asked})")
         for choice in taken.choices:
             self.out.line(f'{choice} = chosen["{choice}"]')
         counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
@@ -245,6 +250,10 @@ class Launcher:
                     self.out.line(f"{', '.join(words)},")
         self.out.line(")")
         self.out.line(f"launches.append(({name}, {_grid(counts)}, arguments, options(chosen)))")
+
+
+def _reads(kernel: tile.KernelOp, tensor: spec.TensorOp) -> bool:
+    return any(isinstance(op, tile.LoadOp) and op.tensor.string_value() == tensor.sym_name.data for op in kernel.walk())
 
 
 def _grid(counts: Mapping[tile.ProgramOp, str]) -> str:
@@ -292,9 +301,9 @@ def options(schedule):
 CHOOSE_PARTS = '''
 
 def choose_parts(schedule, programs, tiles, device):
-    """How many parts the keys are cut into: so many that every processor has two programs, of two tiles at least."""
+    """How many parts the keys are cut into: so many that every processor has a program, of a few tiles at least."""
     if "PARTS" in schedule:
         return schedule["PARTS"]
     processors = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
-    return max(1, min(2 * processors // max(1, programs), tiles // 2))
+    return max(1, min(processors // max(1, programs), tiles // 3))
 '''

@@ -114,7 +114,7 @@ class Widths:
     @staticmethod
     def _falling(loop: scf.ForOp, result: SSAValue) -> SSAValue | None:
         """What a loop starts from that carries the least of it and of what comes; None where it carries no such thing."""
-        place, last = list(loop.results).index(result), loop.body.block.last_op
+        place, last = loop.results.index(result), loop.body.block.last_op
         assert last is not None
         end = last.operands[place].owner
         least = isinstance(end, arith.MinSIOp) and loop.body.block.args[place + 1] in end.operands
