@@ -51,8 +51,8 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.keys import common_conjuncts, conjunction, conjuncts, over_of, reductions_of
 from attndsl.ir.polynomial import Facts
-from attndsl.ir.text import value_text
 from attndsl.ir.rewrite import guarded, index_constant, insert_before, remove_dead, replace, sort_block
+from attndsl.ir.text import value_text
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith, i1
 
 

@@ -149,8 +149,7 @@ def _narrow(present: tile.PresentOp, facts: Facts, chunk: int) -> None:
     relaxation = Relaxation(loop, lane.result, present, facts)
     conditions = [found for condition in present.conditions if (found := relaxation.of(condition)) is not None]
     may = conjunction(conditions, present)
-    present.detach()
-    present.erase()
+    loop.body.block.erase_op(present)
     if may is None or not any(isinstance(op, tile.LoadOp) for op in computed_in(loop, may)):
         return
     low, high = loop.lb, loop.ub
@@ -189,7 +188,7 @@ def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, chunk: int) -> tupl
         return op.results[0]
 
     key = add(tile.LaneOp(lane.variable.data, variable, high, step), lane.variable.data)
-    copies = {lane.result: key}
+    copies: dict[SSAValue, SSAValue] = {lane.result: key}
     for op in computed_in(loop, may):
         if _is_before(op, lane, high):
             copies[op.results[0]] = add(tile.SpreadOp(add(constant_op(True, i1)), [key]))

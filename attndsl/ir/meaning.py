@@ -31,6 +31,9 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
 OPPOSITES = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle"}
 """The predicate that holds of integers where another does not."""
 
+TURNED = {"eq": "eq", "ne": "ne", "slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle"}
+"""The predicate that holds of two integers where another holds of them the other way round."""
+
 POINTWISE: dict[type[Operation], Callable[..., Any]] = {
     arith.AddiOp: np.add,
     arith.SubiOp: np.subtract,

@@ -1,6 +1,6 @@
 """Conditions on a row and a key, relaxed to conditions on the key: true wherever some row of a tile makes them true.
 
-An analysis of a loop over keys in `tile`. What it computes of rows stands before the loop, the rest where it is told to.
+An analysis of a loop over keys in `tile`. What it computes of rows stands before the loop, the rest where it is told.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjunction
 from attndsl.ir.materialise import materialise
-from attndsl.ir.meaning import predicate
+from attndsl.ir.meaning import TURNED, predicate
 from attndsl.ir.polynomial import Facts, add
 from attndsl.ir.rewrite import insert_before
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
@@ -31,7 +31,7 @@ def computed_in(loop: scf.ForOp, *values: SSAValue) -> list[Operation]:
 
 
 class Relaxation:
-    """Relaxes conditions in the body of `loop`; its `key` is a lane. What it computes of keys stands before `anchor`."""
+    """Relaxes conditions in a loop over keys, whose lane is `key`; what it computes of keys stands before `anchor`."""
 
     def __init__(self, loop: scf.ForOp, key: SSAValue, anchor: Operation, facts: Facts) -> None:
         self.loop, self.key, self.anchor = loop, key, anchor
@@ -50,8 +50,8 @@ class Relaxation:
                 return conjunction([found for v in op.operands if (found := self.of(v)) is not None], self.anchor)
             case arith.OrIOp():
                 left, right = map(self.of, op.operands)
-                both = left is not None and right is not None
-                return insert_before(self.anchor, arith.OrIOp(left, right)) if both else None
+                if left is not None and right is not None:
+                    return insert_before(self.anchor, arith.OrIOp(left, right))
             case arith.CmpiOp() if op.lhs.type == index:
                 return conjunction(list(self.comparisons(op)), self.anchor)
         return None
@@ -60,8 +60,9 @@ class Relaxation:
         """Whether a value varies with the key, and no part of it with anything else: it costs next to nothing."""
         ops = computed_in(self.loop, value)
         arguments = {v for op in ops for v in op.operands if isinstance(v.owner, Block)}
-        plain = not any(op.regions for op in ops) and arguments.isdisjoint(self.loop.body.block.args)
-        return plain and self.axes(value) == {self.key} and all(self.axes(v) <= {self.key} for op in ops for v in op.results)
+        if any(op.regions for op in ops) or not arguments.isdisjoint(self.loop.body.block.args):
+            return False
+        return self.axes(value) == {self.key} and all(self.axes(v) <= {self.key} for op in ops for v in op.results)
 
     def only_places(self, condition: SSAValue) -> bool:
         """Whether a condition reads data, but only such as say where other data are."""
@@ -69,17 +70,18 @@ class Relaxation:
         return bool(read) and self.places.issuperset(read)
 
     def comparisons(self, op: arith.CmpiOp) -> Iterator[SSAValue]:
-        """What holds of the key where a comparison holds for some row: it is to be `rows ? keys`, each a polynomial."""
-        slack = add(self.facts.of(op.lhs), self.facts.of(op.rhs), -1)
+        """What holds of the key where a comparison holds for some row, brought to the form `rows ? keys`."""
+        slack, relation = add(self.facts.of(op.lhs), self.facts.of(op.rhs), -1), predicate(op)
         keys = {m: -c for m, c in slack.items() if any(self.key in self.axes(v) for v in m)}
         rows = {m: c for m, c in slack.items() if m not in keys}
         if any(self.loop.is_ancestor(v.owner) for m in rows for v in m):
             return
+        if sum(keys.values()) < 0:
+            keys, rows, relation = add({}, keys, -1), add({}, rows, -1), TURNED[relation]
         key = materialise(keys, self.anchor)
         if not self.rests_on_key(key):
             return
         row = materialise(rows, self.loop)
-        relation = predicate(op)
         if relation in ("eq", "sle", "slt"):
             least = "slt" if relation == "slt" else "sle"
             yield insert_before(self.anchor, arith.CmpiOp(self.over_rows(tile.MinOp, row), key, least))

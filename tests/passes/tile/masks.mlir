@@ -31,6 +31,7 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:      [[V7:%\w+]] = arith.select %p, [[V6]], [[V3]] : f32
 // CHECK-NEXT:      [[V8:%\w+]] = tile.dot [[V7]], %v_1 over %j : f32
 // CHECK-NEXT:      %t_3 = arith.addf %t_2, [[V8]] : f32
+// CHECK-NEXT:      tile.present %p
 // CHECK-NEXT:      scf.yield %t_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i, %e] = %t_1 : f32
@@ -85,6 +86,7 @@ attn.kernel @of_keys {
 // CHECK-NEXT:      [[V11:%\w+]] = tile.dot %p, %v over %j where %seen : f32
 // CHECK-NEXT:      [[V12:%\w+]] = arith.mulf %a_2, %alpha : f32
 // CHECK-NEXT:      %a_3 = arith.addf [[V12]], [[V11]] : f32
+// CHECK-NEXT:      tile.present %seen
 // CHECK-NEXT:      scf.yield %m_new, %l_3, %a_3 : f32, f32, f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i, %e] = %a_1 : f32
@@ -106,7 +108,7 @@ attn.kernel @of_rows_and_keys {
 // CHECK-LABEL: tile.kernel @ends_of_rows {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
-// CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
+// CHECK-NEXT:    %i0 = tile.program descending "i" to %M step [[V0]]
 // CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    %n = tile.load @n[%i] : index

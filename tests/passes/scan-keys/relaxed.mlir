@@ -1,0 +1,236 @@
+// RUN: attndsl opt %s --passes 'tile{rows=4 keys=8 whole=true},canonicalize,cse,scan-keys{chunk=16},canonicalize,cse'
+// What a row is compared with is taken of the row that asks least; whole tiles begin where one of them did.
+
+spec.tensor @x "input" "f32" ["N"]
+spec.tensor @row "input" "i32" ["M"]
+spec.tensor @key "input" "i32" ["N"]
+spec.tensor @valid "input" "bool" ["N"]
+spec.tensor @both "input" "bool" ["M", "N"]
+spec.tensor @o "output" "f32" ["M"]
+
+// CHECK-LABEL: tile.kernel @equal_and_valid {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
+// CHECK-NEXT:    %i0 = tile.program descending "i" to %M step [[V0]]
+// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    %one = arith.constant 1 : index
+// CHECK-NEXT:    %end = arith.addi %i, %one : index
+// CHECK-NEXT:    %stop = arith.minsi %N, %end : index
+// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
+// CHECK-NEXT:    %stop_1 = tile.max %stop over %i : index to index
+// CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
+// CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
+// CHECK-NEXT:    %t = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %r = tile.load @row[%i] : index
+// CHECK-NEXT:    %least = tile.min %r over %i : index to index
+// CHECK-NEXT:    %most = tile.max %r over %i : index to index
+// CHECK-NEXT:    [[V4:%\d+]] = arith.constant 16 : index
+// CHECK-NEXT:    [[V5:%\d+]] = tile.spread %stop_1 over() : index to index
+// CHECK-NEXT:    [[V6:%\d+]] = tile.spread [[V1]] over() : index to index
+// CHECK-NEXT:    %seen_start, %seen_stop = scf.for %j0 = [[V1]] to %stop_1 step [[V4]] iter_args([[V7:%\d+]] = [[V5]], [[V8:%\d+]] = [[V6]]) -> (index, index) {
+// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %stop_1 size [[V4]]
+// CHECK-NEXT:      %c = tile.load @key[%j] : index
+// CHECK-NEXT:      %valid = tile.load @valid[%j] : i1
+// CHECK-NEXT:      [[V9:%\d+]] = arith.cmpi sle, %least, %c : index
+// CHECK-NEXT:      [[V10:%\d+]] = arith.cmpi sge, %most, %c : index
+// CHECK-NEXT:      [[V11:%\d+]] = arith.andi [[V9]], [[V10]] : i1
+// CHECK-NEXT:      [[V12:%\d+]] = arith.andi [[V11]], %valid : i1
+// CHECK-NEXT:      [[V13:%\d+]] = arith.select [[V12]], %j, %stop_1 : index
+// CHECK-NEXT:      [[V14:%\d+]] = tile.min [[V13]] over %j : index to index
+// CHECK-NEXT:      [[V15:%\d+]] = arith.minsi [[V7]], [[V14]] : index
+// CHECK-NEXT:      [[V16:%\d+]] = arith.addi %j, %one : index
+// CHECK-NEXT:      [[V17:%\d+]] = arith.select [[V12]], [[V16]], [[V1]] : index
+// CHECK-NEXT:      [[V18:%\d+]] = tile.max [[V17]] over %j : index to index
+// CHECK-NEXT:      [[V19:%\d+]] = arith.maxsi [[V8]], [[V18]] : index
+// CHECK-NEXT:      scf.yield [[V15]], [[V19]] : index, index
+// CHECK-NEXT:    }
+// CHECK-NEXT:    [[V20:%\d+]] = arith.maxsi %seen_start, [[V1]] : index
+// CHECK-NEXT:    [[V21:%\d+]] = arith.floordivsi [[V20]], [[V2]] : index
+// CHECK-NEXT:    %start = arith.muli [[V21]], [[V2]] : index
+// CHECK-NEXT:    %stop_2 = arith.minsi %stop_1, %seen_stop : index
+// CHECK-NEXT:    %t_1 = scf.for %j0_1 = %start to %stop_2 step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
+// CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
+// CHECK-NEXT:      %seen = arith.cmpi sgt, %stop, %j_1 : index
+// CHECK-NEXT:      %j_in = arith.cmpi sgt, %stop_1, %j_1 : index
+// CHECK-NEXT:      %x = tile.load @x[%j_1] where %j_in : f32
+// CHECK-NEXT:      %c_1 = tile.load @key[%j_1] where %j_in : index
+// CHECK-NEXT:      %same = arith.cmpi eq, %r, %c_1 : index
+// CHECK-NEXT:      %valid_1 = tile.load @valid[%j_1] where %j_in : i1
+// CHECK-NEXT:      [[V22:%\d+]] = arith.andi %same, %valid_1 : i1
+// CHECK-NEXT:      [[V23:%\d+]] = arith.andi [[V22]], %seen : i1
+// CHECK-NEXT:      %x_1 = arith.select [[V23]], %x, [[V3]] : f32
+// CHECK-NEXT:      [[V24:%\d+]] = tile.max %x_1 over %j_1 : f32 to f32
+// CHECK-NEXT:      %t_3 = arith.maximumf %t_2, [[V24]] : f32
+// CHECK-NEXT:      scf.yield %t_3 : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    tile.store @o[%i] = %t_1 : f32
+// CHECK-NEXT:  }
+attn.kernel @equal_and_valid {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i = attn.row "i" to %M
+  %one = arith.constant 1 : index
+  %end = arith.addi %i, %one : index
+  %stop = arith.minsi %N, %end : index
+  %j = attn.over "j" to %stop up to %N
+  %x = attn.read @x[%j] : f32
+  %r = attn.read @row[%i] : index
+  %c = attn.read @key[%j] : index
+  %same = arith.cmpi eq, %r, %c : index
+  %valid = attn.read @valid[%j] : i1
+  %seen = arith.andi %same, %valid : i1
+  %t = attn.max %x over %j where %seen : f32
+  attn.write @o[%i] = %t : f32
+}
+
+// CHECK-LABEL: tile.kernel @orders_of_rows_and_keys_mixed {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
+// CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
+// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
+// CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
+// CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
+// CHECK-NEXT:    %t = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %r = tile.load @row[%i] : index
+// CHECK-NEXT:    %two = arith.constant 2 : index
+// CHECK-NEXT:    [[V4:%\d+]] = arith.subi %r, %two : index
+// CHECK-NEXT:    %least = tile.min [[V4]] over %i : index to index
+// CHECK-NEXT:    [[V5:%\d+]] = arith.subi %r, %i : index
+// CHECK-NEXT:    %most = tile.max [[V5]] over %i : index to index
+// CHECK-NEXT:    [[V6:%\d+]] = arith.constant 16 : index
+// CHECK-NEXT:    [[V7:%\d+]] = tile.spread %N over() : index to index
+// CHECK-NEXT:    [[V8:%\d+]] = tile.spread [[V1]] over() : index to index
+// CHECK-NEXT:    %seen_start, %seen_stop = scf.for %j0 = [[V1]] to %N step [[V6]] iter_args([[V9:%\d+]] = [[V7]], [[V10:%\d+]] = [[V8]]) -> (index, index) {
+// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V6]]
+// CHECK-NEXT:      %c = tile.load @key[%j] : index
+// CHECK-NEXT:      [[V11:%\d+]] = arith.cmpi slt, %least, %c : index
+// CHECK-NEXT:      [[V12:%\d+]] = arith.cmpi sge, %most, %c : index
+// CHECK-NEXT:      [[V13:%\d+]] = arith.andi [[V11]], [[V12]] : i1
+// CHECK-NEXT:      [[V14:%\d+]] = arith.select [[V13]], %j, %N : index
+// CHECK-NEXT:      [[V15:%\d+]] = tile.min [[V14]] over %j : index to index
+// CHECK-NEXT:      [[V16:%\d+]] = arith.minsi [[V9]], [[V15]] : index
+// CHECK-NEXT:      [[V17:%\d+]] = arith.constant 1 : index
+// CHECK-NEXT:      [[V18:%\d+]] = arith.addi %j, [[V17]] : index
+// CHECK-NEXT:      [[V19:%\d+]] = arith.select [[V13]], [[V18]], [[V1]] : index
+// CHECK-NEXT:      [[V20:%\d+]] = tile.max [[V19]] over %j : index to index
+// CHECK-NEXT:      [[V21:%\d+]] = arith.maxsi [[V10]], [[V20]] : index
+// CHECK-NEXT:      scf.yield [[V16]], [[V21]] : index, index
+// CHECK-NEXT:    }
+// CHECK-NEXT:    [[V22:%\d+]] = arith.maxsi %seen_start, [[V1]] : index
+// CHECK-NEXT:    [[V23:%\d+]] = arith.floordivsi [[V22]], [[V2]] : index
+// CHECK-NEXT:    %start = arith.muli [[V23]], [[V2]] : index
+// CHECK-NEXT:    %stop = arith.minsi %N, %seen_stop : index
+// CHECK-NEXT:    %t_1 = scf.for %j0_1 = %start to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
+// CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
+// CHECK-NEXT:      %j_in = arith.cmpi sgt, %N, %j_1 : index
+// CHECK-NEXT:      %x = tile.load @x[%j_1] where %j_in : f32
+// CHECK-NEXT:      %c_1 = tile.load @key[%j_1] where %j_in : index
+// CHECK-NEXT:      %distance = arith.subi %r, %c_1 : index
+// CHECK-NEXT:      %near = arith.cmpi slt, %distance, %two : index
+// CHECK-NEXT:      %before = arith.cmpi sge, %distance, %i : index
+// CHECK-NEXT:      [[V24:%\d+]] = arith.andi %near, %before : i1
+// CHECK-NEXT:      [[V25:%\d+]] = arith.andi [[V24]], %j_in : i1
+// CHECK-NEXT:      %x_1 = arith.select [[V25]], %x, [[V3]] : f32
+// CHECK-NEXT:      [[V26:%\d+]] = tile.max %x_1 over %j_1 : f32 to f32
+// CHECK-NEXT:      %t_3 = arith.maximumf %t_2, [[V26]] : f32
+// CHECK-NEXT:      scf.yield %t_3 : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    tile.store @o[%i] = %t_1 : f32
+// CHECK-NEXT:  }
+attn.kernel @orders_of_rows_and_keys_mixed {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i = attn.row "i" to %M
+  %j = attn.over "j" to %N
+  %x = attn.read @x[%j] : f32
+  %r = attn.read @row[%i] : index
+  %c = attn.read @key[%j] : index
+  %two = arith.constant 2 : index
+  %distance = arith.subi %r, %c : index
+  %near = arith.cmpi slt, %distance, %two : index
+  %before = arith.cmpi sge, %distance, %i : index
+  %seen = arith.andi %near, %before : i1
+  %t = attn.max %x over %j where %seen : f32
+  attn.write @o[%i] = %t : f32
+}
+
+// CHECK-LABEL: tile.kernel @either {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
+// CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
+// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
+// CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
+// CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
+// CHECK-NEXT:    %t = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %r = tile.load @row[%i] : index
+// CHECK-NEXT:    %least = tile.min %r over %i : index to index
+// CHECK-NEXT:    %most = tile.max %r over %i : index to index
+// CHECK-NEXT:    %least_1 = tile.min %i over %i : index to index
+// CHECK-NEXT:    [[V4:%\d+]] = arith.constant 16 : index
+// CHECK-NEXT:    [[V5:%\d+]] = tile.spread %N over() : index to index
+// CHECK-NEXT:    [[V6:%\d+]] = tile.spread [[V1]] over() : index to index
+// CHECK-NEXT:    %seen_start, %seen_stop = scf.for %j0 = [[V1]] to %N step [[V4]] iter_args([[V7:%\d+]] = [[V5]], [[V8:%\d+]] = [[V6]]) -> (index, index) {
+// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V4]]
+// CHECK-NEXT:      %c = tile.load @key[%j] : index
+// CHECK-NEXT:      [[V9:%\d+]] = arith.cmpi sle, %least, %c : index
+// CHECK-NEXT:      [[V10:%\d+]] = arith.cmpi sge, %most, %c : index
+// CHECK-NEXT:      [[V11:%\d+]] = arith.andi [[V9]], [[V10]] : i1
+// CHECK-NEXT:      [[V12:%\d+]] = arith.cmpi slt, %least_1, %c : index
+// CHECK-NEXT:      [[V13:%\d+]] = arith.ori [[V11]], [[V12]] : i1
+// CHECK-NEXT:      [[V14:%\d+]] = arith.select [[V13]], %j, %N : index
+// CHECK-NEXT:      [[V15:%\d+]] = tile.min [[V14]] over %j : index to index
+// CHECK-NEXT:      [[V16:%\d+]] = arith.minsi [[V7]], [[V15]] : index
+// CHECK-NEXT:      [[V17:%\d+]] = arith.constant 1 : index
+// CHECK-NEXT:      [[V18:%\d+]] = arith.addi %j, [[V17]] : index
+// CHECK-NEXT:      [[V19:%\d+]] = arith.select [[V13]], [[V18]], [[V1]] : index
+// CHECK-NEXT:      [[V20:%\d+]] = tile.max [[V19]] over %j : index to index
+// CHECK-NEXT:      [[V21:%\d+]] = arith.maxsi [[V8]], [[V20]] : index
+// CHECK-NEXT:      scf.yield [[V16]], [[V21]] : index, index
+// CHECK-NEXT:    }
+// CHECK-NEXT:    [[V22:%\d+]] = arith.maxsi %seen_start, [[V1]] : index
+// CHECK-NEXT:    [[V23:%\d+]] = arith.floordivsi [[V22]], [[V2]] : index
+// CHECK-NEXT:    %start = arith.muli [[V23]], [[V2]] : index
+// CHECK-NEXT:    %stop = arith.minsi %N, %seen_stop : index
+// CHECK-NEXT:    %t_1 = scf.for %j0_1 = %start to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
+// CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
+// CHECK-NEXT:      %j_in = arith.cmpi sgt, %N, %j_1 : index
+// CHECK-NEXT:      %x = tile.load @x[%j_1] where %j_in : f32
+// CHECK-NEXT:      %c_1 = tile.load @key[%j_1] where %j_in : index
+// CHECK-NEXT:      %same = arith.cmpi eq, %r, %c_1 : index
+// CHECK-NEXT:      %late = arith.cmpi sgt, %c_1, %i : index
+// CHECK-NEXT:      %known = tile.load @both[%i, %j_1] where %j_in : i1
+// CHECK-NEXT:      %late1 = arith.andi %late, %known : i1
+// CHECK-NEXT:      %seen = arith.ori %same, %late1 : i1
+// CHECK-NEXT:      [[V24:%\d+]] = arith.andi %seen, %j_in : i1
+// CHECK-NEXT:      %x_1 = arith.select [[V24]], %x, [[V3]] : f32
+// CHECK-NEXT:      [[V25:%\d+]] = tile.max %x_1 over %j_1 : f32 to f32
+// CHECK-NEXT:      %t_3 = arith.maximumf %t_2, [[V25]] : f32
+// CHECK-NEXT:      scf.yield %t_3 : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    tile.store @o[%i] = %t_1 : f32
+// CHECK-NEXT:  }
+attn.kernel @either {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i = attn.row "i" to %M
+  %j = attn.over "j" to %N
+  %x = attn.read @x[%j] : f32
+  %r = attn.read @row[%i] : index
+  %c = attn.read @key[%j] : index
+  %two = arith.constant 2 : index
+  %same = arith.cmpi eq, %r, %c : index
+  %late = arith.cmpi sgt, %c, %i : index
+  %known = attn.read @both[%i, %j] : i1
+  %late1 = arith.andi %late, %known : i1
+  %seen = arith.ori %same, %late1 : i1
+  %t = attn.max %x over %j where %seen : f32
+  attn.write @o[%i] = %t : f32
+}
