@@ -23,6 +23,7 @@ PASSES = {
     "scan-keys": "ScanKeys",
     "gather-scales": "GatherScales",
     "split-loops": "SplitLoops",
+    "prefetch-gathers": "PrefetchGathers",
     "narrow-products": "NarrowProducts",
     "assign-schedules": "AssignSchedules",
     "pad-lanes": "PadLanes",

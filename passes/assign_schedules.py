@@ -35,7 +35,7 @@ After:
     tile.kernel @k schedules [
       {"ROWS" = 16 : index, "KEYS" = 64 : index, "num_warps" = 4 : index, "num_stages" = 3 : index},
       {"ROWS" = 64 : index, "KEYS" = 64 : index, "num_warps" = 4 : index, "num_stages" = 3 : index},
-      {"ROWS" = 128 : index, "KEYS" = 128 : index, "num_warps" = 8 : index, "num_stages" = 3 : index}
+      {"ROWS" = 128 : index, "KEYS" = 64 : index, "num_warps" = 4 : index, "num_stages" = 3 : index}
     ] {
       %rows = spec.choice "ROWS"
       %keys = spec.choice "KEYS"
@@ -82,7 +82,9 @@ from attndsl.ir.xdsl import (
     IntegerAttr,
     ModuleOp,
     ModulePass,
+    Operation,
     SSAValue,
+    arith,
     index,
     scf,
 )
@@ -92,18 +94,21 @@ SHAPES = {
     # By rows of a tile: keys of a tile and warps, the best first.
     16: ((64, 4), (32, 4), (16, 4)),
     64: ((64, 4), (64, 8), (32, 8), (16, 8)),
-    128: ((128, 8), (64, 8), (32, 8)),
+    128: ((128, 8), (64, 4), (64, 8), (32, 8)),
 }
 """What is tried for each number of rows. Measured on an H200: docs/performance.md, "Tiles"."""
 
-OTHER_REGISTERS = 60
+OTHER_REGISTERS = 70
 """What a thread needs beside scores and sums: addresses, operands of products, rows' maxima."""
+
+FEW = 64
+"""The rows that a warp group's product has: fewer do not fill it, and more share a corner where rows see other keys."""
 
 ROOMY = 64
 """Tiles of fewer keys keep a matrix unit waiting more than a second program helps."""
 
-HELD = 64
-"""How many registers a tile may take that no matrix unit multiplies."""
+HELD = 72
+"""How many registers of a thread a tile may take that no matrix unit multiplies."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,8 @@ class _Footprint:
     """What a program of a kernel holds.
 
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. For each key `key_bytes` are read, for
-    each row `row_words` of 32 bits are carried. `multiplies` says whether a matrix unit takes the tiles of keys.
+    each row `row_words` of 32 bits are carried. `multiplies` says whether a matrix unit takes the tiles of keys,
+    `ragged` whether rows of a tile see different keys.
     """
 
     rows: int | None
@@ -134,6 +140,7 @@ class _Footprint:
     key_bytes: int
     row_words: int
     multiplies: bool
+    ragged: bool
 
     @classmethod
     def of(cls, kernel: tile.KernelOp) -> _Footprint:
@@ -150,12 +157,13 @@ class _Footprint:
             max((_read_per_key(loop, axes) for loop in loops), default=0),
             max(words, default=0),
             any(isinstance(op, tile.DotOp) for op in kernel.walk()),
+            row is not None and any(_tells_rows_apart(op, row.result, axes) for loop in loops for op in loop.walk()),
         )
 
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
         """What a launch may choose between."""
         for rows, shapes in SHAPES.items():
-            if self.rows is not None and rows > min(SHAPES):
+            if rows > (min(SHAPES) if self.rows is not None else FEW if self.ragged else max(SHAPES)):
                 return
             fitting = [shape for shape in shapes if self.programs(rows, *shape, machine) >= 1]
             if not fitting and rows > min(SHAPES):
@@ -163,25 +171,36 @@ class _Footprint:
             roomy = [shape for shape in fitting if shape[0] >= ROOMY and self.programs(rows, *shape, machine) >= 2]
             keys, warps = (roomy or fitting or shapes[-1:])[0]
             if self.rows == 1 and not self.multiplies:
+                warps = 8
                 keys = _power_below(HELD * 4 * warps * machine.lanes // max(self.key_bytes, 1))
-            stages = max(1, min(machine.stages, self.stages(rows, keys, machine)))
+            shared = machine.shared // 2 if roomy else machine.shared
+            stages = max(1, min(machine.stages, self.stages(rows, keys, shared)))
             chosen = {"ROWS": rows, "KEYS": keys, "num_warps": warps, "num_stages": stages}
             fixed = {"ROWS": self.rows, "KEYS": self.keys}
             yield {name: value for name, value in chosen.items() if fixed.get(name) is None}
 
     def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """How many programs of this shape a processor can run at once."""
-        rows, keys, threads = self.rows or rows, self.keys or keys, warps * machine.lanes
-        words = rows * (keys + self.row_words) // threads + OTHER_REGISTERS
-        if words > machine.registers:
+        threads = warps * machine.lanes
+        words = (self.rows or rows) * ((self.keys or keys) + self.row_words) // threads + OTHER_REGISTERS
+        if words > machine.registers or self.stages(rows, keys, machine.shared) < 2:
             return 0
-        queries, tiles = 2 * rows * self.row_words, 2 * keys * self.key_bytes  # two stages at least
-        return min(machine.register_file // (words * threads), machine.shared // max(1, queries + tiles))
+        return min(machine.register_file // (words * threads), 1 + (self.stages(rows, keys, machine.shared // 2) >= 2))
 
-    def stages(self, rows: int, keys: int, machine: Machine) -> int:
-        """How many tiles of keys and values the shared memory holds beside the rows' queries."""
-        queries = 2 * (self.rows or rows) * self.row_words
-        return (machine.shared - queries) // max(1, (self.keys or keys) * self.key_bytes)
+    def stages(self, rows: int, keys: int, shared: int) -> int:
+        """How many stages of keys and values so much shared memory holds beside the rows' queries.
+
+        A product of few rows takes its operands to registers, so that the tile that it multiplies needs no memory.
+        """
+        rows, keys = self.rows or rows, self.keys or keys
+        queries = 2 * rows * self.row_words
+        return (shared - queries) // max(1, keys * self.key_bytes) + (rows < FEW)
+
+
+def _tells_rows_apart(op: Operation, row: SSAValue, axes: AxesAnalysis) -> bool:
+    """Whether an operation tests if a row sees a key."""
+    lanes = axes(op.result) if isinstance(op, arith.CmpiOp) else frozenset()
+    return row in lanes and any(map(tile.is_key, lanes))
 
 
 def _power_below(number: int) -> int:

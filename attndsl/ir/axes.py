@@ -54,6 +54,8 @@ class AxesAnalysis:
             return self._stream(owner, value)
         if isinstance(owner, REDUCTIONS):
             return merged - {owner.over}
+        if isinstance(owner, tile.RelabelOp):
+            return merged - {owner.old} | {owner.new}
         return merged
 
     def _stream(self, op: attn.StreamOp, value: SSAValue) -> Axes:
@@ -80,6 +82,8 @@ def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
         return tuple(end.operands[owner.results.index(value)] for end in ends if end is not None)
     if isinstance(owner, (attn.IndexOp, tile.LaneOp)):
         return ()
+    if isinstance(owner, tile.RelabelOp):
+        return (owner.value,)
     if isinstance(owner, REDUCTIONS) and isinstance(owner.over.owner, attn.IndexOp):
         return (*owner.operands, *owner.over.owner.operands)
     return tuple(owner.operands)

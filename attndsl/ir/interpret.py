@@ -226,6 +226,9 @@ class _Run:
             case tile.SpreadOp():
                 arrays, axes = self.align(op.value, *op.lanes)
                 return Lanes(np.broadcast_arrays(*arrays)[0].copy() if arrays else arrays[0], axes)
+            case tile.RelabelOp():
+                value = self.values[op.value]
+                return Lanes(value.array, tuple(op.new if axis is op.old else axis for axis in value.axes))
             case attn.SoftmaxOp() | attn.LogSumExpOp():
                 return self.softmax(op)
             case attn.TotalOp():

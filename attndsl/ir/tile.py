@@ -239,6 +239,26 @@ class SpreadOp(IRDLOperation):
             raise VerifyException("gives what it is given, only wider")
 
 
+@irdl_op_definition
+class RelabelOp(IRDLOperation):
+    """Integers laid out along another lane, place for place: a tile that one turn of a loop reads for the next."""
+
+    name = "tile.relabel"
+    value = operand_def(IndexType)
+    old = operand_def(IndexType)
+    new = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$value `from` $old `to` $new attr-dict"
+
+    def __init__(self, value: SSAValue, old: SSAValue, new: SSAValue) -> None:
+        super().__init__(operands=[value, old, new], result_types=[index])
+
+    def verify_(self) -> None:
+        verify_lane(self.old)
+        verify_lane(self.new)
+
+
 def verify_lane(value: SSAValue) -> None:
     """Raises VerifyException unless `value` is a lane."""
     if not isinstance(value.owner, LaneOp):
@@ -246,8 +266,11 @@ def verify_lane(value: SSAValue) -> None:
 
 
 def is_key(lane: SSAValue) -> bool:
-    """Whether a lane is one of keys: it starts elsewhere at each turn of a loop."""
-    return isinstance(lane.owner, LaneOp) and isinstance(lane.owner.parent_op(), scf.ForOp)
+    """Whether a lane is one of keys: it starts elsewhere at each turn of a loop, or is that of what a loop carries."""
+    if not isinstance(lane.owner, LaneOp):
+        return False
+    relabelled = any(isinstance(use.operation, RelabelOp) for use in lane.uses)
+    return relabelled or isinstance(lane.owner.parent_op(), scf.ForOp)
 
 
 class ReduceOp(IRDLOperation):
@@ -357,5 +380,5 @@ class PresentOp(IRDLOperation):
 
 TILE = Dialect(
     "tile",
-    [KernelOp, ProgramOp, LaneOp, PaddedOp, LoadOp, StoreOp, SpreadOp, SumOp, MaxOp, MinOp, AllOp, DotOp, PresentOp],
+    [KernelOp, ProgramOp, LaneOp, PaddedOp, LoadOp, StoreOp, SpreadOp, RelabelOp, SumOp, MaxOp, MinOp, AllOp, DotOp, PresentOp],
 )

@@ -10,7 +10,7 @@ from attndsl.backends.triton.parameters import scalar_type, stride_names
 from attndsl.backends.triton.widths import is_identity
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Operation, SSAValue, arith
+from attndsl.ir.xdsl import Operation, SSAValue, arith, scf
 
 DECODED = {"f8e4m3": "from_f8e4m3", "f8e5m2": "from_f8e5m2"}
 AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
@@ -49,6 +49,8 @@ class Access:
         stored = "float32" if element in DECODED else AS_STORED.get(element)
         if element == "i32" and all(_compares(use.operation) for use in op.result.uses):
             self.text.short.add(op.result)
+        elif any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in op.result.uses):
+            pass  # what a loop carries is widened where it is used
         elif op.result not in self.text.halves and stored != wanted:
             closing += f".to(tl.{wanted})"
         return [opening, *arguments, closing]

@@ -11,7 +11,7 @@ from typing import Any
 
 from attndsl.backends.triton.emit import emit, kernel_name
 from attndsl.backends.triton.launcher import host_value
-from attndsl.backends.triton.parameters import POINTERS, Parameters, scalar_type
+from attndsl.backends.triton.parameters import POINTERS, Parameters, quotient_names, scalar_type
 from attndsl.ir import spec, tile
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import python_name
@@ -93,9 +93,10 @@ def signature_of(taken: Parameters) -> dict[str, str]:
     for tensor in taken.tensors:
         signature[f"{tensor.sym_name.data}_ptr"] = f"*{POINTERS[tensor.element.data]}"
         signature.update(dict.fromkeys(taken.strides[tensor.sym_name.data], "i64"))
-    signature.update({name: "i64" for name in (*map(python_name, taken.dims), *taken.parts)})
+    signature.update(dict.fromkeys((*map(python_name, taken.dims), *taken.parts), "i64"))
     signature.update({python_name(op.param.data): SHORT[scalar_type(op.result.type)] for op in taken.params})
-    signature.update({f"n_{op.variable.data}": "i64" for op in taken.counts})
+    signature.update(dict.fromkeys(quotient_names(taken.quotients), "i64"))
+    signature.update({f"n_{op.variable.data}": "i32" for op in taken.counts})
     signature.update({python_name(dim): "constexpr" for dim in taken.static})
     return signature | {str(size.name_hint): "constexpr" for size in taken.sizes}
 

@@ -13,7 +13,7 @@ from attndsl.backends.triton.expressions import Expressions
 from attndsl.backends.triton.facts import executed
 from attndsl.backends.triton.helpers import HELPERS, helpers_text
 from attndsl.backends.triton.launcher import SPLIT, Launched, Launcher
-from attndsl.backends.triton.parameters import Parameters, scalar_type
+from attndsl.backends.triton.parameters import Parameters, quotient_names, scalar_type
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
@@ -79,6 +79,8 @@ class _Kernel:
         self.name = kernel_name(kernel)
         self.arguments = self._arguments()
         self.names = Names(["tl", "triton", "torch", "INDEX", *HELPERS, *(a.partition(":")[0] for a in self.arguments)])
+        for quotient, name in zip(parameters.quotients, quotient_names(parameters.quotients), strict=True):
+            self.names.bind(quotient, name)
         self.text = Expressions(kernel, self.names, parameters.static)
         self.access = Access(kernel, parameters.tensors, self.text)
         self.executed = executed(kernel)
@@ -91,7 +93,8 @@ class _Kernel:
             arguments += [f"{tensor.sym_name.data}_ptr", *(f"{s}: tl.int64" for s in strides[:-1]), *strides[-1:]]
         arguments += [f"{name}: tl.int64" for name in (*map(python_name, taken.dims), *taken.parts)]
         arguments += [f"{python_name(op.param.data)}: tl.{scalar_type(op.result.type)}" for op in taken.params]
-        arguments += [f"n_{op.variable.data}: tl.int64" for op in taken.counts]
+        arguments += [f"{name}: tl.int64" for name in quotient_names(taken.quotients)]
+        arguments += [f"n_{op.variable.data}: tl.int32" for op in taken.counts]
         sizes = [*map(python_name, taken.static), *(str(size.name_hint) for size in taken.sizes)]
         return [*arguments, *(f"{name}: tl.constexpr" for name in ("INDEX", *sizes, *taken.choices))]
 
@@ -119,7 +122,7 @@ class _Kernel:
         if not programs:
             return
         number = self.names.fresh("program")
-        self.out.line(f"{number} = tl.program_id(0).to(tl.int64)")
+        self.out.line(f"{number} = tl.program_id(0)")
         for place, op in enumerate(programs):
             later = [f"n_{other.variable.data}" for other in programs[place + 1 :]]
             digit = number
@@ -130,6 +133,7 @@ class _Kernel:
             if op.descending is not None:
                 digit = f"(n_{op.variable.data} - 1 - {digit})"
             step = "" if constant(op.step) == 1 else f" * {self.text[op.step].code}"
+            digit = f"{digit if digit == number or op.descending is not None else f'({digit})'}.to(tl.int64)"
             self.out.line(f"{self.names[op.result]} = {digit}{step}")
 
     # --- statements
@@ -161,6 +165,8 @@ class _Kernel:
             case tile.StoreOp():
                 self._call(op, "", self.access.store(op))
             case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp() | arith.ConstantOp():
+                pass
+            case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.parameters.quotients:
                 pass
             case tile.PaddedOp():
                 assert op.result.name_hint is not None

@@ -23,7 +23,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Operation, SSAValue, arith, f32, i1, index, scf
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, i1, index, scf
 from attndsl.python_names import python_name
 
 HALVES = {"f16": "float16", "bf16": "bfloat16"}
@@ -122,6 +122,8 @@ class Expressions:
         """Whether a value reads better where it is used than under a name of its own."""
         owner = value.owner
         uses = list(value.uses)
+        if isinstance(owner, tile.RelabelOp):
+            return isinstance(owner.value.owner, tile.LoadOp)
         if isinstance(owner, tile.SpreadOp):
             return constant(owner.value) is not None or not owner.lanes
         if isinstance(owner, tile.LoadOp) or value.name_hint is not None or len(uses) != 1:
@@ -142,6 +144,10 @@ class Expressions:
                 return Text(f"tl.cast({self[op.operand].code}, tl.{scalar_type(op.result.type)})")
             case tile.SpreadOp():
                 return self._spread(op)
+            case tile.RelabelOp():
+                # A loop carries what it read as memory holds it: Triton's pipeliner looks for the load itself.
+                text = self[op.value]
+                return text if isinstance(op.value.owner, tile.LoadOp) else Text(f"{text.code}.to(tl.int64)")
             case tile.ReduceOp():
                 return self._reduce(op)
             case tile.DotOp():
@@ -177,7 +183,8 @@ class Expressions:
         bound = self.widths.bound(value)
         assert bound is not None
         self.bounds |= bound
-        return f"{text}.to(INDEX)"
+        # Triton's interpreter has plain integers for the variables of loops.
+        return f"tl.cast({text}, INDEX)" if isinstance(value.owner, Block) else f"{text}.to(INDEX)"
 
     def operand(self, value: SSAValue, lanes: Sequence[SSAValue], narrow: bool, wide: bool = False) -> Text:
         """An operand, lined up; a number that is the same for the whole tile is cast where the tile is narrow.
@@ -241,6 +248,9 @@ class Expressions:
         right = self.turned(second, (op.over, columns))
         if op.rounded is not None:
             left, right = self._rounded(first, left, op.rounded.data), self._rounded(second, right, op.rounded.data)
+        else:
+            left, right = self._widened(first, left), self._widened(second, right)
+        left, right = left.code, right.code
         if op.where is None:
             precision = "" if op.rounded is not None else ', input_precision="ieee"'
             return Text(f"tl.dot({left}, {right}{precision})")
@@ -253,13 +263,14 @@ class Expressions:
     def _widened(self, value: SSAValue, text: Text) -> Text:
         return Text(f"{text.within(ATOM)}.to(tl.float32)") if value in self.halves else text
 
-    def _rounded(self, value: SSAValue, code: str, element: str) -> str:
-        return code if self.halves.get(value) == element else f"{code}.to(tl.{HALVES[element]})"
+    def _rounded(self, value: SSAValue, text: Text, element: str) -> Text:
+        kept = self.halves.get(value) == element
+        return text if kept else Text(f"{text.within(ATOM)}.to(tl.{HALVES[element]})")
 
-    def turned(self, value: SSAValue, lanes: tuple[SSAValue, SSAValue]) -> str:
+    def turned(self, value: SSAValue, lanes: tuple[SSAValue, SSAValue]) -> Text:
         """A matrix with its axes in the order `lanes`."""
-        code = self[value].code
-        return code if self.lanes(value) == lanes else f"tl.trans({code})"
+        text = self[value]
+        return text if self.lanes(value) == lanes else Text(f"tl.trans({text.code})")
 
 
 def _rank(op: tile.LaneOp) -> int:

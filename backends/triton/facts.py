@@ -77,6 +77,11 @@ def is_launch_time(value: SSAValue) -> bool:
     return all(constant(v) is not None or isinstance(v.owner, known) for v in leaves(value))
 
 
+def is_quotient(op: Operation) -> bool:
+    """Whether an operation divides what a launch knows: a GPU takes a hundred instructions for it."""
+    return isinstance(op, arith.FloorDivSIOp | spec.ModOp) and is_launch_time(op.result)
+
+
 def executed(kernel: tile.KernelOp) -> set[Operation]:
     """The operations that a program executes, once launches know its sizes and lanes are full."""
     found: set[Operation] = set()

@@ -243,7 +243,8 @@ class Launcher:
                 own = python_name(tensor.sym_name.data)
                 self.out.line(f"{own}, *{own}.stride(),")
             numbers = [*map(python_name, taken.dims), *taken.parts]
-            numbers += [python_name(op.param.data) for op in taken.params] + [counts[op] for op in taken.counts]
+            numbers += [python_name(op.param.data) for op in taken.params]
+            numbers += [*map(host_text, taken.quotients), *(counts[op] for op in taken.counts)]
             sizes = [*map(python_name, taken.static), *map(host_text, taken.sizes)]
             for words in (numbers, ["INDEX", *sizes, *taken.choices]):
                 if words:
@@ -301,9 +302,13 @@ def options(schedule):
 CHOOSE_PARTS = '''
 
 def choose_parts(schedule, programs, tiles, device):
-    """How many parts the keys are cut into: so many that every processor has a program, of a few tiles at least."""
+    """How many parts the keys are cut into.
+
+    So many that each processor has a program, of 3 tiles at least, or two, of 16 tiles at least.
+    """
     if "PARTS" in schedule:
         return schedule["PARTS"]
     processors = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
-    return max(1, min(processors // max(1, programs), tiles // 3))
+    each = processors // max(1, programs)
+    return max(1, min(each, tiles // 3), min(2 * each, tiles // 16))
 '''

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from attndsl.backends.triton.facts import executed, leaves
+from attndsl.backends.triton.facts import executed, is_quotient, leaves
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
@@ -22,8 +22,9 @@ class Parameters:
     """A kernel's arguments, in the order of the fields.
 
     `strides` holds the names of each tensor's strides, and `varying` those whose values no code is made for. `dims`,
-    `parts` (what a launch chooses and no tile's size depends on) and `params` change from call to call; `counts` holds
-    how many values the program variables have from whose number they are read. Code is made for each value of `static`
+    `parts` (what a launch chooses and no tile's size depends on) and `params` change from call to call, and so do
+    `quotients`, which a launch computes once for all programs; `counts` holds how many values the program variables
+    have from whose number they are read. Code is made for each value of `static`
     dims, which are those that the sizes of tiles depend on, of `sizes`, and of `choices`, sizes that a launch chooses.
     """
 
@@ -33,6 +34,7 @@ class Parameters:
     dims: tuple[str, ...]
     parts: tuple[str, ...]
     params: tuple[spec.ParamOp, ...]
+    quotients: tuple[SSAValue, ...]
     counts: tuple[tile.ProgramOp, ...]
     static: tuple[str, ...]
     sizes: tuple[SSAValue, ...]
@@ -63,6 +65,7 @@ class Parameters:
             dims=tuple(d for d in dims if d not in static),
             parts=tuple(c for c in chosen if c not in sizing),
             params=tuple(params.values()),
+            quotients=tuple(op.results[0] for op in ops if is_quotient(op)),
             counts=tuple(op for n, op in enumerate(programs) if n > 0 or op.descending is not None),
             static=tuple(d for d in dims if d in static),
             sizes=sizes,
@@ -86,6 +89,11 @@ def _is_feature(place: SSAValue) -> bool:
         moved = [value for value in place.owner.operands if constant(value) is None]
         return len(moved) == 1 and _is_feature(moved[0])
     return isinstance(place.owner, tile.LaneOp) and constant(place.owner.start) is not None
+
+
+def quotient_names(quotients: Sequence[SSAValue]) -> list[str]:
+    """What the quotients of a launch are called in a kernel."""
+    return [f"{quotient.name_hint or 'quotient'}_{n}" for n, quotient in enumerate(quotients)]
 
 
 def stride_names(tensor: spec.TensorOp) -> list[str]:
