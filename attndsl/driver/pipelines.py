@@ -56,7 +56,7 @@ TRITON = (
     Step("gather-scales", "before split-loops, which makes two loops of one"),
     Step("split-loops", "before pad-lanes, whose guards would hide which conditions a tile tests"),
     Step("canonicalize", "full tiles have conditions that are always true"),
-    Step("prefetch-gathers", "leaves the loops alone that split-loops has marked; reads are bare of settled conditions"),
+    Step("prefetch-gathers", "leaves alone what split-loops has marked; reads are bare of settled conditions"),
     Step("narrow-products", "wants the reads that products rest on bare of settled conditions"),
     Step("assign-schedules", "counts what the loops read and carry, which no later pass changes"),
     Step("pad-lanes", "after the conditions that loads have already are simple, so that guards join them once"),

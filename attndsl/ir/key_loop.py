@@ -118,7 +118,7 @@ class KeyLoop:
 
         A product has 0 for a key that a row does not see; where the value there is NaN or infinite, the sum is NaN.
         """
-        risks = []
+        risks: list[SSAValue] = []
         for op, found in plans.items():
             tested = self.condition_lanes(op) - {self.over.result}
             sums = op.sums if isinstance(op, attn.StreamOp) else op.results
@@ -132,7 +132,7 @@ class KeyLoop:
         is not finite stays so to the end of the loop, however it is rescaled.
         """
         build, outside = self.build, self.outside
-        results = [result for op in self.reductions for result in op.results]
+        results: list[SSAValue] = [result for op in self.reductions for result in op.results]
         finite: list[SSAValue] = []
         for result in self.at_risk(plans):
             state = folded[results.index(result)]

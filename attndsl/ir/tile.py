@@ -380,5 +380,20 @@ class PresentOp(IRDLOperation):
 
 TILE = Dialect(
     "tile",
-    [KernelOp, ProgramOp, LaneOp, PaddedOp, LoadOp, StoreOp, SpreadOp, RelabelOp, SumOp, MaxOp, MinOp, AllOp, DotOp, PresentOp],
+    [
+        KernelOp,
+        ProgramOp,
+        LaneOp,
+        PaddedOp,
+        LoadOp,
+        StoreOp,
+        SpreadOp,
+        RelabelOp,
+        SumOp,
+        MaxOp,
+        MinOp,
+        AllOp,
+        DotOp,
+        PresentOp,
+    ],
 )

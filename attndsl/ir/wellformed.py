@@ -66,7 +66,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                     raise VerifyException("tile.spread lays out along a lane that its operand already varies along")
             case tile.RelabelOp():
                 if op.old not in axes(op.value) or op.new in axes(op.value):
-                    raise VerifyException("tile.relabel turns a lane that its operand varies along into one that is new to it")
+                    raise VerifyException("tile.relabel turns a lane of its operand into one that is new to it")
             case tile.StoreOp():
                 _placed(axes, op, op.indices, op.value)
             case scf.ForOp():

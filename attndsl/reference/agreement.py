@@ -43,7 +43,8 @@ class Agreement:
 def compare(element: str, got: Array, wanted: Array, terms: int, weights: Sequence[str] = ()) -> Agreement:
     """An output, held as `element`, beside its float64 reference; `terms` is what `longest_sum` says of it.
 
-    `weights` lists the types to which weights of keys were rounded on the way, where they were. The error is infinite where one has a NaN or an infinity that the other, rounded to that type, has not.
+    `weights` lists the types to which weights of keys were rounded on the way, where they were. The error is infinite
+    where one has a NaN or an infinity that the other, rounded to that type, has not.
     """
     if not wanted.size:
         return Agreement(0.0, float(allowed(element, np.zeros(1), terms, weights)[0]))
@@ -70,8 +71,8 @@ def allowed(element: str, wanted: Array, terms: int, weights: Sequence[str] = ()
       scores' size, for which `STEEPNESS` stands; weights are at most 1, and what they weigh has the size of the
       output's largest element, or 1: a small element may be the difference of large ones, so that the size is the same
       for the whole output.
-    - Where weights were rounded to a type of `weights`, each has a relative error of half a step of that type, and so has
-      the sum of all that they weigh, by size.
+    - Where weights were rounded to a type of `weights`, each has a relative error of half a step of that type, and so
+      has the sum of all that they weigh, by size.
     - Storing rounds once: half a step of the output's type at the element itself.
 
     Together: half a step at the element + ((n + STEPS) * STEEPNESS * u + half a step of weights) * max(1, largest

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
-from attndsl.backends.triton.expressions import ATOM, HALVES, Expressions
+from attndsl.backends.triton.expressions import HALVES, Expressions
 from attndsl.backends.triton.parameters import scalar_type, stride_names
+from attndsl.backends.triton.pointwise import ATOM
 from attndsl.backends.triton.widths import is_identity
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant

@@ -250,15 +250,14 @@ class Expressions:
             left, right = self._rounded(first, left, op.rounded.data), self._rounded(second, right, op.rounded.data)
         else:
             left, right = self._widened(first, left), self._widened(second, right)
-        left, right = left.code, right.code
         if op.where is None:
             precision = "" if op.rounded is not None else ', input_precision="ieee"'
-            return Text(f"tl.dot({left}, {right}{precision})")
+            return Text(f"tl.dot({left.code}, {right.code}{precision})")
         assert columns not in self.axes(op.where), "a term is left out as a whole"
         self.helpers.add("dot_where")
         where = self.lined_up(op.where, (rows, op.over))
         assert self.ordered((rows, op.over)) == (rows, op.over), "conditions have rows before keys"
-        return Text(f"dot_where({left}, {right}, {where.code})")
+        return Text(f"dot_where({left.code}, {right.code}, {where.code})")
 
     def _widened(self, value: SSAValue, text: Text) -> Text:
         return Text(f"{text.within(ATOM)}.to(tl.float32)") if value in self.halves else text

@@ -31,7 +31,7 @@ def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
     """The schedules that a kernel may be launched with."""
     if kernel.schedules is None:
         return [{"num_warps": 4, "num_stages": 2}]
-    return [{name: value.value.data for name, value in each.data.items()} for each in kernel.schedules]
+    return [{name: int(number(value)) for name, value in each.data.items()} for each in kernel.schedules]
 
 
 INFIX: dict[type[Operation], str] = {

@@ -113,7 +113,7 @@ class Widths:
 
     @staticmethod
     def _falling(loop: scf.ForOp, result: SSAValue) -> SSAValue | None:
-        """What a loop starts from that carries the least of it and of what comes; None where it carries no such thing."""
+        """What a loop starts from that carries the least of it and of what comes; None where it does not."""
         place, last = loop.results.index(result), loop.body.block.last_op
         assert last is not None
         end = last.operands[place].owner

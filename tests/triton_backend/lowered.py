@@ -29,8 +29,8 @@ def spec_of(name: str) -> Spec:
 
 def pipeline(rows: int, keys: int) -> str:
     """The pipeline of the Triton target with tiles of another size."""
-    steps = (f"tile{{rows={rows} keys={keys} whole=true}}" if s.spelling.startswith("tile{") else s.spelling for s in TRITON)
-    return ",".join(steps)
+    tiles = f"tile{{rows={rows} keys={keys} whole=true}}"
+    return ",".join(tiles if step.spelling.startswith("tile{") else step.spelling for step in TRITON)
 
 
 @cache
