@@ -22,6 +22,7 @@ PASSES = {
     "tile": "Tile",
     "scan-keys": "ScanKeys",
     "gather-scales": "GatherScales",
+    "align-pages": "AlignPages",
     "split-loops": "SplitLoops",
     "prefetch-gathers": "PrefetchGathers",
     "narrow-products": "NarrowProducts",

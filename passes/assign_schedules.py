@@ -66,10 +66,11 @@ Requires: tile. Exactness: bit-exact. Idempotent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attndsl.ir import tile
+from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.machines import MACHINES, Machine
 from attndsl.ir.rewrite import constant
@@ -132,7 +133,7 @@ class _Footprint:
 
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. For each key `key_bytes` are read, for
     each row `row_words` of 32 bits are carried. `multiplies` says whether a matrix unit takes the tiles of keys,
-    `ragged` whether rows of a tile see different keys.
+    `ragged` whether rows of a tile see different keys. A tile's keys divide `divided`.
     """
 
     rows: int | None
@@ -141,6 +142,7 @@ class _Footprint:
     row_words: int
     multiplies: bool
     ragged: bool
+    divided: int
 
     @classmethod
     def of(cls, kernel: tile.KernelOp) -> _Footprint:
@@ -149,6 +151,7 @@ class _Footprint:
         loops = [op for op in kernel.walk() if isinstance(op, scf.ForOp)]
         lanes = [op for op in kernel.walk() if isinstance(op, tile.LaneOp)]
         keys = [op for op in lanes if tile.is_key(op.result)]
+        choices = [op for op in kernel.walk() if isinstance(op, spec.ChoiceOp)]
         row = next((op for op in lanes if isinstance(op.start.owner, tile.ProgramOp)), None)
         words = [sum(_width(v, axes) for v in loop.iter_args if row and row.result in axes(v)) for loop in loops]
         return cls(
@@ -158,6 +161,7 @@ class _Footprint:
             max(words, default=0),
             any(isinstance(op, tile.DotOp) for op in kernel.walk()),
             row is not None and any(_tells_rows_apart(op, row.result, axes) for loop in loops for op in loop.walk()),
+            math.gcd(*(op.divides.value.data for op in choices if op.divides is not None)),
         )
 
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
@@ -165,6 +169,7 @@ class _Footprint:
         for rows, shapes in SHAPES.items():
             if rows > (min(SHAPES) if self.rows is not None else FEW if self.ragged else max(SHAPES)):
                 return
+            shapes = tuple(shape for shape in shapes if self.divided % shape[0] == 0) or ((32, 4),)
             fitting = [shape for shape in shapes if self.programs(rows, *shape, machine) >= 1]
             if not fitting and rows > min(SHAPES):
                 return

@@ -11,6 +11,7 @@ from attndsl.checking.typed import (
     Index,
     IndexValue,
     ParamValue,
+    Read,
     Reduce,
     Spec,
     Sum,
@@ -63,7 +64,21 @@ def _features(spec: Spec) -> tuple[str, ...]:
         for below in _variables(block).values():
             indices |= below
     extents = [index.extent for index in indices if index.role == "axis"]
-    return tuple(sorted({expr.name for expr in walk(*extents) if isinstance(expr, DimValue)}))
+    shaping = {expr.name for expr in walk(*extents) if isinstance(expr, DimValue)}
+    return tuple(sorted(shaping.union(*map(_pages, spec.blocks))))
+
+
+def _pages(block: Block) -> set[str]:
+    """The dims that a key position is divided by to say where a tensor is read: sizes of pages."""
+    values = [expr for write in block.writes for expr in (write.value, *write.indices)]
+    places = [place for expr in walk(*values) if isinstance(expr, Read) for place in expr.indices]
+    return {
+        divisor.name
+        for place in places
+        if isinstance(place, Apply) and place.operator in ("idiv", "imod")
+        for key, divisor in [place.arguments]
+        if isinstance(key, IndexValue) and key.index in block.over and isinstance(divisor, DimValue)
+    }
 
 
 def _is_whole(write: Write, block: Block) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -200,7 +201,10 @@ class _Run:
             case spec.DimOp():
                 return Lanes(np.int64(self.dims[op.dim.data]))  # type: ignore[arg-type]
             case spec.ChoiceOp():
-                return Lanes(np.int64(self.choices[op.choice.data]))  # type: ignore[arg-type]
+                chosen = self.choices[op.choice.data]
+                if op.divides is not None:
+                    chosen = math.gcd(chosen, op.divides.value.data)
+                return Lanes(np.int64(chosen))  # type: ignore[arg-type]
             case spec.ParamOp():
                 return Lanes(np.asarray(self.params[op.param.data], _dtype(op.result.type)))
             case spec.ToFloatOp():

@@ -185,7 +185,10 @@ class KeyLoop:
         tiles = add(arith.MuliOp(get(over.parts), keys))
         rounding = add(arith.SubiOp(add(arith.AddiOp(length, tiles)), self.build.number(1)))
         share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, tiles)), keys), "share")
-        first = add(arith.MinSIOp(length, add(arith.MuliOp(get(over.part), share))), "first")
+        # Whole tiles, so that every part starts at a multiple of a tile.
+        above = add(arith.SubiOp(add(arith.AddiOp(length, keys)), self.build.number(1)))
+        covering = add(arith.MuliOp(add(arith.FloorDivSIOp(above, keys)), keys), "covering")
+        first = add(arith.MinSIOp(covering, add(arith.MuliOp(get(over.part), share))), "first")
         last = add(arith.MinSIOp(length, add(arith.AddiOp(first, share))), "last")
         return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
 

@@ -14,6 +14,7 @@ from attndsl.ir.xdsl import (
     Attribute,
     Dialect,
     IndexType,
+    IntegerAttr,
     IntegerType,
     IRDLOperation,
     Operation,
@@ -193,15 +194,17 @@ class ParamOp(IRDLOperation):
 class ChoiceOp(IRDLOperation):
     """A size that a launch chooses, as how many rows a tile has: at least 1, and no result depends on it.
 
-    `most`, where it is given, says beyond what a choice is of no use; a launch can compute it.
+    `most`, where it is given, says beyond what a choice is of no use; a launch can compute it. `divides` is a number
+    that every choice divides.
     """
 
     name = "spec.choice"
     choice = prop_def(StringAttr)
+    divides = opt_prop_def(IntegerAttr)
     most = opt_operand_def(IndexType)
     result = result_def(IndexType)
     traits = traits_def(Pure())
-    assembly_format = "$choice (`up` `to` $most^)? attr-dict"
+    assembly_format = "$choice (`up` `to` $most^)? (`divides` $divides^)? attr-dict"
 
     def __init__(self, choice: str, most: SSAValue | None = None) -> None:
         super().__init__(properties={"choice": StringAttr(choice)}, operands=[most], result_types=[index])

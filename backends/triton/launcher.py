@@ -226,8 +226,14 @@ class Launcher:
         merges = any(tensor.role.data == "workspace" for tensor in taken.tensors if _reads(kernel, tensor))
         asked = "None" if merges else "schedule"
         self.out.line(f"chosen = choose({schedules_name(name)}, {limit_text(rows) if rows else 1}, {asked})")
+        divided = {op.choice.data: op.divides for op in kernel.walk() if isinstance(op, spec.ChoiceOp)}
         for choice in taken.choices:
             self.out.line(f'{choice} = chosen["{choice}"]')
+            if (number := divided[choice]) is not None:
+                self.out.line(f"if {number.value.data} % {choice}:")
+                with self.out.indented():
+                    message = f"{choice} is {{{choice}}}, but tiles must divide a page of {number.value.data}"
+                    self.out.line(f'raise ValueError(f"{message}")')
         counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
         for program, count in counts.items():
             self.out.line(f"{count} = {count_text(program)}")
