@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-gpu lint clean
+.PHONY: demo test test-matrix test-gpu lint clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/minilm.py
@@ -11,6 +11,9 @@ demo: .venv/demo.stamp
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest --numprocesses auto
+
+test-matrix: .venv/dev.stamp
+	$(BIN)/python -m pytest --numprocesses auto -m matrix tests/triton_backend
 
 test-gpu: .venv/dev.stamp
 	$(BIN)/python -m pytest -m gpu tests/gpu

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
+from attndsl.backends.triton.targets import TARGETS
 from attndsl.cli.options import bind_types, check_dims, json_option, shape_option, spec_argument, types_option
-from attndsl.cli.output import show_json, to_json
-from attndsl.driver.files import write_atomically
+from attndsl.cli.output import show_json
+from attndsl.driver.files import write_together
+from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import artifact_of, checked, signature_of
 from attndsl.syntax.source import Source
 
@@ -33,7 +32,7 @@ SOURCES = ("numpy", "triton")
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write there: NAME.py, where NAME is the spec's name, or each kernel's code. Else the program is printed.",
+    help="Write there: NAME.py, where NAME is the spec's name, or GPU code and its launcher. Else print it.",
 )
 @json_option
 def command(
@@ -46,9 +45,11 @@ def command(
     attndsl compile gqa.attn -o build                 write build/gqa.py
     attndsl compile gqa.attn --target triton --types T=f16
     attndsl compile gqa.attn --target cuda:90 --types T=f16 --shape D=128,E=128 -o build
-                                                      a cubin, its assembly, and a JSON file that tells how to start it
+                                                      cubins, their assembly, a JSON file that describes them, and a
+                                                      Python file that runs them and needs torch alone
 
-    GPU code is made for fixed extents of some dims; --shape gives them.
+    GPU code is for one of cuda:80, 89, 90, 100, 120, hip:gfx942, gfx950, and made for fixed extents of some dims;
+    --shape gives them.
     """
     signature = signature_of(source)
     bound = bind_types(signature, types)
@@ -57,8 +58,10 @@ def command(
         artifact = artifact_of(source, bound, target)
         files = {f"{artifact.name}.py": artifact.source.encode()}
         report = {"source": artifact.source, "schedule": dict(artifact.schedule)}
-    elif not target.startswith(("cuda:", "hip:")):
-        raise click.UsageError(f"There is no target {target}: it is {', '.join(SOURCES)}, cuda:ARCH or hip:ARCH.")
+    elif target not in TARGETS:
+        known = (*SOURCES, *TARGETS)
+        hint = did_you_mean(target, known) or "."
+        raise click.UsageError(f"There is no target {target}{hint} There are {', '.join(known)}.")
     elif folder is None:
         raise click.UsageError("GPU code is not printed: give a folder for it with -o.")
     else:
@@ -72,31 +75,19 @@ def command(
 
 
 def _write(files: Mapping[str, bytes], folder: Path) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    mask = os.umask(0o022)  # it can be read only by setting it
-    os.umask(mask)
-    for name, content in files.items():
-        write_atomically(folder / name, content, mode=0o666 & ~mask)
-    return [folder / name for name in files]
+    try:
+        return write_together(folder, files)
+    except OSError as error:
+        raise click.ClickException(f"{folder} cannot be written: {error.strerror}. -o takes another folder.") from None
 
 
 def _gpu_files(source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
-    """For each kernel its code, its assembly, and what its launch needs."""
-    from attndsl.driver.ahead import ExtentsMissing, compile_for_gpu
+    from attndsl.backends.triton.aot import PackageMissing, TooLarge
+    from attndsl.driver.ahead import ExtentsMissing, gpu_files
 
     try:
-        binaries = compile_for_gpu(checked(source), types, target, sizes)
+        return gpu_files(checked(source), types, target, sizes)
     except ExtentsMissing as error:
         raise click.UsageError(f"{error}: --shape {','.join(f'{dim}=…' for dim in error.dims)}") from None
-    except ValueError as error:
-        raise click.UsageError(f"{error}.") from None
-    except ImportError as error:
-        raise click.ClickException(str(error)) from None
-    code, assembly = ("cubin", "ptx") if target.startswith("cuda") else ("hsaco", "amdgcn")
-    files: dict[str, bytes] = {}
-    for binary in binaries:
-        launch: dict[str, Any] = {k: v for k, v in asdict(binary).items() if k not in ("code", "assembly")}
-        files[f"{binary.kernel}.{code}"] = binary.code
-        files[f"{binary.kernel}.{assembly}"] = binary.assembly.encode()
-        files[f"{binary.kernel}.json"] = f"{to_json(launch)}\n".encode()
-    return files
+    except (PackageMissing, TooLarge) as error:
+        raise click.ClickException(f"{error}.") from None

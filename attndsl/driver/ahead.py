@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from attndsl.backends.triton.aot import Binary, compile_ahead
-from attndsl.backends.triton.parameters import Parameters
+from attndsl.backends.triton.aot import compile_ahead, require_packages, stand_in
+from attndsl.backends.triton.manifest import files_of
+from attndsl.backends.triton.targets import TARGETS
 from attndsl.checking.typed import Spec
-from attndsl.driver.compile import lower
-from attndsl.ir import spec as spec_dialect
-from attndsl.ir import tile
+from attndsl.driver.compile import compile_spec
+from attndsl.driver.expressions import Expression, evaluate, names, show
+from attndsl.driver.signature import Signature, TensorSignature
+from attndsl.driver.summarise import summarise
+from attndsl.python_names import python_name
+
+if TYPE_CHECKING:
+    import torch
+
+RUN_TIME = 7
+"""The extent, while code is compiled, of a dim that calls choose: nothing is then a multiple of 16 by accident."""
 
 
 class ExtentsMissing(ValueError):
@@ -20,15 +31,56 @@ class ExtentsMissing(ValueError):
         super().__init__(f"GPU code is made for fixed extents of {', '.join(dims)}")
 
 
-def compile_for_gpu(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> list[Binary]:
-    """Every kernel of a spec, compiled for `cuda:90`, `hip:gfx942` and the like, with the extents of `sizes`.
+def gpu_files(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
+    """A spec compiled for one of TARGETS, with the extents of `sizes`, as files by name: code, manifest and launcher.
 
-    Raises ExtentsMissing, ValueError for a target that is not known, ImportError where triton is not installed.
+    Raises ExtentsMissing, PackageMissing, TooLarge.
     """
-    module, _ = lower(spec, types, "triton")
-    tensors = [op for op in module.body.block.ops if isinstance(op, spec_dialect.TensorOp)]
-    kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
-    wanted = {dim for kernel in kernels for dim in Parameters.of(kernel, tensors).static}
-    if missing := [dim for dim in spec.dims if dim in wanted - sizes.keys()]:
+    require_packages()
+    name = python_name(spec.name)
+    text, tensors = generated(spec, types, target, sizes)
+    signature = summarise(spec)
+    features = {dim: sizes[dim] for dim in signature.features}
+    about = {
+        "spec": spec.name,
+        "sha256": sha256(spec.source.text.encode()).hexdigest(),
+        "types": dict(types),
+        "extents": features,
+        "tensors": [
+            {
+                "name": tensor.name,
+                "element": types.get(tensor.element, tensor.element),
+                "shape": [_settled(extent, features) for extent in tensor.extents],
+            }
+            for tensor in (*signature.inputs, *signature.outputs)
+        ],
+    }
+    binaries = compile_ahead(text, name, TARGETS[target], tensors)
+    return files_of(name, TARGETS[target], about, binaries, text)
+
+
+def generated(
+    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int]
+) -> tuple[str, list[torch.Tensor]]:
+    """The Triton file of a spec, and tensors without memory that it can be called with. Raises ExtentsMissing."""
+    signature = summarise(spec)
+    if missing := [dim for dim in spec.dims if dim in signature.features and dim not in sizes]:
         raise ExtentsMissing(missing)
-    return compile_ahead(module, target, sizes, spec.source.text)
+    features = {dim: sizes[dim] for dim in signature.features}
+    text = compile_spec(spec, types, "triton", features, machine=target).source
+    tensors = [
+        stand_in(types.get(tensor.element, tensor.element), _extents(tensor, signature, features))
+        for tensor in (*signature.inputs, *signature.outputs)
+    ]
+    return text, tensors
+
+
+def _extents(tensor: TensorSignature, signature: Signature, features: Mapping[str, int]) -> list[int]:
+    dims = {dim: features.get(dim, RUN_TIME) for dim in signature.dims}
+    params = {param.name: 1 if param.default is None else param.default for param in signature.params}
+    return [evaluate(extent, dims, params) for extent in tensor.extents]
+
+
+def _settled(extent: Expression, features: Mapping[str, int]) -> int | str:
+    """An extent as a number where the features settle it, else as the spec writes it."""
+    return evaluate(extent, features, {}) if set(names(extent)) <= features.keys() else show(extent)

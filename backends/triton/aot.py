@@ -1,75 +1,117 @@
-"""Ahead-of-time compilation: a generated Triton file to GPU code, on a machine that needs no GPU."""
+"""Ahead-of-time compilation: a generated Triton file to GPU code, on a machine that needs no GPU.
+
+What has to be compiled, the file itself says: its launching function is called with tensors that have shapes and no
+memory, and with something in each kernel's place that notes what is launched.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import linecache
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from attndsl.backends.triton.emit import emit, kernel_name
-from attndsl.backends.triton.launcher import host_value
-from attndsl.backends.triton.parameters import POINTERS, Parameters, quotient_names, scalar_type
-from attndsl.ir import spec, tile
-from attndsl.ir.xdsl import ModuleOp
-from attndsl.python_names import python_name
+from attndsl.backends.triton.host import host_text, kernel_names
+from attndsl.backends.triton.launcher import schedules_name
+from attndsl.backends.triton.resources import Resources, parameter_count, resources_of
+from attndsl.backends.triton.targets import Target
 
-CUDA = ("80", "89", "90", "100", "120")
-HIP = ("gfx942", "gfx950")
-TARGETS = (*(f"cuda:{arch}" for arch in CUDA), *(f"hip:{arch}" for arch in HIP))
-"""What code can be compiled for."""
+if TYPE_CHECKING:
+    import torch
 
-SHORT = {"int64": "i64", "int1": "i1", "float32": "fp32", "float64": "fp64"}
+Form = Literal["usual", "any"]
+"""What code is right for: the `usual` strides and addresses, which are 1 or a multiple of 16 where those of contiguous
+tensors are, and extents below 2^31; or any."""
+
+FORMS: tuple[Form, ...] = ("usual", "any")
 
 
-class TritonMissing(ImportError):
-    """Compiling for a GPU takes the package triton, and it is not installed."""
+class PackageMissing(ImportError):
+    """Compiling for a GPU takes triton, and torch to make shapes; one is not installed."""
 
-    def __init__(self) -> None:
+    def __init__(self, package: str) -> None:
         super().__init__(
-            "compiling for a GPU needs the package triton, which is not installed: pip install 'attndsl[triton]'"
+            f"compiling for a GPU needs the package {package}, which is not installed: pip install "
+            "'attndsl[triton,torch]'"
         )
+
+
+class TooLarge(ValueError):
+    """A kernel that needs more shared memory than a program has on the target."""
+
+
+class Launch(NamedTuple):
+    """A kernel's launch: the values of its arguments by name, and the options under which it is compiled."""
+
+    kernel: str
+    values: Mapping[str, Any]
+    options: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Binary:
     """One kernel, compiled: `code` is a cubin or hsaco, `assembly` its PTX or GCN text.
 
-    `signature` gives the type of each argument, in order; "constexpr" marks those that `constants` fixes. Shared
-    memory is counted in bytes.
+    `signature` names all that a launch passes, in order, with the types that the code takes; "constexpr" marks what it
+    is not passed: `constants`, for whose values it is made, and `fixed` numbers, right for these values alone. The
+    numbers and addresses of `aligned` arguments are multiples of 16. After the arguments the code takes so many null
+    pointers. Shared memory is counted in bytes.
     """
 
     kernel: str
-    target: str
+    signature: Mapping[str, str]
+    constants: Mapping[str, int | str]
+    options: Mapping[str, int]
+    fixed: Mapping[str, int]
+    aligned: Sequence[str]
+    hidden_pointers: int
+    threads: int
+    shared: int
+    resources: Resources
     code: bytes
     assembly: str
-    signature: Mapping[str, str]
-    constants: Mapping[str, int]
-    num_warps: int
-    shared: int
 
 
-def compile_ahead(
-    module: ModuleOp, target: str, sizes: Mapping[str, int], source: str = "", num_warps: int = 4
-) -> list[Binary]:
-    """Every kernel of a module at the `tile` level, with full lanes, for a target of TARGETS.
+def require_packages() -> None:
+    """Raises PackageMissing where one that `compile_ahead` needs is not installed."""
+    for package in ("triton", "torch"):
+        if importlib.util.find_spec(package) is None:
+            raise PackageMissing(package)
 
-    `sizes` gives each dim that the size of a tile depends on (`Parameters.static`) its extent. Raises TritonMissing
-    where triton is not installed, ValueError for another target, KeyError for a dim that is wanted and not given.
+
+def compile_ahead(text: str, name: str, target: Target, tensors: Sequence[torch.Tensor]) -> Iterator[Binary]:
+    """All that the function `name` of a generated file launches for tensors of these types, in every form.
+
+    The tensors need no memory. Schedules that need more shared memory than there is are left out. Raises
+    PackageMissing, and TooLarge where a kernel is left with none.
     """
-    if importlib.util.find_spec("triton") is None:
-        raise TritonMissing
-    if target not in TARGETS:
-        raise ValueError(f"{target} is none of {', '.join(TARGETS)}")
-    functions = load(emit(module, source))
-    tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
-    return [
-        _compile(functions[kernel_name(op)], Parameters.of(op, tensors), target, sizes, num_warps)
-        for op in module.body.block.ops
-        if isinstance(op, tile.KernelOp)
-    ]
+    require_packages()
+    functions = load(text)
+    for kernel, found in groupby(launches(text, name, tensors), lambda launch: launch.kernel):
+        fitting, too_large = 0, None
+        for launch in found:
+            try:
+                made = [compile_launch(functions[kernel], launch, form, target) for form in FORMS]
+            except TooLarge as error:
+                too_large = error
+            else:
+                fitting += 1
+                yield from made
+        if too_large is not None and not fitting:
+            raise too_large
+
+
+def stand_in(element: str, extents: Sequence[int]) -> torch.Tensor:
+    """A tensor that has a shape and no memory. 8-bit floats are bytes, as kernels take them."""
+    import torch
+
+    dtypes = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
+    dtypes |= {"i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
+    return torch.empty(list(extents), dtype=dtypes.get(element, torch.uint8), device="meta")
 
 
 def load(text: str) -> dict[str, Any]:
@@ -81,47 +123,116 @@ def load(text: str) -> dict[str, Any]:
     return namespace
 
 
-def constants_of(taken: Parameters, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The arguments that code is made for, by name, where the static dims have the extents `sizes`."""
-    constants = {python_name(dim): sizes[dim] for dim in taken.static}
-    return constants | {str(size.name_hint): host_value(size, sizes) for size in taken.sizes}
+def launches(text: str, name: str, tensors: Sequence[torch.Tensor]) -> Iterator[Launch]:
+    """What the function `name` of a generated file may launch for these tensors: each kernel, in each schedule.
+
+    Parameters have their defaults, or 1.
+    """
+    import torch
+    import triton
+
+    functions, kernels = load(text), kernel_names(text)
+    noted: list[Launch] = []
+    stand_ins = {kernel: _Noted(kernel, functions[kernel].arg_names, noted) for kernel in kernels}
+    host: dict[str, Any] = {"triton": triton, "tl": triton.language, "torch": torch, **stand_ins}
+    exec(host_text(text), host)
+    parameters = inspect.signature(host[name]).parameters.values()
+    params = {p.name: 1 for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
+    for kernel in kernels:
+        for schedule in functions.get(schedules_name(kernel), ({},)):
+            noted.clear()
+            for parts in (1, 2):  # a kernel belongs to one of these forms, or to both
+                host[name](*tensors, **params, schedule={**schedule, "PARTS": parts})
+            yield next(launch for launch in noted if launch.kernel == kernel)
 
 
-def signature_of(taken: Parameters) -> dict[str, str]:
-    """The type of each argument of a kernel, in order, as Triton writes it."""
-    signature: dict[str, str] = {}
-    for tensor in taken.tensors:
-        signature[f"{tensor.sym_name.data}_ptr"] = f"*{POINTERS[tensor.element.data]}"
-        signature.update(dict.fromkeys(taken.strides[tensor.sym_name.data], "i64"))
-    signature.update(dict.fromkeys((*map(python_name, taken.dims), *taken.parts), "i64"))
-    signature.update({python_name(op.param.data): SHORT[scalar_type(op.result.type)] for op in taken.params})
-    signature.update(dict.fromkeys(quotient_names(taken.quotients), "i64"))
-    signature.update({f"n_{op.variable.data}": "i32" for op in taken.counts})
-    signature.update({python_name(dim): "constexpr" for dim in taken.static})
-    return signature | {str(size.name_hint): "constexpr" for size in taken.sizes}
+class _Noted(NamedTuple):
+    """Stands for a kernel, and notes its launches."""
+
+    name: str
+    arguments: Sequence[str]
+    noted: list[Launch]
+
+    def __getitem__(self, grid: Any) -> Any:
+        def note(*values: Any, **options: int) -> None:
+            self.noted.append(Launch(self.name, dict(zip(self.arguments, values, strict=True)), options))
+
+        return note
 
 
-def _compile(function: Any, taken: Parameters, target: str, sizes: Mapping[str, int], num_warps: int) -> Binary:
+class _Source(NamedTuple):
+    """What of a launch its code is made for: `signature`, `fixed` and `aligned` as a Binary has them."""
+
+    signature: dict[str, str]
+    constants: dict[str, Any]
+    fixed: dict[str, int]
+    aligned: list[str]
+
+    @classmethod
+    def of(cls, function: Any, launch: Launch, form: Form) -> _Source:
+        """The usual form is what Triton compiles at such a launch; what is right for 64-bit indices is so for any."""
+        import triton.language as tl
+        from triton.runtime.jit import mangle_type
+
+        made = cls({}, {}, {}, [])
+        for param in function.params:
+            name, value = param.name, launch.values[param.name]
+            special = form == "usual" and not param.do_not_specialize
+            type_ = param.annotation_type or ("i32" if special else "i64")
+            if param.is_constexpr:
+                made.constants[name] = tl.int64 if name == "INDEX" and form == "any" else value
+                type_ = "constexpr"
+            elif hasattr(value, "dtype"):
+                type_ = mangle_type(value)
+                made.aligned.extend([name] if special else [])
+            elif special and value == 1:
+                made.fixed[name] = 1
+                type_ = "constexpr"
+            elif special and value % 16 == 0:
+                made.aligned.append(name)
+            made.signature[name] = type_
+        return made
+
+
+def compile_launch(function: Any, launch: Launch, form: Form, target: Target) -> Binary:
+    """Code for a kernel, `function` as `load` gives it, right for one launch and those like it. Raises TooLarge."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    backend, _, arch = target.partition(":")
-    gpu = GPUTarget("cuda", int(arch), 32) if backend == "cuda" else GPUTarget("hip", arch, 64)
-    signature, constants = signature_of(taken), constants_of(taken, sizes)
-    made = triton.compile(
-        ASTSource(fn=function, signature=signature, constexprs=constants),
-        target=gpu,
-        options={"num_warps": num_warps, "enable_fp_fusion": True},
+    made = _Source.of(function, launch, form)
+    arch = int(target.arch) if target.backend == "cuda" else target.arch
+    kernel = triton.compile(
+        ASTSource(
+            fn=function,
+            signature=made.signature,
+            constexprs={**made.constants, **made.fixed},
+            attrs={(function.arg_names.index(name),): [["tt.divisibility", 16]] for name in made.aligned},
+        ),
+        target=GPUTarget(target.backend, arch, target.machine.lanes),
+        options={**launch.options, "enable_fp_fusion": True},  # as at a launch; 3.9 warns where it is not said
     )
-    code, assembly = ("cubin", "ptx") if backend == "cuda" else ("hsaco", "amdgcn")
+    about = kernel.metadata
+    assert about.num_ctas == 1 and not about.global_scratch_size and not about.profile_scratch_size
+    if about.shared > target.machine.shared:
+        made_for = ", ".join(f"{name}={value}" for name, value in {**made.constants, **launch.options}.items())
+        raise TooLarge(
+            f"{launch.kernel} with {made_for} needs {about.shared} bytes of shared memory; a program has "
+            f"{target.machine.shared} on {target.name}"
+        )
+    code, assembly = kernel.asm[target.code], kernel.asm[target.assembly]
+    passed = sum(type_ != "constexpr" for type_ in made.signature.values())
     return Binary(
-        kernel=made.metadata.name,
-        target=target,
-        code=made.asm[code],
-        assembly=made.asm[assembly],
-        signature=signature,
-        constants=constants,
-        num_warps=made.metadata.num_warps,
-        shared=made.metadata.shared,
+        kernel=launch.kernel,
+        signature=made.signature,
+        constants={name: value if isinstance(value, int) else str(value) for name, value in made.constants.items()},
+        options=launch.options,
+        fixed=made.fixed,
+        aligned=made.aligned,
+        hidden_pointers=parameter_count(target, launch.kernel, assembly) - passed,
+        threads=about.num_warps * target.machine.lanes,
+        shared=about.shared,
+        resources=resources_of(target, launch.kernel, code, assembly),
+        code=code,
+        assembly=assembly,
     )

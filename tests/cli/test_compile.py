@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import importlib.util
 import json
 import os
 import stat
@@ -56,16 +58,69 @@ def test_targets(attndsl: Any, gqa: Path, target: str) -> None:
     assert ("import triton" in result.out) == (target == "triton")
 
 
-@pytest.mark.parametrize(("target", "code"), [("cuda:90", "cubin"), ("hip:gfx942", "hsaco")])
-def test_gpu_code(attndsl: Any, gqa: Path, target: str, code: str) -> None:
+def test_gpu_code(attndsl: Any, gqa: Path) -> None:
     pytest.importorskip("triton")
-    result = attndsl("compile", gqa, "--target", target, "--types", "T=f16", "--shape", "D=16,E=16", "-o", "made")
+    extents = ("--types", "T=f16", "--shape", "D=16,E=16")
+    result = attndsl("compile", gqa, "--target", "hip:gfx942", *extents, "-o", "made")
     assert (result.code, result.err) == (0, "")
-    binary, assembly, launch = map(Path, result.out.splitlines())
-    assert binary.suffix == f".{code}"
-    assert binary.read_bytes()[:4] == b"\x7fELF"
-    assert "gqa" in assembly.read_text()
-    assert json.loads(launch.read_text())["target"] == target
+    *codes, described, launcher = map(Path, result.out.splitlines())
+    manifest = json.loads(described.read_text())
+    assert (manifest["spec"], manifest["target"], manifest["extents"]) == ("gqa", "hip:gfx942", {"D": 16, "E": 16})
+    assert manifest["launcher"] == launcher.name == "gqa_hip_gfx942.py"
+    named = [entry[kind] for entry in manifest["kernels"] for kind in ("code", "assembly")]
+    assert named == [path.name for path in codes]
+    assert all(path.read_bytes()[:4] == b"\x7fELF" for path in codes if path.suffix == ".hsaco")
+    assert {path.name for path in Path("made").iterdir()} == {*named, described.name, launcher.name}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--target", "cuda:9"), "There is no target cuda:9, did you mean cuda:90? There are numpy, triton, cuda:80,"),
+        (("--target", "cuda:90"), "GPU code is not printed: give a folder for it with -o."),
+        (("--target", "cuda:90", "-o", "made"), "fixed extents of D, E: --shape D=…,E=…"),
+        (("--target", "cuda:90", "-o", "made", "--shape", "D=16"), "fixed extents of E: --shape E=…"),
+    ],
+)
+def test_gpu_code_that_cannot_be_made(attndsl: Any, gqa: Path, arguments: tuple[str, ...], said: str) -> None:
+    pytest.importorskip("triton")
+    result = attndsl("compile", gqa, *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err and "Traceback" not in result.err
+    assert not Path("made").exists()
+
+
+def test_gpu_code_without_triton(attndsl: Any, gqa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find: Any = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "triton" else find(name))
+    result = attndsl("compile", gqa, "--target", "cuda:90", "--shape", "D=16,E=16", "-o", "made")
+    assert (result.code, result.out) == (1, "")
+    assert "needs the package triton, which is not installed: pip install 'attndsl[triton,torch]'" in result.err
+
+
+def test_a_folder_that_cannot_be_written_is_named(attndsl: Any, gqa: Path) -> None:
+    Path("file").write_text("")
+    result = attndsl("compile", gqa, "-o", "file/made")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == "Error: file/made cannot be written: Not a directory. -o takes another folder.\n"
+
+
+def test_a_full_disk_leaves_nothing_half_written(attndsl: Any, gqa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    attndsl("compile", gqa, "-o", "made")
+    before = Path("made/gqa.py").read_bytes()
+
+    def refuse(path: Path, content: bytes) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    result = attndsl("compile", gqa, "--types", "T=bf16", "-o", "made")
+    assert (result.code, result.err) == (
+        1,
+        "Error: made cannot be written: No space left on device. -o takes another folder.\n",
+    )
+    assert [path.name for path in Path("made").iterdir()] == ["gqa.py"]
+    assert Path("made/gqa.py").read_bytes() == before
 
 
 def test_explain(attndsl: Any, gqa: Path) -> None:

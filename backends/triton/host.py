@@ -1,0 +1,37 @@
+"""The part of a generated Triton file that runs on the host: what is left without its kernels."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+
+def kernel_names(text: str) -> list[str]:
+    """The functions under triton.jit that the host calls."""
+    host = {node.id for node in ast.walk(ast.parse(host_text(text))) if isinstance(node, ast.Name)}
+    return [node.name for node in _compiled(ast.parse(text)) if node.name in host]
+
+
+def host_text(text: str) -> str:
+    """The file's text without the functions under triton.jit, without its imports of triton and its docstring."""
+    tree = ast.parse(text)
+    dropped: list[ast.stmt] = [*_compiled(tree), *(node for node in tree.body if _is_triton(node))]
+    if ast.get_docstring(tree) is not None:
+        dropped.append(tree.body[0])
+    lines = text.splitlines()
+    for node in dropped:
+        decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+        first, last = min([node.lineno, *(d.lineno for d in decorators)]), node.end_lineno or node.lineno
+        lines[first - 1 : last] = [""] * (last - first + 1)
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n") + "\n"
+
+
+def _compiled(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and any("triton.jit" in ast.unparse(d) for d in node.decorator_list):
+            yield node
+
+
+def _is_triton(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import) and any(alias.name.startswith("triton") for alias in node.names)
