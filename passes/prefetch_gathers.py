@@ -149,7 +149,7 @@ def _copies(
     loop: scf.ForOp, lane: tile.LaneOp, reads: list[tile.LoadOp], key: SSAValue, anchor: Operation
 ) -> dict[SSAValue, SSAValue]:
     """The lane and the reads of the turn that begins at `key`, before `anchor`: 0 where there is no such turn."""
-    copies = {loop.body.block.args[0]: key}
+    copies: dict[SSAValue, SSAValue] = {loop.body.block.args[0]: key}
     within = insert_before(anchor, arith.CmpiOp(key, loop.ub, "slt"))
     sources = computed_in(loop, *lane.operands, *(v for read in reads for v in read.operands))
     for op in [op for op in loop.body.block.ops if op in (lane, *sources, *reads)]:
