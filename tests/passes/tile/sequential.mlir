@@ -23,8 +23,7 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:      %high = arith.cmpi slt, %g, %N : index
 // CHECK-NEXT:      %inside = arith.andi %low, %high : i1
 // CHECK-NEXT:      %v = tile.load @v[%g, %e] where %inside : f32
-// CHECK-NEXT:      %v_1 = arith.select %inside, %v, [[V2]] : f32
-// CHECK-NEXT:      %t_3 = arith.addf %t_2, %v_1 : f32
+// CHECK-NEXT:      %t_3 = arith.addf %t_2, %v : f32
 // CHECK-NEXT:      scf.yield %t_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i, %e] = %t_1 : f32
