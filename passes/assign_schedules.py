@@ -166,23 +166,37 @@ class _Footprint:
 
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
         """What a launch may choose between."""
-        for rows, shapes in SHAPES.items():
+        found = self.merging(machine) if self.rows == 1 and not self.multiplies else self.multiplying(machine)
+        fixed = {"ROWS": self.rows, "KEYS": self.keys}
+        for schedule in found:
+            yield {name: value for name, value in schedule.items() if fixed.get(name) is None}
+
+    def multiplying(self, machine: Machine) -> Iterator[dict[str, int]]:
+        """Schedules of a kernel whose tiles a matrix unit takes, by their rows."""
+        for rows, listed in SHAPES.items():
             if rows > (min(SHAPES) if self.rows is not None else FEW if self.ragged else max(SHAPES)):
                 return
-            shapes = tuple(shape for shape in shapes if self.divided % shape[0] == 0) or ((32, 4),)
+            shapes = tuple(shape for shape in listed if self.divided % shape[0] == 0) or ((32, 4),)
             fitting = [shape for shape in shapes if self.programs(rows, *shape, machine) >= 1]
             if not fitting and rows > min(SHAPES):
                 return
             roomy = [shape for shape in fitting if shape[0] >= ROOMY and self.programs(rows, *shape, machine) >= 2]
             keys, warps = (roomy or fitting or shapes[-1:])[0]
-            if self.rows == 1 and not self.multiplies:
-                warps = 8
-                keys = _power_below(HELD * 4 * warps * machine.lanes // max(self.key_bytes, 1))
             shared = machine.shared // 2 if roomy else machine.shared
             stages = max(1, min(machine.stages, self.stages(rows, keys, shared)))
-            chosen = {"ROWS": rows, "KEYS": keys, "num_warps": warps, "num_stages": stages}
-            fixed = {"ROWS": self.rows, "KEYS": self.keys}
-            yield {name: value for name, value in chosen.items() if fixed.get(name) is None}
+            yield {"ROWS": rows, "KEYS": keys, "num_warps": warps, "num_stages": stages}
+
+    def merging(self, machine: Machine) -> Iterator[dict[str, int]]:
+        """Schedules of a kernel with one row a program, which adds up tiles in registers, by their keys."""
+        for keys in (16, 32, 64, 128, 256):
+            for warps in (4, 8):
+                if keys * self.key_bytes <= HELD * 4 * warps * machine.lanes:
+                    yield {"ROWS": 1, "KEYS": keys, "num_warps": warps, "num_stages": 1}
+                    break
+            else:
+                if keys == 16:
+                    yield {"ROWS": 1, "KEYS": keys, "num_warps": 8, "num_stages": 1}
+                return
 
     def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """How many programs of this shape a processor can run at once."""
@@ -206,11 +220,6 @@ def _tells_rows_apart(op: Operation, row: SSAValue, axes: AxesAnalysis) -> bool:
     """Whether an operation tests if a row sees a key."""
     lanes = axes(op.result) if isinstance(op, arith.CmpiOp) else frozenset()
     return row in lanes and any(map(tile.is_key, lanes))
-
-
-def _power_below(number: int) -> int:
-    """The largest power of two that is no larger, from 16 to 256."""
-    return min(256, 1 << max(4, number.bit_length() - 1))
 
 
 def _fixed(size: SSAValue) -> int | None:

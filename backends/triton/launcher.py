@@ -222,10 +222,7 @@ class Launcher:
         name, kernel, taken, _ = launched
         programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
         rows = next((op for op in programs if constant(op.step) != 1), None)
-        # What merges parts has tiles of its own: no schedule is asked for them.
-        merges = any(tensor.role.data == "workspace" for tensor in taken.tensors if _reads(kernel, tensor))
-        asked = "None" if merges else "schedule"
-        self.out.line(f"chosen = choose({schedules_name(name)}, {limit_text(rows) if rows else 1}, {asked})")
+        self.out.line(f"chosen = choose({schedules_name(name)}, {_held(kernel, rows)})")
         divided = {op.choice.data: op.divides for op in kernel.walk() if isinstance(op, spec.ChoiceOp)}
         for choice in taken.choices:
             self.out.line(f'{choice} = chosen["{choice}"]')
@@ -259,8 +256,15 @@ class Launcher:
         self.out.line(f"launches.append(({name}, {_grid(counts)}, arguments, options(chosen)))")
 
 
-def _reads(kernel: tile.KernelOp, tensor: spec.TensorOp) -> bool:
-    return any(isinstance(op, tile.LoadOp) and op.tensor.string_value() == tensor.sym_name.data for op in kernel.walk())
+def _held(kernel: tile.KernelOp, rows: tile.ProgramOp | None) -> str:
+    """What a schedule is chosen by, and what is asked for: the rows, or, of a kernel without any, the keys."""
+    if rows is not None:
+        return f'"ROWS", {limit_text(rows)}, schedule'
+    loops = [op for op in kernel.body.block.ops if isinstance(op, scf.ForOp)]
+    known = [host_text(loop.ub) for loop in loops if is_launch_time(loop.ub)]
+    merges = any(isinstance(op, spec.ChoiceOp) and op.choice.data == "PARTS" for op in kernel.walk())
+    # What merges parts has tiles of its own: no schedule is asked for them.
+    return f'"KEYS", {known[-1] if known else LARGEST_TILE}, {"None" if merges else "schedule"}'
 
 
 def _grid(counts: Mapping[tile.ProgramOp, str]) -> str:
@@ -294,9 +298,9 @@ def _literal(value: int | float | bool) -> str:
 
 CHOOSE = '''
 
-def choose(schedules, rows, asked):
-    """The schedule whose tile is the least that holds `rows` rows, or the largest; what is asked for goes before."""
-    fitting = [schedule for schedule in schedules if schedule.get("ROWS", rows) >= rows]
+def choose(schedules, size, count, asked):
+    """The schedule with the least `size` that holds `count`, or the largest; what is asked for goes before."""
+    fitting = [schedule for schedule in schedules if schedule.get(size, count) >= count]
     return {**(fitting[0] if fitting else schedules[-1]), **(asked or {})}
 
 
@@ -308,13 +312,13 @@ def options(schedule):
 CHOOSE_PARTS = '''
 
 def choose_parts(schedule, programs, tiles, device):
-    """How many parts the keys are cut into.
+    """How many parts the keys are cut into: one, where they are few.
 
-    So many that each processor has a program, of 3 tiles at least, or two, of 16 tiles at least.
+    Else so many that each processor has a program, of 2 tiles at least, or two, of 16 tiles at least.
     """
     if "PARTS" in schedule:
         return schedule["PARTS"]
     processors = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
     each = processors // max(1, programs)
-    return max(1, min(each, tiles // 3), min(2 * each, tiles // 16))
+    return max(1, min(each, tiles // 2), min(2 * each, tiles // 16)) if tiles >= 8 else 1
 '''
