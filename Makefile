@@ -18,6 +18,13 @@ test-matrix: .venv/dev.stamp
 test-gpu: .venv/dev.stamp
 	$(BIN)/python -m pytest -m gpu tests/gpu
 
+# Every access of ten specs that differ in how they read, checked by the tool of the CUDA toolkit.
+SANITIZED := gqa paged_decode mla_paged sliding_window document_mask packed_ragged topk_sparse int4_cache \
+    tree_speculative shared_prefix
+sanitize-gpu: .venv/dev.stamp
+	PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck --error-exitcode 1 $(BIN)/python -m pytest -m gpu \
+	    $(foreach spec,$(SANITIZED),'tests/gpu/test_gallery.py::test_agrees_with_the_reference[$(spec)-f16]')
+
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -62,6 +62,8 @@ After:
       tile.store @o[%i, %e] = %o : f32
     }
 
+Products of other f32 numbers are made of three products of halves where the machine's matrix unit takes those.
+
 A weight is rounded to bf16, which has the range of f32, and to f16 only where it is a power of 2 below a maximum, as in
 a softmax: others could leave the range of f16.
 
@@ -73,6 +75,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import tile
+from attndsl.ir.machines import MACHINES, USUAL
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32, math
@@ -82,14 +85,17 @@ HALVES = ("f16", "bf16")
 
 @dataclass(frozen=True)
 class NarrowProducts(ModulePass):
-    """Says of each tile.dot whether, and to what, its operands are rounded."""
+    """Says of each tile.dot whether, and to what, its operands are rounded; others are made as `machine` does best."""
 
     name = "narrow-products"
 
+    machine: str = USUAL
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        single = MACHINES[self.machine].single
         for each in op.walk():
             if isinstance(each, tile.DotOp) and each.result.type == f32:
-                element = _narrow(each)
+                element = _narrow(each) or (single if single != "ieee" else None)
                 if element is not None:
                     each.rounded = StringAttr(element)
 

@@ -201,7 +201,9 @@ def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, chunk: int) -> tupl
     following = add(arith.AddiOp(key, add(index_constant(1))))
     farthest = add(tile.MaxOp(add(arith.SelectOp(copies[may], following, low)), key))
     ends.append(add(arith.MaxSIOp(past, farthest)))
-    block.add_op(scf.YieldOp(*ends))
+    end = scf.YieldOp(*ends)
+    end.location = loop.location
+    block.add_op(end)
     for result, hint in zip(scan.results, ("seen_start", "seen_stop"), strict=True):
         result.name_hint = hint
     return scan.results[0], scan.results[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from attndsl.checking.typed import Spec
 from attndsl.driver.artifact import Artifact
@@ -16,7 +17,11 @@ from attndsl.ir.features import feature_dims
 from attndsl.ir.machines import USUAL
 from attndsl.ir.xdsl import ModuleOp, ModulePass
 from attndsl.passes.assign_schedules import AssignSchedules
+from attndsl.passes.narrow_products import NarrowProducts
 from attndsl.passes.specialise import Specialise
+
+SUITED = (AssignSchedules, NarrowProducts)
+"""The passes that suit code to a machine."""
 
 Emit = Callable[[ModuleOp, str], str]
 
@@ -53,7 +58,7 @@ def lower(
     if target == "triton":
         known = {dim: size for dim, size in sizes.items() if dim in feature_dims(module)}
         passes = (Specialise(tuple(known), tuple(known.values())), *passes)
-        passes = tuple(AssignSchedules(machine) if isinstance(p, AssignSchedules) else p for p in passes)
+        passes = tuple(replace(p, machine=machine) if isinstance(p, SUITED) else p for p in passes)
     last = next(n for n, p in enumerate(passes) if p.name == "tile")
     run_pipeline(module, passes[:last])
     stages["attn"] = print_module(module)

@@ -299,7 +299,7 @@ class _Run:
         guards = [op.where] if op.where is not None else []
         arrays, axes = self.align(op.lhs, op.rhs, *guards)
         left, right = arrays[:2]
-        if op.rounded is not None:
+        if op.rounded is not None and op.rounded.data != "tf32x3":
             left, right = (_round(array, op.rounded.data) for array in (left, right))
         product = left * right
         if guards:

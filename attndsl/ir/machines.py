@@ -11,7 +11,8 @@ class Machine:
 
     `shared` is the shared memory that one program can have, in bytes; `registers` the 32-bit registers that one thread
     can have before they spill, `register_file` those of a processor; `stages` how many tiles of keys are worth having
-    on their way at most; `lanes` the threads of a warp.
+    on their way at most; `lanes` the threads of a warp. `single` is how products of f32 numbers are made: "ieee" one by
+    one, or "tf32x3" by a matrix unit.
     """
 
     shared: int
@@ -19,6 +20,7 @@ class Machine:
     stages: int
     lanes: int = 32
     register_file: int = 64 * 1024
+    single: str = "tf32x3"
 
 
 USUAL = "cuda:90"
@@ -32,6 +34,6 @@ MACHINES = {
     "cuda:100": Machine(shared=227 * 1024, registers=255, stages=3),
     "cuda:120": Machine(shared=99 * 1024, registers=255, stages=2),
     # AMD CDNA3 and CDNA4 instruction set guides: local data share per work-group, vector registers per lane.
-    "hip:gfx942": Machine(shared=64 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024),
-    "hip:gfx950": Machine(shared=160 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024),
+    "hip:gfx942": Machine(64 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024, single="ieee"),
+    "hip:gfx950": Machine(160 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024, single="ieee"),
 }

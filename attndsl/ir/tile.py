@@ -327,7 +327,9 @@ class DotOp(IRDLOperation):
     there: it is selected, not multiplied, so that an absent position's NaN or Inf stays where it is.
 
     With `rounded`, f16 or bf16, both operands are rounded to that type before they are multiplied; the products are
-    exact, and summed as the result's type.
+    exact, and summed as the result's type. With `tf32x3` each operand is taken as the sum of two numbers of 11 bits,
+    and only the product of the two smaller ones is left out: an error of 2^-21 of a product (Ootomo and Yokota,
+    "Recovering single precision accuracy from Tensor Cores …", 2022).
     """
 
     name = "tile.dot"
@@ -354,8 +356,8 @@ class DotOp(IRDLOperation):
             raise VerifyException("both operands of a product vary along the lane that it sums over")
         if left & right != {self.over}:
             raise VerifyException("the operands of a product share one lane, the one that it sums over")
-        if self.rounded is not None and self.rounded.data not in ("f16", "bf16"):
-            raise VerifyException(f"operands are rounded to f16 or bf16, not to {self.rounded.data}")
+        if self.rounded is not None and self.rounded.data not in ("f16", "bf16", "tf32x3"):
+            raise VerifyException(f"operands are rounded to f16, bf16 or tf32x3, not to {self.rounded.data}")
 
 
 @irdl_op_definition

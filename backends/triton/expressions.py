@@ -246,18 +246,13 @@ class Expressions:
         first, second = (op.lhs, op.rhs) if rows in self.axes(op.lhs) else (op.rhs, op.lhs)
         left = self.turned(first, (rows, op.over))
         right = self.turned(second, (op.over, columns))
-        if op.rounded is not None:
-            left, right = self._rounded(first, left, op.rounded.data), self._rounded(second, right, op.rounded.data)
-        else:
-            left, right = self._widened(first, left), self._widened(second, right)
-        if op.where is None:
-            precision = "" if op.rounded is not None else ', input_precision="ieee"'
-            return Text(f"tl.dot({left.code}, {right.code}{precision})")
-        assert columns not in self.axes(op.where), "a term is left out as a whole"
-        self.helpers.add("dot_where")
-        where = self.lined_up(op.where, (rows, op.over))
-        assert self.ordered((rows, op.over)) == (rows, op.over), "conditions have rows before keys"
-        return Text(f"dot_where({left.code}, {right.code}, {where.code})")
+        assert op.where is None, "in whole tiles what a row does not see is finite, or met apart"
+        kind = op.rounded.data if op.rounded is not None else "ieee"
+        if kind in HALVES:
+            left, right = self._rounded(first, left, kind), self._rounded(second, right, kind)
+            return Text(f"tl.dot({left.code}, {right.code})")
+        left, right = self._widened(first, left), self._widened(second, right)
+        return Text(f'tl.dot({left.code}, {right.code}, input_precision="{kind}")')
 
     def _widened(self, value: SSAValue, text: Text) -> Text:
         return Text(f"{text.within(ATOM)}.to(tl.float32)") if value in self.halves else text

@@ -31,22 +31,6 @@ def tanh(x):
     """With an error of one step at 1, near 0 too: what a score or a gate needs."""
     return 1 - 2 / (tl.exp(2 * x) + 1)
 ''',
-    "dot_where": '''
-def dot_where(x, y, where):
-    """x @ y without the terms where `where` is false, and x 0, whatever y holds there: 0 * NaN would be NaN."""
-    total = tl.dot(x, y, input_precision="ieee")
-    finite = tl.abs(total) < float("inf")
-    if tl.min(tl.min(finite.to(tl.int32), 1), 0) == 0:
-        # Rare: add one outer product after the other, each only where it counts.
-        total = tl.zeros_like(total)
-        step = tl.arange(0, y.shape[0])
-        for n in range(y.shape[0]):
-            column = tl.sum(tl.where((step == n)[None, :], x, 0.0).to(tl.float32), 1)
-            row = tl.sum(tl.where((step == n)[:, None], y, 0.0).to(tl.float32), 0)
-            counts = tl.max(((step == n)[None, :] & where).to(tl.int32), 1) > 0
-            total += tl.where(counts[:, None], column[:, None] * row[None, :], 0.0)
-    return total
-''',
     "from_f8e4m3": '''
 def from_f8e4m3(bits):
     """The numbers that bytes encode: a sign, 4 bits of exponent, 3 of mantissa; all ones is NaN."""

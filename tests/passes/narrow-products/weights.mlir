@@ -3,7 +3,7 @@
 // Two f16 tiles multiply as they are. A weight that may exceed f16 is not rounded to it, a softmax's is.
 // CHECK-LABEL: tile.kernel @k
 // CHECK: %s = tile.dot %q, %k over %d rounded to "f16" : f32
-// CHECK: %free = tile.dot %s, %v over %j : f32
+// CHECK: %free = tile.dot %s, %v over %j rounded to "tf32x3" : f32
 // CHECK: %kept = tile.dot %p, %v over %j rounded to "f16" : f32
 spec.tensor @q "input" "f16" ["M", "D"]
 spec.tensor @k "input" "f16" ["N", "D"]
