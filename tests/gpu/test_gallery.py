@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -39,18 +38,19 @@ def test_agrees_with_the_reference(name: str, element: str) -> None:
 
     path = EXAMPLES / f"{name}.attn"
     spec = check(Source(path.read_text(encoding="utf-8"), path.name))
-    functions: dict[tuple[tuple[str, str], ...], Any] = {}
-    for make in CALLS.values():
+    for what, make in CALLS.items():
         case = make(spec, element)
-        key = tuple(case.types.items())
-        if key not in functions:
-            functions[key] = load(compile_spec(spec, case.types, "triton").source)[python_name(spec.name)]
-        inputs = [on_gpu(case.arrays[t.name], case.element(t.name)) for t in spec.inputs]
-        outputs = {}
-        for tensor in spec.outputs:
-            shape = [int(evaluate(extent, case.dims, case.params)) for extent in tensor.extents]
-            filled = np.full(shape, 7, ELEMENTS[case.element(tensor.name)].dtype)
-            outputs[tensor.name] = on_gpu(filled, case.element(tensor.name))
-        functions[key](*inputs, *outputs.values(), **{python_name(n): v for n, v in case.params.items()})
-        torch.cuda.synchronize()
-        case.check("triton on a GPU", {n: bits(t) for n, t in outputs.items()}, rounded=True)
+        # Code for any features, and code for these.
+        sizes = {} if what == "hostile" else case.dims
+        function = load(compile_spec(spec, case.types, "triton", sizes).source)[python_name(spec.name)]
+        for parts in (1, 3) if what == "plain" else (1,):
+            inputs = [on_gpu(case.arrays[t.name], case.element(t.name)) for t in spec.inputs]
+            outputs = {}
+            for tensor in spec.outputs:
+                shape = [int(evaluate(extent, case.dims, case.params)) for extent in tensor.extents]
+                filled = np.full(shape, 7, ELEMENTS[case.element(tensor.name)].dtype)
+                outputs[tensor.name] = on_gpu(filled, case.element(tensor.name))
+            params = {python_name(n): v for n, v in case.params.items()}
+            function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
+            torch.cuda.synchronize()
+            case.check(f"triton in {parts} parts", {n: bits(t) for n, t in outputs.items()}, rounded=True)
