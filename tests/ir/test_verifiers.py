@@ -113,6 +113,7 @@ ATTN_RULES = [
         attn("%s = arith.cmpi slt, %d, %j : index\n%v = attn.total %one over %j where %s : f32"),
         "whether a key is present depends on attn.axis d",
     ),
+    (attn("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole or split, not both"),
 ]
 
 LOOP = """
@@ -143,6 +144,16 @@ TILE_RULES = [
         tile("%s = tile.spread %y over (%i) : f32 to f32"),
         "tile.spread lays out along a lane that its operand already varies along",
     ),
+    (tile("%w = tile.relabel %i from %c0 to %j"), "works over a value that is no tile.lane"),
+    (tile("%w = tile.relabel %i from %i to %c0"), "works over a value that is no tile.lane"),
+    (
+        tile("%w = tile.relabel %i from %j to %d"),
+        "tile.relabel turns a lane of its operand into one that is new to it",
+    ),
+    (
+        tile("%w = tile.relabel %i from %i to %i"),
+        "tile.relabel turns a lane of its operand into one that is new to it",
+    ),
     (tile("%s = tile.sum %y over %c0 : f32 to f32"), "works over a value that is no tile.lane"),
     (tile("%s = tile.max %y over %j : f32 to index"), "gives the type that it takes"),
     (tile("%s = tile.sum %y over %d : f32 to f32"), "tile.sum removes a lane that its operand does not vary along"),
@@ -155,6 +166,12 @@ TILE_RULES = [
         tile("%s = tile.dot %y, %y over %j : f32"),
         "the operands of a product share one lane, the one that it sums over",
     ),
+    (
+        tile('%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j rounded to "f8" : f32'),
+        ", not to f8",
+    ),
+    (tile("%yes = arith.constant true\ntile.present %yes"), "stands in a loop over keys"),
+    (tile("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole or split, not both"),
     (tile(LOOP.format(low="%i", body="scf.yield %a : f32")), "the range of a loop depends on tile.lane i"),
     (
         tile(LOOP.format(low="%c0", body="scf.yield %zero : f32")),
@@ -181,7 +198,7 @@ EVERY_OP = [
         %same = arith.cmpi eq, %M, %N : index
         spec.assume %same
         %w = spec.param "window" : index
-        %rows = spec.choice "ROWS"
+        %rows = spec.choice "ROWS" up to %w divides 64 : index
         %mod = spec.mod %M, %N
         %f = spec.to_float %M : f32
         %g = attn.grid "g" to %N up to %w
@@ -196,22 +213,26 @@ EVERY_OP = [
         %m, %l, %a = attn.stream %v, (%v) over %j where %yes : f32, f32, (f32)
         """,
         "attn.write @o[%i] = %one where %yes : f32",
-    ),
+    ).replace('"j" to %N', '"j" from %c0 to %N up to %M part %c0 of %N'),
     tile(
         """
         %yes = arith.constant true
         %pad = tile.padded %N
-        %z = tile.load @x[%j, %d] where %yes : f32
+        %z = tile.load apart @x[%j, %d] where %yes : f32
         %s = tile.spread %zero over (%j) : f32 to f32
         %sum = tile.sum %y over %j : f32 to f32
         %max = tile.max %y over %j : f32 to f32
         %min = tile.min %y over %j : f32 to f32
         %c = arith.cmpi slt, %i, %j : index
         %all = tile.all %c over %j : i1 to i1
-        %dot = tile.dot %y, %z over %j where %yes : f32
+        %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
+        %w = tile.relabel %i from %i to %j
+        scf.for %n = %c0 to %N step %c4 {
+          tile.present %yes
+        }
         """,
         "tile.store @o[%i] = %zero where %yes : f32",
-    ),
+    ).replace("@k {", '@k form "whole" schedules [{"ROWS" = 4 : index, "num_warps" = 4 : index}] {'),
 ]
 
 

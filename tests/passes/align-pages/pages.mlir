@@ -1,0 +1,92 @@
+// RUN: attndsl opt %s --passes align-pages
+
+spec.tensor @x "input" "f32" ["N", "96"]
+spec.tensor @scale "input" "f32" ["N", "64"]
+spec.tensor @table "input" "i32" ["N"]
+spec.tensor @o "output" "f32" ["M"]
+
+// Two sizes of pages: tiles divide both. Tiles that begin after some whole tiles are aligned, too.
+// CHECK-LABEL: tile.kernel @aligned {
+// CHECK-NEXT: %keys = spec.choice "KEYS" divides 32 : index
+// CHECK: scf.for %j0 = %begin to %N step %keys
+// CHECK: %page = arith.floordivsi %j0, %S : index
+// CHECK-NEXT: [[START:%\d+]] = spec.mod %j0, %S
+// CHECK-NEXT: [[AFTER:%\d+]] = arith.subi %j, %j0 : index
+// CHECK-NEXT: %place = arith.addi [[START]], [[AFTER]] : index
+// CHECK: %group = arith.floordivsi %j0, %G : index
+// CHECK: tile.load @table[%page] where %in : index
+tile.kernel @aligned {
+  %keys = spec.choice "KEYS"
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %low = arith.constant 0xff800000 : f32
+  %S = arith.constant 96 : index
+  %G = arith.constant 64 : index
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i = tile.program "i" to %M step %one
+  %tiles = arith.floordivsi %i, %keys : index
+  %begin = arith.muli %tiles, %keys : index
+  %t = scf.for %j0 = %begin to %N step %keys iter_args(%m = %low) -> (f32) {
+    %end = arith.addi %j0, %keys : index
+    %j = tile.lane "j" from %j0 to %end size %keys
+    %page = arith.floordivsi %j, %S : index
+    %place = spec.mod %j, %S
+    %group = arith.floordivsi %j, %G : index
+    %before = arith.cmpi sgt, %N, %j : index
+    %after = arith.cmpi sle, %i, %j : index
+    %in = arith.andi %before, %after : i1
+    %table = tile.load @table[%page] where %in : index
+    %sane = spec.mod %table, %N
+    %v = tile.load @x[%sane, %place] where %in : f32
+    %s = tile.load @scale[%group, %zero] where %in : f32
+    %y = arith.mulf %v, %s : f32
+    %y1 = arith.select %in, %y, %low : f32
+    %largest = tile.max %y1 over %j : f32 to f32
+    %m1 = arith.maximumf %m, %largest : f32
+    scf.yield %m1 : f32
+  }
+  tile.store @o[%i] = %t : f32
+}
+
+// Tiles that begin anywhere may cross a page, and pages of 48 keys have no tiles worth having.
+// CHECK-LABEL: tile.kernel @left {
+// CHECK-NEXT: %keys = spec.choice "KEYS"{{$}}
+// CHECK: scf.for %j0 = %i to %N step %keys
+// CHECK: %page = arith.floordivsi %j, %S : index
+// CHECK: scf.for %j0_1 = %zero to %N step %keys
+// CHECK: %page_1 = arith.floordivsi %j_1, %small : index
+tile.kernel @left {
+  %keys = spec.choice "KEYS"
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %low = arith.constant 0xff800000 : f32
+  %S = arith.constant 64 : index
+  %small = arith.constant 48 : index
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i = tile.program "i" to %M step %one
+  %t = scf.for %j0 = %i to %N step %keys iter_args(%m = %low) -> (f32) {
+    %end = arith.addi %j0, %keys : index
+    %j = tile.lane "j" from %j0 to %end size %keys
+    %in = arith.cmpi sgt, %N, %j : index
+    %page = arith.floordivsi %j, %S : index
+    %v = tile.load @scale[%page, %zero] where %in : f32
+    %v1 = arith.select %in, %v, %low : f32
+    %largest = tile.max %v1 over %j : f32 to f32
+    %m1 = arith.maximumf %m, %largest : f32
+    scf.yield %m1 : f32
+  }
+  %t1 = scf.for %j0 = %zero to %N step %keys iter_args(%m = %t) -> (f32) {
+    %end = arith.addi %j0, %keys : index
+    %j = tile.lane "j" from %j0 to %end size %keys
+    %in = arith.cmpi sgt, %N, %j : index
+    %page = arith.floordivsi %j, %small : index
+    %v = tile.load @scale[%page, %zero] where %in : f32
+    %v1 = arith.select %in, %v, %low : f32
+    %largest = tile.max %v1 over %j : f32 to f32
+    %m1 = arith.maximumf %m, %largest : f32
+    scf.yield %m1 : f32
+  }
+  tile.store @o[%i] = %t1 : f32
+}
