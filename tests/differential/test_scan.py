@@ -57,7 +57,13 @@ SCANNED = (
 )
 """Masks of which something is left for keys alone."""
 
-STAYING = ("row[b,i] != key[b,j]", "j < row[b,i] or key[b,j] * i == 2", "key[b,(i + j) % N] == 1", "j % 3 == i % 3")
+STAYING = (
+    "row[b,i] != key[b,j]",
+    "key[b,j] == row[b,i] or (i - j) % 2 == 0",
+    "j < row[b,i] or key[b,j] * i == 2",
+    "key[b,(i + j) % N] == 1",
+    "j % 3 == i % 3",
+)
 """Masks of which nothing is, or nothing that reads data."""
 
 RANGES = ("j in N", "j in length[b] up to N", "t in N\n let j = place[b,t]")
