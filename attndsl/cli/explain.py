@@ -14,20 +14,23 @@ from attndsl.syntax.source import Source
 
 @click.command("explain")
 @spec_argument
+@click.option("--target", type=click.Choice(["numpy", "triton"]), default="numpy", show_default=True)
 @shape_option
 @types_option
 @json_option
-def command(source: Source, shape: dict[str, int], types: dict[str, str], as_json: bool) -> None:
+def command(source: Source, target: str, shape: dict[str, int], types: dict[str, str], as_json: bool) -> None:
     """Tell the schedule that was chosen, and the bytes and operations of a call.
 
     \b
     attndsl explain gqa.attn --shape B=1,Hq=32,Hkv=8,M=1,N=4096,D=128,E=128 --types T=bf16
+    attndsl explain gqa.attn --target triton --shape D=128,E=128 --types T=bf16
     """
     from attndsl.op.explain import explain, traffic
 
     signature = signature_of(source)
     dims = bind_dims(source, signature, shape)
-    artifact = artifact_of(source, bind_types(signature, types), "numpy")
+    sizes = {dim: dims[dim] for dim in signature.features} if target == "triton" else {}
+    artifact = artifact_of(source, bind_types(signature, types), target, sizes)
     if as_json:
         costs = asdict(traffic(signature, artifact.types, dims))
         show_json({"types": dict(artifact.types), "dims": dims, "schedule": dict(artifact.schedule), **costs})

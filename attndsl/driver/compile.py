@@ -79,7 +79,8 @@ def emitter(target: str) -> Emit:
 
 
 def _options(tile_pass: ModulePass) -> dict[str, int | str]:
-    return {f"tile_{name}": getattr(tile_pass, name) for name in ("rows", "keys")}
+    """The sizes of tiles, but for those that a launch chooses."""
+    return {f"tile_{name}": size for name in ("rows", "keys") if (size := getattr(tile_pass, name))}
 
 
 def _pinned(spec: Spec) -> dict[str, int | str]:

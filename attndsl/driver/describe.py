@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import ModuleOp, SSAValue, arith, i1, scf
+from attndsl.ir.rewrite import constant, number
+from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, arith, i1, scf
 
 
 def describe(module: ModuleOp) -> dict[str, str]:
@@ -20,32 +20,63 @@ def describe(module: ModuleOp) -> dict[str, str]:
 
 def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
     programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
-    loops = [op for op in kernel.body.block.ops if isinstance(op, scf.ForOp)]
+    loops = [op for op in kernel.body.block.ops if isinstance(op, scf.ForOp) and _folds(op)]
     told = {"programs": ", ".join(op.variable.data for op in programs) or "one"}
     for op in kernel.walk():
         if isinstance(op, tile.LaneOp) and isinstance(op.start.owner, tile.ProgramOp):
-            told["rows"] = f"{op.variable.data}, {constant(op.size)} a tile: these rows read the same keys"
+            told["rows"] = f"{op.variable.data}, {_size(op)}: these rows read the same keys"
     for loop in loops:
-        lane = next((op for op in loop.body.block.ops if isinstance(op, tile.LaneOp)), None)
-        told["keys"] = f"{lane.variable.data}, {constant(lane.size)} a tile" if lane else "one at a time"
+        lane = _lane(loop)
+        told["keys"] = f"{lane.variable.data}, {_size(lane)}" if lane else "one at a time"
         told["range"] = _range(loop)
-        told["mask"] = _mask(loop, lane.result if lane else None)
+    # A loop that was split is two: one over full tiles, and one over the others.
+    masks = list(dict.fromkeys(map(_mask, loops)))
+    if masks:
+        told["mask"] = masks[0] if len(masks) == 1 else f"{masks[0]} in full tiles; in others {masks[-1]}"
+    if kernel.schedules is not None:
+        told["schedules"] = "; or ".join(
+            ", ".join(f"{name} {number(value)}" for name, value in each.data.items()) for each in kernel.schedules
+        )
     return told
 
 
+def _folds(loop: scf.ForOp) -> bool:
+    """Whether a loop folds keys into sums, and does not only look for them."""
+    return any(isinstance(result.type, AnyFloat) for result in loop.results)
+
+
+def _lane(loop: scf.ForOp) -> tile.LaneOp | None:
+    return next((op for op in loop.body.block.ops if isinstance(op, tile.LaneOp)), None)
+
+
+def _size(lane: tile.LaneOp) -> str:
+    known = constant(lane.size)
+    return f"{known} a tile" if known is not None else "chosen at launch"
+
+
 def _range(loop: scf.ForOp) -> str:
-    ends = [end.owner for end in (loop.lb, loop.ub)]
-    if any(isinstance(end, (tile.MinOp, tile.MaxOp)) for end in ends):
-        return "cut to the keys that some row of the tile can see"
-    return "the same for all rows of a tile"
+    """Whether where a loop starts or stops rests on what the rows of a tile see, and whether data say that."""
+    found = "the same for all rows of a tile"
+    stack = [loop.lb.owner, loop.ub.owner]
+    while stack:
+        match stack.pop():
+            case scf.ForOp() as earlier if not _folds(earlier):
+                return "cut to the keys that some row of the tile can see, by a first look at what the mask reads"
+            case tile.MinOp() | tile.MaxOp():
+                found = "cut to the keys that some row of the tile can see"
+            case scf.ForOp() | tile.ProgramOp() | Block():
+                pass
+            case op:
+                stack.extend(operand.owner for operand in op.operands)
+    return found
 
 
-def _mask(loop: scf.ForOp, lane: SSAValue | None) -> str:
-    axes = AxesAnalysis()
+def _mask(loop: scf.ForOp) -> str:
+    axes, lane = AxesAnalysis(), _lane(loop)
     tested = [
         axes(op.cond)
         for op in loop.body.block.ops
-        if isinstance(op, arith.SelectOp) and op.cond.type == i1 and lane in axes(op.cond)
+        if isinstance(op, arith.SelectOp) and op.cond.type == i1 and lane and lane.result in axes(op.cond)
     ]
     if not tested:
         return "none is left to test"

@@ -19,7 +19,10 @@ ATTNDSL = (sys.executable, "-m", "attndsl")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("chek x", "There is no command chek, did you mean check? There are check, compile, run, opt, fmt, explain."),
+        (
+            "chek x",
+            "There is no command chek, did you mean check? There are check, compile, run, opt, fmt, explain, bench.",
+        ),
         ("check", "Missing argument 'FILE...'."),
         ("check nowhere.attn", "File 'nowhere.attn' does not exist."),
         ("check .", "File '.' is a directory."),
@@ -36,9 +39,12 @@ ATTNDSL = (sys.executable, "-m", "attndsl")
         ("run sliding_window.attn --param window=7.5", "--param window=7.5: window is a whole number."),
         ("run sliding_window.attn --param widow=7", "no parameter widow, did you mean window? It has window."),
         ("run gqa.attn --seed -1", "-1 is not in the range x>=0."),
-        ("compile gqa.attn --target vax", "There is no target vax: it is numpy, triton, cuda:ARCH or hip:ARCH."),
+        ("compile gqa.attn --target vax", "There is no target vax. There are numpy, triton, cuda:80, cuda:89, "),
         ("compile gqa.attn --target cuda:90", "GPU code is not printed: give a folder for it with -o."),
-        ("compile gqa.attn --target cuda:1 --shape D=16,E=16 -o x", "cuda:1 is none of cuda:"),
+        (
+            "compile gqa.attn --target cuda:1 --shape D=16,E=16 -o x",
+            "There is no target cuda:1, did you mean cuda:120? There are numpy, ",
+        ),
         ("compile gqa.attn --target cuda:90 --shape D=16 -o x", "GPU code is made for fixed extents of E: --shape E=…"),
         ("compile gqa.attn --shape DD=16", "gqa has no dim DD, did you mean D?"),
         ("compile gqa.attn -o gqa.attn", "Directory 'gqa.attn' is a file."),
