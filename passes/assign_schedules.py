@@ -133,7 +133,7 @@ class _Footprint:
 
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. For each key `key_bytes` are read, for
     each row `row_words` of 32 bits are carried. `multiplies` says whether a matrix unit takes the tiles of keys,
-    `ragged` whether rows of a tile see different keys. A tile's keys divide `divided`.
+    `uneven` whether rows of a tile see different keys. A tile's keys divide `divided`.
     """
 
     rows: int | None
@@ -141,7 +141,7 @@ class _Footprint:
     key_bytes: int
     row_words: int
     multiplies: bool
-    ragged: bool
+    uneven: bool
     divided: int
 
     @classmethod
@@ -174,7 +174,7 @@ class _Footprint:
     def multiplying(self, machine: Machine) -> Iterator[dict[str, int]]:
         """Schedules of a kernel whose tiles a matrix unit takes, by their rows."""
         for rows, listed in SHAPES.items():
-            if rows > (min(SHAPES) if self.rows is not None else FEW if self.ragged else max(SHAPES)):
+            if rows > (min(SHAPES) if self.rows is not None else FEW if self.uneven else max(SHAPES)):
                 return
             shapes = tuple(shape for shape in listed if self.divided % shape[0] == 0) or ((32, 4),)
             fitting = [shape for shape in shapes if self.programs(rows, *shape, machine) >= 1]
