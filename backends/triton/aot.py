@@ -139,10 +139,12 @@ def launches(text: str, name: str, tensors: Sequence[torch.Tensor]) -> Iterator[
     parameters = inspect.signature(host[name]).parameters.values()
     params = {p.name: 1 for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
     for kernel in kernels:
-        for schedule in functions.get(schedules_name(kernel), ({},)):
+        table = schedules_name(kernel)
+        for schedule in functions[table]:
             noted.clear()
+            host[table] = (schedule,)
             for parts in (1, 2):  # a kernel belongs to one of these forms, or to both
-                host[name](*tensors, **params, schedule={**schedule, "PARTS": parts})
+                host[name](*tensors, **params, schedule={"PARTS": parts})
             yield next(launch for launch in noted if launch.kernel == kernel)
 
 

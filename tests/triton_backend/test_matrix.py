@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
+
+from attndsl.backends.triton.aot import TooLarge
 
 from .ahead import ELEMENTS, TARGETS_OF_CI, compiled, compiled_as_launched
 from .lowered import GALLERY
@@ -12,8 +16,8 @@ pytestmark = pytest.mark.matrix
 FAST = {
     "mha": {"D": 128, "E": 128},
     "gqa": {"D": 128, "E": 128},
-    "paged_decode": {"D": 128, "E": 128},
-    "mla_paged": {"R": 512, "P": 64},
+    "paged_decode": {"D": 128, "E": 128, "S": 64},
+    "mla_paged": {"R": 512, "P": 64, "S": 64},
 }
 """The specs that must be fast, at the extents of their feature dims there."""
 
@@ -25,8 +29,28 @@ def test_compiles(name: str, element: str, target: str) -> None:
         assert binary.code.startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize("target", TARGETS_OF_CI)
-@pytest.mark.parametrize("name", FAST)
+SPILLING = {
+    **dict.fromkeys([("mha", "cuda:80"), ("gqa", "cuda:80"), ("paged_decode", "cuda:80")], "4 to 28 registers"),
+    **dict.fromkeys([("gqa", "cuda:90"), ("paged_decode", "cuda:90")], "16 to 18 registers, with tiles of 64 rows"),
+    ("mla_paged", "cuda:80"): "a schedule of 16 rows needs 1 KiB too much shared memory; 218 registers with 64 rows",
+    ("mla_paged", "cuda:90"): "68 registers with 16 rows, 370 with 64",
+    ("mla_paged", "hip:gfx942"): "67 registers",
+}
+"""What is still wrong with the schedules of some."""
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        pytest.param(
+            *case,
+            marks=pytest.mark.xfail(reason=SPILLING[case], raises=(AssertionError, TooLarge))
+            if case in SPILLING
+            else (),
+        )
+        for case in product(FAST, TARGETS_OF_CI)
+    ],
+)
 def test_nothing_is_spilled(name: str, target: str) -> None:
     found = {
         f"{binary.kernel} {dict(binary.constants)} {dict(binary.options)}": binary.resources.spilled
