@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
 
 from attndsl.ir.xdsl import Attribute, FileLineColLoc
+
+WIDTH = 100
+"""How long a line may be that can be broken, its indentation included."""
 
 
 class Writer:
@@ -29,6 +32,33 @@ class Writer:
             self._written = self._place
             self._lines.append(f"{'    ' * self._depth}{self._place}")
         self._lines.append(f"{'    ' * self._depth}{text}" if text else "")
+
+    @property
+    def room(self) -> int:
+        """How many characters fit into a line that can be broken."""
+        return WIDTH - 4 * self._depth
+
+    def listed(self, opening: str, words: Sequence[str], closing: str) -> None:
+        """Words with commas between brackets, in one line where it is not too long."""
+        text = f"{opening}{', '.join(words)}{closing}"
+        if len(text) <= self.room:
+            self.line(text)
+            return
+        self.line(opening)
+        with self.indented():
+            self.filled(words)
+        self.line(closing)
+
+    def filled(self, words: Iterable[str]) -> None:
+        """Words with a comma after each, as many in a line as it holds."""
+        line = ""
+        for word in words:
+            if line and len(line) + len(word) + 2 > self.room:
+                self.line(line)
+                line = ""
+            line += f"{' ' if line else ''}{word},"
+        if line:
+            self.line(line)
 
     def indent(self) -> None:
         """Indents what follows, until the enclosing `saved_indentation` ends."""

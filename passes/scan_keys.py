@@ -20,14 +20,17 @@ Before:
       %i0 = tile.program "i" to %M step %keys
       %i = tile.lane "i" from %i0 to %M size %keys
       %r = tile.load @row[%i] : index
-      %start = tile.spread %low over (%i) : f32 to f32
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %keys
-        %c = tile.load @key[%j] : index
+      %none = tile.spread %low over (%i) : f32 to f32
+      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %none) -> (f32) {
+        %end = arith.addi %j0, %keys : index
+        %j = tile.lane "j" from %j0 to %end size %keys
+        %in = arith.cmpi sgt, %N, %j : index
+        %c = tile.load @key[%j] where %in : index
         %seen = arith.cmpi eq, %r, %c : index
         tile.present %seen
-        %x = tile.load @x[%j] : f32
-        %x1 = arith.select %seen, %x, %low : f32
+        %x = tile.load @x[%j] where %in : f32
+        %both = arith.andi %seen, %in : i1
+        %x1 = arith.select %both, %x, %low : f32
         %largest = tile.max %x1 over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
         scf.yield %m1 : f32
@@ -50,36 +53,63 @@ After:
       %i0 = tile.program "i" to %M step %keys
       %i = tile.lane "i" from %i0 to %M size %keys
       %r = tile.load @row[%i] : index
-      %start = tile.spread %low over (%i) : f32 to f32
+      %none = tile.spread %low over (%i) : f32 to f32
       %least = tile.min %r over %i : index to index
       %most = tile.max %r over %i : index to index
+      %most1 = tile.max %r over %i : index to index
+      %least1 = tile.min %r over %i : index to index
       %chunk = arith.constant 2048 : index
-      %none = tile.spread %N over () : index to index
-      %none1 = tile.spread %zero over () : index to index
-      %seen_start, %seen_stop = scf.for %j1 = %zero to %N step %chunk
-          iter_args(%first = %none, %past = %none1) -> (index, index) {
+      %a = tile.spread %N over () : index to index
+      %b = tile.spread %zero over () : index to index
+      %d = tile.spread %N over () : index to index
+      %e = tile.spread %N over () : index to index
+      %seen_start, %seen_stop, %held_start, %held_stop = scf.for %j1 = %zero to %N step %chunk
+          iter_args(%first = %a, %past = %b, %start = %d, %stop = %e) -> (index, index, index, index) {
         %j = tile.lane "j" from %j1 to %N size %chunk
-        %c = tile.load @key[%j] : index
+        %true = arith.constant true
+        %in = tile.spread %true over (%j) : i1 to i1
+        %c = tile.load @key[%j] where %in : index
         %above = arith.cmpi sle, %least, %c : index
         %below = arith.cmpi sge, %most, %c : index
-        %may = arith.andi %above, %below : i1
-        %j2 = arith.select %may, %j, %N : index
+        %some = arith.andi %above, %below : i1
+        %above1 = arith.cmpi sle, %most1, %c : index
+        %below1 = arith.cmpi sge, %least1, %c : index
+        %every = arith.andi %above1, %below1 : i1
+        %j2 = arith.select %some, %j, %N : index
         %first1 = tile.min %j2 over %j : index to index
         %first2 = arith.minsi %first, %first1 : index
         %one = arith.constant 1 : index
         %j3 = arith.addi %j, %one : index
-        %j4 = arith.select %may, %j3, %zero : index
+        %j4 = arith.select %some, %j3, %zero : index
         %past1 = tile.max %j4 over %j : index to index
         %past2 = arith.maxsi %past, %past1 : index
-        scf.yield %first2, %past2 : index, index
+        %j5 = arith.select %every, %j, %N : index
+        %start1 = tile.min %j5 over %j : index to index
+        %start2 = arith.minsi %start, %start1 : index
+        %before = arith.cmpi slt, %j, %start2 : index
+        %run = arith.ori %every, %before : i1
+        %j6 = arith.select %run, %N, %j : index
+        %stop1 = tile.min %j6 over %j : index to index
+        %stop2 = arith.minsi %stop, %stop1 : index
+        scf.yield %first2, %past2, %start2, %stop2 : index, index, index, index
       }
-      %last = arith.minsi %N, %seen_stop : index
-      %t = scf.for %j0 = %seen_start to %last step %keys iter_args(%m = %start) -> (f32) {
-        %j = tile.lane "j" from %j0 to %last size %keys
-        %c = tile.load @key[%j] : index
+      %unseen = arith.subi %seen_start, %zero : index
+      %zero1 = arith.constant 0 : index
+      %unseen1 = arith.maxsi %unseen, %zero1 : index
+      %tiles = arith.floordivsi %unseen1, %keys : index
+      %skipped = arith.muli %tiles, %keys : index
+      %from = arith.addi %zero, %skipped : index
+      %to = arith.minsi %N, %seen_stop : index
+      %t = scf.for %j0 = %from to %to step %keys iter_args(%m = %none) -> (f32) {
+        %end = arith.addi %j0, %keys : index
+        %j = tile.lane "j" from %j0 to %end size %keys
+        %in = arith.cmpi sgt, %N, %j : index
+        %c = tile.load @key[%j] where %in : index
         %seen = arith.cmpi eq, %r, %c : index
-        %x = tile.load @x[%j] : f32
-        %x1 = arith.select %seen, %x, %low : f32
+        tile.holds %seen over %j from %held_start to %held_stop
+        %x = tile.load @x[%j] where %in : f32
+        %both = arith.andi %seen, %in : i1
+        %x1 = arith.select %both, %x, %low : f32
         %largest = tile.max %x1 over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
         scf.yield %m1 : f32
@@ -90,7 +120,9 @@ After:
 A condition is scanned in a form that keys alone decide and that holds wherever it holds for some row of the tile
 (`ir/relaxation.py`). A loop stays as it is where that form reads no data, or only data that say where other data are:
 the entries of a page table are in range nearly everywhere. Where tiles are whole, those that are left begin where
-they did: aligned, so that what is read along the keys is read in wide pieces.
+they did: aligned, so that what is read along the keys is read in wide pieces. And there the same look finds the first
+run of keys at which conditions that read data hold for every row: most tiles of rows lie in one document. In it
+split-loops neither tests these conditions nor reads their data.
 
 Requires: tile. Ensures: no tile.present is left. Exactness: bit-exact where tiles are whole; elsewhere sums are
 reassociated. Idempotent.
@@ -98,6 +130,7 @@ reassociated. Idempotent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attndsl.ir import tile
@@ -105,7 +138,7 @@ from attndsl.ir.keys import conjunction
 from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.relaxation import Relaxation, computed_in
-from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead
+from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
 from attndsl.ir.xdsl import (
     Block,
     Context,
@@ -138,27 +171,38 @@ class ScanKeys(ModulePass):
                 facts = Facts(kernel.body.block)
                 for present in [each for each in kernel.walk() if isinstance(each, tile.PresentOp)]:
                     _narrow(present, facts, self.chunk)
+                    replace(present, [])
         remove_dead(op)
 
 
 def _narrow(present: tile.PresentOp, facts: Facts, chunk: int) -> None:
-    """Narrows the loop that a statement of which keys are present stands in, and removes the statement."""
+    """Narrows the loop that a statement of which keys are present stands in."""
     loop = present.parent_op()
     assert isinstance(loop, scf.ForOp), "the verifier of tile.present holds that"
     lane = next(op for op in loop.body.block.ops if isinstance(op, tile.LaneOp))
-    relaxation = Relaxation(loop, lane.result, present, facts)
-    conditions = [found for condition in present.conditions if (found := relaxation.of(condition)) is not None]
-    may = conjunction(conditions, present)
-    loop.body.block.erase_op(present)
-    if may is None or not any(isinstance(op, tile.LoadOp) for op in computed_in(loop, may)):
+    some = Relaxation(loop, lane.result, present, facts)
+    may = conjunction([found for condition in present.conditions if (found := some.of(condition)) is not None], present)
+    if may is None or not _reads(loop, may):
         return
     low, high = loop.lb, loop.ub
-    first, past = _scan(loop, lane, may, chunk)
     whole = lane.stop is not high
+    every = Relaxation(loop, lane.result, present, facts, every=True)
+    tested = [condition for condition in present.conditions if whole and _reads(loop, condition)]
+    held = {condition: found for condition in tested if (found := every.of(condition)) is not None}
+    first, past, *run = _scan(loop, lane, may, conjunction(list(held.values()), present), chunk)
+    for condition in held:
+        holds = tile.HoldsOp(condition, lane.result, *run)
+        holds.location = present.location
+        loop.body.block.insert_op_before(holds, present)
     loop.operands[0] = insert_before(loop, arith.AddiOp(low, _skipped(loop, first)), "start") if whole else first
     loop.operands[1] = insert_before(loop, arith.MinSIOp(high, past), "stop")
     if not whole:
         lane.operands[1] = loop.ub
+
+
+def _reads(loop: scf.ForOp, condition: SSAValue) -> bool:
+    """Whether a loop reads data for a condition."""
+    return any(isinstance(op, tile.LoadOp) for op in computed_in(loop, condition))
 
 
 def _skipped(loop: scf.ForOp, first: SSAValue) -> SSAValue:
@@ -168,15 +212,20 @@ def _skipped(loop: scf.ForOp, first: SSAValue) -> SSAValue:
     return insert_before(loop, arith.MuliOp(insert_before(loop, arith.FloorDivSIOp(unseen, loop.step)), loop.step))
 
 
-def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, chunk: int) -> tuple[SSAValue, SSAValue]:
+def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, every: SSAValue | None, chunk: int) -> Sequence[SSAValue]:
     """Adds the loop that looks for keys at which `may` holds: gives the first of them, and what follows the last.
 
-    Where there is none, these are where the loop over keys ends, and where it begins.
+    Where there is none, these are where the loop over keys ends, and where it begins. With `every`, it also gives where
+    the first run of keys begins at which that holds, and what follows the run; both the end of the loop where there is
+    none.
     """
     low, high, step = loop.lb, loop.ub, insert_before(loop, index_constant(chunk))
-    starts = [insert_before(loop, tile.SpreadOp(start, [])) for start in (high, low)]
-    block = Block(arg_types=[index] * 3)
-    variable, first, past = block.args
+    ends = {"seen_start": high, "seen_stop": low}
+    if every is not None:
+        ends |= {"held_start": high, "held_stop": high}
+    starts = [insert_before(loop, tile.SpreadOp(end, [])) for end in ends.values()]
+    block = Block(arg_types=[index] * (1 + len(starts)))
+    variable, first, past, *run = block.args
     variable.name_hint = loop.body.block.args[0].name_hint
     scan = scf.ForOp(low, high, step, starts, Region(block))
     insert_before(loop, scan)
@@ -189,24 +238,29 @@ def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, chunk: int) -> tupl
 
     key = add(tile.LaneOp(lane.variable.data, variable, high, step), lane.variable.data)
     copies: dict[SSAValue, SSAValue] = {lane.result: key}
-    for op in computed_in(loop, may):
+    for op in computed_in(loop, may, *([every] if every is not None else [])):
         if _is_before(op, lane, high):
             copies[op.results[0]] = add(tile.SpreadOp(add(constant_op(True, i1)), [key]))
         else:
             copy = op.clone(copies)
             copy.location = op.location
             block.add_op(copy)
-    nearest = add(tile.MinOp(add(arith.SelectOp(copies[may], key, high)), key))
-    ends = [add(arith.MinSIOp(first, nearest))]
+
+    def least(carried: SSAValue, where: SSAValue, then: SSAValue, otherwise: SSAValue) -> SSAValue:
+        return add(arith.MinSIOp(carried, add(tile.MinOp(add(arith.SelectOp(where, then, otherwise)), key))))
+
+    found = [least(first, copies[may], key, high)]
     following = add(arith.AddiOp(key, add(index_constant(1))))
     farthest = add(tile.MaxOp(add(arith.SelectOp(copies[may], following, low)), key))
-    ends.append(add(arith.MaxSIOp(past, farthest)))
-    end = scf.YieldOp(*ends)
-    end.location = loop.location
-    block.add_op(end)
-    for result, hint in zip(scan.results, ("seen_start", "seen_stop"), strict=True):
+    found.append(add(arith.MaxSIOp(past, farthest)))
+    if every is not None:
+        found.append(least(run[0], copies[every], key, high))
+        before = add(arith.CmpiOp(key, found[-1], "slt"))
+        found.append(least(run[1], add(arith.OrIOp(copies[every], before)), high, key))
+    block.add_op(scf.YieldOp(*found))
+    for result, hint in zip(scan.results, ends, strict=True):
         result.name_hint = hint
-    return scan.results[0], scan.results[1]
+    return scan.results
 
 
 def _is_before(op: Operation, lane: tile.LaneOp, high: SSAValue) -> bool:

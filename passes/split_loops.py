@@ -70,10 +70,11 @@ After:
     }
 
 A loop is split where its tiles are whole and comparisons in it are intervals of the key, with ends that the loop does
-not change. Where rows have different ends, full tiles lie between the last start and the first stop. Where there are
-starts, the second loop jumps over the full tiles: it runs before and after them.
+not change, or where a tile.holds says of a condition that it holds in such an interval. Where rows have different ends,
+full tiles lie between the last start and the first stop. Where there are starts, the second loop jumps over the full
+tiles: it runs before and after them.
 
-Requires: tile{whole=true}. Exactness: reassociates sums. Idempotent.
+Requires: tile{whole=true}. Ensures: no tile.holds is left. Exactness: reassociates sums. Idempotent.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ class SplitLoops(ModulePass):
                 facts = Facts(kernel.body.block)
                 for loop in [o for o in kernel.body.block.ops if isinstance(o, scf.ForOp)]:
                     _split(loop, facts)
+                for holds in [o for o in kernel.walk() if isinstance(o, tile.HoldsOp)]:
+                    replace(holds, [])
         remove_dead(op)
 
 
@@ -146,7 +149,7 @@ def _is_whole(lane: tile.LaneOp, loop: scf.ForOp) -> bool:
 
 
 def _settled(loop: scf.ForOp, lane: tile.LaneOp, facts: Facts) -> dict[Operation, Bounds]:
-    """The comparisons in a loop that hold in an interval of keys, and these."""
+    """The conditions in a loop that hold in an interval of keys, and these."""
     intervals = Intervals(lane.result, loop, facts)
     settled: dict[Operation, Bounds] = {}
     for op in loop.walk():
@@ -154,6 +157,8 @@ def _settled(loop: scf.ForOp, lane: tile.LaneOp, facts: Facts) -> dict[Operation
             bounds = intervals.of(op)
             if bounds is not None:
                 settled[op] = bounds
+        elif isinstance(op, tile.HoldsOp) and isinstance(op.condition.owner, Operation):
+            settled[op.condition.owner] = Bounds(op.start, op.stop)
     return settled
 
 

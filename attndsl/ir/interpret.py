@@ -148,6 +148,8 @@ class _Run:
                 self.choice(op)
             case spec.AssumeOp() | tile.PresentOp() | scf.YieldOp():
                 pass
+            case tile.HoldsOp():
+                self.hold(op)
             case attn.StreamOp():
                 self.stream(op)
             case _:
@@ -185,6 +187,10 @@ class _Run:
         last = block.last_op
         assert last is not None
         self.values.update(zip(op.results, [self.values[v] for v in last.operands], strict=True))
+
+    def hold(self, op: tile.HoldsOp) -> None:
+        (condition, key, start, stop), _ = self.align(op.condition, op.over, op.start, op.stop)
+        assert np.all(condition | (key < start) | (key >= stop)), "what tile.holds says is true"
 
     # --- values
 

@@ -1,6 +1,8 @@
-"""Conditions on a row and a key, relaxed to conditions on the key: true wherever some row of a tile makes them true.
+"""Conditions on a row and a key, turned into conditions on the key alone: of some row of a tile, or of every row.
 
-An analysis of a loop over keys in `tile`. What it computes of rows stands before the loop, the rest where it is told.
+For *some* row a condition is relaxed: true wherever a row of the tile makes it true. For *every* row it is tightened:
+false wherever a row makes it false. An analysis of a loop over keys in `tile`. What it computes of rows stands before
+the loop, the rest where it is told.
 """
 
 from __future__ import annotations
@@ -31,27 +33,31 @@ def computed_in(loop: scf.ForOp, *values: SSAValue) -> list[Operation]:
 
 
 class Relaxation:
-    """Relaxes conditions in a loop over keys, whose lane is `key`; what it computes of keys stands before `anchor`."""
+    """Relaxes conditions in a loop over keys, whose lane is `key`; what it computes of keys stands before `anchor`.
 
-    def __init__(self, loop: scf.ForOp, key: SSAValue, anchor: Operation, facts: Facts) -> None:
-        self.loop, self.key, self.anchor = loop, key, anchor
+    With `every` it tightens them.
+    """
+
+    def __init__(self, loop: scf.ForOp, key: SSAValue, anchor: Operation, facts: Facts, every: bool = False) -> None:
+        self.loop, self.key, self.anchor, self.every = loop, key, anchor, every
         self.facts = facts
         self.axes = AxesAnalysis()
         loads = [op for op in loop.body.block.ops if isinstance(op, tile.LoadOp)]
         self.places = set(computed_in(loop, *(place for load in loads for place in load.indices)))
 
     def of(self, condition: SSAValue) -> SSAValue | None:
-        """The relaxed condition; None where nothing, or nothing of use, is left of it."""
+        """The condition on the key; None where nothing, or nothing of use, can be said of it."""
         if self.rests_on_key(condition):
             return None if self.only_places(condition) else condition
         op = condition.owner
         match op:
-            case arith.AndIOp():
-                return conjunction([found for v in op.operands if (found := self.of(v)) is not None], self.anchor)
-            case arith.OrIOp():
+            case arith.AndIOp() | arith.OrIOp():
                 left, right = map(self.of, op.operands)
                 if left is not None and right is not None:
-                    return insert_before(self.anchor, arith.OrIOp(left, right))
+                    return insert_before(self.anchor, type(op)(left, right))
+                # To leave out a part of a conjunction relaxes it, one of a disjunction tightens it.
+                if isinstance(op, arith.OrIOp) == self.every:
+                    return right if left is None else left
             case arith.CmpiOp() if op.lhs.type == index:
                 return conjunction(list(self.comparisons(op)), self.anchor)
         return None
@@ -70,7 +76,7 @@ class Relaxation:
         return bool(read) and self.places.issuperset(read)
 
     def comparisons(self, op: arith.CmpiOp) -> Iterator[SSAValue]:
-        """What holds of the key where a comparison holds for some row, brought to the form `rows ? keys`."""
+        """What holds of the key where a comparison holds for the rows, brought to the form `rows ? keys`."""
         slack, relation = add(self.facts.of(op.lhs), self.facts.of(op.rhs), -1), predicate(op)
         keys = {m: -c for m, c in slack.items() if any(self.key in self.axes(v) for v in m)}
         rows = {m: c for m, c in slack.items() if m not in keys}
@@ -82,12 +88,14 @@ class Relaxation:
         if not self.rests_on_key(key):
             return
         row = materialise(rows, self.loop)
+        # Some row is at most the key where the least is, and every row where the largest is.
+        low, high = (tile.MaxOp, tile.MinOp) if self.every else (tile.MinOp, tile.MaxOp)
         if relation in ("eq", "sle", "slt"):
-            least = "slt" if relation == "slt" else "sle"
-            yield insert_before(self.anchor, arith.CmpiOp(self.over_rows(tile.MinOp, row), key, least))
+            at_most = "slt" if relation == "slt" else "sle"
+            yield insert_before(self.anchor, arith.CmpiOp(self.over_rows(low, row), key, at_most))
         if relation in ("eq", "sge", "sgt"):
-            most = "sgt" if relation == "sgt" else "sge"
-            yield insert_before(self.anchor, arith.CmpiOp(self.over_rows(tile.MaxOp, row), key, most))
+            at_least = "sgt" if relation == "sgt" else "sge"
+            yield insert_before(self.anchor, arith.CmpiOp(self.over_rows(high, row), key, at_least))
 
     def over_rows(self, extreme: type[tile.MinOp | tile.MaxOp], value: SSAValue) -> SSAValue:
         """The least or the largest of the tile's rows."""

@@ -380,6 +380,32 @@ class PresentOp(IRDLOperation):
             raise VerifyException("stands in a loop over keys")
 
 
+@irdl_op_definition
+class HoldsOp(IRDLOperation):
+    """Says that a condition holds, for every row, at the keys from `start` up to but not including `stop`.
+
+    Elsewhere it may hold too. This does nothing; a pass may rest on it.
+    """
+
+    name = "tile.holds"
+    condition = operand_def(i1)
+    over = operand_def(IndexType)
+    start = operand_def(IndexType)
+    stop = operand_def(IndexType)
+    assembly_format = "$condition `over` $over `from` $start `to` $stop attr-dict"
+
+    def __init__(self, condition: SSAValue, over: SSAValue, start: SSAValue, stop: SSAValue) -> None:
+        super().__init__(operands=[condition, over, start, stop])
+
+    def verify_(self) -> None:
+        verify_lane(self.over)
+        loop = self.parent_op()
+        if not isinstance(loop, scf.ForOp) or self.over.owner.parent_op() is not loop:
+            raise VerifyException("stands in the loop over its keys")
+        if any(loop.is_ancestor(end.owner) for end in (self.start, self.stop)):
+            raise VerifyException("has ends that the loop does not change")
+
+
 TILE = Dialect(
     "tile",
     [
@@ -397,5 +423,6 @@ TILE = Dialect(
         AllOp,
         DotOp,
         PresentOp,
+        HoldsOp,
     ],
 )

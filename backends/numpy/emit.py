@@ -116,7 +116,7 @@ class _Emitter:
                 self.loop(op)
             case tile.StoreOp():
                 self.store(op)
-            case scf.YieldOp() | spec.AssumeOp() | tile.PresentOp():
+            case scf.YieldOp() | spec.AssumeOp() | tile.PresentOp() | tile.HoldsOp():
                 pass
             case spec.DimOp():
                 self.names.bind(op.result, python_name(op.dim.data))

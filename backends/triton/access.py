@@ -126,7 +126,10 @@ def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:
 
 
 def _broken(argument: str, width: int) -> list[str]:
-    """An argument in lines that are not too long, broken where nothing is multiplied."""
-    product, glued = " * ", "\N{NO-BREAK SPACE}*\N{NO-BREAK SPACE}"
-    lines = wrap(f"{argument.replace(product, glued)},", width - 12, break_long_words=False, break_on_hyphens=False)
-    return [line.replace(glued, product) for line in lines]
+    """An argument in lines that are not too long, broken after what adds its terms or joins its conditions."""
+    glue = "\N{NO-BREAK SPACE}"
+    text = argument.replace(" ", glue)
+    for sign in "+&|":
+        text = text.replace(f"{glue}{sign}{glue}", f"{glue}{sign} ")
+    lines = wrap(f"{text},", width - 12, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(glue, " ") for line in lines]

@@ -20,8 +20,6 @@ from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import python_name
 
-WIDTH = 100
-
 
 def emit(module: ModuleOp, source: str = "") -> str:
     """The text of a Triton file for a module at the `tile` level, with full lanes.
@@ -103,13 +101,11 @@ class _Kernel:
         made_for = {s for strides in self.parameters.strides.values() for s in strides} - self.parameters.varying
         typed = [a.partition(":")[0] for a in self.arguments if ":" in a and not a.endswith("constexpr")]
         free = [name for name in typed if name not in made_for]
-        listed = ", ".join(f'"{name}"' for name in free)
-        self.out.line(f"@triton.jit(do_not_specialize=[{listed}])" if free else "@triton.jit")
-        self.out.line(f"def {self.name}(")
-        with self.out.indented():
-            for line in _filled(self.arguments):
-                self.out.line(line)
-        self.out.line("):")
+        if free:
+            self.out.listed("@triton.jit(do_not_specialize=[", [f'"{name}"' for name in free], "])")
+        else:
+            self.out.line("@triton.jit")
+        self.out.listed(f"def {self.name}(", self.arguments, "):")
         with self.out.indented():
             self._programs()
             self._block(self.kernel.body.block)
@@ -183,7 +179,7 @@ class _Kernel:
 
     def _call(self, op: Operation, prefix: str, parts: list[str]) -> None:
         self.out.at(op.location)
-        for line in joined(parts, prefix, WIDTH):
+        for line in joined(parts, prefix, self.out.room):
             self.out.line(line)
 
     def _value(self, op: Operation) -> None:
@@ -232,14 +228,8 @@ class _Kernel:
         changed = [(self.names[c], self.text[v].code) for c, v in zip(carried, values, strict=True) if c is not v]
         if changed:
             targets, texts = zip(*changed, strict=True)
-            self.out.line(f"{', '.join(targets)} = {', '.join(texts)}")
-
-
-def _filled(words: list[str]) -> list[str]:
-    """Comma-separated words in lines that are not too long."""
-    lines = [""]
-    for word in words:
-        if lines[-1] and len(lines[-1]) + len(word) > WIDTH - 8:
-            lines.append("")
-        lines[-1] += f"{' ' if lines[-1] else ''}{word},"
-    return lines
+            line = f"{', '.join(targets)} = {', '.join(texts)}"
+            if len(line) <= self.out.room:
+                self.out.line(line)
+            else:
+                self.out.listed(f"{', '.join(targets)} = (", texts, ")")

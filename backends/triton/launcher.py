@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -130,7 +131,7 @@ class Launcher:
         """Both functions."""
         arguments = [python_name(t.sym_name.data) for t in self.tensors]
         keywords = ["*", *map(_keyword, self.params), "schedule=None"]
-        self.out.line(f"def {self.name}_launches({', '.join([*arguments, *keywords])}):")
+        self.out.listed(f"def {self.name}_launches(", [*arguments, *keywords], "):")
         with self.out.indented():
             self.out.line('"""The launches of a call: a kernel, how many programs, its arguments, its options."""')
             self._dims(launched)
@@ -143,7 +144,7 @@ class Launcher:
     def _caller(self, arguments: Sequence[str], keywords: Sequence[str]) -> None:
         self.out.line("")
         self.out.line("")
-        self.out.line(f"def {self.name}({', '.join([*arguments, *keywords])}):")
+        self.out.listed(f"def {self.name}(", [*arguments, *keywords], "):")
         with self.out.indented():
             self._docstring()
             for tensor in self.tensors:
@@ -151,8 +152,8 @@ class Launcher:
                     self.out.line(f"{python_name(tensor.sym_name.data)}.zero_()  # what no program writes is 0")
             named = [*(python_name(p.sym_name.data) for p in self.params), "schedule"]
             given = [*arguments, *(f"{name}={name}" for name in named)]
-            launches = f"{self.name}_launches({', '.join(given)})"
-            self.out.line(f"for kernel, programs, arguments, options in {launches}:")
+            self.out.listed(f"launches = {self.name}_launches(", given, ")")
+            self.out.line("for kernel, programs, arguments, options in launches:")
             with self.out.indented():
                 self.out.line("kernel[(programs,)](*arguments, **options)")
 
@@ -212,10 +213,10 @@ class Launcher:
         device = f"{python_name(self.tensors[0].sym_name.data)}.device"
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored:
-                shape = ", ".join(extent.data for extent in tensor.extents)
+                shape = [extent.data for extent in tensor.extents]
                 dtype = "torch.float64" if tensor.element.data == "f64" else "torch.float32"
                 name = python_name(tensor.sym_name.data)
-                self.out.line(f"{name} = torch.empty({shape}, dtype={dtype}, device={device})")
+                self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={device}"], ")")
 
     def _counts(self, launched: Launched, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""
@@ -250,10 +251,9 @@ class Launcher:
             numbers += [*map(host_text, taken.quotients), *(counts[op] for op in taken.counts)]
             sizes = [*map(python_name, taken.static), *map(host_text, taken.sizes)]
             for words in (numbers, ["INDEX", *sizes, *taken.choices]):
-                if words:
-                    self.out.line(f"{', '.join(words)},")
+                self.out.filled(words)
         self.out.line(")")
-        self.out.line(f"launches.append(({name}, {_grid(counts)}, arguments, options(chosen)))")
+        self.out.listed("launches.append((", [name, _grid(counts), "arguments", "options(chosen)"], "))")
 
 
 def _held(kernel: tile.KernelOp, rows: tile.ProgramOp | None) -> str:
@@ -279,7 +279,7 @@ def schedules_name(kernel: str) -> str:
 
 def _table(launched: Launched) -> str:
     """The schedules of a kernel, from tiles of few rows to tiles of many."""
-    lines = [f"    {schedule}," for schedule in schedules_of(launched.kernel)]
+    lines = [f"    {json.dumps(schedule)}," for schedule in schedules_of(launched.kernel)]
     return "\n".join([f"{schedules_name(launched.name)} = (", *lines, ")", ""])
 
 
@@ -299,7 +299,7 @@ def _literal(value: int | float | bool) -> str:
 CHOOSE = '''
 
 def choose(schedules, size, count, asked):
-    """The schedule with the least `size` that holds `count`, or the largest; what is asked for goes before."""
+    """The schedule whose `size` just holds `count`, or the last; what is asked for goes before."""
     fitting = [schedule for schedule in schedules if schedule.get(size, count) >= count]
     return {**(fitting[0] if fitting else schedules[-1]), **(asked or {})}
 
@@ -314,11 +314,12 @@ CHOOSE_PARTS = '''
 def choose_parts(schedule, programs, tiles, device):
     """How many parts the keys are cut into: one, where they are few.
 
-    Else so many that each processor has a program, of 2 tiles at least, or two, of 16 tiles at least.
+    Else so many that each processor has a program of at least 2 tiles, or two of at least 16.
     """
     if "PARTS" in schedule:
         return schedule["PARTS"]
-    processors = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
+    on_gpu = device.type == "cuda"
+    processors = torch.cuda.get_device_properties(device).multi_processor_count if on_gpu else 1
     each = processors // max(1, programs)
     return max(1, min(each, tiles // 2), min(2 * each, tiles // 16)) if tiles >= 8 else 1
 '''

@@ -1,4 +1,7 @@
-"""Whatever the data of a mask are: keys that scan-keys skips count for no row of the tile, and it skips what it can."""
+"""Whatever the data of a mask are: keys that scan-keys skips count for no row of the tile, and it skips what it can.
+
+Where it says that data hold for all rows, they do.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from attndsl.driver.pipelines import SIMPLIFY, TO_ATTN, spelling
 from attndsl.ir import tile
 from attndsl.ir.build import build
 from attndsl.ir.interpret import interpret
-from attndsl.ir.xdsl import ModuleOp, scf
+from attndsl.ir.xdsl import ModuleOp, arith, scf
+from attndsl.passes.split_loops import MIXED
 from attndsl.syntax.source import Source
 from attndsl.testing import Case
 
@@ -90,8 +94,14 @@ def tiled(spec: Spec, passes: str, whole: bool) -> ModuleOp:
 def scanned(mask: str, whole: bool, over: str = RANGES[0]) -> tuple[Case, ModuleOp, ModuleOp]:
     """A call of a spec with a mask, and its module with all tiles and without those that are skipped."""
     spec = spec_with(mask, over=over)
-    after = f"{SCAN},split-loops,canonicalize,pad-lanes,canonicalize,cse" if whole else SCAN
-    return Case.make(spec, dims=DIMS), tiled(spec, "canonicalize", whole), tiled(spec, after, whole)
+    return Case.make(spec, dims=DIMS), tiled(spec, "canonicalize", whole), tiled(spec, SCAN, whole)
+
+
+@cache
+def split(mask: str, over: str) -> ModuleOp:
+    """The module without the tiles that are skipped, in whole tiles, the full ones in a loop of their own."""
+    passes = f"{SCAN},split-loops,canonicalize,pad-lanes,canonicalize,cse"
+    return tiled(spec_with(mask, over=over), passes, whole=True)
 
 
 def scans(module: ModuleOp) -> list[scf.ForOp]:
@@ -126,6 +136,8 @@ def test_what_is_skipped_counts_for_no_row(mask: str, over: str, whole: bool, da
     found = interpret(narrowed, call.arrays, call.dims, call.params)
     call.check("scan-keys", found)
     if whole:
+        assert any(isinstance(op, tile.HoldsOp) for op in narrowed.walk()), "which the interpreter tests"
+        call.check("split-loops", interpret(split(mask, over), call.arrays, call.dims, call.params))
         for name, wanted in interpret(full, call.arrays, call.dims, call.params).items():
             np.testing.assert_array_equal(found[name], wanted)
 
@@ -145,6 +157,51 @@ def test_a_reduction_that_counts_more_keys_sees_them_all() -> None:
         module = tiled(case.spec, SCAN, whole=False)
         assert len(scans(module)) == loops
         case.check("scan-keys", interpret(module, case.arrays, case.dims, case.params))
+
+
+@pytest.mark.parametrize(
+    ("mask", "row", "key", "runs"),
+    [
+        ("row[b,i] == key[b,j]", [0] * 4 + [1] * 4, [0] * 5 + [1] * 8, [(0, 5), (5, 13)]),
+        ("row[b,i] == key[b,j]", [0] * 3 + [1] * 5, [0] * 5 + [1] * 8, [(13, 13), (5, 13)]),
+        ("row[b,i] == key[b,j]", [2] * 2, [1, 2, 2, 1, 2, 2, 2], [(1, 3)]),
+        ("row[b,i] == key[b,j]", [1, 2], [1, 2, 2, 1, 2, 2, 2], [(7, 7)]),
+        ("j <= i and row[b,i] == key[b,j]", [0] * 6, [0] * 9, [(0, 4), (0, 6)]),
+        ("row[b,i] <= key[b,j]", [3, 1, 2, 1], [1, 2, 3, 4, 9, 2], [(2, 5)]),
+        ("row[b,i] - key[b,j] > 1", [3, 4, 5, 9], [9, 1, 0, 2], [(1, 3)]),
+        ("key[b,j] == row[b,i] or key[b,j] < 1", [3, 4, 5, 9], [3, 0, 0, 4, -1], [(1, 3)]),
+    ],
+)
+def test_the_first_run_of_keys_that_all_rows_see_is_found(
+    mask: str, row: list[int], key: list[int], runs: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case.make(spec_with(mask), dims={**DIMS, "M": len(row), "N": len(key)})
+    case = case.given(row=np.array([row], np.int32), key=np.array([key], np.int32))
+    found: list[tuple[int, int]] = []
+
+    def hold(run: Any, op: tile.HoldsOp) -> None:
+        found.append((run.scalar(op.start), run.scalar(op.stop)))
+
+    monkeypatch.setattr("attndsl.ir.interpret._Run.hold", hold)
+    interpret(tiled(case.spec, SCAN, whole=True), case.arrays, case.dims, case.params)
+    assert set(found) == set(runs)
+
+
+@pytest.mark.parametrize(
+    "mask", ["row[b,i] == key[b,j]", "j <= i and row[b,i] == key[b,j]", "row[b,i] < key[b,j] or key[b,j] == 2"]
+)
+def test_where_all_rows_see_the_keys_no_data_are_read(mask: str) -> None:
+    module = tiled(spec_with(mask), f"{SCAN},split-loops,canonicalize,cse", whole=True)
+    loops = [op for op in module.walk() if isinstance(op, scf.ForOp) and op.results[0].name_hint != "seen_start"]
+    full, mixed = loops[:2]
+    assert MIXED in mixed.attributes
+    assert tensors_read(full) == {"k", "v"}
+    assert tensors_read(mixed) == {"k", "v", "key"}
+    assert not any(isinstance(op, arith.CmpiOp | tile.HoldsOp) for op in full.walk())
+
+
+def tensors_read(loop: scf.ForOp) -> set[str]:
+    return {op.tensor.string_value() for op in loop.walk() if isinstance(op, tile.LoadOp)}
 
 
 class Watched(np.ndarray[Any, Any]):

@@ -122,6 +122,13 @@ LOOP = """
   {body}
 }}"""
 
+HOLDS = """
+scf.for %m0 = %c0 to %N step %c4 {{
+  %m = tile.lane "m" from %m0 to %N size %c4
+  %c = arith.cmpi slt, %m, %N : index
+  tile.holds %c over {lane} from %c0 to {stop}
+}}"""
+
 TILE_RULES = [
     (tile("", ""), "a kernel writes something: tile.kernel has no tile.store"),
     (tile('%p = tile.program "p" to %i step %c4'), "the range of p depends on tile.lane i"),
@@ -171,6 +178,9 @@ TILE_RULES = [
         ", not to f8",
     ),
     (tile("%yes = arith.constant true\ntile.present %yes"), "stands in a loop over keys"),
+    (tile(HOLDS.format(lane="%i", stop="%N")), "stands in the loop over its keys"),
+    (tile(HOLDS.format(lane="%m0", stop="%N")), "works over a value that is no tile.lane"),
+    (tile(HOLDS.format(lane="%m", stop="%m0")), "has ends that the loop does not change"),
     (tile("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole or split, not both"),
     (tile(LOOP.format(low="%i", body="scf.yield %a : f32")), "the range of a loop depends on tile.lane i"),
     (
@@ -229,6 +239,8 @@ EVERY_OP = [
         %w = tile.relabel %i from %i to %j
         scf.for %n = %c0 to %N step %c4 {
           tile.present %yes
+          %m = tile.lane "m" from %n to %N size %c4
+          tile.holds %yes over %m from %c0 to %c4
         }
         """,
         "tile.store @o[%i] = %zero where %yes : f32",
