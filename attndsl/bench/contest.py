@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -121,6 +122,6 @@ def error(got: Any, wanted: Outputs) -> tuple[float, float]:
 
 
 def told(reason: Exception) -> str:
-    """The first line of what an exception says."""
-    text = str(reason).strip().splitlines()
-    return text[0] if isinstance(reason, Refused) and text else f"{type(reason).__name__}: {text[0] if text else ''}"
+    """The first line of what an exception says, the beginning of a long one."""
+    first = shorten(next(iter(str(reason).strip().splitlines()), ""), 120, placeholder=" …")
+    return first if isinstance(reason, Refused) and first else f"{type(reason).__name__}: {first}"

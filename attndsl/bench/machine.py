@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 """The project's checkout, where its gallery and its results are."""
 
 COMMIT = "GIT_COMMIT"
-"""The environment variable that names the commit where there is no git to ask, as on a machine that holds a copy."""
+"""The environment variable that names the commit where git cannot, as on a machine that holds a copy of the files."""
 
 
 def circumstances(program: str, *packages: str) -> dict[str, str]:
@@ -53,11 +53,13 @@ def _commit() -> str:
     def git(*arguments: str) -> str:
         return subprocess.check_output(["git", *arguments], cwd=ROOT, text=True, stderr=subprocess.DEVNULL).strip()
 
+    if COMMIT in os.environ:
+        return os.environ[COMMIT]
     try:
         changed = git("status", "--porcelain", "--untracked-files=no", "--", "attndsl", "passes", "backends")
         return git("rev-parse", "--short=12", "HEAD") + (", with changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get(COMMIT, "unknown")
+        return "unknown"
 
 
 def _processor() -> str:
