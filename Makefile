@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-matrix test-gpu lint clean
+.PHONY: demo test test-matrix test-gpu sanitize-gpu lint clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/minilm.py
