@@ -18,12 +18,12 @@ from attndsl.backends.numpy import expressions, prelude
 from attndsl.backends.numpy.pointwise import POINTWISE, Spelling
 from attndsl.backends.writer import Writer
 from attndsl.checking.check import check
-from attndsl.ir import attn, build, key_loop, spec, tile
+from attndsl.ir import attn, build, intervals, key_loop, spec, tile
 from attndsl.ir.keys import conjunction, conjuncts, reductions_of
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, insert_before, replace
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
-from attndsl.passes import bound_loops, canonicalize, load_pass
+from attndsl.passes import canonicalize, load_pass
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, Disagreement, check_stages
 
@@ -175,12 +175,13 @@ def leaves_the_last_keys_out(module: ModuleOp) -> None:
 
 def strict_for_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """j <= i is taken for j < i."""
-    monkeypatch.setattr(bound_loops, "predicate", lambda op: {"sle": "slt"}.get(predicate(op), predicate(op)))
+    monkeypatch.setattr(intervals, "predicate", lambda op: {"sle": "slt"}.get(predicate(op), predicate(op)))
 
 
 def no_mask_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """What bounds did not take out of the mask is not tested."""
     monkeypatch.setattr(key_loop, "conjuncts", lambda where: [])
+    monkeypatch.setattr(key_loop, "common_conjuncts", lambda reductions: [])
 
 
 def differences_commute(monkeypatch: pytest.MonkeyPatch) -> None:
