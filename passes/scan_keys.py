@@ -257,7 +257,9 @@ def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, every: SSAValue | N
         found.append(least(run[0], copies[every], key, high))
         before = add(arith.CmpiOp(key, found[-1], "slt"))
         found.append(least(run[1], add(arith.OrIOp(copies[every], before)), high, key))
-    block.add_op(scf.YieldOp(*found))
+    end = scf.YieldOp(*found)
+    end.location = loop.location
+    block.add_op(end)
     for result, hint in zip(scan.results, ends, strict=True):
         result.name_hint = hint
     return scan.results

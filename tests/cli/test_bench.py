@@ -45,7 +45,7 @@ def test_a_suite(attndsl: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     result = attndsl("bench", "paged", "--quick", "--out", tmp_path / "kept", "--budget", "60")
     assert result.code == 0, result.err
     text = (tmp_path / "kept" / "paged.csv").read_text()
-    for part in ("# command: attndsl ", "# commit: ", "# device: none", "# torch: ", "# read limit: ", "# date: "):
+    for part in ("# command: attndsl", "# commit: ", "# device: none", "# torch: ", "# read limit: ", "# date: "):
         assert part in text
     assert (tmp_path / "kept" / "paged.svg").exists()
     assert "speed-up" in result.out

@@ -22,8 +22,8 @@ from attndsl.syntax.read import read_source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-HEADS = {"Hq": 8, "Hkv": 2, "H": 8, "S": 16, "G": 2}
-FEATURES = {"D": 64, "E": 64, "R": 64, "P": 32}
+HEADS = {"Hq": 8, "Hkv": 2, "H": 8, "G": 2}
+FEATURES = {"D": 64, "E": 64, "R": 64, "P": 32, "S": 64}
 
 CALLS = ({"B": 2, "M": 16, "N": 64}, {"B": 1, "M": 1, "N": 1}, {"B": 3, "M": 7, "N": 65}, {"B": 16, "M": 16, "N": 16})
 """Extents that change from call to call: even, 1, odd, multiples of 16; every other dim that is none of these is N."""
