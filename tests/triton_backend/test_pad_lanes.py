@@ -7,7 +7,6 @@ import pytest
 
 from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.ir import tile
-from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.axes import axes
 from attndsl.ir.context import parse_module, print_module
 from attndsl.ir.interpret import interpret
