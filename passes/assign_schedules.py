@@ -72,7 +72,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.machines import MACHINES, Machine
+from attndsl.ir.machines import MACHINES, USUAL, Machine
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import (
@@ -112,13 +112,17 @@ HELD = 72
 """How many registers of a thread a tile may take that no matrix unit multiplies."""
 
 
+MERGED = (16, 32, 64, 128, 256)
+"""The tiles of keys, or of parts, that may be held."""
+
+
 @dataclass(frozen=True)
 class AssignSchedules(ModulePass):
     """Gives every kernel the schedules that suit a machine."""
 
     name = "assign-schedules"
 
-    machine: str = "cuda:90"
+    machine: str = USUAL
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
@@ -188,15 +192,11 @@ class _Footprint:
 
     def merging(self, machine: Machine) -> Iterator[dict[str, int]]:
         """Schedules of a kernel with one row a program, which adds up tiles in registers, by their keys."""
-        for keys in (16, 32, 64, 128, 256):
-            for warps in (4, 8):
-                if keys * self.key_bytes <= HELD * 4 * warps * machine.lanes:
-                    yield {"ROWS": 1, "KEYS": keys, "num_warps": warps, "num_stages": 1}
-                    break
-            else:
-                if keys == 16:
-                    yield {"ROWS": 1, "KEYS": keys, "num_warps": 8, "num_stages": 1}
+        for keys in MERGED:
+            words = keys * self.key_bytes // 4 // machine.lanes
+            if words > HELD * 8 and keys > min(MERGED):
                 return
+            yield {"KEYS": keys, "num_warps": 4 if words <= HELD * 4 else 8, "num_stages": 1}
 
     def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """How many programs of this shape a processor can run at once."""

@@ -257,6 +257,7 @@ def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], parts:
     No two rows share what they read, so that each is a program's.
     """
     step, over, copied = _copy(kernel, "merge")
+    step.schedule = None  # what a spec pins is for tiles of keys
     choice, name = _choice(over, parts), _part_name(kernel)
     part = insert_before(over, attn.OverOp(name, choice), name)
     rows: list[SSAValue] = []

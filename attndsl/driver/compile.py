@@ -10,10 +10,9 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.describe import describe
 from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.driver.pipelines import PIPELINES, spelling
-from attndsl.driver.summarise import summarise
+from attndsl.driver.summarise import feature_dims, summarise
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
-from attndsl.ir.features import feature_dims
 from attndsl.ir.machines import USUAL
 from attndsl.ir.xdsl import ModuleOp, ModulePass
 from attndsl.passes.assign_schedules import AssignSchedules
@@ -56,7 +55,7 @@ def lower(
     stages: dict[str, str] = {}
     passes = parse_pipeline(spelling(PIPELINES[target]))
     if target == "triton":
-        known = {dim: size for dim, size in sizes.items() if dim in feature_dims(module)}
+        known = {dim: size for dim, size in sizes.items() if dim in feature_dims(spec)}
         passes = (Specialise(tuple(known), tuple(known.values())), *passes)
         passes = tuple(replace(p, machine=machine) if isinstance(p, SUITED) else p for p in passes)
     last = next(n for n, p in enumerate(passes) if p.name == "tile")

@@ -35,7 +35,7 @@ def summarise(spec: Spec) -> Signature:
         outputs=tuple(map(_tensor, spec.outputs)),
         requires=tuple(map(_expression, spec.requires)),
         work=_work(spec),
-        features=_features(spec),
+        features=feature_dims(spec),
         partial=tuple(w.tensor.name for block in spec.blocks for w in block.writes if not _is_whole(w, block)),
     )
 
@@ -58,7 +58,11 @@ def _expression(expr: Expr) -> Expression:
             raise TypeError(f"{type(expr).__name__} depends on more than dims and parameters")
 
 
-def _features(spec: Spec) -> tuple[str, ...]:
+def feature_dims(spec: Spec) -> tuple[str, ...]:
+    """The dims that GPU code is made for, sorted: those that feature axes rest on, and sizes of pages.
+
+    A page is what a key position is divided by to say where a tensor is read: `table[b, j / S]`.
+    """
     indices = {axis for block in spec.blocks for write in block.writes for axis in write.axes}
     for block in spec.blocks:
         for below in _variables(block).values():
@@ -69,7 +73,7 @@ def _features(spec: Spec) -> tuple[str, ...]:
 
 
 def _pages(block: Block) -> set[str]:
-    """The dims that a key position is divided by to say where a tensor is read: sizes of pages."""
+    """The sizes of the pages that a block's keys are read through."""
     values = [expr for write in block.writes for expr in (write.value, *write.indices)]
     places = [place for expr in walk(*values) if isinstance(expr, Read) for place in expr.indices]
     return {

@@ -33,24 +33,14 @@ class Intervals:
 
         It is one where the comparison is linear in the variable, or in a quotient of it.
         """
+        if predicate(op) != "eq":
+            slack = self.facts.slack(op)
+            return self._at_least_zero(slack) if slack is not None else None
         left, right = self.facts.of(op.lhs), self.facts.of(op.rhs)
-        one = number(1)
-        match predicate(op):
-            case "sle":
-                return self._at_least_zero(add(right, left, -1))
-            case "slt":
-                return self._at_least_zero(add(add(right, left, -1), one, -1))
-            case "sge":
-                return self._at_least_zero(add(left, right, -1))
-            case "sgt":
-                return self._at_least_zero(add(add(left, right, -1), one, -1))
-            case "eq":
-                low = self._at_least_zero(add(left, right, -1))
-                high = self._at_least_zero(add(right, left, -1))
-                if low is None or high is None:
-                    return None
-                return Bounds(low.lower or high.lower, low.upper or high.upper)
-        return None
+        low, high = self._at_least_zero(add(left, right, -1)), self._at_least_zero(add(right, left, -1))
+        if low is None or high is None:
+            return None
+        return Bounds(low.lower or high.lower, low.upper or high.upper)
 
     def _at_least_zero(self, slack: Polynomial) -> Bounds | None:
         """Where rest + c * key >= 0, or rest + c * (key / divisor) >= 0, for c = 1 or -1."""

@@ -25,8 +25,12 @@ def _dot_where(weights, values, where):
     product = weights @ values
     if np.isfinite(product).all():
         return product
-    for row, seen in enumerate(np.broadcast_to(where, weights.shape)):
-        product[row] = weights[row, seen] @ values[seen]
+    # A row that sees only numbers is summed as it would be without the others, to the bit.
+    product = weights @ np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
+    where = np.broadcast_to(where, weights.shape)
+    odd = ~np.isfinite(values).all(axis=1)
+    for row in np.flatnonzero(where[:, odd].any(axis=1) | ~np.isfinite(product).all(axis=1)):
+        product[row] = weights[row, where[row]] @ values[where[row]]
     return product
 ''',
     "_from_bf16": '''

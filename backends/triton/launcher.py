@@ -134,9 +134,11 @@ class Launcher:
         self.out.listed(f"def {self.name}_launches(", [*arguments, *keywords], "):")
         with self.out.indented():
             self.out.line('"""The launches of a call: a kernel, how many programs, its arguments, its options."""')
-            self._dims(launched)
+            dims = {op.dim.data for each in launched for op in each.kernel.walk() if isinstance(op, spec.DimOp)}
+            self._dims(dims)
             self.out.line("launches = []")
-            reserved = [*arguments, *map(python_name, self._named(launched)), "chosen", "launches", "schedule"]
+            named = [*dims, *(param.sym_name.data for param in self.params)]
+            reserved = [*arguments, *map(python_name, named), "chosen", "launches", "schedule"]
             self._launches(launched, reserved)
             self.out.line("return launches")
         self._caller(arguments, keywords)
@@ -157,12 +159,7 @@ class Launcher:
             with self.out.indented():
                 self.out.line("kernel[(programs,)](*arguments, **options)")
 
-    def _named(self, launched: Sequence[Launched]) -> set[str]:
-        dims = {op.dim.data for each in launched for op in each.kernel.walk() if isinstance(op, spec.DimOp)}
-        return dims | {p.sym_name.data for p in self.params}
-
-    def _dims(self, launched: Sequence[Launched]) -> None:
-        dims = {op.dim.data for each in launched for op in each.kernel.walk() if isinstance(op, spec.DimOp)}
+    def _dims(self, dims: set[str]) -> None:
         for statement in dim_statements(self.tensors, dims):
             self.out.line(statement)
         for tensor in self.tensors:

@@ -16,7 +16,7 @@ from attndsl.syntax.read import decode, read_source
 from attndsl.syntax.source import MAX_BYTES, Source
 
 DEEP = 10_000
-SECONDS = 4
+SECONDS = 2.0
 GQA = (Path(__file__).parents[2] / "examples" / "gqa.attn").read_text(encoding="utf-8")
 
 

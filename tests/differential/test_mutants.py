@@ -20,7 +20,7 @@ from attndsl.backends.writer import Writer
 from attndsl.checking.check import check
 from attndsl.ir import attn, build, intervals, key_loop, spec, tile
 from attndsl.ir.keys import conjunction, conjuncts, reductions_of
-from attndsl.ir.meaning import predicate
+from attndsl.ir.polynomial import add, number
 from attndsl.ir.rewrite import constant, constant_op, guarded, insert_before, replace
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
 from attndsl.passes import canonicalize, load_pass
@@ -175,7 +175,10 @@ def leaves_the_last_keys_out(module: ModuleOp) -> None:
 
 def strict_for_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """j <= i is taken for j < i."""
-    monkeypatch.setattr(intervals, "predicate", lambda op: {"sle": "slt"}.get(predicate(op), predicate(op)))
+    right = intervals.Intervals._at_least_zero
+    monkeypatch.setattr(
+        intervals.Intervals, "_at_least_zero", lambda self, slack: right(self, add(slack, number(1), -1))
+    )
 
 
 def no_mask_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:

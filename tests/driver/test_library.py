@@ -16,10 +16,15 @@ from attndsl.diagnostics import SpecError
 from attndsl.driver import cache, fingerprint, library
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.expressions import evaluate
+from attndsl.driver.passes import run_pipeline
 from attndsl.driver.signature import Signature
-from attndsl.driver.summarise import summarise
+from attndsl.driver.summarise import feature_dims, summarise
+from attndsl.ir import attn
 from attndsl.ir.build import build
-from attndsl.ir.features import feature_dims
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import arith
+from attndsl.passes.canonicalize import Canonicalize
+from attndsl.passes.specialise import Specialise
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
@@ -75,10 +80,41 @@ def test_an_artifact_is_kept_by_types_target_sizes_and_machine(compiled: list[tu
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
-def test_feature_dims_are_those_of_the_ir(path: Path) -> None:
+def test_feature_dims_settle_every_feature_axis(path: Path) -> None:
+    """What code is made for is all that an axis of the IR rests on, and no dim that shapes nothing."""
     spec = library.checked(read_source(path))
     signature = summarise(spec)
-    assert signature.features == feature_dims(build(spec, signature.default_types()))
+    for left_out in (None, *signature.features):
+        module = build(spec, signature.default_types())
+        known = tuple(dim for dim in signature.features if dim != left_out)
+        run_pipeline(module, (Specialise(known, (64,) * len(known)), Canonicalize()))
+        sizes = [op.extent for op in module.walk() if isinstance(op, attn.AxisOp)]
+        sizes += [op.rhs for op in module.walk() if isinstance(op, arith.FloorDivSIOp) and _finds_page(op)]
+        assert all(constant(size) is not None for size in sizes) == (left_out is None)
+
+
+def _finds_page(op: arith.FloorDivSIOp) -> bool:
+    return isinstance(op.lhs.owner, attn.OverOp) and any(isinstance(u.operation, attn.ReadOp) for u in op.result.uses)
+
+
+@pytest.mark.parametrize(
+    ("name", "dims"),
+    [("gqa", "DE"), ("mla_projections", "DEPR"), ("int4_cache", "DE"), ("paged_decode", "DES"), ("mla_paged", "PRS")],
+)
+def test_feature_dims_of_the_gallery(name: str, dims: str) -> None:
+    (path,) = (path for path in GALLERY if path.stem == name)
+    assert feature_dims(library.checked(read_source(path))) == tuple(dims)
+
+
+def test_an_extent_that_is_computed_rests_on_its_dims() -> None:
+    text = """attention halves {
+        dims M, D, E
+        input  x : f32[M, D, E]
+        output o : f32[M]
+        each i in M
+        o[i] = sum(d in D / 2 + E) x[i, d, 0]
+    }"""
+    assert feature_dims(library.checked(Source(text))) == ("D", "E")
 
 
 def test_rows_that_need_not_cover_an_output_make_it_partial() -> None:

@@ -77,7 +77,7 @@ spec.tensor @top "output" "f32" ["B", "H"]
 // CHECK-NEXT:    attn.write @several_acc_2[%b, %i, %part] = %c2 : f32
 // CHECK-NEXT:    attn.write @several_sum[%b, %i, %part, %e] = %t : f32
 // CHECK-NEXT:  }
-// CHECK-LABEL: attn.kernel @several_merge form "split" schedule {tile_rows = 4 : i64} {
+// CHECK-LABEL: attn.kernel @several_merge form "split" {
 // CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %N = spec.dim "N"

@@ -98,7 +98,7 @@ attn.kernel @pinned_whole schedule {split_k = 1 : i64} {
 // CHECK-NEXT:    %t = attn.total %x over %j : f32
 // CHECK-NEXT:    attn.write @pinned_sum[%i, %part] = %t : f32
 // CHECK-NEXT:  }
-// CHECK-LABEL: attn.kernel @pinned schedule {split_k = 4 : i64} {
+// CHECK-LABEL: attn.kernel @pinned {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %i = attn.grid "i" to %M
 // CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
