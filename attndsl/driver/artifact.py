@@ -15,6 +15,7 @@ class Artifact:
 
     `types` binds each type variable to an element type. `source` is the generated program; `ir` holds the text of the
     IR by stage, `attn` and `tile`; `schedule` is what was chosen, in the order in which `explain` tells it.
+    `machine` is the GPU that code for one suits, of attndsl.ir.machines.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Artifact:
     source: str
     ir: Mapping[str, str]
     schedule: Mapping[str, int | str]
+    machine: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The artifact as values that `json` can write."""
@@ -35,6 +37,7 @@ class Artifact:
             "source": self.source,
             "ir": dict(self.ir),
             "schedule": dict(self.schedule),
+            "machine": self.machine,
         }
 
     @classmethod

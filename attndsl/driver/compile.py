@@ -43,6 +43,7 @@ def compile_spec(
         source=emitter(target)(module, spec.source.text),
         ir=stages,
         schedule={**_options(tile_pass), **_pinned(spec), **describe(module)},
+        machine=machine if target == "triton" else None,
     )
 
 

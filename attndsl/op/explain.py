@@ -6,11 +6,16 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from attndsl.checking.typed import Kind
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.expressions import evaluate
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import Signature, TensorSignature
+from attndsl.ir.machines import MACHINES, USUAL, Device
 from attndsl.storage import ELEMENTS
+
+TARGETS = ("numpy", "triton", *MACHINES)
+"""What code is explained for; `triton` is the usual machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,52 @@ def traffic(signature: Signature, types: Mapping[str, str], dims: Mapping[str, i
     return Traffic(size(signature.inputs), size(signature.outputs), max(0, evaluate(signature.work, dims, params)))
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The least time that a device takes for all of a call's bytes and operations, in seconds."""
+
+    device: Device
+    rate: float
+    moving: float
+    computing: float
+
+    @property
+    def seconds(self) -> float:
+        """At best both overlap."""
+        return max(self.moving, self.computing)
+
+    def __str__(self) -> str:
+        moving = f"{duration(self.moving)} for bytes at {quantity(self.device.read, 'B/s')}"
+        computing = f"{duration(self.computing)} for products at {quantity(self.rate, 'flop/s')}"
+        return f"{duration(self.seconds)} on {self.device.name}, were nothing masked: {moving}, {computing}"
+
+
+def limit_of(artifact: Artifact, moved: Traffic) -> Limit | None:
+    """The limit of the device that code is for; None for code that is for none.
+
+    Products are made at the rate of the narrowest floats that are read: whatever their other operands, none is higher.
+    """
+    if artifact.machine is None:
+        return None
+    device = MACHINES[artifact.machine].device
+    elements = [ELEMENTS[artifact.types.get(tensor.element, tensor.element)] for tensor in artifact.signature.inputs]
+    rate = device.rates[min((e.itemsize for e in elements if e.kind is Kind.FLOAT), default=1)]
+    return Limit(device, rate, (moved.read + moved.written) / device.read, moved.work / rate)
+
+
+def compiled_for(target: str, signature: Signature, dims: Mapping[str, int]) -> tuple[str, dict[str, int], str]:
+    """How code for a target is asked of `artifact_of`: who emits it, the extents that it is made for, its machine.
+
+    Raises ValueError for what is no target.
+    """
+    if target not in TARGETS:
+        hint = did_you_mean(target, TARGETS) or "."
+        raise ValueError(f"there is no target {target}{hint} There are {', '.join(TARGETS)}")
+    if target == "numpy":
+        return target, {}, USUAL
+    return "triton", {dim: dims[dim] for dim in signature.features}, target if target in MACHINES else USUAL
+
+
 def check_dims(signature: Signature, dims: Mapping[str, int]) -> None:
     """Raises ValueError unless every dim of the spec, and nothing else, has an extent."""
     for name in dims:
@@ -47,8 +98,7 @@ def check_dims(signature: Signature, dims: Mapping[str, int]) -> None:
 
 
 def explain(artifact: Artifact, dims: Mapping[str, int]) -> str:
-    """The schedule of an artifact, and what it moves and computes for these dims. Raises ValueError as check_dims."""
-    check_dims(artifact.signature, dims)
+    """The schedule of an artifact, and what it moves and computes for these dims, on a GPU at best in what time."""
     moved = traffic(artifact.signature, artifact.types, dims)
     types = ", ".join(f"{name} = {element}" for name, element in artifact.types.items())
     rows = [("types", types)] if types else []
@@ -61,8 +111,11 @@ def explain(artifact: Artifact, dims: Mapping[str, int]) -> str:
     ]
     if moved.read + moved.written:
         rows.append(("intensity", f"{moved.work / (moved.read + moved.written):.1f} flop/B"))
+    if (limit := limit_of(artifact, moved)) is not None:
+        rows.append(("limit", str(limit)))
     width = max(len(name) for name, _ in rows)
-    lines = [f"{artifact.name} for {artifact.target}", *(f"  {name:{width}}  {value}" for name, value in rows)]
+    place = f" on {artifact.machine}" if artifact.machine else ""
+    lines = [f"{artifact.name} for {artifact.target}{place}", *(f"  {name:{width}}  {value}" for name, value in rows)]
     return "\n".join(lines)
 
 
@@ -73,3 +126,8 @@ def quantity(value: float, unit: str, base: int = 1000) -> str:
     while value >= base and power < len(prefixes) - 1:
         value, power = value / base, power + 1
     return f"{value:.3g} {prefixes[power]}{unit}" if value < 1000 else f"{value:.0f} {prefixes[power]}{unit}"
+
+
+def duration(seconds: float) -> str:
+    """A time a person can read, `12.3 µs`."""
+    return f"{seconds * 1e6:.3g} µs" if seconds < 1e-3 else f"{seconds * 1e3:.4g} ms"

@@ -119,11 +119,15 @@ class Op:
             raise ValueError(f"the IR has no stage {stage!r}: it has {', '.join(stages)}")
         return stages[stage]
 
-    def explain(self, **dims: int) -> str:
-        """The schedule, and what a call with these dims reads, writes and computes, as text."""
-        from attndsl.op.explain import explain
+    def explain(self, target: str = "numpy", /, **dims: int) -> str:
+        """The schedule, and what a call with these dims reads, writes and computes, as text.
 
-        return explain(self.artifact(), dims)
+        For a GPU, `op.explain("cuda:90", B=1, …)`, also the least time that it could take there. Raises ValueError.
+        """
+        from attndsl.op.explain import check_dims, compiled_for, explain
+
+        check_dims(self.signature, dims)
+        return explain(self.artifact(*compiled_for(target, self.signature, dims)), dims)
 
     def program(self, types: Mapping[str, str]) -> Callable[..., None]:
         """The compiled function for these element types; made once."""

@@ -31,3 +31,33 @@ def test_where_keys_begin_and_end(attndsl: Any) -> None:
     assert told("cross_attention") == "the same for all rows of a tile"
     assert told("causal_end") == cut
     assert told("document_mask") == f"{cut}, by a first look at what the mask reads"
+
+
+DECODE = ("--shape", "B=8,Hq=32,Hkv=8,M=1,N=4096,D=128,E=128", "--types", "T=bf16")
+
+
+def test_the_least_time_on_a_gpu(attndsl: Any, gqa: Path) -> None:
+    def told(*more: str) -> str:
+        title, *_, limit = attndsl("explain", gqa, *DECODE, *more).out.splitlines()
+        return f"{title}: {limit.split(maxsplit=1)[1]}"
+
+    # 134,348,800 bytes in and out, 2^29 operations
+    assert told("--target", "cuda:90") == told("--target", "triton")
+    assert told("--target", "cuda:90") == (
+        "gqa for triton on cuda:90: 28 µs on H200 SXM, were nothing masked: "
+        "28 µs for bytes at 4.8 TB/s, 0.543 µs for products at 989 Tflop/s"
+    )
+    assert "on hip:gfx942: 25.3 µs on Instinct MI300X" in told("--target", "hip:gfx942")
+    assert told() == "gqa for numpy: 4.0 flop/B"  # nothing is known of this machine's CPU
+
+
+def test_the_least_time_as_a_number(attndsl: Any, gqa: Path) -> None:
+    def limit(*arguments: str) -> float | None:
+        found: float | None = json.loads(attndsl("explain", gqa, *arguments, "--json").out)["limit"]
+        return found
+
+    prefill = ("--shape", "B=4,Hq=32,Hkv=32,M=4096,N=4096,D=128,E=128", "--target", "cuda:90", "--types")
+    assert limit(*DECODE, "--target", "cuda:90") == (2 * 8 * 32 * 128 * 2 + 2 * 8 * 8 * 4096 * 128 * 2) / 4.8e12
+    assert limit(*prefill, "T=f16") == 4 * 4 * 32 * 4096**2 * 128 / 989e12
+    assert limit(*prefill, "T=f32") == 4 * 4 * 32 * 4096**2 * 128 / 165e12
+    assert limit(*DECODE) is None

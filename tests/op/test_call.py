@@ -228,6 +228,8 @@ def test_explain_counts_bytes_and_operations(gqa: Any) -> None:
         op.explain(hq=4)
     with pytest.raises(ValueError, match=r"^gqa needs an extent for N, D, E too$"):
         op.explain(B=1, Hq=4, Hkv=2, M=512)
+    with pytest.raises(ValueError, match=r"^there is no target cuda:91, did you mean cuda:90\? There are numpy,"):
+        op.explain("cuda:91", B=1, Hq=4, Hkv=2, M=512, N=1024, D=64, E=64)
 
 
 def test_a_traceback_shows_the_generated_line(gqa: Any, make: Any) -> None:
