@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from attndsl.bench import draw
 from attndsl.bench.contest import Contestant, Inputs, Refused
+from attndsl.bench.inputs import random_tensors
 from attndsl.bench.ours import gallery, operator, ours, spec
 from attndsl.bench.results import Column, of_bytes, of_milliseconds
 from attndsl.bench.suite import Cost, Effort, Found, Suite, Work
 from attndsl.bench.unfused import Call
-from attndsl.inputs import default_dims, default_params, make_inputs
+from attndsl.inputs import default_dims, default_params
 from attndsl.op.explain import traffic
-from attndsl.op.torch_tensors import ELEMENTS as DTYPES
-from attndsl.storage import ELEMENTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,16 +71,6 @@ def shape_of(of: Spec) -> dict[str, int]:
     return default_dims(of, given={name: size for name, size in known.items() if name in of.dims})
 
 
-def tensors_of(of: Spec, arrays: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, torch.Tensor]:
-    """Arrays as `attndsl.storage` holds them, as torch's tensors of the same element types."""
-    found = {}
-    for tensor in of.inputs:
-        element = types.get(tensor.element, tensor.element)
-        array = torch.from_numpy(np.ascontiguousarray(arrays[tensor.name]))
-        found[tensor.name] = array.view(DTYPES[element]) if ELEMENTS[element].extension else array
-    return found
-
-
 def plain(name: str) -> Contestant:
     """A spec in plain torch operations, all in memory."""
 
@@ -103,19 +91,12 @@ def row(name: str, shape: Mapping[str, int] | None = None) -> Work:
     element = next(iter(types.values()), "f32")
     params = default_params(of)
 
-    def inputs(device: torch.device) -> Inputs:
-        # Made in f32 and rounded by torch: NumPy has no bf16.
-        wide = dict.fromkeys(types, "f32")
-        made = tensors_of(of, make_inputs(of, dims, wide, params=params), wide)
-        to = {t.name: DTYPES[types[t.element]] for t in of.inputs if t.element in types}
-        return {name: tensor.to(device, to.get(name)) for name, tensor in made.items()}
-
     moved = traffic(signature, types, dims)
     return Work(
         labels={"spec": name, "type": element, "shape": " ".join(f"{dim}={size}" for dim, size in dims.items())},
         spec=name,
         element=element,
-        inputs=inputs,
+        inputs=lambda device: random_tensors(of, dims, types, params, device),
         contestants=(ours(name, params), plain(name)),
         cost=lambda _: Cost(moved.read + moved.written, moved.work),
         params=params,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attndsl.bench.gallery import tensors_of
+from attndsl.bench.inputs import tensors_of
 from attndsl.bench.unfused import Call, truth
 from attndsl.checking.check import check
 from attndsl.syntax.read import read_source
