@@ -10,15 +10,19 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from attndsl.driver.artifact import Artifact
 from attndsl.driver.module import load_module
+from attndsl.driver.tuned import Tuned
 from attndsl.ir.machines import MACHINES
 from attndsl.op import errors
 from attndsl.op.checks import Bound
-from attndsl.op.plan import Output, Plan, first_call
+from attndsl.op.plan import Launches, Output, Plan, first_call
 from attndsl.op.torch_tensors import ELEMENTS, check
 from attndsl.python_names import python_name
 
@@ -47,6 +51,15 @@ def is_plain(tensors: Iterable[Any]) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Generated code on a GPU: the function that lists a call's launches, and what was tuned of it there."""
+
+    artifact: Artifact
+    launches: Callable[..., Launches]
+    tuned: Tuned
+
+
 class GpuCalls:
     """How operators of one text are called with tensors of GPUs; any number of threads may do so at once."""
 
@@ -56,7 +69,7 @@ class GpuCalls:
         self._params = [(param.name, param.default) for param in op.signature.params]
         self._known = {*self._inputs, *(name for name, _ in self._params)}
         self._plans: dict[tuple[object, ...], Plan] = {}
-        self._programs: dict[tuple[object, ...], Callable[..., Any]] = {}
+        self._programs: dict[tuple[object, ...], Program] = {}
         self._kernels: set[object] = set()
         self._lock = threading.Lock()
 
@@ -90,14 +103,17 @@ class GpuCalls:
         with self._lock, torch.cuda.device(device):
             named = {python_name(name): value for name, value in params.items()}
             inputs = dict(zip(self._inputs, tensors, strict=True))
-            plan, outputs = first_call(self._program(bound, device), inputs, self._outputs(bound, device), named)
+            program = self.program(bound, device)
+            launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
+            plan, outputs = first_call(launches, inputs, self.outputs(bound, device), named)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return outputs
 
-    def _outputs(self, bound: Bound, device: torch.device) -> dict[str, Output]:
+    def outputs(self, bound: Bound, device: torch.device) -> dict[str, Output]:
+        """What a call has to allocate."""
         signature = self._op.signature
         made = zip(signature.outputs, bound.shapes, self._op.output_elements(bound), strict=True)
         return {
@@ -105,17 +121,25 @@ class GpuCalls:
             for tensor, shape, element in made
         }
 
-    def _program(self, bound: Bound, device: torch.device) -> Callable[..., Any]:
-        """The function that lists a call's launches, for these element types, extents of feature dims and GPU."""
+    def program(self, bound: Bound, device: torch.device) -> Program:
+        """The code for these element types, extents of feature dims and GPU."""
         sizes = {dim: bound.dims[dim] for dim in self._op.signature.features}
         key = (*bound.types.values(), *sizes.values(), device)
         if key not in self._programs:
             name = self._op.signature.name
             if importlib.util.find_spec("triton") is None:
                 raise errors.TritonMissing(name)
-            module = load_module(self._op.artifact("triton", sizes, machine(), **bound.types))
-            self._programs[key] = module[f"{python_name(name)}_launches"]
+            artifact = self._op.artifact("triton", sizes, machine(), **bound.types)
+            launches = load_module(artifact)[f"{python_name(name)}_launches"]
+            self._programs[key] = Program(artifact, launches, Tuned(described(device), artifact.source))
         return self._programs[key]
+
+
+def described(device: torch.device) -> str:
+    """A GPU and the compiler for it."""
+    import triton
+
+    return f"{torch.cuda.get_device_name(device)}, Triton {triton.__version__}"
 
 
 def machine() -> str:

@@ -18,9 +18,11 @@ import pytest
 import torch
 
 import attndsl
+from attndsl.driver.cache import ENVIRONMENT
 from attndsl.driver.library import checked
 from attndsl.driver.module import load_module
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
+from attndsl.driver.tuned import Tuned
 from attndsl.op import errors, gpu, torch_op
 from attndsl.op.gpu import is_plain
 from attndsl.op.plan import Output, first_call
@@ -92,7 +94,7 @@ sum_kernel, finish_kernel = Kernel(sum_rows), Kernel(finish)
 def scale_launches(x, y, o, rows, *, factor=2.0, shift=0, schedule=None):
     N, D = x.shape
     sums, ones = torch.empty(N), torch.empty(N)
-    yield sum_kernel, N, (x, *x.stride(), sums, ones, N, D), {"num_warps": 4 if N < 8 else 8}
+    yield sum_kernel, N, (x, *x.stride(), sums, ones, N, D), {"num_warps": 4 if N < 8 else 8, **schedule}
     yield finish_kernel, 1, (y, *y.stride(), sums, ones, o, rows, factor, shift, N, D), {}
 '''
 
@@ -109,6 +111,7 @@ def scale(make: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
     monkeypatch.setattr(gpu, "machine", lambda: "cuda:90")
+    monkeypatch.setattr(gpu, "described", lambda device: "a GPU")
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda index: "stream", raising=False)
     real = torch.empty  # new memory is never 0 by chance
     monkeypatch.setattr(torch, "empty", lambda *args, **named: real(*args, **named).fill_(7))
@@ -197,6 +200,22 @@ def test_the_counter_sees_what_triton_compiles_anew(scale: Any) -> None:
     op(**inputs(n=5))
     op(**inputs(n=9))
     assert op.compilations == 3
+
+
+def test_what_was_tuned_is_for_calls_of_about_its_size_with_the_same_code_and_gpu(
+    scale: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    op, compiler = scale
+    Tuned("a GPU", compiler.source).put({"N": 6, "D": 3}, {"num_warps": 1})
+    Tuned("a GPU", compiler.source).put({"N": 6, "D": 5}, {"num_warps": 2})
+    Tuned("another", compiler.source).put({"N": 12, "D": 3}, {"num_warps": 16})
+    Tuned("a GPU", f"{compiler.source}\n").put({"N": 12, "D": 3}, {"num_warps": 32})
+    for n, warps in ((5, 1), (8, 1), (4, 4), (9, 8)):
+        given = inputs(n)
+        assert agrees(op(**given), **given)
+        made = next(iter(op.gpu._programs.values())).launches.__globals__["sum_kernel"].made
+        assert list(made)[-1] == f"{{'num_warps': {warps}}}", n
 
 
 def test_a_mistake_is_told_after_a_good_call_too(scale: Any) -> None:
