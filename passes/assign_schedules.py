@@ -69,6 +69,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -114,6 +115,27 @@ HELD = 72
 
 MERGED = (16, 32, 64, 128, 256)
 """The tiles of keys, or of parts, that may be held."""
+
+SPACE = {"ROWS": (16, 32, 64, 128), "KEYS": (16, 32, 64, 128), "num_warps": (4, 8), "num_stages": (1, 2, 3, 4)}
+"""What `candidates` tries."""
+
+
+def candidates(module: ModuleOp, machine: Machine) -> list[dict[str, int]]:
+    """The schedules of `SPACE` that the model says fit: what tuning may ask of a call.
+
+    They fit all kernels at once but those that merge parts, whose tiles are their own.
+    """
+    kernels = [_Footprint.of(op) for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
+    asked = [kernel for kernel in kernels if not kernel.merges]
+    if not asked:
+        return []
+    sizes = dict(SPACE)
+    if all(kernel.rows is not None for kernel in asked):
+        del sizes["ROWS"]
+    if all(kernel.keys is not None for kernel in asked):
+        del sizes["KEYS"]
+    space = (dict(zip(sizes, values, strict=True)) for values in product(*sizes.values()))
+    return [schedule for schedule in space if all(kernel.fits(schedule, machine) for kernel in asked)]
 
 
 @dataclass(frozen=True)
@@ -168,9 +190,14 @@ class _Footprint:
             math.gcd(*(op.divides.value.data for op in choices if op.divides is not None)),
         )
 
+    @property
+    def merges(self) -> bool:
+        """Whether it adds up what a single row has, as the merge of parts."""
+        return self.rows == 1 and not self.multiplies
+
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
         """What a launch may choose between."""
-        found = self.merging(machine) if self.rows == 1 and not self.multiplies else self.multiplying(machine)
+        found = self.merging(machine) if self.merges else self.multiplying(machine)
         fixed = {"ROWS": self.rows, "KEYS": self.keys}
         for schedule in found:
             yield {name: value for name, value in schedule.items() if fixed.get(name) is None}
@@ -200,11 +227,23 @@ class _Footprint:
 
     def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """How many programs of this shape a processor can run at once."""
-        threads = warps * machine.lanes
-        words = (self.rows or rows) * ((self.keys or keys) + self.row_words) // threads + OTHER_REGISTERS
+        words = self.words(rows, keys, warps, machine)
         if words > machine.registers or self.stages(rows, keys, machine.shared) < 2:
             return 0
-        return min(machine.register_file // (words * threads), 1 + (self.stages(rows, keys, machine.shared // 2) >= 2))
+        two = self.stages(rows, keys, machine.shared // 2) >= 2
+        return min(machine.register_file // (words * warps * machine.lanes), 1 + two)
+
+    def fits(self, schedule: dict[str, int], machine: Machine) -> bool:
+        """Whether a processor can run one program of a schedule."""
+        rows, keys = schedule.get("ROWS", 1), schedule.get("KEYS", 1)
+        held = self.words(rows, keys, schedule["num_warps"], machine) <= machine.registers
+        staged = self.stages(rows, keys, machine.shared) >= schedule["num_stages"]
+        return held and staged and self.divided % keys == 0
+
+    def words(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
+        """The registers that a thread needs."""
+        held = (self.rows or rows) * ((self.keys or keys) + self.row_words)
+        return held // (warps * machine.lanes) + OTHER_REGISTERS
 
     def stages(self, rows: int, keys: int, shared: int) -> int:
         """How many stages of keys and values so much shared memory holds beside the rows' queries.

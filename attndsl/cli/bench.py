@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attndsl.cli.gpu import gpu
+
 if TYPE_CHECKING:
     import torch
 
@@ -46,15 +48,17 @@ def command(suite: str, effort: str | None, budget: float, out: Path) -> None:
 
     Every row is in the CSV file from the moment it is known. Exits with 1 where an output of ours is wrong.
     """
-    device = gpu()
+    device = gpu("bench")
     from rich.console import Console
     from rich.progress import Progress
 
     from attndsl.bench import limits
-    from attndsl.bench.machine import circumstances
+    from attndsl.bench.machine import ROOT, circumstances
     from attndsl.bench.suite import Effort, run
     from attndsl.bench.timing import GpuClock
 
+    if not (ROOT / "examples").is_dir():
+        raise click.UsageError("attndsl bench runs the specs of the gallery: run it from a checkout of the project.")
     found = import_module(f"attndsl.bench.{suite.replace('-', '_')}").SUITE
     with Progress(console=Console(stderr=True), transient=True) as progress:
         reached = limits.measure(device, GpuClock(sample=0.1), bytes_=2 * 2**30, side=8192)
@@ -64,21 +68,6 @@ def command(suite: str, effort: str | None, budget: float, out: Path) -> None:
     results.report(out, suite, head)
     if results.failures:
         raise click.exceptions.Exit(1)
-
-
-def gpu() -> torch.device:
-    """The GPU to measure on. Raises click.UsageError where there is none, or something else is missing."""
-    from attndsl.bench.machine import ROOT
-
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise click.UsageError("attndsl bench needs torch: pip install 'attndsl[bench,triton]'.") from None
-    if not torch.cuda.is_available():
-        raise click.UsageError(f"attndsl bench needs a GPU, and torch {torch.__version__} finds none.")
-    if not (ROOT / "examples").is_dir():
-        raise click.UsageError("attndsl bench runs the specs of the gallery: run it from a checkout of the project.")
-    return torch.device("cuda", torch.cuda.current_device())
 
 
 def described(device: torch.device) -> dict[str, str]:

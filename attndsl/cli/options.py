@@ -78,7 +78,7 @@ def spec_argument(command: Command) -> Command:
 
 def shape_option(command: Command) -> Command:
     """--shape."""
-    text = "Extents of dims; the others are chosen small."
+    text = "Extents of dims; those left out are chosen small, or asked for."
     return _assignments("--shape", Extents(), "B=1,N=4096,…", text)(command)
 
 

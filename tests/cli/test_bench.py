@@ -35,7 +35,7 @@ def test_suites_are_named(attndsl: Any) -> None:
 
 def test_a_suite(attndsl: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wall = timing.WallClock(rounds=1)
-    monkeypatch.setattr(bench, "gpu", lambda: torch.device("cpu"))
+    monkeypatch.setattr(bench, "gpu", lambda _: torch.device("cpu"))
     monkeypatch.setattr(bench, "described", lambda _: {"device": "none"})
     monkeypatch.setattr(timing, "GpuClock", lambda **_: wall)
     small, measure = {"bytes_": 4096, "side": 16}, limits.measure

@@ -1,0 +1,22 @@
+"""The GPU that commands measure on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import torch
+
+
+def gpu(command: str) -> torch.device:
+    """The current GPU. Raises click.UsageError where there is none, or torch is missing."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise click.UsageError(f"attndsl {command} needs torch: pip install 'attndsl[bench,triton]'.") from None
+    if not torch.cuda.is_available():
+        found = f"torch {torch.__version__} finds none"
+        raise click.UsageError(f"attndsl {command} needs a GPU, and {found}: run it on a machine that has one.")
+    return torch.device("cuda", torch.cuda.current_device())

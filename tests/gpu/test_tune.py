@@ -1,0 +1,46 @@
+"""Tuning on a real GPU: `make test-gpu`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import attndsl
+from attndsl.cli.group import run
+from attndsl.driver.cache import ENVIRONMENT
+from attndsl.op.gpu import GpuCalls
+from attndsl.op.torch_tensors import check
+
+pytestmark = pytest.mark.gpu
+
+GQA = Path(__file__).parents[2] / "examples" / "gqa.attn"
+
+
+def test_a_call_is_tuned_and_launched_as_was_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    shape = "B=1,Hq=16,Hkv=1,M=1,N=30000,D=64,E=64"
+    assert run(["tune", str(GQA), "--shape", shape, "--types", "T=bf16", "--budget", "10"]) == 0
+    out = capfd.readouterr().out
+    assert "the tables' choice" in out and "schedules were tried" in out
+    assert len(list((tmp_path / "tuned").iterdir())) == 1
+
+    op: Any = attndsl.load(GQA)
+    shapes = {"q": (1, 16, 1, 64), "k": (1, 1, 30000, 64), "v": (1, 1, 30000, 64)}
+    given = {name: torch.randn(size, device="cuda").bfloat16() for name, size in shapes.items()}
+    tensors = list(given.values())
+    bound = check(op.signature, tensors, {})
+    tuned = GpuCalls(op).program(bound, tensors[0].device).tuned
+    found = []
+    for schedule in ({}, {"ROWS": 16, "KEYS": 32, "num_warps": 8, "num_stages": 1}):
+        tuned.put(bound.dims, schedule)
+        calls = GpuCalls(op)
+        found.append(calls.compute(tensors, {})[0].double())
+        (plan,) = calls._plans.values()
+        metadata = plan.launches[0].kernel.metadata
+        assert ((metadata.num_warps, metadata.num_stages) == (8, 1)) == bool(schedule)
+    torch.testing.assert_close(found[0], found[1], rtol=2**-6, atol=2**-10)

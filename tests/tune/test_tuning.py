@@ -1,0 +1,124 @@
+"""Which schedules are tried, what is found wrong with them, and what is kept."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from attndsl import tune
+from attndsl.driver.tuned import Tuned
+from attndsl.tune import Trial
+from tests.tune.conftest import TABLES, Device, tuning
+
+FASTER = {"ROWS": 16, "KEYS": 32, "num_warps": 4, "num_stages": 3}
+
+
+def times(device: Device, **microseconds: float) -> None:
+    """Times by `KEYS_stages`; 100 µs for all others."""
+    device.microseconds = lambda s: microseconds.get(f"k{s['KEYS']}_{s['num_stages']}", 100.0)
+
+
+def all_trials(device: Device, **dims: int) -> tuple[tune.Tuning, list[Trial]]:
+    search = tuning(device, **dims)
+    return search, list(search.trials(search.schedules(), seconds=1e9))
+
+
+def test_the_neighbours_of_the_tables_choice_come_first(device: Device) -> None:
+    search = tuning(device)
+    assert search.tables == TABLES and search.parts == 1
+    first, *others = search.schedules()
+    assert first == {**TABLES, "num_stages": 4}, "a third more stages"
+    assert TABLES not in others
+    assert others[-1] == {**TABLES, "KEYS": 16, "num_warps": 8, "num_stages": 1}
+
+
+def test_tiles_of_more_rows_are_tried_where_they_are_fewer(device: Device) -> None:
+    assert {schedule["ROWS"] for schedule in tuning(device).schedules()} == {16}
+    assert {schedule["ROWS"] for schedule in tuning(device, M=4).schedules()} == {16, 32, 64}
+
+
+def test_a_schedule_that_wins_twice_is_kept_and_tried_first_the_next_time(device: Device) -> None:
+    times(device, k32_3=90.0)
+    search, trials = all_trials(device)
+    best = search.best(trials)
+    assert best is not None and best.schedule == FASTER and best.ratio == pytest.approx(0.9)
+    search.keep(best)
+    again = tuning(device)
+    assert again.schedules()[0] == FASTER
+    assert again.schedules().count(FASTER) == 1
+    assert tuning(device, N=65).schedules()[0] == FASTER, "65 to 128 keys are of about the same size"
+    assert tuning(device, N=64).schedules()[0] != FASTER
+
+
+@pytest.mark.parametrize("second", [90.0, 98.0])
+def test_what_wins_by_no_more_than_noise_is_not_kept(device: Device, second: float) -> None:
+    taken = iter([98.0 if second == 98.0 else 90.0, *[98.0] * 9])
+    device.microseconds = lambda schedule: next(taken) if schedule == FASTER else 100.0
+    search, trials = all_trials(device)
+    assert min(trial.ratio for trial in trials) == pytest.approx(second / 100)
+    assert search.best(trials) is None
+
+
+def test_tables_that_have_caught_up_take_the_place_of_what_was_kept(device: Device) -> None:
+    times(device, k32_3=90.0)
+    search, trials = all_trials(device)
+    search.keep(search.best(trials))
+    times(device)
+    search, trials = all_trials(device)
+    assert trials[0].schedule == FASTER
+    search.keep(search.best(trials))
+    assert tuning(device).schedules()[0] != FASTER
+
+
+def test_what_is_wrong_spills_or_does_not_fit_is_told_and_not_timed(device: Device) -> None:
+    device.answer = lambda s: 1.5 if s["KEYS"] == 16 else 1.0
+    device.spills = lambda s: 5 if s["KEYS"] == 32 else 2 if s["KEYS"] == 64 else 0  # 2 are those of the tables
+    device.refuses = lambda s: s["KEYS"] == 128
+    device.microseconds = lambda s: 100.0 if s == TABLES else 50.0
+    search, trials = all_trials(device)
+    notes = {trial.schedule["KEYS"]: trial.note for trial in trials}
+    assert notes == {
+        16: "off by 5.0e-01, by 5.0e-01 in the worst row",
+        32: "it spills 5 registers a thread",
+        64: "",
+        128: "RuntimeError: out of resource: shared memory",
+    }
+    assert {schedule["KEYS"] for schedule in device.timed} == {64}
+    best = search.best(trials)
+    assert best is not None and best.schedule["KEYS"] == 64
+
+
+def test_nothing_is_kept_where_nothing_could_be_timed(device: Device) -> None:
+    device.refuses = lambda s: s != TABLES
+    search, trials = all_trials(device)
+    assert trials and search.best(trials) is None
+
+
+def test_no_schedule_is_begun_after_the_budget(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = count()
+    monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    search = tuning(device)
+    assert len(list(search.trials(search.schedules(), seconds=3))) == 3
+
+
+def test_parts_are_told(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = tuning(device)
+    launches: Any = search._program.launches
+    monkeypatch.setitem(launches.__globals__, "choose_parts", lambda *_: 7)
+    assert search.trial(FASTER).parts == 7
+
+
+def test_an_entry_that_is_damaged_counts_for_nothing(device: Device, tmp_path: Path) -> None:
+    tuned = Tuned("a GPU", "source")
+    tuned.put({"N": 5}, FASTER)
+    assert tuned.get({"N": 8}) == FASTER
+    assert tuned.get({"N": 9}) == {}
+    (entry,) = (tmp_path / "cache" / "tuned").iterdir()
+    entry.write_bytes(entry.read_bytes()[:-9])
+    assert tuned.get({"N": 8}) == {}
+    tuned.put({"N": 8}, FASTER)
+    assert tuned.get({"N": 5}) == FASTER
