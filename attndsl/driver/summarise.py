@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.typed import (
     Apply,
     Block,
@@ -16,7 +17,6 @@ from attndsl.checking.typed import (
     Spec,
     Sum,
     Tensor,
-    Write,
     operands,
     walk,
 )
@@ -36,7 +36,7 @@ def summarise(spec: Spec) -> Signature:
         requires=tuple(map(_expression, spec.requires)),
         work=_work(spec),
         features=feature_dims(spec),
-        partial=tuple(w.tensor.name for block in spec.blocks for w in block.writes if not _is_whole(w, block)),
+        partial=partial_outputs(spec),
     )
 
 
@@ -83,19 +83,6 @@ def _pages(block: Block) -> set[str]:
         for key, divisor in [place.arguments]
         if isinstance(key, IndexValue) and key.index in block.over and isinstance(divisor, DimValue)
     }
-
-
-def _is_whole(write: Write, block: Block) -> bool:
-    """Whether the rows of a block write every element: each index is a variable that takes all values of its axis."""
-    variables = [value.index for value in write.indices if isinstance(value, IndexValue)]
-    return (
-        len(variables) == len(write.indices)
-        and set(variables) == {*block.each, *write.axes}
-        and all(
-            index.extent is index.bound is extent  # equal expressions are the same object
-            for index, extent in zip(variables, write.tensor.extents, strict=True)
-        )
-    )
 
 
 def _work(spec: Spec) -> Expression:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from attndsl.checking import typed
+from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
@@ -50,8 +51,9 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     """
     elements = {t.name: types.get(t.element, t.element) for t in checked.tensors.values()}
     compute = f64 if "f64" in elements.values() else f32
+    partial = partial_outputs(checked)
     tensors = [
-        spec.TensorOp(t.name, t.role, elements[t.name], [integer_text(e) for e in t.extents])
+        spec.TensorOp(t.name, t.role, elements[t.name], [integer_text(e) for e in t.extents], t.name in partial)
         for t in checked.tensors.values()
     ]
     kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}

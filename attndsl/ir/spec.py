@@ -24,6 +24,7 @@ from attndsl.ir.xdsl import (
     SymbolNameConstraint,
     SymbolOpInterface,
     SymbolRefAttr,
+    UnitAttr,
     VerifyException,
     i1,
     index,
@@ -47,8 +48,10 @@ class TensorOp(IRDLOperation):
 
     The spec's own are of the role `input` or `output`. A `workspace` is the compiler's: one kernel writes it, a later
     one reads it, and before it holds nothing; its extents may be made of parameters and choices, too.
+    Of a `partial` output the rows may leave elements unwritten, which are 0.
 
-    spec.tensor @cu input "i32" ["B + 1"]
+    spec.tensor @cu "input" "i32" ["B + 1"]
+    spec.tensor @o "output" "f32" ["M"] partial
     """
 
     name = "spec.tensor"
@@ -56,16 +59,18 @@ class TensorOp(IRDLOperation):
     role = prop_def(StringAttr)
     element = prop_def(StringAttr)
     extents = prop_def(ArrayAttr[StringAttr])
+    partial = opt_prop_def(UnitAttr)
     traits = traits_def(SymbolOpInterface())
-    assembly_format = "$sym_name $role $element $extents attr-dict"
+    assembly_format = "$sym_name $role $element $extents (`partial` $partial^)? attr-dict"
 
-    def __init__(self, name: str, role: str, element: str, extents: Sequence[str]) -> None:
+    def __init__(self, name: str, role: str, element: str, extents: Sequence[str], partial: bool = False) -> None:
         super().__init__(
             properties={
                 "sym_name": StringAttr(name),
                 "role": StringAttr(role),
                 "element": StringAttr(element),
                 "extents": ArrayAttr([StringAttr(e) for e in extents]),
+                "partial": UnitAttr() if partial else None,
             }
         )
 
@@ -74,6 +79,8 @@ class TensorOp(IRDLOperation):
             raise VerifyException(f"the role of a tensor is input, output or workspace, not {self.role.data}")
         if self.element.data not in STORAGE_KINDS:
             raise VerifyException(f"{self.element.data} is no element type")
+        if self.partial is not None and self.role.data != "output":
+            raise VerifyException(f"@{self.sym_name.data} is partial, and no output")
         for extent in self.extents:
             verify_extent(extent.data)
 

@@ -58,9 +58,9 @@ class _Emitter:
             self.docstring(name)
             for statement in dim_statements(self.tensors, dims):
                 self.out.line(statement)
-            for output in self.tensors:
-                if output.role.data == "output":
-                    self.out.line(f"{python_name(output.sym_name.data)}[...] = 0  # what no row writes is 0")
+            for tensor in self.tensors:
+                if tensor.partial is not None:
+                    self.out.line(f"{python_name(tensor.sym_name.data)}[...] = 0  # what no row writes is 0")
             for kernel in kernels:
                 self.kernel(kernel)
         return self.header(name) + self.out.text()

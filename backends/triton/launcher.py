@@ -150,7 +150,7 @@ class Launcher:
         with self.out.indented():
             self._docstring()
             for tensor in self.tensors:
-                if tensor.role.data == "output":
+                if tensor.partial is not None:
                     self.out.line(f"{python_name(tensor.sym_name.data)}.zero_()  # what no program writes is 0")
             named = [*(python_name(p.sym_name.data) for p in self.params), "schedule"]
             given = [*arguments, *(f"{name}={name}" for name in named)]

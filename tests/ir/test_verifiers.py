@@ -62,6 +62,7 @@ def test_what_the_cases_start_from_is_well_formed(text: str) -> None:
 SPEC_RULES = [
     ('spec.tensor @y "both" "f32" ["M"]', "the role of a tensor is input, output or workspace, not both"),
     ('spec.tensor @y "input" "float" ["M"]', "float is no element type"),
+    ('spec.tensor @y "input" "f32" ["M"] partial', "@y is partial, and no output"),
     ('spec.tensor @y "input" "f32" ["M +"]', "the extent 'M +' cannot be read"),
     ('spec.tensor @y "input" "f32" ["exit()"]', "the extent 'exit()' is more than arithmetic on dims"),
     ('spec.tensor @y "input" "f32" ["M.real"]', "the extent 'M.real' is more than arithmetic on dims"),

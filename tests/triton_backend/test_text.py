@@ -56,3 +56,8 @@ def test_every_helper_is_called_and_every_call_has_a_helper() -> None:
 def test_parameters_have_the_defaults_of_the_spec() -> None:
     text = emit(gallery_module("qk_norm", "f16"))
     assert "def qk_norm(q, k, v, q_gain, k_gain, o, *, eps=1e-06, schedule=None):" in text
+
+
+def test_an_output_is_cleared_where_rows_may_leave_elements_of_it() -> None:
+    assert "    o.zero_()  # what no program writes is 0" in emit(gallery_module("padding", "f16"))
+    assert "zero_" not in emit(gallery_module("gqa", "f16"))
