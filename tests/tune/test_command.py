@@ -11,7 +11,7 @@ from attndsl.bench import timing
 from attndsl.cli import tune
 from attndsl.cli.group import run
 from attndsl.tune import Schedule
-from tests.tune.conftest import EXAMPLES, Device, tuning
+from tests.tune.conftest import EXAMPLES, Device, kept
 
 GQA = EXAMPLES / "gqa.attn"
 SHAPE = "B=1,Hq=16,Hkv=1,M=1,N=100,D=64,E=64"
@@ -39,10 +39,11 @@ def test_the_best_is_told_and_kept(attndsl: Any, device: Device) -> None:
     assert cells[0][1:-1] == ["16", "64", "4", "3", "1", "100.0", "1.00", "the tables' choice"]
     assert cells[1][1:-1] == ["16", "64", "4", "4", "1", "80.0", "0.80", ""]
     assert "Kept: 16 rows, 64 keys, 4 warps, 4 stages, 0.80 of the time of the tables' choice." in out
-    assert tuning(device).schedules()[0] == FASTER
+    assert kept(device) == FASTER
     device.microseconds = lambda schedule: 100.0
     code, out, _ = attndsl("--shape", SHAPE)
     assert code == 0 and "The tables' choice stays" in out
+    assert kept(device) == {}
 
 
 def test_interrupted_it_tells_and_keeps_what_it_has_found(attndsl: Any, device: Device) -> None:
@@ -55,7 +56,7 @@ def test_interrupted_it_tells_and_keeps_what_it_has_found(attndsl: Any, device: 
     code, out, _ = attndsl("--shape", SHAPE)
     assert code == 130
     assert "2 of " in out and "Kept: 16 rows, 64 keys, 4 warps, 4 stages" in out
-    assert tuning(device).schedules()[0] == FASTER
+    assert kept(device) == FASTER
 
 
 def test_interrupted_before_anything_was_tried_it_leaves_what_was_kept(attndsl: Any, device: Device) -> None:
@@ -67,7 +68,7 @@ def test_interrupted_before_anything_was_tried_it_leaves_what_was_kept(attndsl: 
 
     device.microseconds = microseconds
     assert attndsl("--shape", SHAPE)[0] == 130
-    assert tuning(device).schedules()[0] == FASTER
+    assert kept(device) == FASTER
 
 
 def test_every_extent_is_asked_for(attndsl: Any) -> None:

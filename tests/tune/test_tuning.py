@@ -36,9 +36,16 @@ def test_the_neighbours_of_the_tables_choice_come_first(device: Device) -> None:
     assert others[-1] == {**TABLES, "KEYS": 16, "num_warps": 8, "num_stages": 1}
 
 
-def test_tiles_of_more_rows_are_tried_where_they_are_fewer(device: Device) -> None:
+def test_tiles_of_more_rows_are_tried_where_they_are_fewer(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {schedule["ROWS"] for schedule in tuning(device).schedules()} == {16}
+    assert {schedule["ROWS"] for schedule in tuning(device, Hq=2).schedules()} == {16}
     assert {schedule["ROWS"] for schedule in tuning(device, M=4).schedules()} == {16, 32, 64}
+    search = tuning(device, M=16)
+    assert search.tables["ROWS"] == 64
+    # 128 rows make half as many tiles, though as many programs once these are cut into twice as many parts.
+    launches: Any = search._program.launches
+    monkeypatch.setitem(launches.__globals__, "choose_parts", lambda asked, n, *_: asked.get("PARTS", 8 // n))
+    assert {schedule["ROWS"] for schedule in search.schedules()} == {16, 32, 64, 128}
 
 
 def test_a_schedule_that_wins_twice_is_kept_and_tried_first_the_next_time(device: Device) -> None:
@@ -54,13 +61,15 @@ def test_a_schedule_that_wins_twice_is_kept_and_tried_first_the_next_time(device
     assert tuning(device, N=64).schedules()[0] != FASTER
 
 
-@pytest.mark.parametrize("second", [90.0, 98.0])
-def test_what_wins_by_no_more_than_noise_is_not_kept(device: Device, second: float) -> None:
-    taken = iter([98.0 if second == 98.0 else 90.0, *[98.0] * 9])
+@pytest.mark.parametrize(("first", "second", "wins"), [(90.0, 96.0, True), (90.0, 98.0, False), (98.0, 90.0, False)])
+def test_a_schedule_has_to_win_by_more_than_noise_both_times(
+    device: Device, first: float, second: float, wins: bool
+) -> None:
+    taken = iter((first, second))
     device.microseconds = lambda schedule: next(taken) if schedule == FASTER else 100.0
     search, trials = all_trials(device)
-    assert min(trial.ratio for trial in trials) == pytest.approx(second / 100)
-    assert search.best(trials) is None
+    assert min(trial.ratio for trial in trials) == pytest.approx(first / 100)
+    assert (search.best(trials) is not None) == wins
 
 
 def test_tables_that_have_caught_up_take_the_place_of_what_was_kept(device: Device) -> None:
