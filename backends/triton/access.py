@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from attndsl.backends.triton.expressions import HALVES, Expressions
+from attndsl.backends.triton.facts import read
+from attndsl.backends.triton.offsets import Place, place_of
 from attndsl.backends.triton.parameters import scalar_type, stride_names
 from attndsl.backends.triton.pointwise import ATOM
-from attndsl.backends.triton.widths import is_identity
+from attndsl.backends.triton.widths import Bound, is_identity
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Operation, SSAValue, arith, scf
+from attndsl.python_names import python_name
 
 DECODED = {"f8e4m3": "from_f8e4m3", "f8e5m2": "from_f8e5m2"}
 AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
@@ -36,6 +39,17 @@ class Access:
 
     def _element(self, op: tile.LoadOp | tile.StoreOp) -> str:
         return self.tensors[op.tensor.string_value()].element.data
+
+    def read(self, op: Operation) -> Iterator[SSAValue]:
+        """The values that an operation takes: of an index that is taken apart its parts, and not the whole."""
+        indices = op.indices if isinstance(op, tile.LoadOp | tile.StoreOp) else ()
+        yield from (value for value in read(op) if value not in indices)
+        for value in indices:
+            place = place_of(value, self.text.axes, self.text.widths)
+            if place is None:
+                yield value
+                continue
+            yield from (*place.shared, *place.small, *(lane.size for lane in place.counted))
 
     def load(self, op: tile.LoadOp) -> list[str]:
         """What a load is, in the parts between which a long line may be broken: opening, arguments, closing."""
@@ -71,19 +85,41 @@ class Access:
     def _pointer(self, op: tile.LoadOp | tile.StoreOp, tile_: SSAValue) -> str:
         lanes = self.text.lanes(tile_)
         tensor = self.tensors[op.tensor.string_value()]
-        terms = [f"{tensor.sym_name.data}_ptr"]
-        for value, stride in zip(op.indices, stride_names(tensor), strict=True):
-            known = constant(value)
-            if known == 1:
-                terms.append(stride)
-            elif known != 0:
-                terms.append(f"{self._offset(value, lanes)} * {stride}")
-        pointer = " + ".join(terms)
+        terms, near, spans = [f"{tensor.sym_name.data}_ptr"], list[str](), Bound()
+        for axis, (value, stride) in enumerate(zip(op.indices, stride_names(tensor), strict=True)):
+            place = place_of(value, self.text.axes, self.text.widths)
+            if place is None:
+                terms.append(f"{self._wide(value, lanes)} * {stride}")
+                continue
+            terms += self._shared(place, stride)
+            # The last stride is given without a type: Triton makes other code where it is 1.
+            narrow = stride if axis == len(op.indices) - 1 else f"{stride}.to(INDEX)"
+            near += [f"{self.text.position(lane, lanes)} * {narrow}" for lane in place.counted]
+            near += [f"{self.text.operand(v, lanes, narrow=True).within(7)} * {narrow}" for v in place.small]
+            spans[f"{python_name(tensor.sym_name.data)}.stride({axis})",] += place.bound
+        self.text.bounds |= spans
+        pointer = " + ".join([*terms, f"({' + '.join(near)})" if len(near) > 1 else near[0]] if near else terms)
         if self._lanes(op.indices) == lanes:
             return pointer
         return f"tl.broadcast_to({pointer}, {self.text.shape(lanes)})"
 
-    def _offset(self, value: SSAValue, lanes: Sequence[SSAValue]) -> str:
+    def _shared(self, place: Place, stride: str) -> list[str]:
+        """What the part of an index that is the same for a tile adds to a pointer."""
+        known = sum(int(constant(value) or 0) * count for value, count in place.shared.items())
+        values = {value: count for value, count in place.shared.items() if constant(value) is None}
+        if not values:
+            return [stride] if known == 1 else [f"{known} * {stride}"] if known else []
+        sums = [f"{'-' if count < 0 else '+'} {self._times(value, abs(count))}" for value, count in values.items()]
+        sums += [f"{'-' if known < 0 else '+'} {abs(known)}"] if known else []
+        if len(sums) == 1 and sums[0].startswith("+ "):
+            return [f"{sums[0].removeprefix('+ ')} * {stride}"]
+        return [f"({' '.join(sums).removeprefix('+ ')}) * {stride}"]
+
+    def _times(self, value: SSAValue, count: int) -> str:
+        text = self.text[value].within(7)
+        return text if count == 1 else f"{count} * {text}"
+
+    def _wide(self, value: SSAValue, lanes: Sequence[SSAValue]) -> str:
         """An index, in 64 bits: an offset may be larger than what it is made of."""
         text = self.text.lined_up(value, lanes)
         return f"{text.within(ATOM)}.to(tl.int64)" if self.text.runs_narrow(value) else text.within(7)

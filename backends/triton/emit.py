@@ -81,7 +81,7 @@ class _Kernel:
             self.names.bind(quotient, name)
         self.text = Expressions(kernel, self.names, parameters.static)
         self.access = Access(kernel, parameters.tensors, self.text)
-        self.executed = executed(kernel)
+        self.executed = executed(kernel, self.access.read)
 
     def _arguments(self) -> list[str]:
         taken = self.parameters
@@ -172,10 +172,8 @@ class _Kernel:
 
     def _lane(self, op: tile.LaneOp) -> str:
         values = f"tl.arange(0, {self.text[op.size].code})"
-        if constant(op.start) == 0:
-            return f"{values}.to(tl.int64)"
-        moved = f"{self.text[op.start].within(6)} + {values}"
-        return self.text.as_index(op.result, f"({moved})") if self.text.runs_narrow(op.result) else moved
+        moved = values if constant(op.start) == 0 else f"({self.text[op.start].within(6)} + {values})"
+        return self.text.as_index(op.result, moved) if self.text.runs_narrow(op.result) else f"{moved}.to(tl.int64)"
 
     def _call(self, op: Operation, prefix: str, parts: list[str]) -> None:
         self.out.at(op.location)

@@ -96,6 +96,11 @@ class Expressions:
         subscript = ", ".join(":" if lane in own else "None" for lane in lanes)
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
+    def position(self, lane: tile.LaneOp, lanes: Sequence[SSAValue]) -> str:
+        """How far a lane is from its start, lined up with tiles that have the axes `lanes`."""
+        subscript = ", ".join(":" if other is lane.result else "None" for other in lanes)
+        return f"tl.arange(0, {self.size(lane.result)}){f'[{subscript}]' if len(lanes) > 1 else ''}"
+
     # --- values
 
     def __getitem__(self, value: SSAValue) -> Text:
@@ -172,19 +177,19 @@ class Expressions:
         return Text(spelling.template.format(*codes), spelling.level)
 
     def runs_narrow(self, value: SSAValue) -> bool:
-        """Whether an integer is computed as an INDEX: it varies along rows or keys, and is bounded."""
+        """Whether an integer is computed as an INDEX: it varies along a tile, and is bounded."""
         if isinstance(value.owner, arith.SelectOp) and any(is_identity(v) for v in value.owner.operands[1:]):
             return False
-        moving = any(isinstance(lane.owner, tile.LaneOp) and _rank(lane.owner) < FEATURES for lane in self.axes(value))
-        return moving and self.widths.narrow(value)
+        return bool(self.axes(value)) and self.widths.narrow(value)
 
     def as_index(self, value: SSAValue, text: str) -> str:
         """A text, cast to INDEX; what is cast is bounded."""
         bound = self.widths.bound(value)
         assert bound is not None
         self.bounds |= bound
-        # Triton's interpreter has plain integers for the variables of loops.
-        return f"tl.cast({text}, INDEX)" if isinstance(value.owner, Block) else f"{text}.to(INDEX)"
+        # What code is made for is a plain integer, and so are, in Triton's interpreter, the variables of loops.
+        plain = isinstance(value.owner, Block) or self._is_static(value)
+        return f"tl.cast({text}, INDEX)" if plain else f"{text}.to(INDEX)"
 
     def operand(self, value: SSAValue, lanes: Sequence[SSAValue], narrow: bool, wide: bool = False) -> Text:
         """An operand, lined up; a number that is the same for the whole tile is cast where the tile is narrow.

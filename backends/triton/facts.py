@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
@@ -82,8 +82,25 @@ def is_quotient(op: Operation) -> bool:
     return isinstance(op, arith.FloorDivSIOp | spec.ModOp) and is_launch_time(op.result)
 
 
-def executed(kernel: tile.KernelOp) -> set[Operation]:
-    """The operations that a program executes, once launches know its sizes and lanes are full."""
+def read(op: Operation) -> Iterator[SSAValue]:
+    """The values that an operation takes, once launches know a program's sizes and lanes are full."""
+    match op:
+        case tile.ProgramOp():
+            if op.bound is not None:
+                yield op.extent
+        case tile.LaneOp():
+            yield from (op.start, op.size)
+        case tile.PaddedOp() | spec.ChoiceOp():
+            pass
+        case tile.ReduceOp() | tile.DotOp() | tile.SpreadOp() | tile.RelabelOp():
+            # A lane that only names an axis counts for its length.
+            yield from (v.owner.size if isinstance(v.owner, tile.LaneOp) else v for v in op.operands)
+        case _:
+            yield from op.operands
+
+
+def executed(kernel: tile.KernelOp, read: Callable[[Operation], Iterable[SSAValue]] = read) -> set[Operation]:
+    """The operations that a program executes, where each takes what `read` says."""
     found: set[Operation] = set()
     stack: list[Operation] = [op for op in kernel.walk() if isinstance(op, tile.StoreOp | tile.ProgramOp)]
     while stack:
@@ -91,7 +108,7 @@ def executed(kernel: tile.KernelOp) -> set[Operation]:
         if op in found:
             continue
         found.add(op)
-        values = list(_read(op))
+        values = list(read(op))
         for region in op.regions:
             last = region.block.last_op
             assert last is not None
@@ -101,16 +118,3 @@ def executed(kernel: tile.KernelOp) -> set[Operation]:
             assert owner is not None
             stack.append(owner)
     return found
-
-
-def _read(op: Operation) -> Iterator[SSAValue]:
-    match op:
-        case tile.ProgramOp():
-            if op.bound is not None:
-                yield op.extent
-        case tile.LaneOp():
-            yield from (op.start, op.size)
-        case tile.PaddedOp() | spec.ChoiceOp():
-            pass
-        case _:
-            yield from op.operands

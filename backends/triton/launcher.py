@@ -15,8 +15,7 @@ from attndsl.backends.names import Names
 from attndsl.backends.triton.access import DECODED
 from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
 from attndsl.backends.triton.parameters import Parameters
-from attndsl.backends.triton.widths import LARGEST_TILE, Bound
-from attndsl.backends.triton.widths import text as bound_text
+from attndsl.backends.triton.widths import LARGEST_TILE, Bound, terms
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.meaning import predicate
@@ -237,7 +236,7 @@ class Launcher:
     def _launch(self, launched: Launched, counts: Mapping[tile.ProgramOp, str]) -> None:
         """One launch, with the schedule that was chosen."""
         name, _, taken, bounds = launched
-        self.out.line(f"INDEX = tl.int32 if {bound_text(bounds)} < 2**31 else tl.int64")
+        self.out.listed("INDEX = tl.int32 if sum((", terms(bounds), ")) < 2**31 else tl.int64")
         self.out.line("arguments = (")
         with self.out.indented():
             for tensor in taken.tensors:

@@ -153,9 +153,9 @@ def _product(a: Bound, b: Bound) -> Bound:
     return product
 
 
-def text(bound: Bound) -> str:
-    """A bound as Python computes it."""
-    terms = []
+def terms(bound: Bound) -> list[str]:
+    """The products that a bound is the sum of, as Python computes them."""
+    found = []
     for factors, count in sorted(bound.items(), key=lambda item: (not item[0], item[0])):
-        terms.append(" * ".join([*factors, *([str(count)] if count != 1 or not factors else [])]))
-    return " + ".join(terms) or "0"
+        found.append(" * ".join([*factors, *([str(count)] if count != 1 or not factors else [])]))
+    return found or ["0"]
