@@ -56,10 +56,11 @@ After:
       tile.store @o[%i] = %t : f32
     }
 
-The model counts what a program holds: stages of keys and values and the rows' queries in shared memory, scores and sums
-in registers. Of the shapes in `SHAPES`, for each number of rows, it takes the first of which a processor can run two
-programs, which then wait for memory in turns; else the first that fits, with as many stages as do. A loop without a
-matrix product, as the merge of parts, holds its tile in registers: that decides how many keys it has.
+The model counts what a program holds: stages of keys and values, the rows' queries and the weights of few rows in
+shared memory, scores and sums in registers. Of the shapes in `SHAPES`, for each number of rows, it takes the first of
+which a processor can run two programs, which then wait for memory in turns; else the first that fits, with as many
+stages as do. A loop without a matrix product, as the merge of parts, holds its tile in registers: that decides how many
+keys it has.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -105,6 +106,9 @@ OTHER_REGISTERS = 70
 
 FEW = 64
 """The rows that a warp group's product has: fewer do not fill it, and more share a corner where rows see other keys."""
+
+WARP_ROWS = 16
+"""The rows that a warp multiplies."""
 
 ROOMY = 64
 """Tiles of fewer keys keep a matrix unit waiting more than a second program helps."""
@@ -157,14 +161,17 @@ class AssignSchedules(ModulePass):
 class _Footprint:
     """What a program of a kernel holds.
 
-    `rows` and `keys` are the sizes that are fixed, None where a launch chooses. For each key `key_bytes` are read, for
-    each row `row_words` of 32 bits are carried. `multiplies` says whether a matrix unit takes the tiles of keys,
-    `uneven` whether rows of a tile see different keys. A tile's keys divide `divided`.
+    `rows` and `keys` are the sizes that are fixed, None where a launch chooses. For each key `key_bytes` are read; for
+    each row `row_bytes` multiply keys, and `row_words` of 32 bits are carried; for each pair `weight_bytes` multiply
+    values. `multiplies` says whether a matrix unit takes the tiles of keys, `uneven` whether rows of a tile see
+    different keys. A tile's keys divide `divided`.
     """
 
     rows: int | None
     keys: int | None
     key_bytes: int
+    row_bytes: int
+    weight_bytes: int
     row_words: int
     multiplies: bool
     uneven: bool
@@ -180,10 +187,13 @@ class _Footprint:
         choices = [op for op in kernel.walk() if isinstance(op, spec.ChoiceOp)]
         row = next((op for op in lanes if isinstance(op.start.owner, tile.ProgramOp)), None)
         words = [sum(_width(v, axes) for v in loop.iter_args if row and row.result in axes(v)) for loop in loops]
+        multiplied = _multiplied(kernel, row.result, axes) if row is not None else {}
         return cls(
             _fixed(row.size) if row is not None else 1,
             _fixed(keys[-1].size) if keys else 1,  # what comes before the loop over keys only looks for them
             max((_read_per_key(loop, axes) for loop in loops), default=0),
+            sum(_width(v, axes) * size for v, size in multiplied.items() if not any(map(tile.is_key, axes(v)))),
+            max((size for v, size in multiplied.items() if any(map(tile.is_key, axes(v)))), default=0),
             max(words, default=0),
             any(isinstance(op, tile.DotOp) for op in kernel.walk()),
             row is not None and any(_tells_rows_apart(op, row.result, axes) for loop in loops for op in loop.walk()),
@@ -214,7 +224,7 @@ class _Footprint:
             roomy = [shape for shape in fitting if shape[0] >= ROOMY and self.programs(rows, *shape, machine) >= 2]
             keys, warps = (roomy or fitting or shapes[-1:])[0]
             shared = machine.shared // 2 if roomy else machine.shared
-            stages = max(1, min(machine.stages, self.stages(rows, keys, shared)))
+            stages = max(1, min(machine.stages, self.stages(rows, keys, warps, shared)))
             yield {"ROWS": rows, "KEYS": keys, "num_warps": warps, "num_stages": stages}
 
     def merging(self, machine: Machine) -> Iterator[dict[str, int]]:
@@ -228,16 +238,17 @@ class _Footprint:
     def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """How many programs of this shape a processor can run at once."""
         words = self.words(rows, keys, warps, machine)
-        if words > machine.registers or self.stages(rows, keys, machine.shared) < 2:
+        if words > machine.registers or self.stages(rows, keys, warps, machine.shared) < 2:
             return 0
-        two = self.stages(rows, keys, machine.shared // 2) >= 2
+        two = self.stages(rows, keys, warps, machine.shared // 2) >= 2
         return min(machine.register_file // (words * warps * machine.lanes), 1 + two)
 
     def fits(self, schedule: dict[str, int], machine: Machine) -> bool:
         """Whether a processor can run one program of a schedule."""
         rows, keys = schedule.get("ROWS", 1), schedule.get("KEYS", 1)
-        held = self.words(rows, keys, schedule["num_warps"], machine) <= machine.registers
-        staged = self.stages(rows, keys, machine.shared) >= schedule["num_stages"]
+        warps = schedule["num_warps"]
+        held = self.words(rows, keys, warps, machine) <= machine.registers
+        staged = self.stages(rows, keys, warps, machine.shared) >= schedule["num_stages"]
         return held and staged and self.divided % keys == 0
 
     def words(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
@@ -245,14 +256,15 @@ class _Footprint:
         held = (self.rows or rows) * ((self.keys or keys) + self.row_words)
         return held // (warps * machine.lanes) + OTHER_REGISTERS
 
-    def stages(self, rows: int, keys: int, shared: int) -> int:
+    def stages(self, rows: int, keys: int, warps: int, shared: int) -> int:
         """How many stages of keys and values so much shared memory holds beside the rows' queries.
 
         A product of few rows takes its operands to registers, so that the tile that it multiplies needs no memory.
+        Where there are more warps than rows for them, weights pass through memory from one to another.
         """
         rows, keys = self.rows or rows, self.keys or keys
-        queries = 2 * rows * self.row_words
-        return (shared - queries) // max(1, keys * self.key_bytes) + (rows < FEW)
+        weights = keys * self.weight_bytes if rows < WARP_ROWS * warps else 0
+        return (shared - rows * (self.row_bytes + weights)) // max(1, keys * self.key_bytes) + (rows < FEW)
 
 
 def _tells_rows_apart(op: Operation, row: SSAValue, axes: AxesAnalysis) -> bool:
@@ -284,6 +296,17 @@ def _read_per_key(loop: scf.ForOp, axes: AxesAnalysis) -> int:
             element = enclosing_tensor(op, op.tensor.string_value()).element.data
             total += _width(op.result, axes) * ELEMENTS[element].itemsize
     return total
+
+
+def _multiplied(kernel: tile.KernelOp, row: SSAValue, axes: AxesAnalysis) -> dict[SSAValue, int]:
+    """What differs by row and is an operand of a product, with the bytes that a number of it has there."""
+    dots = [op for op in kernel.walk() if isinstance(op, tile.DotOp)]
+    return {v: _operand_bytes(op) for op in dots for v in (op.lhs, op.rhs) if row in axes(v)}
+
+
+def _operand_bytes(op: tile.DotOp) -> int:
+    rounded = "f32" if op.rounded is None else op.rounded.data
+    return 8 if rounded == "tf32x3" else ELEMENTS[rounded].itemsize  # of three products both parts of a number are kept
 
 
 def _number(value: int) -> Attribute:
