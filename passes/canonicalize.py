@@ -43,7 +43,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.ir import attn, spec, tile
-from attndsl.ir.axes import axes
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import COMPARISONS, OPPOSITES, POINTWISE, predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite, uniform
 from attndsl.ir.xdsl import (
@@ -283,7 +283,7 @@ class UniformAll(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: attn.AllOp, rewriter: PatternRewriter, /) -> None:
         axis = op.over.owner
-        if not isinstance(axis, attn.AxisOp) or op.over in axes(op.body):
+        if not isinstance(axis, attn.AxisOp) or op.over in AxesAnalysis()(op.body):
             return
         zero = index_constant(0)
         empty = arith.CmpiOp(axis.extent, zero.result, "sle")
@@ -339,16 +339,17 @@ class KeepLanes(RewritePattern):
     """sum x over j -> sum (spread x over j) over j, where x became simpler than to vary along j; likewise yields"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        axes = AxesAnalysis()
         match op:
             case tile.ReduceOp():
-                self._keep(op, 0, [op.over], rewriter)
+                self._keep(op, 0, [op.over], axes, rewriter)
             case tile.DotOp():
-                self._keep(op, 0, [op.over], rewriter)
-                self._keep(op, 1, [op.over], rewriter)
+                self._keep(op, 0, [op.over], axes, rewriter)
+                self._keep(op, 1, [op.over], axes, rewriter)
             case scf.YieldOp() if isinstance(loop := op.parent_op(), scf.ForOp):
+                lanes = self._lanes(op)
                 for position, start in enumerate(loop.iter_args):
-                    carried = axes(start)
-                    self._keep(op, position, [lane for lane in self._lanes(op) if lane in carried], rewriter)
+                    self._keep(op, position, [lane for lane in lanes if lane in axes(start)], axes, rewriter)
 
     @staticmethod
     def _lanes(op: Operation) -> list[SSAValue]:
@@ -357,7 +358,10 @@ class KeepLanes(RewritePattern):
             op = parent
         return [lane.result for lane in op.walk() if isinstance(lane, tile.LaneOp)]
 
-    def _keep(self, op: Operation, position: int, lanes: list[SSAValue], rewriter: PatternRewriter) -> None:
+    @staticmethod
+    def _keep(
+        op: Operation, position: int, lanes: list[SSAValue], axes: AxesAnalysis, rewriter: PatternRewriter
+    ) -> None:
         """Lays an operand out along the lanes that it does not vary along."""
         value = op.operands[position]
         lost = [lane for lane in lanes if lane not in axes(value)]

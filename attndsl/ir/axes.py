@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from attndsl.ir import attn, tile
 from attndsl.ir.xdsl import Block, SSAValue, scf
 
@@ -10,6 +12,9 @@ REDUCTIONS = (
     tile.ReduceOp, tile.DotOp,
 )  # fmt: skip
 """The operations that remove a variable, the one they call `over`."""
+
+SPECIAL = (scf.ForOp, scf.IfOp, attn.IndexOp, tile.LaneOp, tile.RelabelOp, *REDUCTIONS)
+"""The operations whose results have other axes than all of their operands together."""
 
 Axes = frozenset[SSAValue]
 
@@ -33,11 +38,12 @@ class AxesAnalysis:
             if top in self._known:
                 stack.pop()
                 continue
-            needed = [v for v in _sources(top) if v not in self._known]
+            sources = _sources(top)
+            needed = [v for v in sources if v not in self._known]
             if needed:
                 stack.extend(needed)
             else:
-                self._known[top] = self._combine(top)
+                self._known[top] = self._combine(top, sources)
                 stack.pop()
         return self._known[value]
 
@@ -45,21 +51,23 @@ class AxesAnalysis:
         """Says what the axes of a value are: of a loop's arguments, say, while the loop is still being built."""
         self._known[value] = axes
 
-    def _combine(self, value: SSAValue) -> Axes:
+    def _combine(self, value: SSAValue, sources: tuple[SSAValue, ...]) -> Axes:
         owner = value.owner
+        merged: Axes = frozenset().union(*(self._known[v] for v in sources))
+        if not _is_special(type(owner)):
+            return merged
         if isinstance(owner, (attn.IndexOp, tile.LaneOp)):
             return frozenset({value})
-        merged: Axes = frozenset().union(*(self._known[v] for v in _sources(value)))
         if isinstance(owner, attn.StreamOp):
-            return self._stream(owner, value)
+            return self._stream(owner, value, sources)
         if isinstance(owner, REDUCTIONS):
             return merged - {owner.over}
         if isinstance(owner, tile.RelabelOp):
             return merged - {owner.old} | {owner.new}
         return merged
 
-    def _stream(self, op: attn.StreamOp, value: SSAValue) -> Axes:
-        shared = [v for v in _sources(value) if v not in op.values]
+    def _stream(self, op: attn.StreamOp, value: SSAValue, sources: tuple[SSAValue, ...]) -> Axes:
+        shared = [v for v in sources if v not in op.values]
         merged: Axes = frozenset().union(*(self._known[v] for v in shared))
         if value in op.sums:
             merged |= self._known[op.values[op.sums.index(value)]]
@@ -75,6 +83,8 @@ def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
         # The verifier of the pipelines holds that what a loop yields has the axes of what it starts from.
         position = owner.args.index(value)
         return (loop.lb, loop.ub) if position == 0 else (loop.iter_args[position - 1],)
+    if not _is_special(type(owner)):
+        return tuple(owner.operands)
     if isinstance(owner, scf.ForOp):
         return (owner.iter_args[owner.results.index(value)],)
     if isinstance(owner, scf.IfOp):
@@ -89,6 +99,7 @@ def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
     return tuple(owner.operands)
 
 
-def axes(value: SSAValue) -> Axes:
-    """The axes of one value; use `AxesAnalysis` for many."""
-    return AxesAnalysis()(value)
+@cache
+def _is_special(owner: type[object]) -> bool:
+    """Asked once for each type: `isinstance` of xDSL's classes is slow, and this is asked of every value."""
+    return issubclass(owner, SPECIAL)

@@ -348,14 +348,7 @@ class DotOp(IRDLOperation):
         super().__init__(operands=[lhs, rhs, over, where], result_types=[lhs.type])
 
     def verify_(self) -> None:
-        from attndsl.ir.axes import axes
-
         verify_lane(self.over)
-        left, right = axes(self.lhs), axes(self.rhs)
-        if self.over not in left or self.over not in right:
-            raise VerifyException("both operands of a product vary along the lane that it sums over")
-        if left & right != {self.over}:
-            raise VerifyException("the operands of a product share one lane, the one that it sums over")
         if self.rounded is not None and self.rounded.data not in ("f16", "bf16", "tf32x3"):
             raise VerifyException(f"operands are rounded to f16, bf16 or tf32x3, not to {self.rounded.data}")
 

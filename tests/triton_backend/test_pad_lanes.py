@@ -7,7 +7,7 @@ import pytest
 
 from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.ir import tile
-from attndsl.ir.axes import axes
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.context import parse_module, print_module
 from attndsl.ir.interpret import interpret
 from attndsl.ir.keys import conjuncts
@@ -144,7 +144,7 @@ def test_all_lanes_are_full_and_every_store_is_guarded(name: str) -> None:
         assert isinstance(lane.size.owner, tile.PaddedOp) if size is None else size == tile.padded(int(size))
     for op in module.walk():
         if isinstance(op, tile.StoreOp):
-            assert conjuncts(op.where) or not axes(op.value)
+            assert conjuncts(op.where) or not AxesAnalysis()(op.value)
 
 
 @pytest.mark.parametrize("name", ["int4_cache", "neighbourhood_2d", "packed_ragged", "qk_norm", "topk_sparse"])
