@@ -21,7 +21,8 @@ ATTNDSL = (sys.executable, "-m", "attndsl")
     [
         (
             "chek x",
-            "There is no command chek, did you mean check? There are check, compile, run, opt, fmt, explain, bench, tune.",
+            "There is no command chek, did you mean check? "
+            "There are check, compile, run, opt, fmt, explain, bench, tune.",
         ),
         ("check", "Missing argument 'FILE...'."),
         ("check nowhere.attn", "File 'nowhere.attn' does not exist."),
@@ -94,7 +95,10 @@ def test_a_reader_that_leaves(gallery: Path) -> None:
 
 
 def test_an_interrupt() -> None:
+    # A shell's background jobs ignore the signal, and what they start does too: it would wait for ever.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen([*ATTNDSL, "check", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    signal.signal(signal.SIGINT, before)
     with process:
         assert process.stdin is not None
         assert process.stderr is not None
