@@ -21,8 +21,10 @@ ATTNDSL = (sys.executable, "-m", "attndsl")
     [
         (
             "chek x",
-            "There is no command chek, did you mean check? "
-            "There are check, compile, run, opt, fmt, explain, bench, tune.",
+            (
+                "There is no command chek, did you mean check? "
+                "There are check, compile, run, opt, fmt, explain, bench, tune."
+            ),
         ),
         ("check", "Missing argument 'FILE...'."),
         ("check nowhere.attn", "File 'nowhere.attn' does not exist."),

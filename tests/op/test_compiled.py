@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 import attndsl
 from attndsl.driver import cache
 from attndsl.driver.cache import CacheWarning
+from attndsl.op.explain import limit_of, traffic
 
 GALLERY = Path(__file__).parents[2] / "examples"
 
@@ -121,3 +123,13 @@ def test_the_spec_s_mistakes_come_at_once() -> None:
         attndsl.compile("attention a { dims }")
     with pytest.raises(attndsl.SpecError, match="there is no file"):
         attndsl.load("nowhere.attn")
+
+
+@pytest.mark.parametrize(("element", "rate"), [("f16", 989e12), ("f32", 165e12), ("f64", 67e12)])
+def test_the_least_time_goes_by_the_type(element: str, rate: float) -> None:
+    op = attndsl.load(GALLERY / "mha.attn")
+    artifact = replace(op.artifact(T=element), machine="cuda:90")
+    dims = {"B": 4, "H": 32, "M": 4096, "N": 4096, "D": 128, "E": 128}
+    limit = limit_of(artifact, traffic(op.signature, artifact.types, dims))
+    assert limit is not None
+    assert limit.seconds == 4 * 4 * 32 * 4096**2 * 128 / rate
