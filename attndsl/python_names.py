@@ -6,7 +6,20 @@ import keyword
 
 TAKEN = frozenset(
     {"np", "torch", "triton", "tl", "min", "max", "range", "int", "bool", "float", "enumerate", "tuple"}
-    | {"ROWS", "KEYS", "PARTS", "INDEX", "launches", "arguments", "chosen", "choose", "choose_parts", "options"}
+    | {
+        "ROWS",
+        "KEYS",
+        "PARTS",
+        "INDEX",
+        "launches",
+        "arguments",
+        "chosen",
+        "choose",
+        "choose_rows",
+        "choose_parts",
+        "most_parts",
+    }
+    | {"processors", "options"}
 )
 """What generated code itself needs to mean what it means."""
 

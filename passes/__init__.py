@@ -24,6 +24,7 @@ PASSES = {
     "gather-scales": "GatherScales",
     "align-pages": "AlignPages",
     "split-loops": "SplitLoops",
+    "fold-extremes": "FoldExtremes",
     "prefetch-gathers": "PrefetchGathers",
     "narrow-products": "NarrowProducts",
     "assign-schedules": "AssignSchedules",

@@ -74,6 +74,9 @@ from math import gcd
 from typing import TypeGuard
 
 from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import conjunction, conjuncts
+from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, insert_before, replace, rewrite
 from attndsl.ir.xdsl import Block, Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, index, scf
 from attndsl.passes.canonicalize import KeepLanes
@@ -106,6 +109,8 @@ def _align(loop: scf.ForOp) -> bool:
     choice.divides = IntegerAttr(gcd(known, *(int(constant(op.rhs) or 0) for op in divisions)), index)
     for op in divisions:
         _divide_start(op, lane)
+    for load in [op for op in loop.body.block.ops if isinstance(op, tile.LoadOp)]:
+        _read_once(load, lane, loop)
     return True
 
 
@@ -125,6 +130,24 @@ def _divide_start(op: arith.FloorDivSIOp | spec.ModOp, lane: tile.LaneOp) -> Non
     start = insert_before(op, spec.ModOp(lane.start, op.rhs))
     after = insert_before(op, arith.SubiOp(lane.result, lane.start))
     replace(op, [insert_before(op, arith.AddiOp(start, after), op.result.name_hint)])
+
+
+def _read_once(load: tile.LoadOp, lane: tile.LaneOp, loop: scf.ForOp) -> None:
+    """Asks no longer which keys lie before the loop's end, where all read the same: the first one does."""
+    if load.where is None or lane.result in frozenset[SSAValue]().union(*map(AxesAnalysis(), load.indices)):
+        return
+    conditions = conjuncts(load.where)
+    others = [c for c in conditions if not _is_before_end(c, lane, loop)]
+    if len(others) < len(conditions):
+        where = conjunction(others, load)
+        replace(load, [insert_before(load, tile.LoadOp(load.tensor, load.indices, where, load.result.type))])
+
+
+def _is_before_end(condition: SSAValue, lane: tile.LaneOp, loop: scf.ForOp) -> bool:
+    """Whether a condition is that keys lie before the end of the loop."""
+    op = condition.owner
+    compared = isinstance(op, arith.CmpiOp) and predicate(op) == "sgt"
+    return compared and op.operands[0] is loop.ub and op.operands[1] is lane.result
 
 
 def _is_multiple(value: SSAValue, size: SSAValue) -> bool:

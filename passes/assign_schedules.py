@@ -34,8 +34,8 @@ After:
     spec.tensor @o "output" "f32" ["M"]
     tile.kernel @k schedules [
       {"ROWS" = 16 : index, "KEYS" = 64 : index, "num_warps" = 4 : index, "num_stages" = 3 : index},
-      {"ROWS" = 64 : index, "KEYS" = 64 : index, "num_warps" = 4 : index, "num_stages" = 3 : index},
-      {"ROWS" = 128 : index, "KEYS" = 64 : index, "num_warps" = 4 : index, "num_stages" = 3 : index}
+      {"ROWS" = 32 : index, "KEYS" = 64 : index, "num_warps" = 4 : index, "num_stages" = 3 : index},
+      {"ROWS" = 64 : index, "KEYS" = 64 : index, "num_warps" = 4 : index, "num_stages" = 3 : index}
     ] {
       %rows = spec.choice "ROWS"
       %keys = spec.choice "KEYS"
@@ -59,8 +59,8 @@ After:
 The model counts what a program holds: stages of keys and values, the rows' queries and the weights of few rows in
 shared memory, scores and sums in registers. Of the shapes in `SHAPES`, for each number of rows, it takes the first of
 which a processor can run two programs, which then wait for memory in turns; else the first that fits, with as many
-stages as do. A loop without a matrix product, as the merge of parts, holds its tile in registers: that decides how many
-keys it has.
+stages as do. It goes on to more rows until two programs that fill a matrix unit fit. A loop without a matrix product,
+as the merge of parts, holds its tile in registers: that decides how many keys it has.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -96,6 +96,7 @@ from attndsl.storage import ELEMENTS
 SHAPES = {
     # By rows of a tile: keys of a tile and warps, the best first.
     16: ((64, 4), (32, 4), (16, 4)),
+    32: ((64, 4), (64, 8), (32, 4), (16, 4)),
     64: ((64, 4), (64, 8), (32, 8), (16, 8)),
     128: ((128, 8), (64, 4), (64, 8), (32, 8)),
 }
@@ -109,6 +110,12 @@ FEW = 64
 
 WARP_ROWS = 16
 """The rows that a warp multiplies."""
+
+ADDRESSES = 24
+"""How many registers of a thread the addresses of a tile of keys may take, which stay there throughout the loop."""
+
+READ = 16
+"""The bytes that a thread reads at once."""
 
 ROOMY = 64
 """Tiles of fewer keys keep a matrix unit waiting more than a second program helps."""
@@ -223,9 +230,10 @@ class _Footprint:
                 return
             roomy = [shape for shape in fitting if shape[0] >= ROOMY and self.programs(rows, *shape, machine) >= 2]
             keys, warps = (roomy or fitting or shapes[-1:])[0]
-            shared = machine.shared // 2 if roomy else machine.shared
-            stages = max(1, min(machine.stages, self.stages(rows, keys, warps, shared)))
+            stages = max(1, min(machine.stages, self.stages(rows, keys, warps, machine, 2 if roomy else 1)))
             yield {"ROWS": rows, "KEYS": keys, "num_warps": warps, "num_stages": stages}
+            if roomy and rows >= FEW:
+                return  # two programs wait for each other's tiles less than one with more rows does
 
     def merging(self, machine: Machine) -> Iterator[dict[str, int]]:
         """Schedules of a kernel with one row a program, which adds up tiles in registers, by their keys."""
@@ -238,9 +246,11 @@ class _Footprint:
     def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """How many programs of this shape a processor can run at once."""
         words = self.words(rows, keys, warps, machine)
-        if words > machine.registers or self.stages(rows, keys, warps, machine.shared) < 2:
+        if (self.keys or keys) * self.key_bytes > ADDRESSES * READ * warps * machine.lanes:
             return 0
-        two = self.stages(rows, keys, warps, machine.shared // 2) >= 2
+        if words > machine.registers or self.stages(rows, keys, warps, machine) < 2:
+            return 0
+        two = self.stages(rows, keys, warps, machine, 2) >= 2
         return min(machine.register_file // (words * warps * machine.lanes), 1 + two)
 
     def fits(self, schedule: dict[str, int], machine: Machine) -> bool:
@@ -248,7 +258,7 @@ class _Footprint:
         rows, keys = schedule.get("ROWS", 1), schedule.get("KEYS", 1)
         warps = schedule["num_warps"]
         held = self.words(rows, keys, warps, machine) <= machine.registers
-        staged = self.stages(rows, keys, warps, machine.shared) >= schedule["num_stages"]
+        staged = self.stages(rows, keys, warps, machine) >= schedule["num_stages"]
         return held and staged and self.divided % keys == 0
 
     def words(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
@@ -256,15 +266,18 @@ class _Footprint:
         held = (self.rows or rows) * ((self.keys or keys) + self.row_words)
         return held // (warps * machine.lanes) + OTHER_REGISTERS
 
-    def stages(self, rows: int, keys: int, warps: int, shared: int) -> int:
-        """How many stages of keys and values so much shared memory holds beside the rows' queries.
+    def stages(self, rows: int, keys: int, warps: int, machine: Machine, programs: int = 1) -> int:
+        """How many stages of keys and values so many programs of a processor have memory for, beside their queries.
 
-        A product of few rows takes its operands to registers, so that the tile that it multiplies needs no memory.
-        Where there are more warps than rows for them, weights pass through memory from one to another.
+        Where a warp multiplies alone it takes operands to registers, so that the tile that it multiplies needs no
+        memory; where there are more warps than rows for them, weights pass through memory from one to another. Four
+        warps that multiply together take operands from memory, and their weights lie where queries are read through.
         """
         rows, keys = self.rows or rows, self.keys or keys
-        weights = keys * self.weight_bytes if rows < WARP_ROWS * warps else 0
-        return (shared - rows * (self.row_bytes + weights)) // max(1, keys * self.key_bytes) + (rows < FEW)
+        alone = rows < FEW or not machine.together
+        weights = keys * self.weight_bytes if alone and rows < WARP_ROWS * warps else 0
+        shared = machine.shared // programs - rows * (self.row_bytes + weights)
+        return shared // max(1, keys * self.key_bytes) + alone
 
 
 def _tells_rows_apart(op: Operation, row: SSAValue, axes: AxesAnalysis) -> bool:

@@ -65,14 +65,15 @@ After:
         %largest = tile.max %v1 over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
         scf.yield %m1 : f32
-      } {mixed}
+      } {mixed, stages = 1 : index}
       tile.store @o[%i] = %t : f32
     }
 
 A loop is split where its tiles are whole and comparisons in it are intervals of the key, with ends that the loop does
 not change, or where a tile.holds says of a condition that it holds in such an interval. Where rows have different ends,
 full tiles lie between the last start and the first stop. Where there are starts, the second loop jumps over the full
-tiles: it runs before and after them.
+tiles: it runs before and after them. Where ends differ by no more than rows do, the second loop has a tile or two: with
+one stage, since what gets tiles ready ahead of it would take longer than it saves.
 
 Requires: tile{whole=true}. Ensures: no tile.holds is left. Exactness: reassociates sums. Idempotent.
 """
@@ -87,10 +88,25 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, UnitAttr, arith, i1, index, scf
+from attndsl.ir.xdsl import (
+    Context,
+    IntegerAttr,
+    ModuleOp,
+    ModulePass,
+    Operation,
+    SSAValue,
+    UnitAttr,
+    arith,
+    i1,
+    index,
+    scf,
+)
 
 MIXED = "mixed"
 """The attribute of a loop whose full tiles have been taken out."""
+
+STAGES = "stages"
+"""The attribute that says how many tiles a loop has under way at once, whatever the launch's schedule says."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +151,8 @@ def _split(loop: scf.ForOp, facts: Facts) -> None:
     for n, result in enumerate(full.results):
         loop.operands[3 + n] = result
     loop.attributes[MIXED] = UnitAttr()
+    if _is_brief(settled):
+        loop.attributes[STAGES] = IntegerAttr(1, index)
     if starts:
         _jump(loop, start, covered)
     else:
@@ -169,6 +187,23 @@ def _has_fixed_ends(op: arith.CmpiOp, key: SSAValue, loop: scf.ForOp, facts: Fac
     divisors = {v.owner.rhs for v in quotients if isinstance(v.owner, arith.FloorDivSIOp)}
     rest = (atoms | divisors) - quotients - {key}
     return bool(quotients or key in atoms) and not any(loop.is_ancestor(v.owner) for v in rest)
+
+
+def _is_brief(settled: dict[Operation, Bounds]) -> bool:
+    """Whether ends differ within a tile by no more than rows do, so that few tiles are left beside the full ones."""
+    ends = [end for bounds in settled.values() for end in (bounds.lower, bounds.upper) if end is not None]
+    read = any(isinstance(use.operation, tile.HoldsOp) for op in settled for use in op.results[0].uses)
+    axes = AxesAnalysis()
+    return not read and all(_is_near(end, axes) for end in ends)
+
+
+def _is_near(end: SSAValue, axes: AxesAnalysis) -> bool:
+    """Whether a number grows no faster along a tile than its rows, and with no data."""
+    op = end.owner
+    if not axes(end) or isinstance(op, tile.LaneOp):
+        return True
+    near = arith.AddiOp | arith.SubiOp | arith.MinSIOp | arith.MaxSIOp | arith.FloorDivSIOp | arith.SelectOp
+    return isinstance(op, near) and all(_is_near(value, axes) for value in op.operands if value.type == index)
 
 
 def _full_start(loop: scf.ForOp, starts: Sequence[SSAValue]) -> SSAValue:

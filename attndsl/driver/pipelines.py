@@ -57,6 +57,9 @@ TRITON = (
     Step("gather-scales", "before split-loops, which makes two loops of one"),
     Step("align-pages", "before split-loops, which makes two loops of one; tells a launch what its tiles must divide"),
     Step("split-loops", "before pad-lanes, whose guards would hide which conditions a tile tests"),
+    Step(
+        "fold-extremes", "after split-loops, which asks for extremes; before pad-lanes, which guards what they are of"
+    ),
     Step("canonicalize", "full tiles have conditions that are always true"),
     Step("prefetch-gathers", "leaves alone what split-loops has marked; reads are bare of settled conditions"),
     Step("narrow-products", "wants the reads that products rest on bare of settled conditions"),

@@ -11,7 +11,7 @@ from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.keys import Reduction, common_conjuncts, conjuncts, over_of, reductions_of
 from attndsl.ir.rewrite import constant
 from attndsl.ir.tile_builder import Scope
-from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, math, scf
+from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 
 if TYPE_CHECKING:
     from attndsl.ir.lowering import Lowering
@@ -135,11 +135,12 @@ class KeyLoop:
         results: list[SSAValue] = [result for op in self.reductions for result in op.results]
         finite: list[SSAValue] = []
         for result in self.at_risk(plans):
+            # 0 times what is not finite is NaN, and so is the sum: one operation for each element.
             state = folded[results.index(result)]
-            size, infinite = build.add(math.AbsFOp(state), outside), build.constant(numbers.inf, state.type)
-            test = build.add(arith.CmpfOp(size, infinite, "olt"), outside)
-            for lane in sorted(build.axes(test), key=self.lowering.order_of, reverse=True):
-                test = build.add(tile.AllOp(test, lane), outside)
+            odd = build.add(arith.MulfOp(state, build.constant(0.0, state.type)), outside)
+            for lane in sorted(build.axes(odd), key=self.lowering.order_of, reverse=True):
+                odd = build.add(tile.SumOp(odd, lane), outside)
+            test = build.add(arith.CmpfOp(odd, build.constant(0.0, state.type), "oeq"), outside)
             finite.append(test)
         sound = build.conjunction(finite, outside)
         assert sound is not None

@@ -31,7 +31,7 @@ class Machine:
     `shared` is the shared memory that one program can have, in bytes; `registers` the 32-bit registers that one thread
     can have before they spill, `register_file` those of a processor; `stages` how many tiles of keys are worth having
     on their way at most; `lanes` the threads of a warp. `single` is how products of f32 numbers are made: "ieee" one by
-    one, or "tf32x3" by a matrix unit.
+    one, or "tf32x3" by a matrix unit. `together` says whether four warps multiply, out of shared memory.
     """
 
     device: Device
@@ -41,6 +41,7 @@ class Machine:
     lanes: int = 32
     register_file: int = 64 * 1024
     single: str = "tf32x3"
+    together: bool = False
 
 
 USUAL = "cuda:90"
@@ -61,8 +62,8 @@ MACHINES = {
     # CUDA C++ Programming Guide 13, table "Technical Specifications per Compute Capability": shared memory per block.
     "cuda:80": Machine(A100, shared=163 * 1024, registers=255, stages=3),
     "cuda:89": Machine(L40S, shared=99 * 1024, registers=255, stages=2),
-    "cuda:90": Machine(H200, shared=227 * 1024, registers=255, stages=3),
-    "cuda:100": Machine(B200, shared=227 * 1024, registers=255, stages=3),
+    "cuda:90": Machine(H200, shared=227 * 1024, registers=255, stages=3, together=True),
+    "cuda:100": Machine(B200, shared=227 * 1024, registers=255, stages=3, together=True),
     "cuda:120": Machine(RTX_5090, shared=99 * 1024, registers=255, stages=2),
     # AMD CDNA3 and CDNA4 instruction set guides: local data share per work-group, vector registers per lane.
     "hip:gfx942": Machine(

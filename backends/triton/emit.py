@@ -8,7 +8,7 @@ takes its inputs, then its outputs, which the caller has allocated and which it 
 from __future__ import annotations
 
 from attndsl.backends.names import Names
-from attndsl.backends.triton.access import DECODED, Access, joined
+from attndsl.backends.triton.access import Access, joined
 from attndsl.backends.triton.expressions import Expressions
 from attndsl.backends.triton.facts import executed
 from attndsl.backends.triton.helpers import HELPERS, helpers_text
@@ -16,7 +16,7 @@ from attndsl.backends.triton.launcher import SPLIT, Launched, Launcher
 from attndsl.backends.triton.parameters import Parameters, quotient_names, scalar_type
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
-from attndsl.ir.rewrite import constant
+from attndsl.ir.rewrite import constant, number
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import python_name
 
@@ -41,7 +41,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
     name = spec_name(kernels)
     launcher = Launcher(name, [t for t in tensors if t.role.data != "workspace"], params, out)
     launcher.write(launched)
-    return _header(name, tensors) + helpers_text(helpers) + launcher.tables(launched) + "\n\n" + out.text()
+    return _header(name) + helpers_text(helpers) + launcher.tables(launched) + "\n\n" + out.text()
 
 
 def spec_name(kernels: list[tile.KernelOp]) -> str:
@@ -59,12 +59,9 @@ def kernel_name(kernel: tile.KernelOp) -> str:
     return f"{kernel.entry.data}_kernel"
 
 
-def _header(name: str, tensors: list[spec.TensorOp]) -> str:
-    torch = "import torch\n" if any(t.element.data in DECODED or t.role.data == "workspace" for t in tensors) else ""
-    return (
-        f'"""{name}, compiled by attndsl. Needs torch and triton alone."""\n\n'
-        f"{torch}import triton\nimport triton.language as tl\n"
-    )
+def _header(name: str) -> str:
+    imports = "import torch\nimport triton\nimport triton.language as tl\n"
+    return f'"""{name}, compiled by attndsl. Needs torch and triton alone."""\n\n{imports}'
 
 
 class _Kernel:
@@ -203,7 +200,9 @@ class _Kernel:
             self.names.bind(result, name)
         low, high, step = (self.text[v].code for v in (op.lb, op.ub, op.step))
         span = f"{low}, {high}" if step == "1" else f"{low}, {high}, {step}"
-        self._line(op, f"for {self.names[block.args[0]]} in range({span}):")
+        stages = op.attributes.get("stages")
+        span = f"range({span})" if stages is None else f"tl.range({span}, num_stages={number(stages)})"
+        self._line(op, f"for {self.names[block.args[0]]} in {span}:")
         with self.out.indented():
             self._block(block)
             last = block.last_op

@@ -165,7 +165,8 @@ class Expressions:
         if spelling.helper:
             self.helpers.add(spelling.helper)
         lanes = self.lanes(op.results[0])
-        narrow = self.runs_narrow(op.results[0])
+        divides = self._divides_once(op)
+        narrow = self.runs_narrow(op.results[0]) or divides
         wide = any(map(is_identity, op.operands))
         operands = [self.operand(operand, lanes, narrow, wide) for operand in op.operands]
         if op.results[0] not in self.halves:
@@ -174,7 +175,15 @@ class Expressions:
             return Text(spelling.template.format(*(text.code for text in operands)))
         # Only the right operand of an infix operator needs parentheses where it binds as tightly.
         codes = [text.within(spelling.level + (n > 0)) for n, text in enumerate(operands)]
-        return Text(spelling.template.format(*codes), spelling.level)
+        text = Text(spelling.template.format(*codes), spelling.level)
+        return Text(f"{text.within(ATOM)}.to(tl.int64)") if divides else text
+
+    def _divides_once(self, op: Operation) -> bool:
+        """Whether a program divides bounded integers, once: in 64 bits a GPU calls a function for that."""
+        if not isinstance(op, arith.FloorDivSIOp | spec.ModOp) or self.lanes(op.result) or constant(op.rhs) is not None:
+            return False
+        chosen = isinstance(op.rhs.owner, spec.ChoiceOp)  # a power of two
+        return not chosen and all(self.widths.narrow(value) for value in op.operands)
 
     def runs_narrow(self, value: SSAValue) -> bool:
         """Whether an integer is computed as an INDEX: it varies along a tile, and is bounded."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -120,11 +120,14 @@ class Launcher:
         self.tensors = tensors
         self.params = params
         self.out = out
+        self.device = f"{python_name(tensors[0].sym_name.data)}.device"
 
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
-        split = CHOOSE_PARTS if any(each.kernel.form == SPLIT for each in launched) else ""
-        return "\n\n" + "".join(map(_table, launched)) + CHOOSE + split
+        rows = [_tiled_rows(each.kernel) is not None for each in launched]
+        parts = any(each.kernel.form == SPLIT for each in launched)
+        needed = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_PARTS, parts))
+        return "\n\n" + "".join(map(_table, launched)) + "".join(text for text, wanted in needed if wanted)
 
     def write(self, launched: Sequence[Launched]) -> None:
         """Both functions."""
@@ -183,9 +186,9 @@ class Launcher:
                 if form == SPLIT:
                     self.out.indent()
                 for each in kernels:
-                    counts = self._counts(each, Names([each.name, *reserved]))
+                    part = launched[launched.index(each) + 1] if form == WHOLE else each
+                    counts = self._counts(each, part.kernel, Names([each.name, *reserved]))
                     if form == WHOLE:
-                        part = launched[launched.index(each) + 1]
                         self.out.line(f"PARTS = {self._parts(each, part, counts)}")
                         self.out.line("if PARTS == 1:")
                         self.out.indent()
@@ -194,32 +197,46 @@ class Launcher:
 
     def _parts(self, whole: Launched, part: Launched, counts: Mapping[tile.ProgramOp, str]) -> str:
         """How many parts a launch chooses, as Python computes it."""
-        choices = (op for op in part.kernel.walk() if isinstance(op, spec.ChoiceOp))
-        most = next(op.most for op in choices if op.most is not None)
         steps = [op.step for op in whole.kernel.walk() if isinstance(op, scf.ForOp)]
         # Others step through features, one at a time.
         keys = max(steps, key=lambda step: constant(step) or LARGEST_TILE)
-        device = f"{python_name(self.tensors[0].sym_name.data)}.device"
-        tiles = f"triton.cdiv({host_text(most)}, {host_text(keys)})"
-        return f"choose_parts(chosen, {_grid(counts)}, {tiles}, {device})"
+        tiles = f"triton.cdiv({_cut_keys(part.kernel)}, {host_text(keys)})"
+        return f"choose_parts(chosen, {_grid(counts.values())}, {tiles}, {self.device})"
 
     def _workspaces(self, launched: Launched) -> None:
         """Allocates what a kernel leaves to a later one."""
         stored = {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, tile.StoreOp)}
-        device = f"{python_name(self.tensors[0].sym_name.data)}.device"
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored:
                 shape = [extent.data for extent in tensor.extents]
                 dtype = "torch.float64" if tensor.element.data == "f64" else "torch.float32"
                 name = python_name(tensor.sym_name.data)
-                self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={device}"], ")")
+                self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
 
-    def _counts(self, launched: Launched, names: Names) -> dict[tile.ProgramOp, str]:
+    def _counts(self, launched: Launched, cut: tile.KernelOp, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""
         name, kernel, taken, _ = launched
         programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
-        rows = next((op for op in programs if constant(op.step) != 1), None)
-        self.out.line(f"chosen = choose({schedules_name(name)}, {_held(kernel, rows)})")
+        rows = _tiled_rows(kernel)
+        counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
+        others = {program: count for program, count in counts.items() if program is not rows}
+        for program, count in others.items():
+            self.out.line(f"{count} = {count_text(program)}")
+        if rows is None:
+            # What merges parts has tiles of its own: no schedule is asked for them.
+            asked = "None" if _cut_keys(kernel) else "schedule"
+            self.out.line(f"chosen = choose({schedules_name(name)}, {_keys(kernel)}, {asked})")
+        else:
+            grid = _grid(count for program, count in others.items() if limit_text(program) != "PARTS")
+            given = [
+                schedules_name(name),
+                limit_text(rows),
+                grid,
+                _cut_keys(cut) or _keys(kernel),
+                self.device,
+                "schedule",
+            ]
+            self.out.listed("chosen = choose_rows(", given, ")")
         divided = {op.choice.data: op.divides for op in kernel.walk() if isinstance(op, spec.ChoiceOp)}
         for choice in taken.choices:
             self.out.line(f'{choice} = chosen["{choice}"]')
@@ -228,9 +245,8 @@ class Launcher:
                 with self.out.indented():
                     message = f"{choice} is {{{choice}}}, but tiles must divide a page of {number.value.data}"
                     self.out.line(f'raise ValueError(f"{message}")')
-        counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
-        for program, count in counts.items():
-            self.out.line(f"{count} = {count_text(program)}")
+        if rows is not None:
+            self.out.line(f"{counts[rows]} = {count_text(rows)}")
         return counts
 
     def _launch(self, launched: Launched, counts: Mapping[tile.ProgramOp, str]) -> None:
@@ -249,23 +265,31 @@ class Launcher:
             for words in (numbers, ["INDEX", *sizes, *taken.choices]):
                 self.out.filled(words)
         self.out.line(")")
-        self.out.listed("launches.append((", [name, _grid(counts), "arguments", "options(chosen)"], "))")
+        self.out.listed("launches.append((", [name, _grid(counts.values()), "arguments", "options(chosen)"], "))")
 
 
-def _held(kernel: tile.KernelOp, rows: tile.ProgramOp | None) -> str:
-    """What a schedule is chosen by, and what is asked for: the rows, or, of a kernel without any, the keys."""
-    if rows is not None:
-        return f'"ROWS", {limit_text(rows)}, schedule'
+def _tiled_rows(kernel: tile.KernelOp) -> tile.ProgramOp | None:
+    """The program variable that steps through tiles of rows."""
+    programs = (op for op in kernel.walk() if isinstance(op, tile.ProgramOp))
+    return next((op for op in programs if constant(op.step) != 1), None)
+
+
+def _cut_keys(kernel: tile.KernelOp) -> str | None:
+    """How many keys there are to be cut into parts, as Python computes it; None where a launch cuts none."""
+    choices = (op for op in kernel.walk() if isinstance(op, spec.ChoiceOp))
+    return next((host_text(op.most) for op in choices if op.most is not None), None)
+
+
+def _keys(kernel: tile.KernelOp) -> str:
+    """How many keys a kernel has that is never cut, as Python computes it; many where no launch can."""
     loops = [op for op in kernel.body.block.ops if isinstance(op, scf.ForOp)]
     known = [host_text(loop.ub) for loop in loops if is_launch_time(loop.ub)]
-    merges = any(isinstance(op, spec.ChoiceOp) and op.choice.data == "PARTS" for op in kernel.walk())
-    # What merges parts has tiles of its own: no schedule is asked for them.
-    return f'"KEYS", {known[-1] if known else LARGEST_TILE}, {"None" if merges else "schedule"}'
+    return known[-1] if known else str(LARGEST_TILE)
 
 
-def _grid(counts: Mapping[tile.ProgramOp, str]) -> str:
+def _grid(counts: Iterable[str]) -> str:
     """How many programs there are, on one axis of the grid: the others end at 65535."""
-    return " * ".join(counts.values()) or "1"
+    return " * ".join(counts) or "1"
 
 
 def schedules_name(kernel: str) -> str:
@@ -294,10 +318,29 @@ def _literal(value: int | float | bool) -> str:
 
 CHOOSE = '''
 
-def choose(schedules, size, count, asked):
-    """The schedule whose `size` just holds `count`, or the last; what is asked for goes before."""
-    fitting = [schedule for schedule in schedules if schedule.get(size, count) >= count]
+def choose(schedules, keys, asked):
+    """The schedule whose tiles just hold so many keys, or the last; what is asked for goes before."""
+    fitting = [schedule for schedule in schedules if schedule.get("KEYS", keys) >= keys]
     return {**(fitting[0] if fitting else schedules[-1]), **(asked or {})}
+'''
+
+CHOOSE_ROWS = '''
+
+def processors(device):
+    """How many programs a device runs side by side at least."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
+
+
+def choose_rows(schedules, rows, others, keys, device, asked):
+    """The schedule of the fewest rows with which no processor has more than a few tiles, or that just holds all rows.
+
+    For each tile of rows there are `others` programs, of so many keys. What is asked for goes before.
+    """
+    for schedule in schedules:
+        size, tiles = schedule.get("ROWS", rows), triton.cdiv(keys, schedule.get("KEYS", max(1, keys)))
+        if size >= rows or others * triton.cdiv(rows, size) * tiles <= 4 * processors(device):
+            break
+    return {**schedule, **(asked or {})}
 
 
 def options(schedule):
@@ -314,8 +357,7 @@ def choose_parts(schedule, programs, tiles, device):
     """
     if "PARTS" in schedule:
         return schedule["PARTS"]
-    on_gpu = device.type == "cuda"
-    processors = torch.cuda.get_device_properties(device).multi_processor_count if on_gpu else 1
-    each = processors // max(1, programs)
-    return max(1, min(each, tiles // 2), min(2 * each, tiles // 16)) if tiles >= 8 else 1
+    each = processors(device) // max(1, programs)
+    parts = max(1, min(each, tiles // 2), min(2 * each, tiles // 16)) if tiles >= 8 else 1
+    return max(1, triton.cdiv(tiles, triton.cdiv(tiles, parts)))  # parts that would be empty are none
 '''

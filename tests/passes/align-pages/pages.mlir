@@ -5,7 +5,8 @@ spec.tensor @scale "input" "f32" ["N", "64"]
 spec.tensor @table "input" "i32" ["N"]
 spec.tensor @o "output" "f32" ["M"]
 
-// Two sizes of pages: tiles divide both. Tiles that begin after some whole tiles are aligned, too.
+// Two sizes of pages: tiles divide both. Tiles that begin after some whole tiles are aligned, too. What is read once for
+// a tile is read where its first key lies before the end, as it always does; what else is asked stays.
 // CHECK-LABEL: tile.kernel @aligned {
 // CHECK-NEXT: %keys = spec.choice "KEYS" divides 32 : index
 // CHECK: scf.for %j0 = %begin to %N step %keys
@@ -14,7 +15,9 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT: [[AFTER:%\d+]] = arith.subi %j, %j0 : index
 // CHECK-NEXT: %place = arith.addi [[START]], [[AFTER]] : index
 // CHECK: %group = arith.floordivsi %j0, %G : index
-// CHECK: tile.load @table[%page] where %in : index
+// CHECK: tile.load @table[%page] where %after : index
+// CHECK: tile.load @x[%sane, %place] where %in : f32
+// CHECK: tile.load @scale[%group, %zero] where %after : f32
 tile.kernel @aligned {
   %keys = spec.choice "KEYS"
   %zero = arith.constant 0 : index

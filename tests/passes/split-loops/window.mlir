@@ -15,7 +15,7 @@
 // CHECK: scf.for %step = %zero to %[[END]]
 // CHECK: arith.select
 // CHECK: arith.cmpi sle, %i, %j
-// CHECK: {mixed}
+// CHECK: {mixed, stages = 1 : index}
 spec.tensor @x "input" "f32" ["N"]
 spec.tensor @o "output" "f32" ["M"]
 tile.kernel @k {

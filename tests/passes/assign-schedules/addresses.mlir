@@ -1,8 +1,8 @@
 // RUN: attndsl opt %s --passes assign-schedules{machine="cuda:80"}
 
-// Two tiles of 64 keys with 576 features fit beside the queries of 16 rows, but not beside their weights as well.
+// With four warps the addresses of 64 keys of 576 features would take 36 registers of a thread, those of 32 keys 18.
 // CHECK-LABEL: tile.kernel @k schedules
-// CHECK-SAME: [{ROWS = 16 : index, KEYS = 64 : index, num_warps = 4 : index, num_stages = 2 : index},
+// CHECK-SAME: [{ROWS = 16 : index, KEYS = 32 : index, num_warps = 4 : index, num_stages = 3 : index},
 spec.tensor @q0 "input" "f16" ["M", "512"]
 spec.tensor @k0 "input" "f16" ["N", "512"]
 spec.tensor @q1 "input" "f16" ["M", "64"]

@@ -1,0 +1,149 @@
+"""fold-extremes: the largest and the least of what grows along a tile are those of its last and its first row.
+
+Why: where a loop over keys stops is the largest of its rows' ends. A reduction over a tile waits for other threads, and
+nothing is read before it is known. Where ends only grow, or only fall, from row to row, as causal ones do, one row says
+it, in a few scalar instructions.
+
+Before:
+
+    spec.tensor @x "input" "f32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %rows = spec.choice "ROWS"
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %none = arith.constant 0.0 : f32
+      %M = spec.dim "M"
+      %G = arith.constant 2 : index
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.lane "i" from %i0 to %M size %rows
+      %end = arith.floordivsi %i, %G : index
+      %stop = tile.max %end over %i : index to index
+      %start = tile.spread %none over (%i) : f32 to f32
+      %t = scf.for %j = %zero to %stop step %one iter_args(%s = %start) -> (f32) {
+        %v = tile.load @x[%j] : f32
+        %s1 = arith.addf %s, %v : f32
+        scf.yield %s1 : f32
+      }
+      tile.store @o[%i] = %t : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "f32" ["N"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %rows = spec.choice "ROWS"
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %none = arith.constant 0.0 : f32
+      %M = spec.dim "M"
+      %G = arith.constant 2 : index
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.lane "i" from %i0 to %M size %rows
+      %one1 = arith.constant 1 : index
+      %beyond = arith.addi %i0, %rows : index
+      %within = arith.minsi %beyond, %M : index
+      %before = arith.subi %within, %one1 : index
+      %last = arith.maxsi %before, %i0 : index
+      %stop = arith.floordivsi %last, %G : index
+      %start = tile.spread %none over (%i) : f32 to f32
+      %t = scf.for %j = %zero to %stop step %one iter_args(%s = %start) -> (f32) {
+        %v = tile.load @x[%j] : f32
+        %s1 = arith.addf %s, %v : f32
+        scf.yield %s1 : f32
+      }
+      tile.store @o[%i] = %t : f32
+    }
+
+A program has at least one row. The largest with its first row only tells what cannot be negative from what could.
+
+Requires: tile. Exactness: bit-exact. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.rewrite import constant, index_constant, insert_before, remove_dead, replace
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
+
+
+@dataclass(frozen=True)
+class FoldExtremes(ModulePass):
+    """Takes the first or the last row in the place of the least or the largest of all."""
+
+    name = "fold-extremes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        axes = AxesAnalysis()
+        for reduce in [o for o in op.walk() if isinstance(o, tile.MaxOp | tile.MinOp)]:
+            lane = reduce.over.owner
+            if reduce.body.type != index or not isinstance(lane, tile.LaneOp):
+                continue
+            direction = _direction(reduce.body, lane.result, axes)
+            if direction is not None and direction != 0:
+                is_last = (direction > 0) == isinstance(reduce, tile.MaxOp)
+                row = _last(lane, reduce) if is_last else lane.start
+                found = _at(reduce.body, {lane.result: row}, axes, lane.result, reduce)
+                found.name_hint = reduce.result.name_hint
+                replace(reduce, [found])
+        remove_dead(op)
+
+
+def _direction(value: SSAValue, lane: SSAValue, axes: AxesAnalysis) -> int | None:
+    """1 where a number never falls along a lane, -1 where it never grows, 0 where it stays, else None."""
+    if value is lane:
+        return 1
+    if lane not in axes(value):
+        return 0
+    op = value.owner
+    match op:
+        case arith.AddiOp() | arith.MinSIOp() | arith.MaxSIOp():
+            return _together(_direction(op.lhs, lane, axes), _direction(op.rhs, lane, axes))
+        case arith.SubiOp():
+            falling = _direction(op.rhs, lane, axes)
+            return _together(_direction(op.lhs, lane, axes), None if falling is None else -falling)
+        case arith.MuliOp() | arith.FloorDivSIOp() if _is_size(op.rhs):
+            return _direction(op.lhs, lane, axes)
+    return None
+
+
+def _together(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None or one * other < 0:
+        return None
+    return one or other
+
+
+def _is_size(value: SSAValue) -> bool:
+    """Whether a number can be seen not to be negative: it is made of dims."""
+    known = constant(value)
+    if known is not None:
+        return known >= 0
+    op = value.owner
+    if isinstance(op, arith.FloorDivSIOp | arith.MuliOp | arith.AddiOp):
+        return all(map(_is_size, op.operands))
+    return isinstance(op, spec.DimOp | spec.ChoiceOp)
+
+
+def _last(lane: tile.LaneOp, anchor: Operation) -> SSAValue:
+    """The last row of a tile, of which a program has at least one."""
+    one = insert_before(anchor, index_constant(1))
+    beyond = insert_before(anchor, arith.AddiOp(lane.start, lane.size))
+    within = insert_before(anchor, arith.MinSIOp(beyond, lane.stop))
+    return insert_before(anchor, arith.MaxSIOp(insert_before(anchor, arith.SubiOp(within, one)), lane.start), "last")
+
+
+def _at(
+    value: SSAValue, known: dict[SSAValue, SSAValue], axes: AxesAnalysis, lane: SSAValue, anchor: Operation
+) -> SSAValue:
+    """A number at one row: what it is computed from along the lane is computed for that row."""
+    if value not in known:
+        op = value.owner
+        if lane not in axes(value) or not isinstance(op, Operation):
+            return value
+        row = {operand: _at(operand, known, axes, lane, anchor) for operand in op.operands}
+        known[value] = insert_before(anchor, op.clone(row))
+    return known[value]

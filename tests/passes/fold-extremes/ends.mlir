@@ -1,0 +1,68 @@
+// RUN: attndsl opt %s --passes fold-extremes
+
+spec.tensor @n "input" "i32" ["M"]
+spec.tensor @x "input" "f32" ["N"]
+spec.tensor @o "output" "f32" ["M"]
+
+// What grows from row to row is largest in the last row and least in the first; what falls, the other way round. The
+// last row of a tile may be the last of all.
+// CHECK-LABEL: tile.kernel @both
+// CHECK: [[BEYOND:%\d+]] = arith.addi %i0, %rows : index
+// CHECK-NEXT: [[WITHIN:%\d+]] = arith.minsi [[BEYOND]], %M : index
+// CHECK-NEXT: [[BEFORE:%\d+]] = arith.subi [[WITHIN]], {{%\d+}} : index
+// CHECK-NEXT: %last = arith.maxsi [[BEFORE]], %i0 : index
+// CHECK-NEXT: [[HEAD:%\d+]] = arith.floordivsi %last, %N : index
+// CHECK-NEXT: %stop = arith.addi [[HEAD]], %M : index
+// CHECK: %start = arith.subi %M, %last{{.*}} : index
+// CHECK: [[FIRST:%\d+]] = arith.floordivsi %i0, %N : index
+// CHECK-NEXT: %least = arith.addi [[FIRST]], %M : index
+// CHECK-NOT: tile.max
+// CHECK-NOT: tile.min
+tile.kernel @both {
+  %rows = spec.choice "ROWS"
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f32
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i0 = tile.program "i" to %M step %rows
+  %i = tile.lane "i" from %i0 to %M size %rows
+  %head = arith.floordivsi %i, %N : index
+  %grows = arith.addi %head, %M : index
+  %falls = arith.subi %M, %i : index
+  %stop = tile.max %grows over %i : index to index
+  %start = tile.min %falls over %i : index to index
+  %least = tile.min %grows over %i : index to index
+  %end = arith.minsi %stop, %least : index
+  %t0 = tile.spread %none over (%i) : f32 to f32
+  %t = scf.for %j = %start to %end step %one iter_args(%s = %t0) -> (f32) {
+    %v = tile.load @x[%j] : f32
+    %s1 = arith.addf %s, %v : f32
+    scf.yield %s1 : f32
+  }
+  tile.store @o[%i] = %t : f32
+}
+
+// Data may do anything from row to row, and so may what grows in one place and falls in another.
+// CHECK-LABEL: tile.kernel @neither
+// CHECK: tile.max %n over %i
+// CHECK: tile.max %bend over %i
+tile.kernel @neither {
+  %rows = spec.choice "ROWS"
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f32
+  %M = spec.dim "M"
+  %i0 = tile.program "i" to %M step %rows
+  %i = tile.lane "i" from %i0 to %M size %rows
+  %n = tile.load @n[%i] : index
+  %falls = arith.subi %M, %i : index
+  %bend = arith.minsi %i, %falls : index
+  %start = tile.max %n over %i : index to index
+  %end = tile.max %bend over %i : index to index
+  %t0 = tile.spread %none over (%i) : f32 to f32
+  %t = scf.for %j = %start to %end step %one iter_args(%s = %t0) -> (f32) {
+    %v = tile.load @x[%j] : f32
+    %s1 = arith.addf %s, %v : f32
+    scf.yield %s1 : f32
+  }
+  tile.store @o[%i] = %t : f32
+}
