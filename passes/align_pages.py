@@ -146,8 +146,9 @@ def _read_once(load: tile.LoadOp, lane: tile.LaneOp, loop: scf.ForOp) -> None:
 def _is_before_end(condition: SSAValue, lane: tile.LaneOp, loop: scf.ForOp) -> bool:
     """Whether a condition is that keys lie before the end of the loop."""
     op = condition.owner
-    compared = isinstance(op, arith.CmpiOp) and predicate(op) == "sgt"
-    return compared and op.operands[0] is loop.ub and op.operands[1] is lane.result
+    if not isinstance(op, arith.CmpiOp) or predicate(op) != "sgt":
+        return False
+    return op.lhs is loop.ub and op.rhs is lane.result
 
 
 def _is_multiple(value: SSAValue, size: SSAValue) -> bool:
