@@ -6,6 +6,8 @@ from itertools import product
 
 import pytest
 
+from attndsl.backends.triton.aot import TooLarge
+
 from .ahead import ELEMENTS, TARGETS_OF_CI, compiled, compiled_as_launched
 from .lowered import GALLERY
 
@@ -28,11 +30,12 @@ def test_compiles(name: str, element: str, target: str) -> None:
 
 
 SPILLING = {
-    **dict.fromkeys([("mha", "cuda:80"), ("gqa", "cuda:80"), ("paged_decode", "cuda:80")], "4 to 28 registers"),
-    **dict.fromkeys([("gqa", "cuda:90"), ("paged_decode", "cuda:90")], "16 to 18 registers, with tiles of 64 rows"),
-    ("mla_paged", "cuda:80"): "78 registers with 16 rows, 218 with 64",
-    ("mla_paged", "cuda:90"): "68 registers with 16 rows, 370 with 64",
-    ("mla_paged", "hip:gfx942"): "67 registers",
+    ("mha", "cuda:80"): "2 registers with 32 rows, and in the merge",
+    ("gqa", "cuda:80"): "28 registers with 64 rows",
+    ("paged_decode", "cuda:80"): "2 registers in the merge",
+    ("mla_paged", "cuda:80"): "32 rows need 1 KiB more shared memory than a program has",
+    ("mla_paged", "cuda:90"): "8 to 20 registers with 16 and 32 rows, 232 with 64",
+    ("mla_paged", "hip:gfx942"): "2 registers",
 }
 """What is still wrong with the schedules of some."""
 
@@ -42,7 +45,9 @@ SPILLING = {
     [
         pytest.param(
             *case,
-            marks=pytest.mark.xfail(reason=SPILLING[case], raises=AssertionError) if case in SPILLING else (),
+            marks=pytest.mark.xfail(reason=SPILLING[case], raises=(AssertionError, TooLarge))
+            if case in SPILLING
+            else (),
         )
         for case in product(FAST, TARGETS_OF_CI)
     ],
