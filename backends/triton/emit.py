@@ -73,7 +73,7 @@ class _Kernel:
         self.out = out
         self.name = kernel_name(kernel)
         self.arguments = self._arguments()
-        self.names = Names(["tl", "triton", "torch", "INDEX", *HELPERS, *(a.partition(":")[0] for a in self.arguments)])
+        self.names = Names(["tl", "triton", "torch", "INDEX", "LARGEST", *HELPERS, *(a.partition(":")[0] for a in self.arguments)])
         for quotient, name in zip(parameters.quotients, quotient_names(parameters.quotients), strict=True):
             self.names.bind(quotient, name)
         self.text = Expressions(kernel, self.names, parameters.static)
@@ -104,6 +104,8 @@ class _Kernel:
             self.out.line("@triton.jit")
         self.out.listed(f"def {self.name}(", self.arguments, "):")
         with self.out.indented():
+            if any(map(self.text.picks_largest, self.executed)):
+                self.out.line(f"LARGEST: tl.constexpr = {2**31 - 1} if INDEX == tl.int32 else {2**63 - 1}")
             self._programs()
             self._block(self.kernel.body.block)
         self.out.line("")

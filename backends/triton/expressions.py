@@ -18,7 +18,7 @@ from attndsl.backends.triton.pointwise import (
     TRUNCATING,
     Spelling,
 )
-from attndsl.backends.triton.widths import Bound, Widths, is_identity
+from attndsl.backends.triton.widths import IDENTITY, Bound, Widths, is_identity
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
@@ -187,9 +187,12 @@ class Expressions:
 
     def runs_narrow(self, value: SSAValue) -> bool:
         """Whether an integer is computed as an INDEX: it varies along a tile, and is bounded."""
-        if isinstance(value.owner, arith.SelectOp) and any(is_identity(v) for v in value.owner.operands[1:]):
-            return False
         return bool(self.axes(value)) and self.widths.narrow(value)
+
+    def picks_largest(self, op: Operation) -> bool:
+        """Whether an operation takes the integer that stands for no value, as an INDEX."""
+        chooses = isinstance(op, arith.SelectOp) and any(map(is_identity, op.operands))
+        return chooses and self.runs_narrow(op.results[0])
 
     def as_index(self, value: SSAValue, text: str) -> str:
         """A text, cast to INDEX; what is cast is bounded."""
@@ -205,6 +208,8 @@ class Expressions:
 
         What is narrow is cast where the result must be `wide`; elsewhere Triton widens it by itself.
         """
+        if narrow and is_identity(value):
+            return Text("LARGEST") if constant(value) == IDENTITY else Text("-LARGEST", 8)
         text = self.lined_up(value, lanes)
         if not narrow and wide and (value in self.short or self.runs_narrow(value)):
             return Text(f"{text.within(ATOM)}.to(tl.int64)")

@@ -357,7 +357,9 @@ def choose_parts(schedule, programs, tiles, device):
     """
     if "PARTS" in schedule:
         return schedule["PARTS"]
+    if tiles < 8:
+        return 1
     each = processors(device) // max(1, programs)
-    parts = max(1, min(each, tiles // 2), min(2 * each, tiles // 16)) if tiles >= 8 else 1
-    return max(1, triton.cdiv(tiles, triton.cdiv(tiles, parts)))  # parts that would be empty are none
+    parts = max(1, min(each, tiles // 2), min(2 * each, tiles // 16))
+    return triton.cdiv(tiles, triton.cdiv(tiles, parts))  # parts that would be empty are none
 '''

@@ -92,9 +92,11 @@ def test_other_element_types(dtype: torch.dtype) -> None:
 
 def test_nothing_is_compiled_anew_for_other_sizes_and_parameters(no_sync: None) -> None:
     op = operator("sliding_window")
-    for m in (1, 2, 9, 40, 300):  # tiles of few rows and of many, whole and split
-        for n in (64, 9000):
-            op(**qkv(b=1, m=m, n=n))
+    # Tiles of 16, 32 and 64 rows, whole and split, and merges of few parts and of many.
+    for m, n in ((1, 64), (1, 1500), (1, 3000), (1, 9000), (1, 65537), (8, 9000), (40, 9000)):
+        op(**qkv(b=1, m=m, n=n))
+    op(**qkv(b=40, m=6, n=300))
+    op(**qkv(b=3, m=300, n=400))
     compiled = op.compilations
     for b, m, n, window in (
         (1, 1, 1, 1),

@@ -1,0 +1,75 @@
+"""What a launch chooses by itself: how many rows a tile has, and into how many parts keys are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+from attndsl.driver.library import artifact_of
+from attndsl.driver.module import load_module
+from attndsl.syntax.read import read_source
+
+GQA = Path(__file__).parents[2] / "examples" / "gqa.attn"
+
+PROCESSORS = 132
+
+
+class Chosen(NamedTuple):
+    """The launches of a call: their kernels, how many programs each has, and what it was given by name."""
+
+    kernels: list[str]
+    programs: list[int]
+    given: list[dict[str, Any]]
+
+
+Choose = Callable[..., Chosen]
+
+
+@pytest.fixture(scope="module")
+def chosen() -> Choose:
+    """The launches of a decode or prefill on a device of 132 processors, by its extents."""
+    module = load_module(artifact_of(read_source(GQA), {"T": "bf16"}, "triton", {"D": 128, "E": 128}))
+    module["gqa_launches"].__globals__["processors"] = lambda device: PROCESSORS
+
+    def choose(b: int, m: int, n: int, heads: int = 16, kv_heads: int = 1) -> Chosen:
+        shapes = ((b, heads, m, 128), (b, kv_heads, n, 128), (b, kv_heads, n, 128), (b, heads, m, 128))
+        tensors = [torch.empty(shape, dtype=torch.bfloat16, device="meta") for shape in shapes]
+        launches = module["gqa_launches"](*tensors)
+        names = [kernel.fn.__name__ for kernel, *_ in launches]
+        given = [dict(zip(kernel.arg_names, arguments, strict=True)) for kernel, _, arguments, _ in launches]
+        return Chosen(names, [programs for _, programs, *_ in launches], given)
+
+    return choose
+
+
+@pytest.mark.parametrize("n", [0, 1, 200])
+def test_few_keys_are_not_cut(chosen: Choose, n: int) -> None:
+    assert chosen(1, 1, n).kernels == ["gqa_kernel"]
+
+
+@pytest.mark.parametrize("n", [4096, 65536, 65537, 131072, 1_000_003])
+@pytest.mark.parametrize("b", [1, 3, 16])
+def test_parts_fill_the_device_and_none_is_empty(chosen: Choose, b: int, n: int) -> None:
+    kernels, programs, (given, _) = chosen(b, 1, n)
+    assert kernels == ["gqa_part_kernel", "gqa_merge_kernel"]
+    tiles, parts = -(-n // given["KEYS"]), given["PARTS"]
+    assert (parts - 1) * -(-tiles // parts) < tiles
+    assert min(tiles // 4, 0.7 * PROCESSORS) <= programs[0] <= 2 * PROCESSORS
+
+
+def test_enough_programs_are_not_cut(chosen: Choose) -> None:
+    assert chosen(2 * PROCESSORS, 1, 65536).kernels == ["gqa_kernel"]
+
+
+def test_tiles_have_few_rows_where_processors_would_idle(chosen: Choose) -> None:
+    assert chosen(1, 1, 256, heads=64).given[0]["ROWS"] == 16
+    assert chosen(1, 1, 65536, heads=64).given[0]["ROWS"] == 64
+    assert chosen(64, 1, 2048, heads=64).given[0]["ROWS"] == 64
+
+
+def test_no_tile_has_twice_the_rows_that_there_are(chosen: Choose) -> None:
+    assert [chosen(64, 1, 2048, heads=heads).given[0]["ROWS"] for heads in (1, 16, 17, 33, 96)] == [16, 16, 32, 64, 64]
