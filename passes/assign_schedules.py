@@ -168,15 +168,18 @@ class AssignSchedules(ModulePass):
 class _Footprint:
     """What a program of a kernel holds.
 
-    `rows` and `keys` are the sizes that are fixed, None where a launch chooses. For each key `key_bytes` are read; for
-    each row `row_bytes` multiply keys, and `row_words` of 32 bits are carried; for each pair `weight_bytes` multiply
-    values. `multiplies` says whether a matrix unit takes the tiles of keys, `uneven` whether rows of a tile see
-    different keys. A tile's keys divide `divided`.
+    `rows` and `keys` are the sizes that are fixed, None where a launch chooses. `fixed_bytes` multiply every key.
+    For each key `key_bytes` are read, and `made_bytes` computed, which multiply rows; for each row `row_bytes`
+    multiply keys, and `row_words` of 32 bits are carried; for each pair `weight_bytes` multiply values.
+    `multiplies` says whether a matrix unit takes the tiles of keys, `uneven` whether rows of a tile see different
+    keys. A tile's keys divide `divided`.
     """
 
     rows: int | None
     keys: int | None
+    fixed_bytes: int
     key_bytes: int
+    made_bytes: int
     row_bytes: int
     weight_bytes: int
     row_words: int
@@ -194,13 +197,15 @@ class _Footprint:
         choices = [op for op in kernel.walk() if isinstance(op, spec.ChoiceOp)]
         row = next((op for op in lanes if isinstance(op.start.owner, tile.ProgramOp)), None)
         words = [sum(_width(v, axes) for v in loop.iter_args if row and row.result in axes(v)) for loop in loops]
-        multiplied = _multiplied(kernel, row.result, axes) if row is not None else {}
+        by_row, by_key, fixed = _multiplied(kernel, row.result if row is not None else None, axes)
         return cls(
             _fixed(row.size) if row is not None else 1,
             _fixed(keys[-1].size) if keys else 1,  # what comes before the loop over keys only looks for them
+            sum(_width(v, axes) * size for v, size in fixed.items()),
             max((_read_per_key(loop, axes) for loop in loops), default=0),
-            sum(_width(v, axes) * size for v, size in multiplied.items() if not any(map(tile.is_key, axes(v)))),
-            max((size for v, size in multiplied.items() if any(map(tile.is_key, axes(v)))), default=0),
+            sum(_width(v, axes) * size for v, size in by_key.items() if not isinstance(v.owner, tile.LoadOp)),
+            sum(_width(v, axes) * size for v, size in by_row.items() if not any(map(tile.is_key, axes(v)))),
+            max((size for v, size in by_row.items() if any(map(tile.is_key, axes(v)))), default=0),
             max(words, default=0),
             any(isinstance(op, tile.DotOp) for op in kernel.walk()),
             row is not None and any(_tells_rows_apart(op, row.result, axes) for loop in loops for op in loop.walk()),
@@ -276,8 +281,10 @@ class _Footprint:
         rows, keys = self.rows or rows, self.keys or keys
         alone = rows < FEW or not machine.together
         weights = keys * self.weight_bytes if alone and rows < WARP_ROWS * warps else 0
-        shared = machine.shared // programs - rows * (self.row_bytes + weights)
-        return shared // max(1, keys * self.key_bytes) + alone
+        shared = machine.shared // programs - self.fixed_bytes - keys * self.made_bytes
+        shared -= rows * (self.row_bytes + weights)
+        stages = shared // max(1, keys * self.key_bytes)
+        return stages + 1 if alone and stages > 1 else stages
 
 
 def _tells_rows_apart(op: Operation, row: SSAValue, axes: AxesAnalysis) -> bool:
@@ -311,10 +318,20 @@ def _read_per_key(loop: scf.ForOp, axes: AxesAnalysis) -> int:
     return total
 
 
-def _multiplied(kernel: tile.KernelOp, row: SSAValue, axes: AxesAnalysis) -> dict[SSAValue, int]:
-    """What differs by row and is an operand of a product, with the bytes that a number of it has there."""
-    dots = [op for op in kernel.walk() if isinstance(op, tile.DotOp)]
-    return {v: _operand_bytes(op) for op in dots for v in (op.lhs, op.rhs) if row in axes(v)}
+Operands = dict[SSAValue, int]
+"""Operands of products, with the bytes that a number of each has there."""
+
+
+def _multiplied(kernel: tile.KernelOp, row: SSAValue | None, axes: AxesAnalysis) -> tuple[Operands, Operands, Operands]:
+    """The operands that differ by row, those that differ by key alone, and the others."""
+    found: tuple[Operands, Operands, Operands] = ({}, {}, {})
+    for op in kernel.walk():
+        if isinstance(op, tile.DotOp):
+            for value in (op.lhs, op.rhs):
+                lanes = axes(value)
+                kind = 0 if row in lanes else 1 if any(map(tile.is_key, lanes)) else 2
+                found[kind][value] = _operand_bytes(op)
+    return found
 
 
 def _operand_bytes(op: tile.DotOp) -> int:

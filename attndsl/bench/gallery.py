@@ -46,6 +46,9 @@ SHAPE = {
 ROTARY, PAGES, PREFIX = 64, 128, 1024
 """What P is in a spec of latents, of pages, and of a shared prefix."""
 
+DECAYS = {"gamma"}
+"""Inputs of which a spec takes the power that a distance is."""
+
 LARGEST = 2**31
 """Elements of an intermediate of the form in plain torch."""
 
@@ -96,11 +99,16 @@ def row(name: str, shape: Mapping[str, int] | None = None) -> Work:
         labels={"spec": name, "type": element, "shape": " ".join(f"{dim}={size}" for dim, size in dims.items())},
         spec=name,
         element=element,
-        inputs=lambda device: random_tensors(of, dims, types, params, device),
+        inputs=lambda device: _decaying(random_tensors(of, dims, types, params, device)),
         contestants=(ours(name, params), plain(name)),
         cost=lambda _: Cost(moved.read + moved.written, moved.work),
         params=params,
     )
+
+
+def _decaying(made: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Random inputs, of which decays lie little below 1: their powers are taken."""
+    return {name: torch.sigmoid(tensor + 4) if name in DECAYS else tensor for name, tensor in made.items()}
 
 
 def works(effort: Effort) -> Iterable[Work]:

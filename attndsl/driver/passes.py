@@ -13,7 +13,7 @@ from functools import partial
 from attndsl.driver.errors import CompilerError, PipelineError
 from attndsl.driver.hints import did_you_mean
 from attndsl.ir import attn, tile
-from attndsl.ir.context import context, print_module
+from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.errors import RequirementError
 from attndsl.ir.xdsl import ArgSpecParseError, ModuleOp, ModulePass, PassPipeline
 from attndsl.passes import PASSES, load_pass
@@ -47,27 +47,44 @@ def run_pipeline(
 ) -> None:
     """Runs passes on a module, in place; `after` is shown the module after each.
 
-    Raises PipelineError where a pass needs another before it, CompilerError, which names the pass and the file that
-    reproduces the failure.
+    The verifier takes as long as all passes together: it runs at the end, and after each pass where someone looks or
+    something has failed. Raises PipelineError where a pass needs another before it, CompilerError, which names the pass
+    and the file that reproduces the failure.
     """
-    before = print_module(module)
-    ran: list[ModulePass] = []
-    for each in passes:
-        ran.append(each)
-        start = time.perf_counter()
+    before, passes = print_module(module), tuple(passes)
+    try:
+        for count, each in enumerate(passes, 1):
+            start = time.perf_counter()
+            each.apply(context(), module)
+            if timing is not None:
+                timing.passes.append((each.name, time.perf_counter() - start))
+            if after is not None:
+                _verify(module, passes[:count])
+                after(each.name, module)
+        _verify(module, passes)
+    except RequirementError as error:
+        raise PipelineError(str(error)) from None
+    except Exception as error:
+        raise CompilerError(_report(*_blamed(before, passes, error), before)) from error
+
+
+def _verify(module: ModuleOp, ran: Iterable[ModulePass]) -> None:
+    """Raises where what passes left is no module, or not of the level that they lower to."""
+    module.verify()
+    if any(each.name == "tile" for each in ran):
+        check_lowered(module)
+
+
+def _blamed(before: str, passes: tuple[ModulePass, ...], error: Exception) -> tuple[tuple[ModulePass, ...], Exception]:
+    """The first of the passes that leaves no module, and those before it, with what it meets."""
+    module = parse_module(before)
+    for count, each in enumerate(passes, 1):
         try:
             each.apply(context(), module)
-            module.verify()
-            if each.name == "tile":
-                check_lowered(module)
-        except RequirementError as error:
-            raise PipelineError(str(error)) from None
-        except Exception as error:
-            raise CompilerError(_report(ran, before, error)) from error
-        if timing is not None:
-            timing.passes.append((each.name, time.perf_counter() - start))
-        if after is not None:
-            after(each.name, module)
+            _verify(module, passes[:count])
+        except Exception as first:
+            return passes[:count], first
+    return passes, error
 
 
 def check_lowered(module: ModuleOp) -> None:
@@ -77,7 +94,7 @@ def check_lowered(module: ModuleOp) -> None:
             raise ValueError(f"{op.name} is left after the lowering to {tile.TILE.name}")
 
 
-def _report(ran: list[ModulePass], before: str, error: Exception) -> str:
+def _report(ran: tuple[ModulePass, ...], error: Exception, before: str) -> str:
     """What to tell of a failure in the last of the passes that `ran` on the text `before`."""
     failed = ran[-1]
     with tempfile.NamedTemporaryFile(

@@ -73,7 +73,8 @@ class _Kernel:
         self.out = out
         self.name = kernel_name(kernel)
         self.arguments = self._arguments()
-        self.names = Names(["tl", "triton", "torch", "INDEX", "LARGEST", *HELPERS, *(a.partition(":")[0] for a in self.arguments)])
+        own = ["tl", "triton", "torch", "INDEX", "LARGEST", *HELPERS]
+        self.names = Names([*own, *(a.partition(":")[0] for a in self.arguments)])
         for quotient, name in zip(parameters.quotients, quotient_names(parameters.quotients), strict=True):
             self.names.bind(quotient, name)
         self.text = Expressions(kernel, self.names, parameters.static)
