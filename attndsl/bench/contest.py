@@ -20,6 +20,9 @@ Outputs = Mapping[str, torch.Tensor]
 CACHE = 4 * 60 * 2**20
 """Bytes that are gone through before any of them is read again: several times the last-level cache of an H200."""
 
+NOTE = 240
+"""Characters of what is told of a contestant that refuses."""
+
 COPIES = 256
 """Copies of the inputs at most."""
 
@@ -79,7 +82,8 @@ def contest(
                     typical, worst = error(calls[0](), right)
             except Exception as reason:
                 # torch says in warnings why none of its kernels takes a call
-                note = " ".join([told(reason), *(str(warning.message).splitlines()[0] for warning in warned)])
+                reasons = (str(warning.message).partition(" (Triggered internally")[0] for warning in warned)
+                note = shorten(" ".join([told(reason), *reasons]), NOTE, placeholder=" …")
                 verdict = "FAILED" if contestant.ours else None
                 outcomes[name] = Outcome(verdict=verdict, note=f"{name}: {note}")
                 continue
