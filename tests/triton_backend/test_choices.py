@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+import triton.language as tl
 
 from attndsl.driver.library import artifact_of
 from attndsl.driver.module import load_module
@@ -35,9 +36,10 @@ def chosen() -> Choose:
     module = load_module(artifact_of(read_source(GQA), {"T": "bf16"}, "triton", {"D": 128, "E": 128}))
     module["gqa_launches"].__globals__["processors"] = lambda device: PROCESSORS
 
-    def choose(b: int, m: int, n: int, heads: int = 16, kv_heads: int = 1) -> Chosen:
+    def choose(b: int, m: int, n: int, heads: int = 16, kv_heads: int = 1, apart: int = 128) -> Chosen:
         shapes = ((b, heads, m, 128), (b, kv_heads, n, 128), (b, kv_heads, n, 128), (b, heads, m, 128))
         tensors = [torch.empty(shape, dtype=torch.bfloat16, device="meta") for shape in shapes]
+        tensors[1] = torch.empty_strided(shapes[1], (1, 1, apart, 1), dtype=torch.bfloat16, device="meta")
         launches = module["gqa_launches"](*tensors)
         names = [kernel.fn.__name__ for kernel, *_ in launches]
         given = [dict(zip(kernel.arg_names, arguments, strict=True)) for kernel, _, arguments, _ in launches]
@@ -73,3 +75,9 @@ def test_tiles_have_few_rows_where_processors_would_idle(chosen: Choose) -> None
 
 def test_no_tile_has_twice_the_rows_that_there_are(chosen: Choose) -> None:
     assert [chosen(64, 1, 2048, heads=heads).given[0]["ROWS"] for heads in (1, 16, 17, 33, 96)] == [16, 16, 32, 64, 64]
+
+
+def test_what_a_tile_spans_decides_how_many_bits_its_offsets_have(chosen: Choose) -> None:
+    # A tile has 4096 keys at most, beside 128 features; some thousands more are other tensors' and numbers of rows.
+    assert chosen(1, 1, 64, apart=2**18).given[0]["INDEX"] == tl.int32
+    assert chosen(1, 1, 64, apart=2**19).given[0]["INDEX"] == tl.int64
