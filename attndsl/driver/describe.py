@@ -64,6 +64,8 @@ def _range(loop: scf.ForOp) -> str:
                 return "cut to the keys that some row of the tile can see, by a first look at what the mask reads"
             case tile.MinOp() | tile.MaxOp():
                 found = "cut to the keys that some row of the tile can see"
+            case tile.ProgramOp() as rows if constant(rows.step) != 1:  # of which the first and the last say it
+                found = "cut to the keys that some row of the tile can see"
             case scf.ForOp() | tile.ProgramOp() | Block():
                 pass
             case op:

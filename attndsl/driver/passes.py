@@ -52,20 +52,20 @@ def run_pipeline(
     and the file that reproduces the failure.
     """
     before, passes = print_module(module), tuple(passes)
-    try:
-        for count, each in enumerate(passes, 1):
-            start = time.perf_counter()
+    for count, each in enumerate(passes, 1):
+        start = time.perf_counter()
+        try:
             each.apply(context(), module)
-            if timing is not None:
-                timing.passes.append((each.name, time.perf_counter() - start))
-            if after is not None:
+            if after is not None or count == len(passes):
                 _verify(module, passes[:count])
-                after(each.name, module)
-        _verify(module, passes)
-    except RequirementError as error:
-        raise PipelineError(str(error)) from None
-    except Exception as error:
-        raise CompilerError(_report(*_blamed(before, passes, error), before)) from error
+        except RequirementError as error:
+            raise PipelineError(str(error)) from None
+        except Exception as error:
+            raise CompilerError(_report(*_blamed(before, passes, error), before)) from error
+        if timing is not None:
+            timing.passes.append((each.name, time.perf_counter() - start))
+        if after is not None:
+            after(each.name, module)
 
 
 def _verify(module: ModuleOp, ran: Iterable[ModulePass]) -> None:
