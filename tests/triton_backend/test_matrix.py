@@ -6,8 +6,6 @@ from itertools import product
 
 import pytest
 
-from attndsl.backends.triton.aot import TooLarge
-
 from .ahead import ELEMENTS, TARGETS_OF_CI, compiled, compiled_as_launched
 from .lowered import GALLERY
 
@@ -33,9 +31,8 @@ SPILLING = {
     ("mha", "cuda:80"): "2 registers with 32 rows, and in the merge",
     ("gqa", "cuda:80"): "28 registers with 64 rows",
     ("paged_decode", "cuda:80"): "2 registers in the merge",
-    ("mla_paged", "cuda:80"): "32 rows need 1 KiB more shared memory than a program has",
+    ("mla_paged", "cuda:80"): "28 registers with 16 rows, some 200 with more",
     ("mla_paged", "cuda:90"): "8 to 20 registers with 16 and 32 rows, 232 with 64",
-    ("mla_paged", "hip:gfx942"): "2 registers",
 }
 """What is still wrong with the schedules of some."""
 
@@ -45,9 +42,7 @@ SPILLING = {
     [
         pytest.param(
             *case,
-            marks=pytest.mark.xfail(reason=SPILLING[case], raises=(AssertionError, TooLarge))
-            if case in SPILLING
-            else (),
+            marks=pytest.mark.xfail(reason=SPILLING[case], raises=AssertionError) if case in SPILLING else (),
         )
         for case in product(FAST, TARGETS_OF_CI)
     ],
