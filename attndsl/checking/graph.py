@@ -25,7 +25,7 @@ from attndsl.checking.typed import (
 )
 from attndsl.syntax.source import Span
 
-MAX_EXPRESSIONS = 20_000
+MAX_EXPRESSIONS = 10_000
 """The most distinct expressions of a spec once its definitions are expanded."""
 
 MAX_DEPTH = 200
