@@ -1,4 +1,4 @@
-"""Running a pipeline: the verifier between passes, and the pass named in whatever goes wrong."""
+"""Running a pipeline: what verifies its end, and the pass named in whatever goes wrong."""
 
 from __future__ import annotations
 
