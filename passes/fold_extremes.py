@@ -65,9 +65,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attndsl.ir import spec, tile
+from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.rewrite import constant, index_constant, insert_before, remove_dead, replace
+from attndsl.ir.polynomial import Facts
+from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
@@ -78,37 +79,62 @@ class FoldExtremes(ModulePass):
     name = "fold-extremes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        axes = AxesAnalysis()
-        for reduce in [o for o in op.walk() if isinstance(o, tile.MaxOp | tile.MinOp)]:
-            lane = reduce.over.owner
-            if reduce.body.type != index or not isinstance(lane, tile.LaneOp):
-                continue
-            direction = _direction(reduce.body, lane.result, axes)
-            if direction is not None and direction != 0:
-                is_last = (direction > 0) == isinstance(reduce, tile.MaxOp)
-                row = _last(lane, reduce) if is_last else lane.start
-                found = _at(reduce.body, {lane.result: row}, axes, lane.result, reduce)
-                found.name_hint = reduce.result.name_hint
-                replace(reduce, [found])
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp):
+                rows = _Rows(AxesAnalysis(), Facts(kernel.body.block))
+                for reduce in [o for o in kernel.walk() if isinstance(o, tile.MaxOp | tile.MinOp)]:
+                    _fold(reduce, rows)
         remove_dead(op)
 
 
-def _direction(value: SSAValue, lane: SSAValue, axes: AxesAnalysis) -> int | None:
-    """1 where a number never falls along a lane, -1 where it never grows, 0 where it stays, else None."""
-    if value is lane:
-        return 1
-    if lane not in axes(value):
-        return 0
-    op = value.owner
-    match op:
-        case arith.AddiOp() | arith.MinSIOp() | arith.MaxSIOp():
-            return _together(_direction(op.lhs, lane, axes), _direction(op.rhs, lane, axes))
-        case arith.SubiOp():
-            falling = _direction(op.rhs, lane, axes)
-            return _together(_direction(op.lhs, lane, axes), None if falling is None else -falling)
-        case arith.MuliOp() | arith.FloorDivSIOp() if _is_size(op.rhs):
-            return _direction(op.lhs, lane, axes)
-    return None
+def _fold(reduce: tile.MaxOp | tile.MinOp, rows: _Rows) -> None:
+    lane = reduce.over.owner
+    if reduce.body.type != index or not isinstance(lane, tile.LaneOp):
+        return
+    direction = rows.direction(reduce.body, lane.result)
+    if not direction:
+        return
+    is_last = (direction > 0) == isinstance(reduce, tile.MaxOp)
+    row = _last(lane, reduce) if is_last else lane.start
+    found = rows.at(reduce.body, {lane.result: row}, lane.result, reduce)
+    found.name_hint = reduce.result.name_hint
+    replace(reduce, [found])
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """How the numbers of a kernel differ from row to row."""
+
+    axes: AxesAnalysis
+    facts: Facts
+
+    def direction(self, value: SSAValue, lane: SSAValue) -> int | None:
+        """1 where a number never falls along a lane, -1 where it never grows, 0 where it stays, else None."""
+        if value is lane:
+            return 1
+        if lane not in self.axes(value):
+            return 0
+        op = value.owner
+        match op:
+            case arith.AddiOp() | arith.MinSIOp() | arith.MaxSIOp():
+                return _together(self.direction(op.lhs, lane), self.direction(op.rhs, lane))
+            case arith.SubiOp():
+                falling = self.direction(op.rhs, lane)
+                return _together(self.direction(op.lhs, lane), None if falling is None else -falling)
+            case arith.MuliOp() | arith.FloorDivSIOp():
+                steady = lane not in self.axes(op.rhs) and self.facts.nonnegative(self.facts.of(op.rhs))
+                return self.direction(op.lhs, lane) if steady else None
+        return None
+
+    def at(self, value: SSAValue, known: dict[SSAValue, SSAValue], lane: SSAValue, anchor: Operation) -> SSAValue:
+        """A number at one row: what it is computed from along the lane is computed for that row."""
+        if value not in known:
+            op = value.owner
+            if lane not in self.axes(value) or not isinstance(op, Operation):
+                return value
+            row = {operand: self.at(operand, known, lane, anchor) for operand in op.operands}
+            known[value] = insert_before(anchor, op.clone(row))
+        return known[value]
 
 
 def _together(one: int | None, other: int | None) -> int | None:
@@ -117,33 +143,9 @@ def _together(one: int | None, other: int | None) -> int | None:
     return one or other
 
 
-def _is_size(value: SSAValue) -> bool:
-    """Whether a number can be seen not to be negative: it is made of dims."""
-    known = constant(value)
-    if known is not None:
-        return known >= 0
-    op = value.owner
-    if isinstance(op, arith.FloorDivSIOp | arith.MuliOp | arith.AddiOp):
-        return all(map(_is_size, op.operands))
-    return isinstance(op, spec.DimOp | spec.ChoiceOp)
-
-
 def _last(lane: tile.LaneOp, anchor: Operation) -> SSAValue:
     """The last row of a tile, of which a program has at least one."""
     one = insert_before(anchor, index_constant(1))
     beyond = insert_before(anchor, arith.AddiOp(lane.start, lane.size))
     within = insert_before(anchor, arith.MinSIOp(beyond, lane.stop))
     return insert_before(anchor, arith.MaxSIOp(insert_before(anchor, arith.SubiOp(within, one)), lane.start), "last")
-
-
-def _at(
-    value: SSAValue, known: dict[SSAValue, SSAValue], axes: AxesAnalysis, lane: SSAValue, anchor: Operation
-) -> SSAValue:
-    """A number at one row: what it is computed from along the lane is computed for that row."""
-    if value not in known:
-        op = value.owner
-        if lane not in axes(value) or not isinstance(op, Operation):
-            return value
-        row = {operand: _at(operand, known, axes, lane, anchor) for operand in op.operands}
-        known[value] = insert_before(anchor, op.clone(row))
-    return known[value]

@@ -92,9 +92,9 @@ class Access:
                 terms.append(f"{self._wide(value, lanes)} * {stride}")
                 continue
             terms += self._shared(place, stride)
-            # The last stride is given without a type: Triton makes other code where it is 1.
+            # The last stride is given without a type, since Triton makes other code where it is 1: a place has one.
             narrow = stride if axis == len(op.indices) - 1 else f"{stride}.to(INDEX)"
-            near += [f"{self.text.position(lane, lanes)} * {narrow}" for lane in place.counted]
+            near += [f"{self.text.position(lane, lanes, typed=narrow is stride)} * {narrow}" for lane in place.counted]
             near += [f"{self.text.operand(v, lanes, narrow=True).within(7)} * {narrow}" for v in place.small]
             spans[f"{python_name(tensor.sym_name.data)}.stride({axis})",] += place.bound
         self.text.bounds |= spans

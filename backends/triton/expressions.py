@@ -96,10 +96,11 @@ class Expressions:
         subscript = ", ".join(":" if lane in own else "None" for lane in lanes)
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
-    def position(self, lane: tile.LaneOp, lanes: Sequence[SSAValue]) -> str:
-        """How far a lane is from its start, lined up with tiles that have the axes `lanes`."""
+    def position(self, lane: tile.LaneOp, lanes: Sequence[SSAValue], typed: bool) -> str:
+        """How far a lane is from its start, lined up with tiles that have the axes `lanes`; `typed`, as an INDEX."""
         subscript = ", ".join(":" if other is lane.result else "None" for other in lanes)
-        return f"tl.arange(0, {self.size(lane.result)}){f'[{subscript}]' if len(lanes) > 1 else ''}"
+        cast = ".to(INDEX)" if typed else ""
+        return f"tl.arange(0, {self.size(lane.result)}){f'[{subscript}]' if len(lanes) > 1 else ''}{cast}"
 
     # --- values
 

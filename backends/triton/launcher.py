@@ -227,7 +227,7 @@ class Launcher:
             asked = "None" if _cut_keys(kernel) else "schedule"
             self.out.line(f"chosen = choose({schedules_name(name)}, {_keys(kernel)}, {asked})")
         else:
-            grid = _grid(count for program, count in others.items() if limit_text(program) != "PARTS")
+            grid = _grid(n for program, n in others.items() if not isinstance(program.extent.owner, spec.ChoiceOp))
             given = [
                 schedules_name(name),
                 limit_text(rows),

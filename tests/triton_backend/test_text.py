@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +38,8 @@ def test_text_is_the_same_each_time_and_reads_well(name: str) -> None:
     assert f"def {name}(" in text
     assert f"# {name}.attn:" in text
     assert max(len(line) for line in text.splitlines() if not line.lstrip().startswith("#")) <= 125
+    # A place in a tile has 32 bits, and so may a stride: one of the two is an INDEX where they are multiplied.
+    assert not re.search(r"tl\.arange\(0, \w+\)(\[[^]]*\])? \* \w+\b(?!\.to\(INDEX\))", text)
 
 
 def test_every_operation_has_a_row() -> None:
