@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from attndsl.ir.exactness import Exactness
     from attndsl.ir.xdsl import ModulePass
 
 PASSES = {
@@ -39,3 +40,9 @@ def load_pass(name: str) -> type[ModulePass]:
     module = import_module(f"attndsl.passes.{name.replace('-', '_')}")
     loaded: type[ModulePass] = getattr(module, class_name)
     return loaded
+
+
+def exactness_of(name: str) -> Exactness:
+    """What a pass declares of the numbers that a program computes; raises KeyError where there is none of that name."""
+    declared: Exactness = vars(load_pass(name))["exactness"]
+    return declared

@@ -75,6 +75,7 @@ from typing import TypeGuard
 
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, insert_before, replace, rewrite
@@ -90,6 +91,7 @@ class AlignPages(ModulePass):
     """Keeps tiles of keys within pages of a known size."""
 
     name = "align-pages"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = [_align(loop) for loop in list(op.walk()) if isinstance(loop, scf.ForOp)]

@@ -74,6 +74,7 @@ from itertools import product
 
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import MACHINES, USUAL, Machine
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
@@ -154,6 +155,7 @@ class AssignSchedules(ModulePass):
     """Gives every kernel the schedules that suit a machine."""
 
     name = "assign-schedules"
+    exactness = Exactness.EXACT
 
     machine: str = USUAL
 

@@ -48,6 +48,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.keys import common_conjuncts, conjunction, conjuncts, over_of, reductions_of
 from attndsl.ir.polynomial import Facts
@@ -61,6 +62,7 @@ class BoundLoops(ModulePass):
     """Moves interval conditions from masks into the range of the key variable."""
 
     name = "bound-loops"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:

@@ -44,6 +44,7 @@ import numpy as np
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.meaning import COMPARISONS, OPPOSITES, POINTWISE, predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite, uniform
 from attndsl.ir.xdsl import (
@@ -372,6 +373,24 @@ class KeepLanes(RewritePattern):
             rewriter.notify_op_modified(op)
 
 
+class SumThinDots(RewritePattern):
+    """dot a, b over j -> sum a * b over j, where a or b became simpler than to vary along a lane of its own"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: tile.DotOp, rewriter: PatternRewriter, /) -> None:
+        axes = AxesAnalysis()
+        if all(axes(operand) - {op.over} for operand in (op.lhs, op.rhs)):
+            return
+        product = arith.MulfOp(op.lhs, op.rhs)
+        terms: Operation = product
+        made: list[Operation] = [product]
+        if op.where is not None:
+            zero = constant_op(0.0, op.result.type)
+            terms = arith.SelectOp(op.where, product.result, zero.result)
+            made += [zero, terms]
+        rewriter.replace(op, [*made, tile.SumOp(terms.results[0], op.over)])
+
+
 PATTERNS: tuple[RewritePattern, ...] = (
     FoldConstants(),
     ConstantsLast(),
@@ -387,6 +406,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
     DropFalseReads(),
     DropTrueAssumptions(),
     FoldAll(),
+    SumThinDots(),
     KeepLanes(),
 )
 
@@ -396,6 +416,7 @@ class Canonicalize(ModulePass):
     """Applies the patterns of this file until none matches, and removes what is dead."""
 
     name = "canonicalize"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite(op, PATTERNS)

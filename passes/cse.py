@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import cse
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
 
@@ -42,6 +43,7 @@ class Cse(ModulePass):
     """Common subexpression elimination over every kernel."""
 
     name = "cse"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         cse(op)

@@ -67,6 +67,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
@@ -77,6 +78,7 @@ class FoldExtremes(ModulePass):
     """Takes the first or the last row in the place of the least or the largest of all."""
 
     name = "fold-extremes"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:

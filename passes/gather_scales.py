@@ -70,6 +70,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant_op, insert_before, remove_dead, replace
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, scf
 
@@ -79,6 +80,7 @@ class GatherScales(ModulePass):
     """Gathers the factors of every chain of products and quotients in a loop over tiles."""
 
     name = "gather-scales"
+    exactness = Exactness.REASSOCIATES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [o for o in op.walk() if isinstance(o, scf.ForOp) and _over_tiles(o)]:

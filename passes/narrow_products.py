@@ -75,6 +75,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import tile
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import MACHINES, USUAL
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
@@ -88,6 +89,7 @@ class NarrowProducts(ModulePass):
     """Says of each tile.dot whether, and to what, its operands are rounded; others are made as `machine` does best."""
 
     name = "narrow-products"
+    exactness = Exactness.NARROWS
 
     machine: str = USUAL
 

@@ -58,6 +58,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import over_of, reductions_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, replace, sort_block
@@ -69,6 +70,7 @@ class PackRows(ModulePass):
     """Turns every attn.each into attn.grid, attn.row, or one of each."""
 
     name = "pack-rows"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:

@@ -57,6 +57,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.xdsl import (
@@ -75,6 +76,7 @@ class PadLanes(ModulePass):
     """Makes lanes full, and guards what runs along them."""
 
     name = "pad-lanes"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:

@@ -85,6 +85,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.relaxation import computed_in
 from attndsl.ir.rewrite import guarded, insert_before, remove_dead, replace
@@ -97,6 +98,7 @@ class PrefetchGathers(ModulePass):
     """Carries through every loop over tiles of keys the reads that say where others read."""
 
     name = "prefetch-gathers"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [o for o in op.walk() if isinstance(o, scf.ForOp) and MIXED not in o.attributes]:

@@ -62,6 +62,7 @@ from itertools import product
 
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant, replace, sort_block
 from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, SSAValue
 
@@ -71,6 +72,7 @@ class ShareOperands(ModulePass):
     """Renames variables of contractions as long as that makes two reads one."""
 
     name = "share-operands"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.ops:

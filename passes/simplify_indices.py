@@ -40,6 +40,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import attn, spec
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.materialise import materialise
 from attndsl.ir.meaning import OPPOSITES, predicate
 from attndsl.ir.polynomial import Facts, Polynomial, add, number
@@ -52,6 +53,7 @@ class SimplifyIndices(ModulePass):
     """Settles comparisons, quotients, remainders, minima and maxima that the ranges of the variables decide."""
 
     name = "simplify-indices"
+    exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in list(op.body.block.ops):

@@ -43,6 +43,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import spec
 from attndsl.ir.errors import RequirementError
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import index_constant, insert_before, replace
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
 from attndsl.python_names import python_name
@@ -53,6 +54,7 @@ class Specialise(ModulePass):
     """Replaces each of `dims` by its extent, the number at the same place of `extents`."""
 
     name = "specialise"
+    exactness = Exactness.EXACT
 
     dims: tuple[str, ...] = ()
     extents: tuple[int, ...] = ()

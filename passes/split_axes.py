@@ -53,10 +53,11 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from attndsl.ir import attn
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant, index_constant, insert_before, remove_dead, replace
 from attndsl.ir.tile import padded
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class SplitAxes(ModulePass):
     """Splits every attn.axis of constant extent that `pieces`, or a condition on it, cuts."""
 
     name = "split-axes"
+    exactness = Exactness.REASSOCIATES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.ops:
@@ -151,12 +153,17 @@ def _moved(axis: attn.AxisOp, piece: attn.AxisOp, start: int) -> SSAValue:
     return insert_before(axis, arith.AddiOp(piece.result, first), axis.variable.data)
 
 
+def _join(op: attn.SumOp | attn.AllOp) -> type[arith.AddiOp | arith.AddfOp | arith.AndIOp]:
+    if isinstance(op, attn.AllOp):
+        return arith.AndIOp
+    return arith.AddiOp if op.result.type == index else arith.AddfOp
+
+
 def _combine(op: attn.SumOp | attn.AllOp, variables: list[attn.AxisOp], bodies: list[SSAValue]) -> None:
     """A sum is the sum of those over the pieces; what holds on all pieces holds on all of the axis."""
     total: SSAValue | None = None
     for variable, body in zip(variables, bodies, strict=True):
         part = insert_before(op, type(op)(body, variable.result))
-        join = arith.AddfOp if isinstance(op, attn.SumOp) else arith.AndIOp
-        total = part if total is None else insert_before(op, join(total, part))
+        total = part if total is None else insert_before(op, _join(op)(total, part))
     assert total is not None
     replace(op, [total])

@@ -85,6 +85,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
@@ -114,6 +115,7 @@ class SplitLoops(ModulePass):
     """Splits every loop over whole tiles of keys into one over full tiles and one over the others."""
 
     name = "split-loops"
+    exactness = Exactness.REASSOCIATES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:

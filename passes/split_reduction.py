@@ -78,11 +78,12 @@ from dataclasses import dataclass
 
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.key_loop import levels
 from attndsl.ir.keys import Reduction, over_of, reductions_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
-from attndsl.ir.text import value_text
+from attndsl.ir.text import known_limit, value_text
 from attndsl.ir.xdsl import (
     Context,
     IntegerAttr,
@@ -90,7 +91,6 @@ from attndsl.ir.xdsl import (
     ModulePass,
     SSAValue,
     StringAttr,
-    arith,
     f64,
 )
 
@@ -102,6 +102,7 @@ class SplitReduction(ModulePass):
     """Adds to each kernel whose reductions stand side by side one that folds parts, and one that merges them."""
 
     name = "split-reduction"
+    exactness = Exactness.REASSOCIATES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in list(op.body.block.ops):
@@ -155,16 +156,7 @@ def _is_step(kernel: attn.KernelOp) -> bool:
 
 def _limit(variable: attn.IndexOp) -> SSAValue | None:
     """What a launch can compute and the variable stays below, None where there is no such value."""
-    return variable.bound if variable.bound is not None else _launch_time(variable.extent)
-
-
-def _launch_time(extent: SSAValue) -> SSAValue | None:
-    """The extent, or what it is the smaller of, where a launch can compute that."""
-    if value_text(extent) is not None:
-        return extent
-    if isinstance(extent.owner, arith.MinSIOp):
-        return next((found for v in extent.owner.operands if (found := _launch_time(v)) is not None), None)
-    return None
+    return variable.bound if variable.bound is not None else known_limit(variable.extent)
 
 
 def _rows(kernel: attn.KernelOp) -> list[attn.IndexOp]:

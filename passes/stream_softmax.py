@@ -55,6 +55,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import reductions_of
 from attndsl.ir.rewrite import constant_op, insert_before, replace, sort_block
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, math
@@ -70,6 +71,7 @@ class StreamSoftmax(ModulePass):
     """
 
     name = "stream-softmax"
+    exactness = Exactness.REASSOCIATES
 
     natural: bool = False
 

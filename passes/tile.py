@@ -52,6 +52,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import attn
 from attndsl.ir.errors import RequirementError
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.lowering import Lowering
 from attndsl.ir.rewrite import remove_dead
 from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass
@@ -66,6 +67,7 @@ class Tile(ModulePass):
     """
 
     name = "tile"
+    exactness = Exactness.REASSOCIATES
 
     rows: int = 128
     keys: int = 512

@@ -16,7 +16,7 @@ from attndsl.driver.errors import CompilerError
 from attndsl.driver.hints import did_you_mean
 from attndsl.op.errors import CallError
 
-COMMANDS = ("check", "compile", "run", "opt", "fmt", "explain", "bench", "tune")
+COMMANDS = ("check", "compile", "run", "opt", "fmt", "explain", "bench", "tune", "fuzz")
 """Each is a module of its own, imported when it is asked for."""
 
 

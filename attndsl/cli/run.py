@@ -114,16 +114,19 @@ def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
 def _compare(
     op: Op, source: Source, arrays: Mapping[str, Array], params: Mapping[str, Any], outputs: Any, types: dict[str, str]
 ) -> list[Output]:
-    from attndsl.reference import dims_of, reference
-    from attndsl.reference.agreement import compare, longest_sum
+    from attndsl.reference import reference
+    from attndsl.reference.agreement import compare
+    from attndsl.reference.errors import error_bounds
+    from attndsl.reference.rounding import rounding_of
 
     spec = checked(source)
     wanted = reference(spec, arrays, params)
-    terms = longest_sum(spec, dims_of(spec, arrays), params)
+    elements = {types.get(tensor.element, tensor.element) for tensor in spec.tensors.values()}
+    bounds = error_bounds(spec, arrays, params, rounding_of(elements))
     compared = []
     tensors = op.signature.outputs
     for tensor, got in zip(tensors, outputs if len(tensors) > 1 else (outputs,), strict=True):
-        found = compare(types.get(tensor.element, tensor.element), got, wanted[tensor.name], terms)
+        found = compare(types.get(tensor.element, tensor.element), got, wanted[tensor.name], bounds[tensor.name])
         compared.append(Output(tensor.name, got.shape, found.error, found.bound))
     return compared
 

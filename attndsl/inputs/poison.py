@@ -6,7 +6,7 @@ The reference evaluates all of it; a walk back from the outputs finds which elem
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,17 @@ from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import STORAGE_KINDS, Apply, Block, Expr, Read, Reduce, Spec, Sum, walk
 from attndsl.reference.interpreter import call_of, rows
 from attndsl.reference.lanes import Axes, Lanes, along, union
-from attndsl.reference.row import Row
+from attndsl.reference.row import Call, Row
 from attndsl.storage import encode, float_element
 
 Array = np.ndarray[Any, Any]
 
 
 def poison_absent(
-    spec: Spec, arrays: Mapping[str, Array], params: Mapping[str, Number] | None = None
+    spec: Spec, arrays: Mapping[str, Array], params: Mapping[str, Number] | None = None, row: int | None = None
 ) -> dict[str, Array]:
     """Copies of the inputs with NaN, inf and -inf in turn where `elements_read` is false."""
-    read = elements_read(spec, arrays, params)
+    read = elements_read(spec, arrays, params, row)
     poisoned = {name: array.copy() for name, array in arrays.items()}
     for name, kept in read.items():
         array, element = poisoned[name], spec.tensors[name].element
@@ -37,16 +37,25 @@ def poison_absent(
 
 
 def elements_read(
-    spec: Spec, arrays: Mapping[str, Array], params: Mapping[str, Number] | None = None
+    spec: Spec, arrays: Mapping[str, Array], params: Mapping[str, Number] | None = None, row: int | None = None
 ) -> dict[str, Array]:
-    """For each float input, which of its elements an output depends on: a bool array of its shape."""
+    """For each float input, which of its elements an output depends on: a bool array of its shape.
+
+    Where the number of a row is given, as `numbered_rows` counts, only what that row writes is looked at.
+    """
     call = call_of(spec, arrays, params or {})
     read = {name: np.zeros(tensor.shape, bool) for name, tensor in call.tensors.items() if tensor.dtype == np.float64}
     with np.errstate(all="ignore"):
-        for block in spec.blocks:
-            for row in rows(block, call):
-                _Needs(row, read).mark(block)
+        for number, block, each in numbered_rows(spec, call):
+            if row is None or row == number:
+                _Needs(each, read).mark(block)
     return read
+
+
+def numbered_rows(spec: Spec, call: Call) -> Iterator[tuple[int, Block, Row]]:
+    """Every row of a spec with its number and its block, in the order of the blocks."""
+    everything = ((block, row) for block in spec.blocks for row in rows(block, call))
+    yield from ((number, block, row) for number, (block, row) in enumerate(everything))
 
 
 class _Needs:

@@ -61,6 +61,7 @@ from attndsl.ir.xdsl import (
 )
 
 Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
+Summed = VarConstraint("Summed", base(AnyFloat) | base(IndexType))  # type: ignore[arg-type]
 """One floating-point type for all of an operation: the type that sums are kept in, f32 or f64."""
 
 
@@ -227,12 +228,12 @@ def _verify_removed(variable: SSAValue, kinds: tuple[type[IndexOp], ...]) -> Non
 
 @irdl_op_definition
 class SumOp(IRDLOperation):
-    """A contraction: the sum over all values of a feature variable."""
+    """A contraction: the sum over all values of a feature variable, of real numbers or of integers, which wrap."""
 
     name = "attn.sum"
-    body = operand_def(Float)
+    body = operand_def(Summed)
     over = operand_def(IndexType)
-    result = result_def(Float)
+    result = result_def(Summed)
     traits = traits_def(Pure())
     assembly_format = "$body `over` $over attr-dict `:` type($result)"
 

@@ -222,9 +222,9 @@ class _Run:
             case attn.ReadOp() | tile.LoadOp():
                 return self.read(op)
             case attn.SumOp() | attn.AllOp():
-                return self.reduce(op.body, op.over, np.sum if isinstance(op, attn.SumOp) else np.all)
+                return self.reduce(op.body, op.over, _sum if isinstance(op, attn.SumOp) else np.all)
             case tile.SumOp():
-                return self.reduce(op.body, op.over, np.sum)
+                return self.reduce(op.body, op.over, _sum)
             case tile.MaxOp() | tile.MinOp():
                 return self.extreme(op)
             case tile.AllOp():
@@ -242,9 +242,9 @@ class _Run:
             case attn.SoftmaxOp() | attn.LogSumExpOp():
                 return self.softmax(op)
             case attn.TotalOp():
-                return self.over_keys(op, 0.0, np.sum)
+                return self.over_keys(op, 0.0, _sum)
             case attn.MaxOp():
-                return self.over_keys(op, -np.inf, np.max)
+                return self.over_keys(op, -np.inf, functools.partial(np.max, initial=-np.inf))
             case _:
                 arrays, axes = self.align(*op.operands)
                 return Lanes(POINTWISE[type(op)](*arrays), axes)
@@ -311,7 +311,7 @@ class _Run:
         if guards:
             product = np.where(arrays[2], product, product.dtype.type(0))
         position = axes.index(op.over)
-        return Lanes(product.sum(axis=position), axes[:position] + axes[position + 1 :])
+        return Lanes(_sum(product, position), axes[:position] + axes[position + 1 :])
 
     # --- reductions over the key positions (`attn`)
 
@@ -328,7 +328,7 @@ class _Run:
     def over_keys(self, op: attn.TotalOp | attn.MaxOp, empty: float, function: Any) -> Lanes:
         (body,), where, position, axes = self.positions(op, op.body)
         chosen = np.where(where, body, body.dtype.type(empty))
-        return Lanes(function(chosen, axis=position, initial=empty), axes[:position] + axes[position + 1 :])
+        return Lanes(function(chosen, axis=position), axes[:position] + axes[position + 1 :])
 
     def softmax(self, op: attn.SoftmaxOp | attn.LogSumExpOp) -> Lanes:
         values = [op.score, *([op.value] if isinstance(op, attn.SoftmaxOp) else [])]
@@ -340,11 +340,11 @@ class _Run:
         top = np.maximum(score.max(axis=position, initial=-np.inf, keepdims=True), sink)
         shift = np.where(np.isneginf(top), 0, top)
         weight = np.exp(score - shift)
-        total = weight.sum(axis=position, keepdims=True) + np.exp(sink - shift)
+        total = np.expand_dims(_sum(weight, position), position) + np.exp(sink - shift)
         if isinstance(op, attn.LogSumExpOp):
             result = np.log(total) + shift
         else:
-            summed = np.where(where, weight * arrays[1], 0).sum(axis=position, keepdims=True)
+            summed = np.expand_dims(_sum(np.where(where, weight * arrays[1], 0), position), position)
             result = np.where(total == 0, 0, summed / np.where(total == 0, 1, total))
         dtype = _dtype(op.result.type)
         return Lanes(result.squeeze(position).astype(dtype), axes[:position] + axes[position + 1 :])
@@ -359,10 +359,17 @@ class _Run:
             masked = np.where(where, score, -np.inf)
             top = masked.max(axis=position, initial=-np.inf, keepdims=True)
             weight = power(masked - np.where(np.isneginf(top), 0, top))
-            summed = np.where(where, weight * (items[0] if items else one), 0).sum(axis=position)
+            summed = _sum(np.where(where, weight * (items[0] if items else one), 0), position)
             self.values[result] = Lanes(summed.astype(dtype), rest)
             if value is None:
                 self.values[op.maximum] = Lanes(top.squeeze(position).astype(dtype), rest)
+
+
+def _sum(array: Array, axis: int) -> Array:
+    """A sum in the order of the axis, whatever lies where in memory: an exact pass changes no bit of it."""
+    if not array.shape[axis]:
+        return np.asarray(np.sum(array, axis=axis))
+    return np.asarray(np.add.accumulate(array, axis=axis, dtype=array.dtype).take(-1, axis=axis))
 
 
 def _constant(value: Attribute) -> Array:

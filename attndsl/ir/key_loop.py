@@ -62,8 +62,9 @@ class KeyLoop:
         lowering.need(over.operands)
         build.location = over.location
         low, high, ends = self.range()
-        plans = {op: self.plans(op) for op in self.reductions}
+        plans: Plans = {op: self.plans(op) for op in self.reductions}
         sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
+        plans = _in_turn(plans) if sequential else plans
         step = build.number(1) if sequential else build.size(lowering.keys_asked, "KEYS")
         span = Span(*self.part(low, high, step), step, ends)
         self.guessing = lowering.whole and not sequential and bool(self.at_risk(plans))
@@ -147,7 +148,7 @@ class KeyLoop:
         otherwise = Block()
         self.outside, self.lane, self.guessing = otherwise, None, False
         with self.lowering.apart(otherwise):
-            exact = self.loop(span, {op: [plan.in_turn() for plan in found] for op, found in plans.items()}, True)
+            exact = self.loop(span, _in_turn(plans), True)
         build.place(scf.YieldOp(*exact), otherwise)
         self.outside = outside
         kept = Block()
@@ -301,3 +302,8 @@ class KeyLoop:
         if self.lane is None:
             return value
         return self.build.add(tile.MaxOp(self.build.along(value, self.lane, self.block), self.lane), self.block)
+
+
+def _in_turn(plans: Plans) -> Plans:
+    """The same sums, one key at a time: where one of them has to be, all of them are."""
+    return {op: [plan.in_turn() for plan in found] for op, found in plans.items()}

@@ -16,8 +16,9 @@ from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.key_loop import KeyLoop, levels
 from attndsl.ir.keys import over_of
 from attndsl.ir.polynomial import Facts
+from attndsl.ir.text import known_limit
 from attndsl.ir.tile_builder import Scope, TileBuilder
-from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, scf
+from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, index, scf
 
 
 class Lowering:
@@ -54,7 +55,11 @@ class Lowering:
                 self.build.location = op.location
                 where = self.get(op.where) if op.where is not None else None
                 indices = [self.get(v) for v in op.indices]
-                self.build.place(tile.StoreOp(op.tensor, indices, self.get(op.value), where), self.outermost.block)
+                value = self.get(op.value)
+                if self.whole:  # what is the same for several rows is stored for each
+                    for lane in (lane for v in indices for lane in sorted(self.build.axes(v), key=self.order_of)):
+                        value = self.build.along(value, lane, self.outermost.block)
+                self.build.place(tile.StoreOp(op.tensor, indices, value, where), self.outermost.block)
         return self.target
 
     # --- lanes
@@ -101,15 +106,16 @@ class Lowering:
         rows = self.row_variables
         if not rows:
             return
-        self.need([row.extent for row in rows] + [row.bound for row in rows if row.bound is not None])
+        limits = [row.bound or known_limit(row.extent) or row.extent for row in rows]
+        self.need([row.extent for row in rows] + limits)
         self.build.location = rows[0].location
         block, values = self.outermost.block, self.outermost.values
         extents = self.counts([row.extent for row in rows])
         total = self.product_of(extents)
         total.name_hint = total.name_hint or "rows"
         bound = None
-        if any(row.bound is not None for row in rows):
-            bound = self.product_of(self.counts([row.bound or row.extent for row in rows]))
+        if any(limit is not row.extent for limit, row in zip(limits, rows, strict=True)):
+            bound = self.product_of(self.counts(limits))
         size = self.build.size(self.rows_asked, "ROWS")
         name = "_".join(row.variable.data for row in rows)
         program = tile.ProgramOp(name, total, bound, size, self.later_rows_see_more())
@@ -262,14 +268,16 @@ class Lowering:
         assert isinstance(axis, attn.AxisOp)
         self.need([axis.extent])
         lanes = self.target_lanes(self.lanes(op.result))
-        zero = self.build.constant(0.0, op.result.type)
+        whole = op.result.type == index
+        zero = self.build.number(0) if whole else self.build.constant(0.0, op.result.type)
         start = self.build.add(tile.SpreadOp(zero, lanes), home.block)
         block = self.build.loop_block([start])
         block.args[0].name_hint = axis.variable.data
         self.scopes.append(Scope(block, op.over, {op.over: block.args[0]}))
         self.need([op.body])
         self.build.location = op.location
-        total = self.build.add(arith.AddfOp(block.args[1], self.get(op.body)), block)
+        add = arith.AddiOp if whole else arith.AddfOp
+        total = self.build.add(add(block.args[1], self.get(op.body)), block)
         self.build.place(scf.YieldOp(total), block)
         self.scopes.pop()
         one, first = self.build.number(1), self.build.number(0)

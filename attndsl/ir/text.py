@@ -78,6 +78,15 @@ def value_text(value: SSAValue, binding: int = 0) -> str | None:
     return f"({text})" if strength < binding else text
 
 
+def known_limit(extent: SSAValue) -> SSAValue | None:
+    """An extent, or what it is the smaller of, that is of dims and parameters alone; None where there is none."""
+    if value_text(extent) is not None:
+        return extent
+    if isinstance(extent.owner, arith.MinSIOp):
+        return next((found for v in extent.owner.operands if (found := known_limit(v)) is not None), None)
+    return None
+
+
 def line_of(text: str) -> Term:
     """An extent of `integer_text` as far as it is of one dim."""
     return _term(ast.parse(text, mode="eval").body)

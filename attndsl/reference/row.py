@@ -79,7 +79,7 @@ class Row:
         def spread(array: Array, axes: Axes) -> Array:
             return np.broadcast_to(along(array, axes, write.axes), shape)
 
-        indices, inside = self._inside(write.tensor, write.indices)
+        indices, inside = self.inside(write.tensor, write.indices)
         value = self.lanes(write.value)
         kept = spread(inside.value, inside.axes)
         written = np.where(spread(value.present, value.axes), spread(value.value, value.axes), 0.0)
@@ -112,7 +112,7 @@ class Row:
         return Lanes((index,), np.arange(size), np.ones(size, bool))
 
     def _read(self, expr: Read) -> Lanes:
-        indices, inside = self._inside(expr.tensor, expr.indices)
+        indices, inside = self.inside(expr.tensor, expr.indices)
         tensor = self.call.tensors[expr.tensor.name]
         value = np.zeros(inside.value.shape, tensor.dtype)
         shape = inside.value.shape
@@ -120,7 +120,7 @@ class Row:
         value[inside.value] = tensor[tuple(index[inside.value] for index in where)]
         return Lanes(inside.axes, value, inside.value)
 
-    def _inside(self, tensor: Tensor, indices: tuple[Expr, ...]) -> tuple[list[Lanes], Lanes]:
+    def inside(self, tensor: Tensor, indices: tuple[Expr, ...]) -> tuple[list[Lanes], Lanes]:
         """The indices of an access, and whether all of them are present and in range."""
         lanes = [self.lanes(index) for index in indices]
         axes = union(lanes)

@@ -13,7 +13,9 @@ from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import Kind, Spec
 from attndsl.inputs import default_dims, default_params, make_inputs, poison_absent, relay
 from attndsl.reference import reference
-from attndsl.reference.agreement import Agreement, compare, longest_sum
+from attndsl.reference.agreement import Agreement, compare
+from attndsl.reference.errors import error_bounds
+from attndsl.reference.rounding import rounding_of
 
 Array = np.ndarray[Any, Any]
 
@@ -31,9 +33,18 @@ class Disagreement(AssertionError):
         self.found = found
         said = {**case.types, **case.dims, **case.params}
         super().__init__(
-            f"{case.spec.name}: after {stage}, `{output}` is off by {found.error:.3g}, which is more than"
-            f" {found.bound:.3g}, with {', '.join(f'{name} = {value}' for name, value in said.items())}"
+            f"{case.spec.name}: after {stage}, {output}[{', '.join(map(str, found.place))}] is {found.got:.9g} and not"
+            f" {found.wanted:.9g}: off by {found.error:.3g}, where rounding explains {found.bound:.3g},"
+            f" with {', '.join(f'{name} = {value}' for name, value in said.items())}"
         )
+
+    @classmethod
+    def between(cls, case: Case, stage: str, output: str, got: Array, wanted: Array) -> Disagreement:
+        """Two outputs that were to be equal to the bit."""
+        differs = (got != wanted) & ~(np.isnan(got) & np.isnan(wanted))
+        place = tuple(int(n) for n in np.argwhere(differs)[0])
+        have, want = float(got[place]), float(wanted[place])
+        return cls(case, stage, output, Agreement(place, have, want, abs(have - want), 0.0))
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,9 @@ class Case:
     dims: Mapping[str, int]
     params: Mapping[str, Number]
     arrays: Mapping[str, Array]
+
+    def __repr__(self) -> str:
+        return f"<Case of {self.spec.name}, {', '.join(f'{k}={v}' for k, v in {**self.types, **self.dims}.items())}>"
 
     @classmethod
     def make(
@@ -85,23 +99,33 @@ class Case:
         """The outputs of the reference, in float64."""
         return reference(self.spec, self.arrays, self.params)
 
-    @cached_property
-    def terms(self) -> int:
-        """The additions behind an output."""
-        return longest_sum(self.spec, self.dims, self.params)
-
     def element(self, output: str) -> str:
         """The element type of an output."""
         element = self.spec.tensors[output].element
         return self.types.get(element, element)
 
-    def check(self, stage: str, outputs: Mapping[str, Array], rounded: bool = False) -> None:
-        """Raises Disagreement where an output is not what the reference gives.
+    def bounds(self, narrowed: bool) -> dict[str, Array]:
+        """What rounding explains of each element of each output before it is stored; see `error_bounds`."""
+        if narrowed not in self._bounds:
+            elements = {self.element(name) for name in self.spec.tensors}
+            rounding = rounding_of(elements, narrowed)
+            self._bounds[narrowed] = error_bounds(self.spec, self.arrays, self.params, rounding)
+        return self._bounds[narrowed]
 
-        `rounded` says that weights were rounded to 16-bit types of the spec, as the pass narrow-products does.
+    @cached_property
+    def _bounds(self) -> dict[bool, dict[str, Array]]:
+        return {}
+
+    def check(self, stage: str, outputs: Mapping[str, Array], narrowed: bool = False) -> float:
+        """The largest error of the outputs as a share of its bound; raises Disagreement where that is above 1.
+
+        `narrowed` says that weights were rounded to 16-bit types of the spec, as the pass narrow-products does.
         """
-        weights = [element for element in self.types.values() if rounded and element in ("f16", "bf16")]
+        bounds = self.bounds(narrowed)
+        used = 0.0
         for name, wanted in self.wanted.items():
-            found = compare(self.element(name), outputs[name], wanted, self.terms, weights)
+            found = compare(self.element(name), outputs[name], wanted, bounds[name])
             if not found.ok:
                 raise Disagreement(self, stage, name, found)
+            used = max(used, found.used)
+        return used

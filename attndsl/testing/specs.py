@@ -1,4 +1,4 @@
-"""Whole specs for hypothesis to draw: index maps, masks, scores and reductions put together as a user might.
+"""Whole specs for hypothesis to draw, over every construct of the language.
 
 What is drawn is text, so that a failing one can be read, kept and run. All specs are well typed. What indices they
 compute is often out of range: absence is what goes wrong first.
@@ -6,21 +6,53 @@ compute is often out of range: absence is what goes wrong first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NamedTuple, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-SIZES = {"B": (1, 2, 2, 0), "H": (2, 4, 3, 1), "G": (2, 1, 3), "M": (3, 5, 1, 7, 0), "N": (5, 7, 1, 4, 11, 0)}
-"""Extents to draw from, the first ones first; other dims have those of `OTHER_SIZES`."""
+from attndsl.testing.phrases import CONDITIONS, INPUTS, LETS, PARAMETERS, PHRASES
 
-OTHER_SIZES = (3, 2, 1, 4)
+SIZES = {
+    "B": (1, 2, 2, 3, 0),
+    "H": (1, 2, 2, 3, 4),
+    "G": (1, 2, 3),
+    "M": (1, 3, 5, 7, 9, 0),
+    "L": (1, 4, 7, 9, 0),
+    "Y": (1, 2, 3),
+    "X": (1, 3, 2),
+    "N": (1, 4, 5, 7, 7, 11, 19, 33, 0),
+    "D": (1, 2, 3, 4, 4, 5, 8, 16, 40),
+    "E": (1, 2, 3, 4, 5, 8),
+    "K": (1, 3, 5, 0),
+}
+"""Extents to draw from, the simplest first; other dims have those of `OTHER_SIZES`."""
 
-NUMBERS = ("1", "2", "3", "p", "M", "N")
-"""What positions are shifted and compared by; `p` is a parameter."""
+OTHER_SIZES = (1, 2, 3, 4)
 
-COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+RATIOS = (1, 2, 3, 4, 7)
+"""How many heads share a key where they are required to be a multiple."""
+
+ROWS = ("B", "H", "M", "L", "Y", "X")
+"""The dims whose product, at most `MAX_ROWS`, is the number of rows: the reference walks them one by one."""
+
+MAX_ROWS = 36
+
+_APART = 1000
+"""More options than any choice has."""
+
+TYPE_VARIABLES = ("T", "U")
+
+_PHRASE = re.compile(r"\{(\w+)\}")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_DIM = re.compile(r"\b[A-SV-Z]\b")
+_OF_INTS = re.compile(r"\w+\[\w+[,\]]")
+
+
+T = TypeVar("T")
 
 
 class Drawn(NamedTuple):
@@ -32,194 +64,182 @@ class Drawn(NamedTuple):
 
 @st.composite
 def specs(draw: DrawFn) -> Drawn:
-    """A spec of one block with one or two outputs, and a call's extents."""
-    draft = _Draft(draw)
+    """A spec of one or two blocks, and a call's extents that meet its conditions."""
+    choices = _Choices(draw)
+    draft = _Draft(choices)
     text = draft.text()
-    dims = {name: draw(st.sampled_from(SIZES.get(name, OTHER_SIZES))) for name in draft.dims}
-    return Drawn(text, dims)
+    return Drawn(text, _extents(choices, draft.told, draft.conditions))
 
 
-@dataclass
+class _Choices:
+    """Draws one of several things, each time by another strategy.
+
+    Where one strategy is drawn from twice, hypothesis goes on with copies of the example in which both have drawn the
+    same; there are so many choices here that it would seldom come to a new example.
+    """
+
+    def __init__(self, draw: DrawFn) -> None:
+        self._draw = draw
+        self._made = 0
+
+    def of(self, options: Sequence[T]) -> T:
+        """One of the options; the first is the simplest."""
+        if len(options) == 1:
+            return options[0]
+        self._made += 1
+        return options[self._draw(_numbers(self._made, len(options))) - self._made * _APART]
+
+
+@cache
+def _numbers(turn: int, count: int) -> SearchStrategy[int]:
+    return st.sampled_from(range(turn * _APART, turn * _APART + count))
+
+
+def _extents(choices: _Choices, dims: Iterable[str], conditions: Iterable[str]) -> dict[str, int]:
+    """An extent for each dim, as the conditions ask for."""
+    first = ("G", *ROWS)  # H may have to be a multiple of G
+    found: dict[str, int] = {}
+    left = MAX_ROWS
+    for name in sorted(dims, key=lambda name: first.index(name) if name in first else len(first)):
+        sizes = SIZES.get(name, OTHER_SIZES)
+        if f"{name} % G == 0" in conditions:
+            sizes = tuple(found["G"] * ratio for ratio in RATIOS)
+        if f"{name} % 2 == 0" in conditions:
+            sizes = tuple(2 * size for size in sizes if 0 < size < 20)
+        if name in ROWS:
+            sizes = tuple(size for size in sizes if size <= left) or sizes[:1]
+        found[name] = size = choices.of(sizes)
+        if name in ROWS:
+            left //= max(1, size)
+    return {name: found[name] for name in dims}
+
+
 class _Draft:
-    """A spec being written: what its expressions read is declared when they are."""
+    """A spec being written: what its statements use is declared when they use it."""
 
-    draw: DrawFn
-    inputs: dict[str, str] = field(default_factory=dict)
-    lets: list[str] = field(default_factory=list)
-    key: str = "j"
+    def __init__(self, choices: _Choices) -> None:
+        self._choices = choices
+        self._layouts: tuple[str, ...] = ()  # of the rows and of the keys of the block that is being written
+        self._inputs: dict[str, str] = {}
+        self._parameters: dict[str, str] = {}
+        self._functions: dict[str, str] = {}  # definitions that stand before the rows
+        self._lets: dict[str, str] = {}  # of this block
+        self._outputs: dict[str, str] = {}
+        self.conditions: list[str] = []
 
     @property
-    def dims(self) -> list[str]:
-        """The names of the extents that were read."""
-        found = {c for declared in self.inputs.values() for c in declared.partition("[")[2] if c.isupper()}
-        return sorted(found | {"B", "H", "M", "D", "E"})
+    def told(self) -> dict[str, None]:
+        """The dims that the shapes of inputs tell."""
+        return dict.fromkeys(dim for declared in self._inputs.values() for dim in _DIM.findall(declared))
 
-    def one(self, *choices: str) -> str:
-        return self.draw(st.sampled_from(choices))
+    # --- phrases
 
-    def chance(self, strategy: SearchStrategy[bool] | None = None) -> bool:
-        return self.draw(strategy or st.booleans())
+    def _say(self, name: str) -> str:
+        """Something that stands for a phrase."""
+        options = next(PHRASES[key] for key in (*self._here(name), name) if key in PHRASES)
+        return self._fill(self._choices.of(options))
 
-    def read(self, name: str, declared: str, *indices: str) -> str:
-        """A read of an input, declared with its element type and extents."""
-        self.inputs[name] = declared
-        return f"{name}[{', '.join(indices)}]"
+    def _fill(self, template: str) -> str:
+        """A template with its phrases said and its names declared."""
+        for word in _WORD.findall(_PHRASE.sub(" ", template)):
+            self._use(word)
+        return _PHRASE.sub(lambda phrase: self._say(phrase[1]), template)
+
+    def _here(self, name: str) -> list[str]:
+        """What stands in for a name in this block."""
+        return [f"{name}@{layout}" for layout in self._layouts]
+
+    def _use(self, word: str) -> None:
+        """Declares what a word names, unless that has been done."""
+        if word in PARAMETERS and word not in self._parameters:
+            self._parameters[word] = self._fill(PARAMETERS[word])
+        elif word in INPUTS and word not in self._inputs:
+            self._inputs[word] = self._fill(INPUTS[word])
+        elif let := next((LETS[key] for key in (*self._here(word), word) if key in LETS), None):
+            self._define(word, let)
+
+    def _define(self, name: str, let: str) -> None:
+        """Writes a definition, after those that it uses."""
+        head, _, body = let.partition(" = ")
+        if not _OF_INTS.match(head):
+            if name not in self._lets:
+                self._lets[name] = f"{head} = {self._fill(body)}"
+        elif name not in self._functions:
+            layouts, self._layouts = self._layouts, ()  # its own parameters, not the block's indices
+            self._functions[name] = f"{head} = {self._fill(body)}"
+            self._layouts = layouts
 
     # --- the whole
 
     def text(self) -> str:
-        rows = "i in M" if self.chance() else f"i in {self.read('rows', 'i32[B]', 'b')} up to M"
-        extent = self.keys()
-        query = self.read("q", "T[B, H, M, D]", "b", "h", "i", ":")
-        key, value = self.stored("k", "D"), self.stored("v", "E")
-        score = self.score(query, key)
-        mask = self.mask(2)
-        writes = self.writes(score, mask, value)
-        self.read("x", "f32[B, H, M, E]", "")  # so that every extent of an output is one of an input
-        lets = "".join(f"    let {each}\n" for each in self.lets)
-        inputs = "".join(f"    input {name} : {declared}\n" for name, declared in self.inputs.items())
-        outputs = "".join(f"    output {write.partition('[')[0]} : {declared}\n" for declared, write in writes)
-        body = "".join(f"    {write}\n" for _, write in writes)
-        return (
-            f"attention drawn(p: int = 2, flag: bool = true, w: f32 = 0.5) {{\n    dims {', '.join(self.dims)}\n"
-            f"    types T\n{inputs}{outputs}    each b in B, h in H, {rows}\n    over {extent}\n"
-            f"{lets}    score = {score}\n    mask = {mask}\n{body}}}\n"
+        """A spec."""
+        blocks = [self._block(self._say("first_block"), "")]
+        if another := self._say("second_block"):
+            blocks.append(self._block(another, "_2"))
+        body = "\n".join([_lines(f"let {text}" for text in self._functions.values()), *blocks]).lstrip()
+        body = _DIM.sub(lambda dim: self._size(dim[0]), body)
+        declarations = self._declarations(body)
+        header = ", ".join(f"{name}: {kind}" for name, kind in self._parameters.items())
+        return f"attention drawn{f'({header})' if header else ''} {{\n{declarations}\n    {body}}}\n"
+
+    def _declarations(self, body: str) -> str:
+        """All that stands before the definitions and the rows."""
+        shapes = " ".join(self._inputs.values())
+        self.conditions = [condition for part, condition in CONDITIONS.items() if part in body or part in shapes]
+        types = [name for name in TYPE_VARIABLES if re.search(rf"\b{name}\[", shapes)]
+        variables = [f"{name} {self._say('choices')}".strip() for name in types]
+        schedule = self._say("schedule")
+        return _lines(
+            [
+                f"dims {', '.join(self.told)}",
+                *([f"types {', '.join(variables)}"] if variables else []),
+                *(f"input {name} : {declared}" for name, declared in self._inputs.items()),
+                *(f"output {name} : {self._written(types)}{shape}" for name, shape in self._outputs.items()),
+                *(f"require {condition}" for condition in self.conditions),
+                *([f"schedule {{ {schedule} }}"] if schedule else []),
+            ]
         )
 
-    def keys(self) -> str:
-        """The key variable and its extent; a gathered position takes the key's name."""
-        length = self.one("N", "length", "i", "gather", "grid")
-        match length:
-            case "length":
-                return f"j in {self.read('length', 'i32[B]', 'b')}{self.one('', ' - 1', ' + 1')} up to N"
-            case "i":
-                return f"j in {self.one('i + 1', 'minimum(N, i + p)', 'N - i', 'M + N')}"
-            case "gather":
-                self.lets.append(f"j = {self.read('place', 'i32[B, M, K]', 'b', 'i', 't')}")
-                return "t in K"
-            case "grid":
-                self.lets.append("j = y * 3 + z")
-                self.read("plane", "f32[Y]", "")
-                return "y in Y, z in 3"
-        return self.one("j in N", "j in N + 1", "j in N / 2")
+    def _written(self, types: list[str]) -> str:
+        """The element type of an output: a type variable is one that some input has."""
+        element = self._say("written")
+        return element if element in types or element not in TYPE_VARIABLES else "f32"
 
-    def stored(self, name: str, width: str) -> str:
-        """A vector for each key, by some index map."""
-        head = self.one("h", "h / 2", "h / 2", "h % G", "0", "G - 1 - h")
-        place = self.one("j", "j", "j", "j + 1", "j - p", "N - 1 - j", "j / 2")
-        self.read(f"{name}_plain", f"T[B, G, N, {width}]", "")
-        match self.one("plain", "paged", "scaled", "choice", "definition", "relative", "narrow", "packed"):
-            case "paged":
-                page = self.read("table", "i32[B, L]", "b", f"({place}) / S")
-                return self.read(f"{name}_pages", f"T[C, S, G, {width}]", page, f"({place}) % S", head, ":")
-            case "scaled":
-                stored = self.read(f"{name}_small", f"i8[B, G, N, {width}]", "b", head, place, ":")
-                scale = self.read(f"{name}_scale", "f32[B, G, N]", "b", head, place)
-                return f"({stored} * {scale} * 0.01)"
-            case "relative":
-                return self.read(
-                    f"{name}_far", f"T[W, G, {width}]", self.one("i + j", "i - j + 1", "M - i + j"), head, ":"
-                )
-            case "narrow":
-                return self.read(
-                    f"{name}_f8", f"{self.one('f8e4m3', 'f8e5m2')}[B, G, N, {width}]", "b", head, place, ":"
-                )
-            case "packed":
-                pair = self.read(f"{name}_u8", f"u8[B, G, N, {width}]", "b", head, place, "d / 2")
-                scale = self.read(f"{name}_scale", "f16[B, G, N]", "b", head, place)
-                self.lets.append(f"{name}_new[d in {width}] = (({pair} >> 4 * (d % 2) & 15) - 8) * {scale} * 0.2")
-                return f"{name}_new"
-            case "choice":
-                shared = self.read(f"{name}_shared", f"T[G, N, {width}]", head, "j", ":")
-                own = self.read(f"{name}_plain", f"T[B, G, N, {width}]", "b", head, "j - p", ":")
-                return f"(if j < p then {shared} else {own})"
-            case "definition":
-                low = self.read(f"{name}_low", "T[B, N, R]", "b", place, "r")
-                up = self.read(f"{name}_up", f"T[G, {width}, R]", head, "d", "r")
-                self.lets.append(f"{name}_new[d in {width}] = sum(r in R) {up} * {low}")
-                return f"{name}_new"
-        return self.read(f"{name}_plain", f"T[B, G, N, {width}]", "b", head, place, ":")
+    def _size(self, dim: str) -> str:
+        """A dim where a number is meant: what no shape tells is a parameter instead."""
+        if dim in self.told:
+            return dim
+        name = f"{dim.lower()}_size"
+        self._parameters.setdefault(name, self._say("int_parameter"))
+        return name
 
-    # --- scores
+    def _block(self, keys: str, suffix: str) -> str:
+        """The statements of a block: how its keys may lie is said by a phrase; its outputs end in `suffix`."""
+        self._lets = {}
+        self._layouts = (self._say("rows"), self._say(keys))
+        rows = [f"each {self._say('each')}"]
+        over = self._say("over")
+        before = [*self._lets.values()]  # what the keys' extent uses
+        writes = [self._write(name, suffix) for name in self._say("writes").split()]
+        after = [*self._lets.values()][len(before) :]
+        walked = [f"over {over}"] if over else []
+        return _lines([*rows, *map(_let, before), *walked, *map(_let, after), *writes])
 
-    def score(self, query: str, key: str) -> str:
-        product = f"{query} . {key}"
-        bias = self.read("bias", "f32[H, M, N]", "h", "i", self.one("j", "j - 1", "j + p"))
-        return self.one(
-            f"{product} / sqrt(D)",
-            f"{product} * w + {bias}",
-            f"tanh({product} / 3.0) * 2.0 - 0.1 * abs(i - j)",
-            f"(if j <= i then {product} else {bias})",
-            f"{bias} * rsqrt(1.0 + j)",
-            f"-({product}) / rsqrt(D + 1.0)",
-            f"maximum({product}, {bias}) - minimum(1.0, w * (j % 3))",
-        )
+    def _write(self, name: str, suffix: str) -> str:
+        """A statement that writes an output, which it declares."""
+        value = self._say(name)
+        place, _, shape = self._say(f"{name}_place").partition(" of ")
+        if not set(_DIM.findall(shape)) <= self.told.keys():
+            query = self._say("query")
+            value = f"{value} + 0.1 * ({query} . {query})"
+        self._outputs[name + suffix] = shape
+        return f"{name}{suffix}{place} = {value}"
 
-    # --- masks
 
-    def mask(self, depth: int) -> str:
-        if depth == 0 or self.chance():
-            return self.predicate()
-        first = self.mask(depth - 1)
-        match self.one("and", "or", "not", "if"):
-            case "not":
-                return f"not ({first})"
-            case "if":
-                return f"(if {first} then {self.mask(depth - 1)} else {self.mask(depth - 1)})"
-            case combine:
-                return f"({first}) {combine} ({self.mask(depth - 1)})"
+def _let(text: str) -> str:
+    """A definition as a statement: the names `score` and `mask` stand without the word."""
+    return text if text.startswith(("score =", "mask =")) else f"let {text}"
 
-    def predicate(self) -> str:
-        a, b = self.one(*NUMBERS), self.one(*NUMBERS)
-        affine = self.one(f"i + {a}", f"i - {a}", "i", a, f"i + N - M - {a}", f"2 * i - {a}", f"i / 2 + {a}")
-        match self.one("affine", "affine", "quotient", "modulo", "chain", "equal", "valid", "tree", "length", "flag"):
-            case "affine":
-                left = self.one("j", "j", "-j", "j + 1", "2 * j", "j / 2", "j - i")
-                return f"{left} {self.one(*COMPARISONS)} {affine}"
-            case "quotient":
-                return f"j / {self.one('2', '3', 'D')} {self.one(*COMPARISONS)} (i + {a}) / {self.one('2', '3', 'D')}"
-            case "modulo":
-                return f"(i - j) % {self.one('2', '3', 'D')} == {self.one('0', '1', '-1')}"
-            case "chain":
-                return f"{affine} - {b} {self.one('<', '<=')} j {self.one('<', '<=')} {affine}"
-            case "equal":
-                label = self.read("label", "i32[B, N]", "b", "j")
-                return f"{label} {self.one('==', '<=')} {self.read('label', 'i32[B, N]', 'b', affine)}"
-            case "valid":
-                return self.read("valid", "bool[B, N]", "b", self.one("j", "j", "i", "j - i", "j + p"))
-            case "tree":
-                return self.read("tree", "bool[M, N]", "i", f"j - {a}")
-            case "length":
-                return f"j {self.one(*COMPARISONS)} {self.read('length', 'i32[B]', 'b')}{self.one('', ' + i')}"
-        return self.one("flag", f"{self.read('bias', 'f32[H, M, N]', 'h', 'i', 'j')} > 0.0")
 
-    # --- outputs
-
-    def writes(self, score: str, mask: str, value: str) -> list[tuple[str, str]]:
-        """Statements that write outputs, each after the output's type."""
-        sink = self.one("", "", ", sink = w", f", sink = {self.read('s', 'f32[H]', 'h')}")
-        vector = self.one(
-            f"softmax(score, mask{sink}) . {value}",
-            f"softmax(score, mask{sink}) . {value}",
-            f"softmax(score) . {value}",
-            f"sum(sigmoid(score) * {value}, mask)",
-            f"max({value}, mask)",
-            f"sum({value})",
-            f"softmax(score, mask) . {value} - w * softmax(-score, j != i) . {value}",
-            f"sum(exp(score - max(score, mask)) * {value}, mask)",
-            f"(if i % 2 == 0 then softmax(score, mask{sink}) . {value} else sum({value}, mask) * 0.1)",
-        )
-        scalar = self.one(
-            f"logsumexp(score, mask{sink})",
-            "logsumexp(-score)",
-            "max(score, mask)",
-            "sum(relu(score), mask)",
-            "sum(1.0, mask)",
-        )
-        gate = self.read("gate", "f32[B, M, E]", "b", "i", ":")
-        finish = self.one("{}", "{}", f"{{}} * sigmoid({gate})", "{} + w", f"{{}} - 0.5 * (sum({value}, mask))")
-        place = self.one("i", "i", "i", "M - 1 - i", "i + 1")
-        written = [("T[B, H, M, E]", f"o[b, h, {place}, :] = {finish.format(vector)}")]
-        if self.chance():
-            written.append(("f32[B, M, H]", f"lse[b, i, h] = {scalar}"))
-        return written
+def _lines(statements: Iterable[str]) -> str:
+    return "".join(f"    {statement}\n" for statement in statements)

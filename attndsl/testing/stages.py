@@ -12,14 +12,19 @@ from attndsl.backends.numpy.emit import emit
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import Spec
 from attndsl.driver.passes import parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import NUMPY
+from attndsl.driver.pipelines import PIPELINES
+from attndsl.driver.summarise import feature_dims
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
-from attndsl.ir.interpret import interpret
+from attndsl.ir.exactness import Exactness
+from attndsl.ir.interpret import CHOICES, interpret
 from attndsl.ir.xdsl import ModuleOp
+from attndsl.passes import PASSES, exactness_of
 from attndsl.python_names import python_name
-from attndsl.storage import ELEMENTS
-from attndsl.testing.case import Array, Case
+from attndsl.storage import ELEMENTS, decode
+from attndsl.testing.case import Array, Case, Disagreement
+
+After = Callable[[str, ModuleOp], None]
 
 
 @dataclass(frozen=True)
@@ -29,34 +34,53 @@ class Program:
     source: str
     function: Callable[..., None]
 
-    def run(self, case: Case) -> dict[str, Array]:
-        """The outputs of a call, written into arrays that were full of something else."""
-        outputs = {}
-        for tensor in case.spec.outputs:
-            shape = [int(evaluate(extent, case.dims, case.params)) for extent in tensor.extents]
-            outputs[tensor.name] = np.empty(shape, ELEMENTS[case.element(tensor.name)].dtype)
-            outputs[tensor.name].view(np.uint8)[...] = 0xFF
+    def run(self, case: Case, parts: int = 1) -> dict[str, Array]:
+        """The outputs of a call, written into arrays that were full of something else; its keys are in one part."""
+        outputs = empty_outputs(case)
         inputs = [case.arrays[tensor.name] for tensor in case.spec.inputs]
         params = {python_name(name): value for name, value in case.params.items()}
         self.function(*inputs, *outputs.values(), **params)
         return outputs
 
 
-def pipeline(rows: int, keys: int) -> str:
-    """The pipeline of the NumPy target with tiles of another size."""
-    steps = (f"tile{{rows={rows} keys={keys}}}" if s.spelling.startswith("tile{") else s.spelling for s in NUMPY)
-    return ",".join(steps)
+def empty_outputs(case: Case) -> dict[str, Array]:
+    """Arrays for the outputs of a call, every bit of them set."""
+    outputs = {}
+    for tensor in case.spec.outputs:
+        shape = [int(evaluate(extent, case.dims, case.params)) for extent in tensor.extents]
+        outputs[tensor.name] = np.empty(shape, ELEMENTS[case.element(tensor.name)].dtype)
+        outputs[tensor.name].view(np.uint8)[...] = 0xFF
+    return outputs
 
 
-def compile_program(
-    spec: Spec,
-    types: Mapping[str, str],
-    rows: int = 4,
-    keys: int = 3,
-    after: Callable[[str, ModuleOp], None] | None = None,
-) -> Program:
-    """The NumPy program of a spec; `after` is shown the IR as it is built, and after each pass that changed it."""
-    module = build(spec, types)
+@dataclass(frozen=True)
+class Form:
+    """How a spec is compiled and called, of what a schedule leaves open.
+
+    Tiles have so many `rows` and `keys`, 0 where a launch is to choose; the keys are cut into `parts` where the target
+    can; `known` says that code is made for the extents of the feature dims.
+    """
+
+    target: str = "numpy"
+    rows: int = 4
+    keys: int = 3
+    parts: int = 1
+    known: bool = False
+
+    def pipeline(self, case: Case) -> str:
+        """The pipeline of the target, with these tiles, for calls like `case`."""
+        whole = " whole=true" if self.target == "triton" else ""
+        tiles = f"tile{{rows={self.rows} keys={self.keys}{whole}}}"
+        steps = [step.spelling for step in PIPELINES[self.target]]
+        if self.known and (names := feature_dims(case.spec)):
+            extents = ",".join(str(case.dims[name]) for name in names)
+            steps.insert(0, f"specialise{{dims={','.join(names)} extents={extents}}}")
+        return ",".join(tiles if step.startswith("tile{") else step for step in steps)
+
+
+def lower(case: Case, form: Form, after: After | None = None) -> ModuleOp:
+    """What the emitter of a target takes; `after` sees the IR as it is built, and after each pass that changed it."""
+    module = build(case.spec, case.types)
     module.verify()
     last = ""
 
@@ -67,7 +91,17 @@ def compile_program(
             after(name, module)
 
     changed("build", module)
-    run_pipeline(module, parse_pipeline(pipeline(rows, keys)), changed)
+    run_pipeline(module, parse_pipeline(form.pipeline(case)), changed if after is not None else None)
+    return module
+
+
+def compile_program(spec: Spec, types: Mapping[str, str], rows: int = 4, keys: int = 3) -> Program:
+    """The NumPy program of a spec, with tiles of this size."""
+    return program_of(spec, lower(Case(spec, types, {}, {}, {}), Form(rows=rows, keys=keys)))
+
+
+def program_of(spec: Spec, module: ModuleOp) -> Program:
+    """The NumPy program that the emitter makes of a lowered module."""
     source = emit(module, spec.source.text)
     namespace: dict[str, Any] = {}
     exec(compile(source, f"<{spec.name}>", "exec"), namespace)
@@ -79,17 +113,51 @@ def check_compiled(case: Case, rows: int = 4, keys: int = 3) -> None:
     case.check("numpy", compile_program(case.spec, case.types, rows, keys).run(case))
 
 
-def check_stages(cases: Iterable[Case], rows: int = 4, keys: int = 3) -> None:
-    """Calls of one spec with one choice of types, compared with the reference at each stage.
+def check_stages(
+    cases: Iterable[Case], rows: int = 4, keys: int = 3, form: Form | None = None, seen: list[str] | None = None
+) -> ModuleOp:
+    """Calls of one spec with one choice of types, compared with the reference at each stage; what the emitter takes.
 
-    Raises Disagreement, which names the first stage that is wrong: `build`, a pass, or `numpy`.
+    The IR is interpreted after every pass that changed it; `seen` gets their names. It agrees with the reference as
+    `error_bounds` has it, and with what it gave before, to the bit, where the pass is declared to be exact. Raises
+    Disagreement, which names the first stage that is wrong: `build`, a pass, or `numpy`.
     """
     cases = list(cases)
+    form = form or Form(rows=rows, keys=keys)
+    choices = choices_of(form)
+    before: list[dict[str, Array]] = []
+    narrowed = False
 
     def after(name: str, module: ModuleOp) -> None:
-        for case in cases:
-            case.check(name, interpret(module, case.arrays, case.dims, case.params))
+        nonlocal before, narrowed
+        if seen is not None:
+            seen.append(name)
+        exactness = exactness_of(name) if name in PASSES else Exactness.REASSOCIATES
+        narrowed |= exactness is Exactness.NARROWS
+        found = [interpret(module, case.arrays, case.dims, case.params, choices) for case in cases]
+        for case, outputs in zip(cases, found, strict=True):
+            case.check(name, outputs, narrowed)
+        if exactness is Exactness.EXACT:
+            for case, outputs, last in zip(cases, found, before, strict=True):
+                _check_equal(case, name, outputs, last)
+        before = found
 
-    program = compile_program(cases[0].spec, cases[0].types, rows, keys, after)
-    for case in cases:
-        case.check("numpy", program.run(case))
+    module = lower(cases[0], form, after)
+    if form.target == "numpy":
+        program = program_of(cases[0].spec, module)
+        for case in cases:
+            case.check("numpy", program.run(case))
+    return module
+
+
+def choices_of(form: Form) -> dict[str, int]:
+    """What the interpreter of the IR takes for a launch's choices."""
+    return {**CHOICES, "PARTS": form.parts}
+
+
+def _check_equal(case: Case, stage: str, outputs: Mapping[str, Array], before: Mapping[str, Array]) -> None:
+    """Raises Disagreement where a pass that is declared to be exact changed a number."""
+    for name, found in outputs.items():
+        old, new = (decode(array, case.element(name)) for array in (before[name], found))
+        if not np.array_equal(old, new, equal_nan=True):
+            raise Disagreement.between(case, stage, name, new, old)

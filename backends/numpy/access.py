@@ -69,7 +69,9 @@ class Access:
         if isinstance(user, (tile.LoadOp, tile.StoreOp)):
             indexing = [p for p in self.places(user) if p.value is value]
             return user.where is value or any(p.lane is None for p in indexing)
-        if isinstance(user, (tile.ReduceOp, tile.DotOp)):
+        if isinstance(user, tile.ReduceOp):
+            return user.body is value
+        if isinstance(user, tile.DotOp):
             return False
         if isinstance(user, tile.SpreadOp):
             return user.value is value
@@ -102,7 +104,7 @@ class Access:
         ]
         while len(parts) > 1 and parts[-1] == ":":
             parts.pop()
-        return f"[{', '.join(parts)}]"
+        return f"[{', '.join(parts) or '()'}]"
 
     # --- loads
 

@@ -23,7 +23,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, i1, index, scf
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.python_names import python_name
 
 HALVES = {"f16": "float16", "bf16": "bfloat16"}
@@ -113,7 +113,8 @@ class Expressions:
         if isinstance(owner, spec.DimOp):
             return Text(python_name(owner.dim.data))
         if isinstance(owner, spec.ParamOp):
-            return Text(python_name(owner.param.data))
+            name = python_name(owner.param.data)
+            return Text(_double(name) if value.type == f64 else name)
         if isinstance(owner, spec.ChoiceOp):
             return Text(owner.choice.data)
         if value in self._kept:
@@ -249,7 +250,8 @@ class Expressions:
         integer = op.body.type == index
         match op:
             case tile.SumOp():
-                return Text(f"tl.sum({body.code}, {axis})")
+                summed = f"{body.within(ATOM)}.to(tl.int64)" if integer else body.code
+                return Text(f"tl.sum({summed}, {axis})")
             case tile.AllOp():
                 return Text(f"tl.min({body.within(ATOM)}.to(tl.int32), {axis}) > 0", COMPARISON_LEVEL)
             case tile.MaxOp() | tile.MinOp() if integer:
@@ -299,4 +301,11 @@ def _number(value: float | bool, like: SSAValue) -> Text:
     text = str(np.float32(value) if like.type == f32 else np.float64(value))
     if text in ("inf", "-inf", "nan"):
         return Text(f'float("{text}")')
+    if like.type == f64 and np.float32(value) != value:
+        return Text(_double(text))
     return Text(text, 8 if text.startswith("-") else ATOM)
+
+
+def _double(text: str) -> str:
+    """A number of 64 bits: where a function takes one that is no tensor, Triton makes 32 bits of it."""
+    return f"tl.full([], {text}, tl.float64)"

@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from attndsl.backends.triton.emit import emit
 from attndsl.checking.check import check
+from attndsl.ir.interpret import interpret
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, check_stages
+from attndsl.testing.stages import Form, choices_of, lower
 
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.attn"))
+
+TRITON = Form("triton", rows=4, keys=3, parts=2)
+
+
+def calls(path: Path) -> list[Case]:
+    """Calls of a spec: sensible ones, hostile ones, and one without features."""
+    spec = check(Source(path.read_text(encoding="utf-8"), path.name))
+    cases = [Case.make(spec, seed=seed, hostile=hostile) for seed, hostile in ((0, False), (1, True), (2, True))]
+    if "D" in spec.dims:
+        cases.append(Case.make(spec, dims={"D": 0}))
+    return [case.poisoned() for case in cases]
 
 
 @pytest.mark.parametrize("path", REGRESSIONS, ids=lambda path: path.stem)
 def test_it_stays_right(path: Path) -> None:
-    spec = check(Source(path.read_text(encoding="utf-8"), path.name))
-    calls = [Case.make(spec, seed=seed, hostile=hostile) for seed, hostile in ((0, False), (1, True), (2, True))]
-    if "D" in spec.dims:
-        calls.append(Case.make(spec, dims={"D": 0}))
-    check_stages([call.poisoned() for call in calls])
+    cases = calls(path)
+    check_stages(cases)
+    module = lower(cases[0], TRITON)
+    for case in cases:
+        case.check("triton", interpret(module, case.arrays, case.dims, case.params, choices_of(TRITON)), narrowed=True)
+    assert emit(module, cases[0].spec.source.text)
+
+
+def test_they_stay_right_in_triton() -> None:
+    """In a process of its own: Triton's interpreter is switched on before it is imported."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.differential.interpreted"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    assert done.returncode == 0, done.stderr
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["spec"] for each in said] == [path.stem for path in REGRESSIONS]
+    assert "".join(each["error"] for each in said) == ""

@@ -53,4 +53,4 @@ def test_agrees_with_the_reference(name: str, element: str) -> None:
             params = {python_name(n): v for n, v in case.params.items()}
             function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
             torch.cuda.synchronize()
-            case.check(f"triton in {parts} parts", {n: bits(t) for n, t in outputs.items()}, rounded=True)
+            case.check(f"triton in {parts} parts", {n: bits(t) for n, t in outputs.items()}, narrowed=True)

@@ -70,13 +70,13 @@ def test_the_numpy_program_and_the_gpu_give_what_the_reference_gives(name: str) 
     spec = checked(op.spec)
     case = Case.make(spec, "bf16", seed=3).poisoned()
     inputs = {tensor.name: on_gpu(case.arrays[tensor.name], case.element(tensor.name)) for tensor in spec.inputs}
-    for stage, given, rounded in (("numpy", case.arrays, False), ("triton on a GPU", inputs, True)):
+    for stage, given, narrowed in (("numpy", case.arrays, False), ("triton on a GPU", inputs, True)):
         for _ in range(2):  # the second call is the plan's
             outputs = op(**given, **case.params)
             listed = [outputs] if len(spec.outputs) == 1 else outputs
             arrays = [bits(each) if isinstance(each, torch.Tensor) else each for each in listed]
             named = dict(zip((tensor.name for tensor in spec.outputs), arrays, strict=True))
-            case.check(stage, named, rounded=rounded)
+            case.check(stage, named, narrowed=narrowed)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])

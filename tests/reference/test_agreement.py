@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attndsl.checking.check import check
-from attndsl.reference.agreement import allowed, compare, longest_sum
+from attndsl.reference.agreement import compare
 from attndsl.storage import ELEMENTS, decode, encode
-from attndsl.syntax.source import Source
 
 WANTED = np.array([[0.1, -3.0], [np.pi, 0.0]])
+NONE = np.zeros_like(WANTED)
 
 
 @pytest.mark.parametrize("element", ["f16", "bf16", "f32", "f64"])
-def test_rounding_is_explained_and_a_mistake_is_not(element: str) -> None:
-    assert compare(element, encode(WANTED, element), WANTED, 10).ok
-    assert not compare(element, encode(WANTED * 1.03, element), WANTED, 10).ok
+def test_storing_rounds_once(element: str) -> None:
+    assert compare(element, encode(WANTED, element), WANTED, NONE).ok
+    assert not compare(element, encode(WANTED * 1.03, element), WANTED, NONE).ok
+    assert compare(element, encode(WANTED * 1.03, element), WANTED, NONE + 0.2).ok
 
 
 @pytest.mark.parametrize("element", ["f16", "bf16"])
@@ -27,63 +27,47 @@ def test_rounding_towards_zero_is_not_explained(element: str) -> None:
     bits = encode(wanted, element).view(np.uint16)
     values = decode(encode(wanted, element), element)
     cut = np.where(np.abs(values) > np.abs(wanted), bits - 1, bits).astype(np.uint16)
-    assert not compare(element, cut.view(ELEMENTS[element].dtype), wanted, 10).ok
-
-
-@pytest.mark.parametrize("element", ["f16", "bf16"])
-def test_a_sum_kept_in_the_storage_type_is_not_explained(element: str) -> None:
-    terms = decode(encode(np.random.default_rng(1).standard_normal((20, 200)), element), element)
-    kept = np.zeros(20)
-    for column in terms.T:
-        kept = decode(encode(kept + column, element), element)
-    assert not compare(element, encode(kept, element), terms.sum(axis=1), 200).ok
-
-
-def test_a_sum_kept_in_f32_is_explained_in_any_order() -> None:
-    terms = np.random.default_rng(2).standard_normal((20, 2000)).astype(np.float32)
-    wanted = terms.astype(np.float64).sum(axis=1)
-    for order in (terms, np.sort(terms), terms[:, ::-1]):
-        assert compare("f32", np.cumsum(order, axis=1, dtype=np.float32)[:, -1], wanted, 2000).ok
+    assert not compare(element, cut.view(ELEMENTS[element].dtype), wanted, np.zeros(100)).ok
 
 
 def test_infinities_and_nans_must_agree() -> None:
-    wanted = np.array([-np.inf, np.nan, 1.0])
-    assert compare("f32", wanted.astype(np.float32), wanted, 1).ok
+    wanted, none = np.array([-np.inf, np.nan, 1.0]), np.zeros(3)
+    assert compare("f32", wanted.astype(np.float32), wanted, none).ok
     for place, other in ((0, np.inf), (0, 0.0), (1, 0.0), (2, np.nan), (2, np.inf)):
         got = wanted.astype(np.float32)
         got[place] = other
-        assert compare("f32", got, wanted, 1).error == np.inf
+        found = compare("f32", got, wanted, none)
+        assert found.error == np.inf and found.place == (place,) and not found.ok
 
 
 def test_what_a_type_cannot_hold_is_infinite_in_both() -> None:
-    assert compare("f16", np.array([np.inf], np.float16), np.array([1e6]), 1).ok
-    assert compare("f16", np.array([1e4], np.float16), np.array([1e6]), 1).error > 1e5
+    def f16(got: float, wanted: float, computed: float = 0.0) -> bool:
+        return compare("f16", np.array([got], np.float16), np.array([wanted]), np.array([computed])).ok
+
+    assert f16(np.inf, 1e6) and not f16(1e4, 1e6)
+    assert f16(65504.0, 65519.0) and not f16(np.inf, 65519.0)
+    assert f16(np.inf, 65519.0, 2.0), "which may have been more before it was stored"
+    assert f16(65504.0, 65521.0, 2.0), "which may have been less"
+
+
+def test_what_rounding_explains_without_limit_is_not_compared() -> None:
+    wanted, computed = np.array([1.0, 2.0]), np.array([np.inf, 0.0])
+    found = compare("f32", np.array([np.nan, 2.0], np.float32), wanted, computed)
+    assert found.ok and found.checked == 0.5
+
+
+def test_the_entry_that_uses_most_of_its_bound_is_told() -> None:
+    got = np.array([1.0, 2.5, 3.0], np.float32)
+    found = compare("f32", got, np.array([1.0, 2.0, 2.9]), np.full(3, 0.2))
+    assert (found.place, found.got, found.wanted, found.error) == ((1,), 2.5, 2.0, 0.5)
+    assert found.used == pytest.approx(2.5, rel=1e-5)
 
 
 def test_empty_outputs_agree() -> None:
-    found = compare("f32", np.zeros((0, 3), np.float32), np.zeros((0, 3)), 1)
-    assert found.ok and found.bound > 0
+    empty: Any = np.zeros((0, 3))
+    assert compare("f32", empty.astype(np.float32), empty, empty).ok
 
 
 def test_numbers_below_the_normal_ones_keep_their_step() -> None:
-    assert np.all(allowed("f16", np.array([0.0, 1e-7]), 0) >= 2.0**-25)
-
-
-def additions(text: str, **dims: Any) -> int:
-    return longest_sum(check(Source(f"attention a {{ {text} }}")), dims, {})
-
-
-def test_sums_inside_sums_are_counted() -> None:
-    text = """dims M, N, D input q : f32[M, D] input k : f32[N, D] output o : f32[M, D]
-        each i in M over j in N
-        o[i,:] = softmax(q[i,:] . k[j,:]) . k[j,:] + q[i,:]"""
-    assert additions(text, M=3, N=50, D=7) == 57
-    assert additions("dims M input x : f32[M] output o : f32[M] each i in M o[i] = x[i]", M=3) == 0
-    text = """dims N input x : f32[N] output o : f32[1]
-        each i in 1 over y in 3, z in 4
-        o[i] = sum(x[y + z])"""
-    assert additions(text, N=9) == 12
-    text = """dims N input x : f32[N] output o : f32[N]
-        each i in N over j in i + 1
-        o[i] = sum(x[j])"""
-    assert additions(text, N=9) == 9
+    assert compare("f16", np.array([0.0], np.float16), np.array([2.0**-25]), np.zeros(1)).ok
+    assert not compare("f16", np.array([2.0**-24], np.float16), np.array([2.0**-26]), np.zeros(1)).ok

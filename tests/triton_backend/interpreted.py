@@ -73,7 +73,7 @@ def main(count: int, names: list[str]) -> None:
                     # The widths of tiles differ, and neither is a power of two.
                     functions[key] = load(emit(lowered(spec, case.types, rows=24, keys=12)))[python_name(name)]
                 for parts in (1, 3):
-                    case.check(f"triton, {parts} parts", run(case, functions[key], parts), rounded=True)
+                    case.check(f"triton, {parts} parts", run(case, functions[key], parts), narrowed=True)
             except Exception:
                 error = traceback.format_exc()
             print(json.dumps({"spec": name, "call": what, "error": error}), flush=True)

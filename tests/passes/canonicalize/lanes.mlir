@@ -1,5 +1,6 @@
 // RUN: attndsl opt %s --passes canonicalize
-// What becomes simpler than to vary along a lane is spread out where the lane is needed.
+// What becomes simpler than to vary along a lane is spread out where the lane is needed; a matrix product of which one
+// side has no lane of its own any more is a sum.
 
 spec.tensor @x "input" "f32" ["M", "N"]
 spec.tensor @o "output" "f32" ["M"]
@@ -40,9 +41,9 @@ tile.kernel @reduced {
 // CHECK-NEXT:    %j = tile.lane "j" from %zero to %N size %N
 // CHECK-NEXT:    %x = tile.load @x[%i, %j] : f32
 // CHECK-NEXT:    %y = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:    [[V0:%\d+]] = tile.spread %y over(%j) : f32 to f32
-// CHECK-NEXT:    %s = tile.dot %x, [[V0]] over %j : f32
-// CHECK-NEXT:    tile.store @o[%i] = %s : f32
+// CHECK-NEXT:    %s = arith.mulf %x, %y : f32
+// CHECK-NEXT:    %s_1 = tile.sum %s over %j : f32 to f32
+// CHECK-NEXT:    tile.store @o[%i] = %s_1 : f32
 // CHECK-NEXT:  }
 tile.kernel @multiplied {
   %M = spec.dim "M"

@@ -1,0 +1,224 @@
+"""How large an error rounding can make of each output of a call: a running error analysis beside the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from attndsl.checking.evaluate import evaluate
+from attndsl.checking.typed import (
+    Apply,
+    Block,
+    Constant,
+    Expr,
+    Kind,
+    ParamValue,
+    Read,
+    Reduce,
+    Spec,
+    Sum,
+    Write,
+    operands,
+    walk,
+)
+from attndsl.reference.interpreter import Arrays, Params, call_of, rows
+from attndsl.reference.lanes import Array, Axes, along, union
+from attndsl.reference.pointwise_errors import pointwise
+from attndsl.reference.rounding import Errors, Rounding
+from attndsl.reference.row import Row
+
+
+def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Rounding) -> dict[str, Array]:
+    """The largest error of each element of each output that `rounding` explains, before the output is stored.
+
+    Infinite where rounding explains anything: where a comparison of floats is closer than the error of its sides, where
+    a sum leaves the range of the type that computes, where an infinity may have met a zero.
+
+    A running error analysis (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section 3.3): beside each
+    value x that the reference computes stand its *size* s, which is what x would be if no two terms of opposite sign
+    had met, and a bound e of the error of what a program computes for x. Let u be `rounding.unit`, half a step of
+    the type that computes.
+
+    - What is read has the size |x| and no error. A number of the spec that the type does not hold has the error u |x|.
+    - a + b: s = s_a + s_b, e = e_a + e_b + u s. It is u times the *size*, not |a + b|, so that it holds however a pass
+      reassociates: each way to bracket a sum, or to multiply it out, adds the same terms (section 4.2).
+    - a b: s = s_a s_b, e = |a| e_b + |b| e_a + e_a e_b + u s.
+    - a sum of n terms: s = the sum of their sizes, e = the sum of their errors + n u s, in whatever order (section
+      4.2). That is what tiles, packed rows and contractions that change places do. Where products are made of smaller
+      ones (tf32x3), `rounding.product` s more.
+    - f(x), a function: e = the most that f varies within e of x, + `FUNCTION` u of its result, as accurate as GPUs have
+      it. Its size is |f(x)|: no pass reassociates through it.
+    - softmax. Let d_j be the error of the exponent of a weight p_j: that of its score, 6 u S for its scale and for the
+      maximum that is taken off, S being the size of the largest score, and 2 n u for the factors with which later
+      maxima rescale it, of which the differences telescope. Then p_j is off by the factor exp(d_j) - 1 at most, and so
+      are the sums of weights and of weighted values, each with its n u of a sum; a quotient's relative error is that of
+      both. Where weights are rounded to 16 bits (narrow-products) each is off by the factor `rounding.weight` more, and
+      by `rounding.floor` below the range of normal numbers.
+    - logsumexp: the largest error of a score, and those of the sum above; max: the largest error of a score.
+    - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.
+
+    Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
+    """
+    call = call_of(spec, arrays, params or {})
+    bounds = {
+        tensor.name: np.zeros([evaluate(extent, call.dims, call.params) for extent in tensor.extents])
+        for tensor in spec.outputs
+    }
+    with np.errstate(all="ignore"):
+        for block in spec.blocks:
+            for row in rows(block, call):
+                _Analysis(row, rounding).write(block, bounds)
+    return bounds
+
+
+class _Analysis:
+    """The errors of a row's expressions; those of ints and bools are 0, or infinite where they may be others.
+
+    Ints and bools that are made of such alone are certain, and not listed.
+    """
+
+    def __init__(self, row: Row, rounding: Rounding) -> None:
+        self._row = row
+        self._rounding = rounding
+        self._known: dict[Expr, Errors] = {}
+
+    def write(self, block: Block, bounds: Mapping[str, Array]) -> None:
+        """Puts the errors of this row's outputs into `bounds`."""
+        roots = [expr for write in block.writes for expr in (*write.indices, write.value)]
+        for root in roots:
+            self._row.lanes(root)
+        for expr in walk(*roots):
+            if expr.kind is Kind.FLOAT or any(operand in self._known for operand in operands(expr)):
+                self._known[expr] = self._of(expr)
+        for write in block.writes:
+            self._put(write, bounds[write.tensor.name])
+
+    def _put(self, write: Write, bound: Array) -> None:
+        if any(np.isinf(self._found(index).error).any() for index in write.indices):
+            bound[...] = np.inf  # it may be anywhere
+            return
+        indices, inside = self._row.inside(write.tensor, write.indices)
+        shape = self._row.sizes(write.axes)
+
+        def spread(array: Array, axes: Axes) -> Array:
+            return np.broadcast_to(along(array, axes, write.axes), shape)
+
+        value = self._row.lanes(write.value)
+        kept = spread(inside.value, inside.axes)
+        error = self._found(write.value).error
+        # An absent value is 0 for certain, unless an index of it may be another.
+        error = np.where(value.present | np.isinf(error), error, 0.0)
+        bound[tuple(spread(index.value, index.axes)[kept] for index in indices)] = spread(error, value.axes)[kept]
+
+    def _of(self, expr: Expr) -> Errors:
+        own = self._row.known[expr]
+        match expr:
+            case Constant(kind=Kind.FLOAT) | ParamValue(kind=Kind.FLOAT):
+                return self._rounding.number(own.value)
+            case Read():
+                return self._read(expr)
+            case Apply():
+                return self._apply(expr)
+            case Sum():
+                return self._sum(expr)
+            case Reduce():
+                return self._reduce(expr)
+        raise TypeError(f"no errors of a {type(expr).__name__}")
+
+    def _found(self, expr: Expr) -> Errors:
+        if expr in self._known:
+            return self._known[expr]
+        value = self._row.known[expr].value
+        return Errors(np.abs(value * 1.0), np.zeros(value.shape))
+
+    def _read(self, expr: Read) -> Errors:
+        own = self._row.known[expr]
+        error = np.zeros(own.value.shape)
+        for index in expr.indices:
+            if index in self._known:
+                error = error + along(self._known[index].error, self._row.known[index].axes, own.axes)
+        size = np.abs(own.value) * 1.0
+        if expr.kind is Kind.FLOAT:
+            error = error + np.where(size < self._rounding.tiny, size, 0.0)
+        return Errors(size, error)
+
+    def _apply(self, expr: Apply) -> Errors:
+        own = self._row.known[expr]
+        lanes = [(self._row.known[argument], self._found(argument)) for argument in expr.arguments]
+        values = [along(lane.value, lane.axes, own.axes) for lane, _ in lanes]
+        errors = [
+            Errors(along(found.size, lane.axes, own.axes), along(found.error, lane.axes, own.axes))
+            for lane, found in lanes
+        ]
+        found = pointwise(expr.operator, values, errors, own.value, self._rounding)
+        return Errors(*(np.broadcast_to(array, own.value.shape) for array in found))
+
+    def _sum(self, expr: Sum) -> Errors:
+        body, found = self._row.known[expr.body], self._found(expr.body)
+        axes = (expr.index, *(axis for axis in body.axes if axis is not expr.index))
+        shape = self._row.sizes(axes)
+        value, *terms = (np.broadcast_to(along(array, body.axes, axes), shape) for array in (body.value, *found))
+        return self._rounding.summed(value, Errors(*terms), self._rounding.product)
+
+    def _reduce(self, expr: Reduce) -> Errors:
+        row, rounding, result = self._row, self._rounding, self._row.known[expr]
+        kept = row.kept(expr)
+        parts = [part for part in (expr.mask, expr.score, expr.value) if part is not None]
+        sinks = [expr.sink] if expr.sink is not None else []
+        everything = union([kept, *(row.known[part] for part in (*parts, *sinks))])
+        axes = (*row.over, *(axis for axis in everything if axis not in row.over))
+        rest = axes[len(row.over) :]
+        shape = row.sizes(axes)
+        flat = (int(np.prod(shape[: len(row.over)])), *shape[len(row.over) :])
+
+        def spread(array: Array, own: Axes) -> Array:
+            """One dimension for all key positions, then one for each other variable."""
+            return np.broadcast_to(along(array, own, axes), shape).reshape(flat)
+
+        def spread_all(part: Expr, missing: float) -> tuple[Array, Errors]:
+            """The values and errors of the keys that count; those of others are none."""
+            own, found = row.known[part], self._found(part)
+            value, *errors = (spread(array, own.axes) for array in (own.value, *found))
+            return np.where(counted, value, missing), Errors(*(np.where(counted, each, 0.0) for each in errors))
+
+        counted = spread(kept.value, kept.axes)
+        doubtful = np.zeros(flat, bool)
+        for part in parts:
+            if part not in self._known:
+                continue
+            lanes = row.known[part]
+            could = counted | ~spread(lanes.present, lanes.axes) if part is not expr.mask else True
+            doubtful |= np.isinf(spread(self._known[part].error, lanes.axes)) & could
+        score, scores = spread_all(expr.score, -np.inf if expr.function != "sum" else 0.0)
+        match expr.function:
+            case "sum":
+                if rounding.floor:
+                    floor = rounding.floor * self._factors(expr.score, spread, counted)
+                    scores = Errors(scores.size, scores.error + np.where(np.isfinite(score), floor, 0.0))
+                found = rounding.summed(score, scores, rounding.product + rounding.weight)
+            case "max":
+                error, size = scores.error.max(axis=0, initial=0.0), scores.size.max(axis=0, initial=0.0)
+                found = rounding.settled(score.max(axis=0, initial=-np.inf), size, error, np.isfinite(error))
+            case function:
+                sink, sunk = np.asarray(-np.inf), np.asarray(0.0)
+                for each in sinks:
+                    lanes = row.known[each]
+                    sink, sunk = (along(a, lanes.axes, rest) for a in (lanes.value, self._found(each).error))
+                weights = rounding.weighted(score, scores, sink, sunk)
+                if function == "logsumexp":
+                    found = rounding.log_sum(weights, scores.size, result.value)
+                else:
+                    assert expr.value is not None
+                    found = rounding.mean(weights, *spread_all(expr.value, 0.0), result.value)
+        return Errors(found.size, np.where(doubtful.any(axis=0), np.inf, found.error))
+
+    def _factors(self, expr: Expr, spread: Callable[[Array, Axes], Array], counted: Array) -> Array:
+        """The product of what a term is a product of, each factor 1 at least: what a small weight may stand before."""
+        match expr:
+            case Apply(operator="fmul", arguments=(left, right)):
+                return self._factors(left, spread, counted) * self._factors(right, spread, counted)
+            case Apply(operator="fneg" | "fdiv", arguments=(inner, *_)):
+                return self._factors(inner, spread, counted)
+        size = spread(self._found(expr).size, self._row.known[expr].axes)
+        return np.where(counted, np.maximum(size, 1.0), 0.0)

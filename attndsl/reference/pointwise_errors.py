@@ -1,0 +1,107 @@
+"""What rounding does to the pointwise operators: for each, the size of what comes out and a bound of its error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from attndsl.reference.lanes import Array
+from attndsl.reference.operators import MEANINGS
+from attndsl.reference.rounding import FUNCTION, Errors, Rounding
+
+COMPARISONS = ("feq", "fne", "flt", "fle", "fgt", "fge")
+SELECTS = ("iselect", "fselect", "bselect")
+EXTREMES = ("fmin", "fmax")
+MONOTONE = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "floor")
+WAVES = ("sin", "cos")
+EXACT = ("relu", "floor")
+NEAR_ONE = ("log", "log2", "tanh", "sigmoid")
+"""Functions that targets compute through others, whose results are near 1 or 0: off by so much of 1."""
+
+
+def pointwise(
+    operator: str, values: Sequence[Array], found: Sequence[Errors], result: Array, rounding: Rounding
+) -> Errors:
+    """The size and error of an operator's `result`, given its operands' values, sizes and errors."""
+    finite = np.isfinite(sum(each.error for each in found))
+    if operator in SELECTS:
+        chosen = [np.where(values[0], a, b) for a, b in zip(found[1], found[2], strict=True)]
+        return Errors(chosen[0], np.where(np.isfinite(found[0].error), chosen[1], np.inf))
+    if operator in ("and", "or"):
+        reached = values[0] if operator == "and" else ~values[0]
+        doubtful = np.isinf(found[0].error) | (reached & np.isinf(found[1].error))
+        return Errors(result * 1.0, np.where(doubtful, np.inf, 0.0))
+    if operator in COMPARISONS:
+        reach = found[0].error + found[1].error
+        close = ~(np.abs(values[0] - values[1]) > reach) & (reach > 0)
+        return Errors(result * 1.0, np.where(close | ~finite, np.inf, 0.0))
+    if operator == "float":
+        size = np.abs(result)
+        return Errors(
+            size, np.where(finite, np.where(result.astype(np.float32) == result, 0, rounding.unit * size), np.inf)
+        )
+    if result.dtype != np.float64:  # ints and bools are exact
+        return Errors(np.abs(result * 1.0), np.where(finite, 0.0, np.inf))
+    size, error, certain = _float(operator, values, found, result, rounding)
+    return rounding.settled(result, size, np.where(finite, error, np.inf), np.asarray(finite & certain))
+
+
+def _float(
+    operator: str, values: Sequence[Array], found: Sequence[Errors], result: Array, rounding: Rounding
+) -> tuple[Array, Array, Array]:
+    """Size, error, and where a result that is not finite is certain."""
+    if operator in MONOTONE:
+        return _monotone(operator, values[0], found[0], result, rounding)
+    certain = np.ones(result.shape, bool)
+    if operator in WAVES:
+        return np.abs(result), np.minimum(found[0].error, 2.0) + FUNCTION * rounding.unit, certain
+    if operator in ("fneg", "fabs"):
+        return found[0].size, found[0].error, certain
+    (a, b), (left, right) = values, found
+    broken = ~(np.isfinite(a) & np.isfinite(b))
+    match operator:
+        case "fmin" | "fmax":
+            return np.maximum(left.size, right.size), np.maximum(left.error, right.error), broken
+        case "fadd" | "fsub":
+            size = left.size + right.size
+            return size, left.error + right.error + rounding.unit * size, broken
+        case "fmul":
+            size = _product(left.size, right.size)
+            error = _product(np.abs(a), right.error) + _product(np.abs(b), left.error) + left.error * right.error
+            return (
+                size,
+                error + rounding.unit * size + rounding.tiny * (size > 0),
+                broken & _away(a, left) & _away(b, right),
+            )
+        case "fdiv":
+            size = left.size / np.abs(b)
+            near = np.abs(b) - right.error
+            error = (left.error + np.abs(result) * right.error) / near + FUNCTION * rounding.unit * size
+            error = error + np.where(1 / np.abs(b) < rounding.tiny, np.abs(result), 0.0) + rounding.tiny * (size > 0)
+            return size, np.where(near > 0, error, np.inf), broken & (np.abs(b) > right.error)
+    raise KeyError(f"no errors of {operator}")
+
+
+def _monotone(operator: str, x: Array, found: Errors, result: Array, rounding: Rounding) -> tuple[Array, Array, Array]:
+    """Functions that only rise or only fall: the error of the operand moves the result between two values."""
+    function: Callable[[Array], Array] = MEANINGS[operator]
+    finite = np.isfinite(x)
+    off = found.error
+    if operator in ("exp", "exp2"):  # a scale of the exponent is rounded, as is the change of its base
+        off = off + np.where(finite, 3 * rounding.unit * found.size, 0.0)
+    error = np.where(off > 0, np.maximum(np.abs(function(x + off) - result), np.abs(function(x - off) - result)), 0.0)
+    if operator not in EXACT:
+        error = error + FUNCTION * rounding.unit * (np.abs(result) + (operator in NEAR_ONE)) + rounding.tiny
+    size = found.size if operator == "relu" else np.abs(result)
+    return size, np.where(np.isnan(error), np.inf, error), ~finite | (found.error == 0)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """A product in which 0 makes 0 of whatever it meets."""
+    return np.asarray(np.where((a == 0) | (b == 0), 0.0, a * b))
+
+
+def _away(value: Array, found: Errors) -> Array:
+    """Where a value is 0 or not, and infinite or not, whatever its error."""
+    return np.asarray(~np.isfinite(value) | (np.abs(value) > found.error) | (found.error == 0))

@@ -1,0 +1,144 @@
+"""What rounding does to sums and reductions: how exactly a program computes, and the errors that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from attndsl.reference.lanes import Array
+
+FUNCTION = 8
+"""Roundings of an exponential and its like: the fast ones of GPUs are off by a few units in the last place."""
+
+
+class Errors(NamedTuple):
+    """The sizes of values, which cancellation does not make smaller, and bounds of their errors."""
+
+    size: Array
+    error: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """How exactly a program computes: relative errors, but for the last three, which are numbers of its type."""
+
+    unit: float
+    """Half a step of the type that computes, at 1."""
+
+    product: float = 0.0
+    """What each product of a contraction is off by besides, where it is made of smaller ones."""
+
+    weight: float = 0.0
+    """What each weight of a key is off by besides, where it is rounded to a smaller type."""
+
+    floor: float = 0.0
+    """How far off a weight that is smaller than that type's normal numbers may be."""
+
+    tiny: float = float(np.finfo(np.float32).tiny)
+    """The smallest normal number: what is smaller may be taken for 0."""
+
+    largest: float = float(np.finfo(np.float32).max)
+    """What is larger overflows."""
+
+    def number(self, value: Array) -> Errors:
+        """A number of the spec, which is rounded where the type that computes does not hold it."""
+        size = np.abs(value)
+        held = np.isinf(size) | (value.astype(np.float32) == value)
+        return Errors(size, np.where(held, 0.0, self.unit * size))
+
+    def settled(self, value: Array, size: Array, error: Array, certain: Array) -> Errors:
+        """The errors of finite values in range; one that is not finite is exact where it is `certain`.
+
+        Infinite elsewhere: a size that is out of range means that a partial result may have overflowed.
+        """
+        finite = np.isfinite(value)
+        within = finite & (size <= self.largest) & ~np.isnan(error)
+        return Errors(
+            np.where(finite, size, np.abs(value)), np.where(within, error, np.where(finite | ~certain, np.inf, 0.0))
+        )
+
+    def summed(self, value: Array, terms: Errors, relative: float) -> Errors:
+        """A sum along the first dimension, whose terms are off by the factor `relative` besides their errors."""
+        size, error = terms.size.sum(axis=0), terms.error.sum(axis=0)
+        certain = np.asarray(np.isfinite(terms.error).all(axis=0) & ~np.isfinite(value).all(axis=0))
+        return self.settled(value.sum(axis=0), size, error + (len(value) * self.unit + relative) * size, certain)
+
+    def weighted(self, score: Array, scores: Errors, sink: Array, sinks: Array) -> Weights:
+        """The weights of a softmax along the first dimension; a key that is left out has the score -inf.
+
+        `sinks` are the errors of the sinks.
+        """
+        largest = np.maximum(score.max(axis=0, initial=-np.inf), sink)
+        shift = np.where(largest == -np.inf, 0.0, largest)
+        scale = np.maximum(
+            np.where(np.isfinite(score), scores.size, 0.0).max(axis=0, initial=0.0),
+            np.where(np.isfinite(sink), np.abs(sink), 0.0),
+        )
+        rescaled = (2 * len(score) + FUNCTION) * self.unit
+        first = (score == largest) & (scores.error == 0)  # the exponent is 0 for certain
+        exponent = np.where(first, 0.0, scores.error + 6 * self.unit * scale) + rescaled
+        weight = np.exp(score - shift)
+        off = np.exp(score - shift + exponent) - weight
+        sunk = np.exp(sink - shift)
+        off_sunk = np.exp(sink - shift + sinks + 6 * self.unit * scale + rescaled) - sunk
+        total = weight.sum(axis=0) + sunk
+        relative = (off.sum(axis=0) + off_sunk + len(score) * self.tiny) / total + (len(score) + 2) * self.unit
+        within = (scale <= self.largest / 4) & (relative < 0.5) & np.isfinite(scores.error).all(axis=0)
+        relative = np.where(total == 0, 0.0, np.where(within, relative, np.inf))
+        return Weights(weight, off, total, relative)
+
+    def log_sum(self, weights: Weights, size: Array, result: Array) -> Errors:
+        """The log-sum-exp of those weights; `size` is that of the scores, `result` what comes out."""
+        relative = weights.relative
+        largest = np.where(np.isfinite(size), size, 0.0).max(axis=0, initial=0.0)
+        error = relative / (1 - relative) + FUNCTION * self.unit * (1 + largest + np.abs(result))
+        return self.settled(result, np.abs(result), error, np.isfinite(relative))
+
+    def mean(self, weights: Weights, value: Array, values: Errors, result: Array) -> Errors:
+        """The softmax of those weights with these values."""
+        weight, off, total, relative = weights
+        rounded = self.weight + self.product + (len(weight) + 4) * self.unit
+        counts = (weight > 0) | (off > 0)
+        size = np.where(counts, values.size, 0.0)
+        terms = off * size + weight * size * rounded + (weight + off) * np.where(counts, values.error, 0.0)
+        floor = (self.tiny + self.floor) * size
+        wide = (weight * size).sum(axis=0) / total
+        error = ((terms + floor).sum(axis=0) / total + np.abs(result) * relative + 4 * self.unit * wide) / (
+            1 - relative
+        )
+        seen = np.isfinite(value) | (weight == 0) | (weight > 1e-30)  # a weight in between may be taken for 0
+        certain = np.isfinite(relative) & (np.isfinite(values.error) & seen).all(axis=0)
+        empty = total == 0
+        error = np.where(empty & np.isfinite(relative), 0.0, error)
+        return self.settled(result, np.where(empty, 0.0, wide), error, certain)
+
+
+class Weights(NamedTuple):
+    """Weights of keys along the first dimension, how far off each may be, their sum, and its relative error."""
+
+    weight: Array
+    off: Array
+    total: Array
+    relative: Array
+
+
+WEIGHTS = {"f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-134)}
+"""Half a step of the types that weights are rounded to, at 1, and below the type's normal numbers."""
+
+
+def rounding_of(elements: Collection[str], narrowed: bool = False) -> Rounding:
+    """How exactly a spec with tensors of these types is computed: in f64 where a tensor is f64, else in f32.
+
+    `narrowed` says that products were made as a matrix unit makes them (narrow-products): weights rounded to the 16-bit
+    types that values have, f32 numbers taken as three of fewer bits. The reference itself computes in f64: beside an
+    f64 program its own roundings count too.
+    """
+    if "f64" in elements:
+        double = np.finfo(np.float64)
+        return Rounding(unit=2.0**-52, tiny=float(double.tiny), largest=float(double.max))
+    weights = [WEIGHTS[element] for element in elements if narrowed and element in WEIGHTS]
+    weight, floor = (max(column) for column in zip(*weights, strict=True)) if weights else (0.0, 0.0)
+    return Rounding(unit=2.0**-24, product=2.0**-21 if narrowed else 0.0, weight=weight, floor=floor)

@@ -1,0 +1,295 @@
+"""Which constructs of the language a spec uses, so that a fuzzer can show that it reached all of them.
+
+Each table below names the constructs of one kind of thing: a construct is used where its question is answered with
+yes for some thing of that kind. What typing leaves no trace of is asked of the syntax tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from attndsl.checking.operators import OPERATORS
+from attndsl.checking.typed import (
+    FLOAT_TYPES,
+    STORAGE_KINDS,
+    Apply,
+    Block,
+    Constant,
+    Expr,
+    Index,
+    IndexValue,
+    Kind,
+    Param,
+    ParamValue,
+    Read,
+    Reduce,
+    Spec,
+    Sum,
+    Write,
+    walk,
+)
+from attndsl.inputs.ranges import expressions
+from attndsl.syntax import tree
+from attndsl.syntax.parse import parse
+from attndsl.testing.terms import applies, packs, reads, shifts, turns, variables, without_reads
+
+T = TypeVar("T")
+
+Table = Mapping[str, Callable[[T], bool]]
+
+ORDERS = ("ilt", "ile", "igt", "ige")
+BITS = ("iand", "ior", "ixor", "ishl", "ishr")
+FUNCTIONS = ("softmax", "logsumexp", "sum", "max")
+FLOATS_COMPARED = ("feq", "fne", "flt", "fle", "fgt", "fge")
+
+INDICES: Table[Expr] = {
+    "index: a number": lambda e: isinstance(e, Constant),
+    "index: offset": shifts,
+    "index: of two variables": lambda e: applies(e, "iadd", "isub") and len(variables(e)) > 1,
+    "index: reversed": turns,
+    "index: scaled": lambda e: applies(e, "imul"),
+    "index: quotient": lambda e: applies(e, "idiv"),
+    "index: modulo": lambda e: applies(e, "imod"),
+    "index: clamped": lambda e: applies(e, "imin", "imax"),
+    "index: distance": lambda e: applies(e, "iabs"),
+    "index: bits": lambda e: applies(e, *BITS),
+    "index: choice": lambda e: applies(e, "iselect"),
+    "index: gather": lambda e: isinstance(e, Read),
+    "index: page table": lambda e: isinstance(e, Read) and any(applies(i, "idiv") for i in e.indices),
+    "index: packed": packs,
+}
+"""Of the indices of what is read."""
+
+SUMS: Table[Sum] = {
+    "contraction": lambda e: True,
+    "contraction of ints": lambda e: e.kind is Kind.INT,
+    "contraction over two axes": lambda e: isinstance(e.body, Sum),
+    "contraction of a contraction": lambda e: (
+        not isinstance(e.body, Sum) and any(isinstance(part, Sum) for part in walk(e.body))
+    ),
+    "contraction of the row": lambda e: bool(variables(e, "each")) and not variables(e, "over"),
+    "contraction of squares": lambda e: isinstance(e.body, Apply) and len({*e.body.arguments}) == 1,
+}
+
+
+def _reduces(function: str, masked: bool = True) -> Callable[[Reduce], bool]:
+    return lambda e: e.function == function and (masked or e.mask is None)
+
+
+REDUCTIONS: Table[Reduce] = {
+    **{f"reduce {name}": _reduces(name) for name in FUNCTIONS},
+    **{f"{name} without a mask": _reduces(name, masked=False) for name in FUNCTIONS},
+    "softmax with a sink": lambda e: e.function == "softmax" and e.sink is not None,
+    "logsumexp with a sink": lambda e: e.function == "logsumexp" and e.sink is not None,
+    "sink of data": lambda e: reads(e.sink),
+    "sink of -inf": lambda e: isinstance(e.sink, Constant) and e.sink.value == float("-inf"),
+    "sum of a vector": lambda e: e.function == "sum" and bool(variables(e, "axis")),
+    "max of a vector": lambda e: e.function == "max" and bool(variables(e, "axis")),
+    "score without keys": lambda e: not variables(e.score, "over"),
+    "score with data beside the product": lambda e: any(isinstance(part, Read) for part in without_reads(e.score)),
+    "reduction of a reduction": lambda e: any(isinstance(part, Reduce) for part in walk(e) if part is not e),
+    "vector by an if": lambda e: isinstance(e.value, Apply) and e.value.operator == "fselect",
+    "vector by a contraction": lambda e: isinstance(e.value, Sum),
+    "vector scaled": lambda e: isinstance(e.value, Apply) and e.value.operator == "fmul",
+}
+
+MASKS: Table[Expr] = {
+    "mask: affine": lambda e: applies(e, *ORDERS) and not applies(e, "idiv", "imod") and not reads(e),
+    "mask: quotient": lambda e: applies(e, "idiv"),
+    "mask: modulo": lambda e: applies(e, "imod"),
+    "mask: data": reads,
+    "mask: of floats": lambda e: applies(e, *FLOATS_COMPARED),
+    "mask: parameter": lambda e: any(isinstance(part, ParamValue) for part in walk(e)),
+    "mask: of the row alone": lambda e: not variables(e, "over"),
+    "mask: and": lambda e: applies(e, "and"),
+    "mask: or": lambda e: applies(e, "or"),
+    "mask: not": lambda e: applies(e, "not"),
+    "mask: if": lambda e: applies(e, "bselect"),
+}
+
+PLACES: Table[Expr] = {
+    "output index: shifted": shifts,
+    "output index: reversed": turns,
+    "output index: of data": reads,
+}
+"""Of the indices of what is written."""
+
+WRITES: Table[tuple[Block, Write]] = {
+    "output index: permuted": lambda x: _order(*x) != sorted(_order(*x)),
+    "output index: axis first": lambda x: isinstance(i := x[1].indices[0], IndexValue) and i.index.role == "axis",
+    "output: number of a row": lambda x: not x[1].axes,
+    "output: several reductions": lambda x: sum(isinstance(e, Reduce) for e in walk(x[1].value)) > 1,
+    "output: reduction under an if": lambda x: any(
+        isinstance(e, Apply) and e.operator == "fselect" and any(isinstance(a, Reduce) for a in walk(e))
+        for e in without_reads(x[1].value)
+    ),
+    "output: data of the row": lambda x: (
+        any(isinstance(e, Reduce) for e in walk(x[1].value))
+        and any(isinstance(e, Read) for e in without_reads(x[1].value))
+    ),
+}
+
+
+def _order(block: Block, write: Write) -> list[int]:
+    """The positions in `each` of the variables that a write's indices are, as they stand there."""
+    found = (i.index for i in write.indices if isinstance(i, IndexValue) and i.index.role == "each")
+    return [block.each.index(index) for index in found]
+
+
+EXTENTS: Table[Index] = {
+    "rows: ragged": lambda i: i.role == "each" and isinstance(i.extent, Read),
+    "rows: packed": lambda i: i.role == "each" and _differs(i.extent),
+    "keys: ragged": lambda i: i.role == "over" and reads(i.extent),
+    "keys: packed": lambda i: i.role == "over" and _differs(i.extent),
+    "keys: function of the row": lambda i: i.role == "over" and not reads(i.extent) and bool(variables(i.extent)),
+    "keys: sum of dims": lambda i: i.role == "over" and applies(i.extent, "iadd") and not variables(i.extent),
+    "keys: a number": lambda i: i.role == "over" and isinstance(i.extent, Constant),
+    "keys: a parameter": lambda i: i.role == "over" and isinstance(i.extent, ParamValue),
+}
+
+
+def _differs(extent: Expr) -> bool:
+    """Whether an extent is one element less another one of the same tensor."""
+    return (
+        isinstance(extent, Apply)
+        and extent.operator == "isub"
+        and all(isinstance(a, Read) for a in extent.arguments)
+        and len({a.tensor for a in extent.arguments if isinstance(a, Read)}) == 1
+    )
+
+
+def _reductions(block: Block) -> Iterator[Reduce]:
+    return (e for e in walk(*(write.value for write in block.writes)) if isinstance(e, Reduce))
+
+
+BLOCKS: Table[Block] = {
+    "block without keys": lambda b: not b.over,
+    "two key axes": lambda b: len(b.over) == 2,
+    "rows of one variable": lambda b: len(b.each) == 1,
+    "rows of four variables": lambda b: len(b.each) == 4,
+    "several outputs of a block": lambda b: len(b.writes) > 1,
+    "several scores": lambda b: len({e.score for e in _reductions(b) if e.function == "softmax"}) > 1,
+}
+
+
+PARAMETERS: Table[Param] = {
+    "parameter: int": lambda p: p.kind is Kind.INT,
+    "parameter: f32": lambda p: p.kind is Kind.FLOAT,
+    "parameter: bool": lambda p: p.kind is Kind.BOOL,
+    "parameter without a default": lambda p: p.default is None,
+}
+
+
+def _has_input(element: str) -> Callable[[Spec], bool]:
+    return lambda s: any(t.element == element for t in s.inputs)
+
+
+def _has_extent(operator: str) -> Callable[[Spec], bool]:
+    return lambda s: any(isinstance(e, Apply) and e.operator == operator for t in s.inputs for e in t.extents)
+
+
+SPECS: Table[Spec] = {
+    **{f"input of {name}": _has_input(name) for name in STORAGE_KINDS},
+    "type variable": lambda s: bool(s.types),
+    "two type variables": lambda s: len(s.types) > 1,
+    "restricted type variable": lambda s: any(len(choices) < len(FLOAT_TYPES) for choices in s.types.values()),
+    "output of a named type": lambda s: any(t.element in FLOAT_TYPES for t in s.outputs),
+    "scalar tensor": lambda s: any(not t.extents for t in s.inputs),
+    "extent with a number": _has_extent("iadd"),
+    "extent divided": _has_extent("idiv"),
+    "extent that is a number": lambda s: any(isinstance(e, Constant) for t in s.inputs for e in t.extents),
+    "several blocks": lambda s: len(s.blocks) > 1,
+    "schedule": lambda s: bool(s.schedule),
+}
+
+
+NODES: Table[tree.Node] = {
+    "definition: value": lambda n: isinstance(n, tree.Let) and not n.params,
+    "definition: vector": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.AxisParam) for p in n.params),
+    "definition: function": lambda n: isinstance(n, tree.Let) and _all_ints(n),
+    "definition: view": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.WholeParam) for p in n.params),
+    "score =": lambda n: isinstance(n, tree.Definition) and n.name.text == "score",
+    "mask =": lambda n: isinstance(n, tree.Definition) and n.name.text == "mask",
+    "require": lambda n: isinstance(n, tree.Require),
+    "bound: up to": lambda n: isinstance(n, tree.Binder) and n.bound is not None,
+    "comparison chain": lambda n: isinstance(n, tree.Comparison) and len(n.operators) > 1,
+    "unary plus": lambda n: isinstance(n, tree.Unary) and n.operator == "+",
+    "infinity": lambda n: isinstance(n, tree.Reference) and n.name.text == "inf",
+    "dot of a definition": lambda n: (
+        isinstance(n, tree.Binary) and n.operator == "." and isinstance(n.right, tree.Reference)
+    ),
+}
+
+
+def _all_ints(let: tree.Let) -> bool:
+    return bool(let.params) and all(isinstance(p, tree.IndexParam) for p in let.params)
+
+
+TEXTS = {
+    "hex literal": re.compile(r"\b0x[0-9A-Fa-f]+"),
+    "exponent in a literal": re.compile(r"\b\d[\d.]*e-?\d+"),
+    "definition before the rows": re.compile(r"\blet\b(?=.*\beach\b)", re.DOTALL),
+    "schedule: auto": re.compile(r"\bsplit_k = auto\b"),
+}
+"""What the text itself shows; comments hold none of it in a spec that is drawn."""
+
+OPERATIONS = {name: f"operator {name}" for name in OPERATORS}
+
+FOUND_BOUND = "bound: found"
+
+CONSTRUCTS: tuple[str, ...] = (
+    *OPERATIONS.values(),
+    *(name for table in (INDICES, SUMS, REDUCTIONS, MASKS, PLACES, WRITES, EXTENTS, BLOCKS) for name in table),
+    *(name for table in (PARAMETERS, SPECS, NODES, TEXTS) for name in table),
+    FOUND_BOUND,
+)
+"""Every construct that `constructs` tells of."""
+
+
+def constructs(spec: Spec) -> set[str]:
+    """The constructs that a checked spec uses, each of them a name of CONSTRUCTS."""
+    found = [*expressions(spec)]
+    reductions = [e for e in found if isinstance(e, Reduce)]
+    writes = [(block, write) for block in spec.blocks for write in block.writes]
+    variables = [index for block in spec.blocks for index in (*block.each, *block.over)]
+    used = {OPERATIONS[e.operator] for e in found if isinstance(e, Apply)}
+    used |= _answered(INDICES, (index for e in found if isinstance(e, Read) for index in e.indices))
+    used |= _answered(SUMS, (e for e in found if isinstance(e, Sum)))
+    used |= _answered(REDUCTIONS, reductions)
+    used |= _answered(MASKS, (e.mask for e in reductions if e.mask is not None))
+    used |= _answered(PLACES, (index for _, write in writes for index in write.indices))
+    used |= _answered(WRITES, writes)
+    used |= _answered(EXTENTS, variables)
+    used |= _answered(BLOCKS, spec.blocks)
+    used |= _answered(PARAMETERS, spec.params)
+    used |= _answered(SPECS, [spec])
+    used |= _answered(NODES, _nodes(parse(spec.source)))
+    used |= {name for name, pattern in TEXTS.items() if pattern.search(spec.source.text)}
+    if any(reads(index.extent) and _is_found(spec, index) for index in variables):
+        used.add(FOUND_BOUND)
+    return used
+
+
+def _is_found(spec: Spec, index: Index) -> bool:
+    """Whether the bound of an index is not written beside its extent."""
+    return "up" not in spec.source.text[index.span.start : index.span.end].split()
+
+
+def _answered(table: Table[T], things: Iterable[T]) -> set[str]:
+    """The names of a table whose question some thing answers with yes."""
+    kept = list(things)
+    return {name for name, holds in table.items() if any(holds(thing) for thing in kept)}
+
+
+def _nodes(node: Any) -> Iterator[tree.Node]:
+    """Every node of a syntax tree."""
+    if isinstance(node, tuple):
+        for each in node:
+            yield from _nodes(each)
+    elif isinstance(node, tree.Node):
+        yield node
+        for part in fields(node):
+            yield from _nodes(getattr(node, part.name))

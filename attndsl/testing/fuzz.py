@@ -1,0 +1,288 @@
+"""Fuzzing: calls, and whole specs, that hypothesis draws, on every backend beside the reference."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings, target
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from hypothesis.strategies import DrawFn
+
+from attndsl.checking.check import check
+from attndsl.checking.evaluate import Number
+from attndsl.checking.typed import Spec
+from attndsl.ir.interpret import interpret
+from attndsl.ir.xdsl import ModuleOp
+from attndsl.syntax.source import Source
+from attndsl.testing.against import Peer
+from attndsl.testing.case import Case
+from attndsl.testing.constructs import constructs
+from attndsl.testing.inputs import inputs
+from attndsl.testing.specs import specs
+from attndsl.testing.stages import Form, Program, check_stages, choices_of, lower, program_of
+from attndsl.testing.triton_program import TritonProgram
+
+BATCH = 200
+"""Examples that hypothesis draws in one run; each run begins anew, with small ones."""
+
+THOROUGH = 10
+"""Of so many cases one is interpreted after each pass; the others at the end of the pipeline alone."""
+
+SHRINKING = 60.0
+"""Seconds after which the smallest failing case so far is good enough."""
+
+KEPT = 64
+"""Compiled specs that are kept at a time."""
+
+TILES = ((4, 3), (16, 16), (1, 1), (3, 7), (24, 12), (128, 512))
+"""Rows and keys of a tile, few enough that small arrays are many tiles, and so many that they are one."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to fuzz: one `spec`, or any where it is None, on `backends`, until the `seconds` or `examples` are spent.
+
+    `dims`, `params` and `elements` hold what is drawn to some values; `device` is where Triton runs. With `against`
+    that function's outputs are compared with the reference, and those of no backend.
+    """
+
+    spec: Spec | None
+    backends: tuple[str, ...] = ("numpy",)
+    seconds: float | None = None
+    examples: int | None = None
+    seed: int = 0
+    dims: Mapping[str, int] = field(default_factory=dict)
+    params: Mapping[str, Number] = field(default_factory=dict)
+    elements: tuple[str, ...] = ("f32", "f16", "bf16", "f64")
+    device: str = "cpu"
+    against: Peer | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A call, and how each backend is to make it."""
+
+    case: Case
+    forms: tuple[Form, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An example on which something went wrong, and what: in one form, or of a peer's."""
+
+    example: Example
+    form: Form | None
+    error: Exception
+    peer: str | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How much there is to read of it."""
+        case = self.example.case
+        return len(case.spec.source.text), sum(array.size for array in case.arrays.values())
+
+
+@dataclass
+class Summary:
+    """What was fuzzed, and what was found.
+
+    `ran` holds, by backend, how many cases it ran, `used` the largest error as a share of its bound; `constructs` and
+    `passes` how many cases had each construct of the language, and changed with each pass, of those cases that were
+    interpreted after each.
+    """
+
+    cases: int = 0
+    ran: Counter[str] = field(default_factory=Counter)
+    thorough: int = 0
+    seconds: float = 0.0
+    constructs: Counter[str] = field(default_factory=Counter)
+    passes: Counter[str] = field(default_factory=Counter)
+    used: dict[str, float] = field(default_factory=dict)
+    failure: Failure | None = None
+    interrupted: bool = False
+
+
+class Unmet(ValueError):
+    """No call was found that meets the conditions of a spec."""
+
+
+def fuzz(
+    plan: Plan,
+    progress: Callable[[Summary], None] = lambda summary: None,
+    failing: Callable[[str], None] = lambda error: None,
+) -> Summary:
+    """Fuzzes as `plan` says, until something fails or the budget is spent; an interruption ends it too.
+
+    `progress` is shown the summary after each case, `failing` each error while what failed is shrunk. Raises Unmet.
+    """
+    return _Fuzzer(plan, progress, failing).run()
+
+
+@st.composite
+def examples(draw: DrawFn, plan: Plan) -> Example:
+    """Cases of a plan, with a form for each backend."""
+    if plan.spec is None:
+        drawn = draw(specs())
+        spec = check(Source(drawn.text, "case.attn"))
+        case = draw(inputs(spec, drawn.dims, plan.params, _elements(draw, plan)))
+    else:
+        case = draw(inputs(plan.spec, plan.dims, plan.params, _elements(draw, plan), plan.against is not None))
+    able = [backend for backend in plan.backends if can_run(case, backend, plan.device)]
+    return Example(case, tuple(draw(forms(backend)) for backend in able))
+
+
+def _elements(draw: DrawFn, plan: Plan) -> tuple[str, ...]:
+    """The element types to choose from: seldom one that a backend lacks."""
+    lacking = "triton" in plan.backends and plan.device == "cpu" and draw(st.integers(0, 4)) < 4
+    return tuple(element for element in plan.elements if not (lacking and element == "bf16"))
+
+
+def can_run(case: Case, backend: str, device: str) -> bool:
+    """Whether a backend takes the types of a case: Triton's interpreter has no bf16."""
+    return not (backend == "triton" and device == "cpu" and "bf16" in map(case.element, case.spec.tensors))
+
+
+@st.composite
+def forms(draw: DrawFn, backend: str) -> Form:
+    """Ways to compile for a backend."""
+    rows, keys = draw(st.sampled_from(TILES), "tiles")
+    if backend == "numpy":
+        return Form("numpy", rows, keys)
+    return Form(
+        backend, rows, min(keys, 64), draw(st.sampled_from((1, 2, 3, 7)), "parts"), draw(st.booleans(), "known")
+    )
+
+
+class Compiler:
+    """Compiles cases, and keeps what it made for those that come again: another call of the same spec, in one form."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._made: dict[tuple[object, ...], tuple[ModuleOp, Program | TritonProgram]] = {}
+
+    def compile(self, case: Case, form: Form) -> tuple[ModuleOp, Program | TritonProgram]:
+        """The module that the emitter took, and the program."""
+        key = (case.spec.source.text, *case.types.items(), form.target, form.pipeline(case))
+        if key not in self._made:
+            module = lower(case, form)
+            triton = form.target == "triton"
+            program = TritonProgram.of(case, module, self._device) if triton else program_of(case.spec, module)
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            self._made[key] = module, program
+        return self._made[key]
+
+    def check(self, case: Case, form: Form, thorough: bool, seen: list[str] | None = None) -> float:
+        """The largest error of a case compiled in one way, as a share of its bound. Raises Disagreement.
+
+        The IR is interpreted at the end of the pipeline, or after each pass if this is to be `thorough`; then the
+        program runs.
+        """
+        if thorough:
+            check_stages([case], form=form, seen=seen)
+        module, program = self.compile(case, form)
+        narrowed = form.target == "triton"
+        found = interpret(module, case.arrays, case.dims, case.params, choices_of(form))
+        used = case.check("all passes", found, narrowed)
+        outputs = program.run(case, form.parts)
+        return max(used, case.check(form.target, outputs, narrowed))
+
+
+class _Over(BaseException):
+    """The budget is spent; hypothesis lets it through."""
+
+
+class _Fuzzer:
+    def __init__(self, plan: Plan, progress: Callable[[Summary], None], failing: Callable[[str], None]) -> None:
+        self._plan = plan
+        self._progress = progress
+        self._failing = failing
+        self._start = time.monotonic()
+        self._summary = Summary()
+        self._failed_at: float | None = None
+        self._compiler = Compiler(plan.device)
+
+    def run(self) -> Summary:
+        summary = self._summary
+        try:
+            for batch in itertools.count():
+                self._batch(batch)
+        except _Over:
+            pass
+        except KeyboardInterrupt:
+            summary.interrupted = True
+        except Unsatisfiable as error:
+            raise Unmet("no extents and parameters were found that meet its conditions") from error
+        except Exception:
+            if summary.failure is None:
+                raise
+        summary.seconds = time.monotonic() - self._start
+        return summary
+
+    def _batch(self, number: int) -> None:
+        @seed(self._plan.seed * 1_000_003 + number)
+        @settings(
+            max_examples=BATCH,
+            database=None,
+            deadline=None,
+            derandomize=False,
+            phases=(Phase.generate, Phase.target, Phase.shrink),
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+            verbosity=Verbosity.quiet,
+        )
+        @given(examples(self._plan))
+        def test(example: Example) -> None:
+            self._case(example)
+
+        test()
+
+    def _case(self, example: Example) -> None:
+        self._stop_if_over()
+        summary, plan = self._summary, self._plan
+        thorough = self._failed_at is None and summary.cases % THOROUGH == 0
+        seen: list[str] = []
+        form = None
+        try:
+            if plan.against is not None:
+                outputs = plan.against.outputs(example.case)
+                self._note(plan.against.name, example.case.check(plan.against.name, outputs))
+            for form in example.forms if plan.against is None else ():
+                used = self._compiler.check(example.case, form, thorough, seen)
+                self._note(form.target, used)
+        except Exception as error:
+            self._failed_at = self._failed_at or time.monotonic()
+            failure = Failure(example, form, error, plan.against.name if plan.against is not None else None)
+            if summary.failure is None or failure.size <= summary.failure.size:
+                summary.failure = failure
+                self._failing(str(error).partition("\n")[0])
+            raise
+        if self._failed_at is None:
+            summary.cases += 1
+            summary.thorough += thorough
+            summary.constructs.update(constructs(example.case.spec))
+            summary.passes.update(set(seen))
+            summary.seconds = time.monotonic() - self._start
+            self._progress(summary)
+
+    def _note(self, backend: str, used: float) -> None:
+        if self._failed_at is None:
+            target(used, label=backend)
+            self._summary.ran[backend] += 1
+            self._summary.used[backend] = max(used, self._summary.used.get(backend, 0.0))
+
+    def _stop_if_over(self) -> None:
+        now = time.monotonic()
+        plan, summary = self._plan, self._summary
+        if self._failed_at is not None:
+            if now - self._failed_at > SHRINKING:
+                raise _Over
+            return
+        spent = plan.seconds is not None and now - self._start > plan.seconds
+        if spent or (plan.examples is not None and summary.cases >= plan.examples):
+            raise _Over

@@ -1,0 +1,145 @@
+"""Calls of a spec for hypothesis to draw: extents, types, parameters, values and strides of every kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, Spec, Tensor
+from attndsl.inputs import LAYOUTS, default_dims, default_params, make_inputs, relay
+from attndsl.storage import decode, encode
+from attndsl.testing.case import Array, Case
+
+SIZES = (2, 1, 3, None, 2, 5, 0, 4, 1, 7, None, 9, 17, 33)
+"""Extents to draw from: none and one, odd ones, such as tiles divide or do not; None for one that goes with others."""
+
+MOST_ROWS, MOST_WORK = 64, 4000
+"""The most rows, and rows times keys, of a block: the reference takes about 0.1 ms for each of the latter."""
+
+INTS = (1, 2, 3, 0, 5, -1, 100)
+FLOATS = (0.5, 1.0, 0.0, -2.0, 30.0)
+
+
+def _some(values: Array, rng: np.random.Generator, *specials: float) -> Array:
+    """One of `specials` in place of about every eighth value."""
+    return np.where(rng.random(values.shape) < 0.125, rng.choice(specials, values.shape), values)
+
+
+VALUES: dict[str, Callable[[Array, np.random.Generator], Array]] = {
+    "normal": lambda values, rng: values,
+    "whole": lambda values, rng: np.rint(2 * values),
+    "equal": lambda values, rng: np.full_like(values, 0.75),
+    "zeros of both signs": lambda values, rng: np.copysign(0.0, values),
+    "large": lambda values, rng: values * 300,
+    "huge": lambda values, rng: _some(values, rng, 3e4, -6e4),
+    "far apart": lambda values, rng: values * 10.0 ** rng.integers(-6, 4, values.shape),
+    "tiny": lambda values, rng: values * 1e-6,
+    "denormal": lambda values, rng: values * 1e-41,
+    "infinite": lambda values, rng: _some(values, rng, np.inf, -np.inf),
+    "minus infinity": lambda values, rng: _some(values, rng, -np.inf),
+    "not a number": lambda values, rng: _some(values, rng, np.nan),
+}
+"""What a float input may hold, by name, the plainest first; each is made of normal values."""
+
+PLAIN = ("normal", "whole", "equal")
+"""Values that any correct program takes, whatever it makes of infinities."""
+
+
+@st.composite
+def inputs(
+    draw: DrawFn,
+    spec: Spec,
+    dims: Mapping[str, int] | None = None,
+    params: Mapping[str, Number] | None = None,
+    elements: Collection[str] = ("f32", "f16", "bf16", "f64"),
+    plain: bool = False,
+) -> Case:
+    """A call of a spec that meets its conditions, with all that its `dims` and `params` do not fix drawn.
+
+    Extents of 0, 1 and more, element types of `elements`, layouts, values, integers that are partly such as they should
+    not be, and NaN in memory that no output depends on. With `plain` no extent is 0, values are finite, integers in
+    range, and memory is not poisoned: what any program may be asked to take.
+    """
+    types = {
+        name: draw(st.sampled_from([e for e in elements if e in allowed] or list(allowed)), name)
+        for name, allowed in spec.types.items()
+    }
+    sizes = _dims(draw, spec, dims or {}, least=1 if plain else 0)
+    numbers = {param.name: draw(_number(param), param.name) for param in spec.params}
+    numbers |= params or {}
+    assume(_meets(spec, sizes, numbers) and _is_small(spec, sizes, numbers))
+    seed = draw(st.integers(0, 999), "seed")
+    hostile = not plain and draw(st.booleans(), "hostile integers")
+    arrays = make_inputs(spec, sizes, types, seed, numbers, hostile)
+    rng = np.random.default_rng(seed)
+    kinds = PLAIN if plain else tuple(VALUES)
+    for tensor in spec.inputs:
+        if STORAGE_KINDS.get(tensor.element, Kind.FLOAT) is Kind.FLOAT:
+            values = draw(st.sampled_from(kinds), f"values of {tensor.name}")
+            arrays[tensor.name] = _revalued(arrays[tensor.name], tensor, types, values, rng)
+        layout = draw(st.sampled_from((None, None, *LAYOUTS)), f"layout of {tensor.name}")
+        if layout is not None:
+            arrays[tensor.name] = relay(arrays[tensor.name], layout)
+    case = Case(spec, types, sizes, numbers, arrays)
+    return case.poisoned() if not plain and draw(st.booleans(), "poisoned") else case
+
+
+def _dims(draw: DrawFn, spec: Spec, given: Mapping[str, int], least: int) -> dict[str, int]:
+    sizes_drawn = [size for size in SIZES if size is None or size >= least]
+    drawn = {name: draw(st.sampled_from(sizes_drawn), name) for name in spec.dims if name not in given}
+    sizes = {name: size for name, size in drawn.items() if size is not None}
+    try:
+        return default_dims(spec, given={**given, **sizes})
+    except ValueError:  # no extents go with these
+        pass
+    try:
+        return default_dims(spec, draw(st.integers(0, 99), "other dims"), given)
+    except ValueError:
+        assume(False)
+        raise
+
+
+def _is_small(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> bool:
+    def size(index: Index) -> int:
+        try:
+            return max(0, int(evaluate(index.bound, dims, params)))
+        except ZeroDivisionError:  # absent
+            return 0
+        except ValueError:  # it differs from row to row
+            return max(dims.values(), default=0)
+
+    for block in spec.blocks:
+        rows = math.prod(map(size, block.each))
+        if rows > MOST_ROWS or rows * math.prod(map(size, block.over)) > MOST_WORK:
+            return False
+    return True
+
+
+def _number(param: Param) -> st.SearchStrategy[Any]:
+    usual = [] if param.default is None else [param.default]
+    match param.kind:
+        case Kind.BOOL:
+            return st.sampled_from([*usual, True, False])
+        case Kind.INT:
+            return st.sampled_from([*usual, *INTS])
+    return st.sampled_from([*usual, *FLOATS])
+
+
+def _meets(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> bool:
+    try:
+        return all(evaluate(condition, dims, {**default_params(spec), **params}) for condition in spec.requires)
+    except ArithmeticError:
+        return False
+
+
+def _revalued(array: Array, tensor: Tensor, types: Mapping[str, str], kind: str, rng: np.random.Generator) -> Array:
+    element = types.get(tensor.element, tensor.element)
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        return np.asarray(encode(VALUES[kind](decode(array, element), rng), element))

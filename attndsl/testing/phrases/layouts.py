@@ -1,0 +1,131 @@
+"""Where rows and keys lie, and with that what a row reads and writes."""
+
+from __future__ import annotations
+
+LAYOUTS = """
+rows
+    12 | dense
+    2 | ragged
+    2 | packed
+    2 | last
+    2 | grid
+    flat
+keys
+    12 | plain
+    2 | upto
+    2 | found
+    joined
+    2 | until
+    2 | gathered
+    2 | pair
+    fixed
+
+each
+    b in B, h in H, i in M
+each@ragged
+    b in B, h in H, i in count[b] up to M
+    b in B, h in H, i in count[b]
+each@packed
+    b in B, h in H, i in m[b]
+    b in B, h in H, i in cu[b + 1] - cu[b]
+each@last
+    b in B, h in H
+each@grid
+    b in B, h in H, y in Y, x in X
+each@flat
+    i in M
+
+over
+    8 | j in N
+    j in N + 1
+    j in N / 2
+    j in M + N
+over@upto
+    j in length[b] up to N
+    j in length[b] - 1 up to N
+    j in minimum(length[b] + i, N) up to N + 1
+over@found
+    j in length[b]
+    j in length[b] + 1
+over@joined
+    j in n[b]
+over@until
+    j in i + 1
+    j in minimum(N, i + p)
+    j in N - i
+over@gathered
+    t in K
+over@pair
+    t in Y, u in X
+    t in 3, u in Y
+over@fixed
+    j in 5
+    j in p
+
+o_place
+    8 | [b, h, i, :] of [B, H, M, E]
+    [b, h, M - 1 - i, :] of [B, H, M, E]
+    [b, h, i + 1, :] of [B, H, M, E]
+    [i, h, b, :] of [M, H, B, E]
+    [:, b, h, i] of [E, B, H, M]
+o_place@ragged
+    [b, h, i, :] of [B, H, M, E]
+    [b, h, i - p, :] of [B, H, M, E]
+o_place@packed
+    [b, cu[b] + i, h, :] of [B, L, H, E]
+    [b, h, i, :] of [B, H, L, E]
+o_place@last
+    [b, h, :] of [B, H, E]
+    [h, b, :] of [H, B, E]
+o_place@grid
+    [b, h, y, x, :] of [B, H, Y, X, E]
+    [b, h, :, x, Y - 1 - y] of [B, H, E, X, Y]
+o_place@flat
+    [i, :] of [M, E]
+
+lse_place
+    [b, h, i] of [B, H, M]
+    [b, i, h] of [B, M, H]
+    [b, h, i - 1] of [B, H, M]
+lse_place@ragged
+    [b, i, h] of [B, M, H]
+lse_place@packed
+    [b, h, cu[b] + i] of [B, H, L]
+lse_place@last
+    [b, h] of [B, H]
+lse_place@grid
+    [b, h, x, y] of [B, H, X, Y]
+lse_place@flat
+    [i] of [M]
+
+query
+    4 | q[b, h, i, :]
+    q_heads[b, i, h, :]
+query@packed
+    q_packed[cu[b] + i, h, :]
+query@last
+    q_last[b, h, :]
+query@grid
+    q_grid[b, h, y, x, :]
+query@flat
+    q_flat[i, :]
+
+gate
+    gate[b, h, i, :]
+gate@packed
+    gate_packed[cu[b] + i, h, :]
+gate@last
+    gate_last[b, h, :]
+gate@grid
+    gate_grid[b, h, y, x, :]
+gate@flat
+    gate_flat[i, :]
+
+last
+    N - 1
+    N - p
+gathered
+    top[b, i, t]
+    top_shared[b, t]
+"""
+"""Rows write to places of their own, whatever the data is: of two rows that met, either might stay."""

@@ -1,0 +1,137 @@
+"""What is written, and what is declared."""
+
+from __future__ import annotations
+
+OUTPUTS = """
+vector
+    14 | softmax(score, mask{sink}) . {value}
+    2 | softmax(score) . {value}
+    2 | softmax(score, mask) . {value} - w * softmax({scoring}, j != i) . {value}
+    softmax(if mask then score else -inf) . {value}
+    softmax({slope}, mask) . {value}
+    2 | sum(sigmoid(score) * {value}, mask)
+    sum({value}, mask)
+    sum({value})
+    max({value}, mask)
+    max({value})
+    2 | sum(exp(score - max(score, mask)) * {value}, mask)
+    2 | (if {row_atom} then softmax(score, mask{sink}) . {value} else sum({value}, mask) * 0.1)
+sink
+    5 |
+    2 | , sink = w
+    2 | , sink = sinks[h]
+    , sink = -inf
+    , sink = {row_curve}
+o
+    9 | {vector}
+    2 | ({vector}) * sigmoid({gate})
+    2 | ({vector}) * {row_curve}
+    {vector} + w
+    {vector} - 0.5 * (sum({value}, mask))
+lse
+    3 | logsumexp(score, mask{sink})
+    logsumexp({scoring})
+    logsumexp({scoring}, sink = {row_number})
+    max(score, mask)
+    max(score)
+    sum(relu(score), mask)
+    sum(score - max(score, mask), mask)
+    {counted}
+    0.5 * logsumexp(score, mask) + {row_curve}
+counted
+    sum(1.0, mask)
+    sum(j % 4)
+counted@found
+    sum(score, mask)
+counted@joined
+    sum(score, mask)
+row_number
+    {slope}
+    {query} . {query} * 0.1
+    f32(i % 4)
+    w
+o@none
+    2.0 * {gate}
+    3 | {gate} * {row_curve}
+    mix[:, :] . {query}
+    {gate} * rsqrt({gate} . {gate} / E + 1e-6)
+    (if {row_atom} then {gate} else -{gate})
+    words[word[b, h], :] + {gate}
+lse@none
+    {row_curve}
+    {query} . {query}
+"""
+
+DECLARED = """
+writes
+    9 | o
+    3 | o lse
+    2 | lse
+first_block
+    18 | keys
+    no_keys
+second_block
+    14 |
+    2 | keys
+    2 | no_keys
+no_keys
+    none
+over@none
+    1 |
+int_parameter
+    3 | int = 2
+    int = 3
+    int
+f32_parameter
+    3 | f32 = 0.5
+    f32
+bool_parameter
+    3 | bool = true
+    bool = false
+    bool
+real
+    9 | T
+    2 | U
+    f32
+    f16
+    bf16
+    f64
+written
+    6 | T
+    f32
+    f16
+    bf16
+    f64
+int
+    3 | i32
+    i64
+label
+    2 | i32
+    i64
+    u8
+    i8
+f8
+    f8e4m3
+    f8e5m2
+choices
+    6 |
+    = f16 | bf16
+    = f32 | f64
+    = bf16
+schedule
+    12 |
+    split_k = {parts}
+    tile_rows = {tile}; tile_keys = {tile}
+    tile_rows = {tile}, tile_keys = {tile}, split_k = {parts}
+tile
+    16
+    1
+    32
+    3
+    auto
+parts
+    2
+    auto
+    1
+    3
+"""

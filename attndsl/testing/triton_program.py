@@ -1,0 +1,97 @@
+"""Generated Triton, run on the GPU, or by Triton's interpreter on a machine without one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attndsl.ir.xdsl import ModuleOp
+from attndsl.python_names import python_name
+from attndsl.storage import ELEMENTS
+from attndsl.testing.against import given
+from attndsl.testing.case import Array, Case
+from attndsl.testing.stages import empty_outputs
+
+if TYPE_CHECKING:
+    import torch
+
+
+class NoInterpreter(RuntimeError):
+    """Triton was imported before it could be told to interpret."""
+
+    def __init__(self) -> None:
+        super().__init__("triton is imported already, without TRITON_INTERPRET=1: set it before the process starts")
+
+
+def prepare() -> str:
+    """Where Triton will run: `cuda`, or `cpu` for its interpreter, which is switched on where there is no GPU.
+
+    Raises ImportError where torch or triton is not installed, NoInterpreter where it is too late to switch it on.
+    """
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    if not interpreted:
+        import torch
+
+        if torch.cuda.is_available():
+            return "cuda"
+        if "triton" in sys.modules:
+            raise NoInterpreter
+        os.environ["TRITON_INTERPRET"] = "1"
+    import numpy as np
+    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+
+    def splat(builder: Any, type_: Any, scalar: Any) -> Any:
+        """Spreads a scalar. Triton's own (3.9) takes a comparison for a number of the type that was compared."""
+        return TensorHandle(np.full(type_.shape, scalar.data, scalar.data.dtype), scalar.dtype.scalar)
+
+    InterpreterBuilder.create_splat = splat
+    return "cpu"
+
+
+@dataclass(frozen=True)
+class TritonProgram:
+    """A generated Triton file, the function in it, and where it runs."""
+
+    source: str
+    function: Callable[..., None]
+    device: str
+
+    @classmethod
+    def of(cls, case: Case, module: ModuleOp, device: str) -> TritonProgram:
+        """What the emitter makes of a lowered module; `device` is what `prepare` said."""
+        from attndsl.backends.triton.aot import load
+        from attndsl.backends.triton.emit import emit
+
+        source = emit(module, case.spec.source.text)
+        return cls(source, load(source)[python_name(case.spec.name)], device)
+
+    def run(self, case: Case, parts: int = 1) -> dict[str, Array]:
+        """The outputs of a call whose keys are cut into `parts`, written into tensors that were full of others."""
+        elements = {tensor.name: case.element(tensor.name) for tensor in case.spec.tensors.values()}
+        inputs = [self._tensor(case.arrays[t.name], elements[t.name]) for t in case.spec.inputs]
+        outputs = {name: self._tensor(array, elements[name]) for name, array in empty_outputs(case).items()}
+        params = {python_name(name): value for name, value in case.params.items()}
+        self.function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
+        return {name: _array(tensor, elements[name]) for name, tensor in outputs.items()}
+
+    def _tensor(self, array: Array, element: str) -> torch.Tensor:
+        """An array as a tensor on the device, strides kept."""
+        import torch
+
+        tensor: torch.Tensor = given(array, element)
+        if self.device == "cpu":
+            return tensor
+        moved = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=self.device)
+        return moved.copy_(tensor)
+
+
+def _array(tensor: torch.Tensor, element: str) -> Array:
+    """A tensor as NumPy holds its element type."""
+    import torch
+
+    bits = tensor.view(torch.uint16) if element == "bf16" else tensor
+    array: Array = bits.cpu().numpy()
+    return array.view(ELEMENTS[element].dtype)

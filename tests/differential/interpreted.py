@@ -1,0 +1,31 @@
+"""Runs the regressions in Triton's interpreter: one JSON line a spec. Its own process, as Triton wants."""
+
+from __future__ import annotations
+
+import json
+import traceback
+
+from attndsl.testing.triton_program import TritonProgram, prepare
+
+DEVICE = prepare()
+
+from attndsl.testing.stages import lower  # noqa: E402
+
+from .test_regressions import REGRESSIONS, TRITON, calls  # noqa: E402
+
+
+def main() -> None:
+    for path in REGRESSIONS:
+        error = ""
+        try:
+            cases = calls(path)[:2]
+            program = TritonProgram.of(cases[0], lower(cases[0], TRITON), DEVICE)
+            for case in cases:
+                case.check("triton", program.run(case, TRITON.parts), narrowed=True)
+        except Exception:
+            error = f"{path.stem}: {traceback.format_exc()}"
+        print(json.dumps({"spec": path.stem, "error": error}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
