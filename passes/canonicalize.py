@@ -305,7 +305,17 @@ class DropFalseReads(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if isinstance(op, (attn.ReadOp, tile.LoadOp)) and op.where is not None and uniform(op.where) is False:
-            rewriter.replace(op, constant_op(0, op.result.type))
+            zero, varying = constant_op(0, op.result.type), AxesAnalysis()(op.result)
+            # It stays as wide as it was: a loop may start with it that carries such tiles.
+            lanes = [lane for lane in _lanes(op) if lane in varying]
+            rewriter.replace(op, [zero, tile.SpreadOp(zero.result, lanes)] if lanes else zero)
+
+
+def _lanes(op: Operation) -> list[SSAValue]:
+    """The lanes of a kernel, in order."""
+    while (parent := op.parent_op()) is not None:
+        op = parent
+    return [lane.result for lane in op.walk() if isinstance(lane, tile.LaneOp)]
 
 
 class DropTrueAssumptions(RewritePattern):
@@ -348,16 +358,9 @@ class KeepLanes(RewritePattern):
                 self._keep(op, 0, [op.over], axes, rewriter)
                 self._keep(op, 1, [op.over], axes, rewriter)
             case scf.YieldOp() if isinstance(loop := op.parent_op(), scf.ForOp):
-                lanes = self._lanes(op)
+                lanes = _lanes(op)
                 for position, start in enumerate(loop.iter_args):
                     self._keep(op, position, [lane for lane in lanes if lane in axes(start)], axes, rewriter)
-
-    @staticmethod
-    def _lanes(op: Operation) -> list[SSAValue]:
-        """The lanes of a kernel, in order."""
-        while (parent := op.parent_op()) is not None:
-            op = parent
-        return [lane.result for lane in op.walk() if isinstance(lane, tile.LaneOp)]
 
     @staticmethod
     def _keep(

@@ -79,13 +79,13 @@ class TritonProgram:
 
     def _tensor(self, array: Array, element: str) -> torch.Tensor:
         """An array as a tensor on the device, strides kept."""
-        import torch
-
         tensor: torch.Tensor = given(array, element)
-        if self.device == "cpu":
-            return tensor
-        moved = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=self.device)
-        return moved.copy_(tensor)
+        if self.device == "cpu" or not tensor.numel():
+            return tensor.to(self.device)
+        # Strides may be 0, and torch copies into no tensor whose elements share memory: the memory is copied whole.
+        reach = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+        memory = tensor.as_strided((reach,), (1,)).to(self.device)
+        return memory.as_strided(tensor.shape, tensor.stride())
 
 
 def _array(tensor: torch.Tensor, element: str) -> Array:

@@ -188,8 +188,14 @@ class Expressions:
         return not chosen and all(self.widths.narrow(value) for value in op.operands)
 
     def runs_narrow(self, value: SSAValue) -> bool:
-        """Whether an integer is computed as an INDEX: it varies along a tile, and is bounded."""
-        return bool(self.axes(value)) and self.widths.narrow(value)
+        """Whether an integer is computed as an INDEX: it varies along a tile, and is bounded.
+
+        The larger of two is bounded where one of them is; the other may be far below.
+        """
+        op = value.owner
+        larger = op.operands if isinstance(op, arith.MaxSIOp | arith.MinSIOp) else ()
+        fits = all(self.widths.narrow(v) or is_identity(v) for v in larger)
+        return fits and bool(self.axes(value)) and self.widths.narrow(value)
 
     def picks_largest(self, op: Operation) -> bool:
         """Whether an operation takes the integer that stands for no value, as an INDEX."""
@@ -213,6 +219,8 @@ class Expressions:
         if narrow and is_identity(value):
             return Text("LARGEST") if constant(value) == IDENTITY else Text("-LARGEST", 8)
         text = self.lined_up(value, lanes)
+        if value.type == f64 and constant(value) is not None:
+            return Text(_double(text.code))
         if not narrow and wide and (value in self.short or self.runs_narrow(value)):
             return Text(f"{text.within(ATOM)}.to(tl.int64)")
         if not narrow or value.type != index or constant(value) is not None or self.runs_narrow(value):
@@ -301,8 +309,6 @@ def _number(value: float | bool, like: SSAValue) -> Text:
     text = str(np.float32(value) if like.type == f32 else np.float64(value))
     if text in ("inf", "-inf", "nan"):
         return Text(f'float("{text}")')
-    if like.type == f64 and np.float32(value) != value:
-        return Text(_double(text))
     return Text(text, 8 if text.startswith("-") else ATOM)
 
 

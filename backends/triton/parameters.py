@@ -47,7 +47,8 @@ class Parameters:
         ops = [op for op in kernel.walk() if op in found]
         used = {op.tensor.string_value() for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp)}
         taken = tuple(t for t in tensors if t.sym_name.data in used)
-        sizes = tuple(op.result for op in ops if isinstance(op, tile.PaddedOp))
+        # Equal sizes, computed in several blocks, have one name.
+        sizes = tuple({op.result.name_hint: op.result for op in ops if isinstance(op, tile.PaddedOp)}.values())
         static = {leaf.owner.dim.data for size in sizes for leaf in leaves(size) if isinstance(leaf.owner, spec.DimOp)}
         dims = dict.fromkeys(op.dim.data for op in ops if isinstance(op, spec.DimOp))
         dims.update(dict.fromkeys(sorted(static)))
