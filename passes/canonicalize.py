@@ -57,6 +57,7 @@ from attndsl.ir.xdsl import (
     RewritePattern,
     SSAValue,
     arith,
+    f64,
     i1,
     op_type_rewrite_pattern,
     scf,
@@ -96,9 +97,7 @@ COMMUTATIVE = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrI
 class FoldConstants(RewritePattern):
     """op(constants) -> constant
 
-    In float64, rounded once to the type. That is what one step in the type itself gives for + - * / and the square
-    root, since float64 has more than twice the digits of f32 (Figueroa, "When is double rounding innocuous?", 1995);
-    an exponential or a logarithm comes out no less exact than a target's own.
+    Real numbers are computed in their own type, as one step of a program would be.
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -106,8 +105,10 @@ class FoldConstants(RewritePattern):
         if not values or any(value is None for value in values):
             return
         fold = self._fold(op)
+        reals = [np.float64 if operand.type == f64 else np.float32 for operand in op.operands]
+        typed = [r(v) if isinstance(v, float) else v for r, v in zip(reals, values, strict=True)]
         with np.errstate(all="ignore"):
-            result = fold(*values) if fold is not None else None
+            result = fold(*typed) if fold is not None else None
         # What overflows or is not a number is left to the target.
         if result is None or result != result or (isinstance(result, int) and not -(2**63) <= result < 2**63):
             return

@@ -109,7 +109,7 @@ class Rounding:
         error = ((terms + floor).sum(axis=0) / total + np.abs(result) * relative + 4 * self.unit * wide) / (
             1 - relative
         )
-        seen = np.isfinite(value) | (weight == 0) | (weight > 1e-30)  # a weight in between may be taken for 0
+        seen = np.isfinite(value) | (weight == 0) | (weight > max(1e-30, 2 * self.floor))  # or it may be taken for 0
         certain = np.isfinite(relative) & (np.isfinite(values.error) & seen).all(axis=0)
         empty = total == 0
         error = np.where(empty & np.isfinite(relative), 0.0, error)

@@ -169,6 +169,8 @@ class Expressions:
         lanes = self.lanes(op.results[0])
         divides = self._divides_once(op)
         narrow = self.runs_narrow(op.results[0]) or divides
+        if narrow:
+            self.bounds |= self.widths.bound(op.results[0]) or Bound()
         wide = any(map(is_identity, op.operands))
         operands = [self.operand(operand, lanes, narrow, wide) for operand in op.operands]
         if op.results[0] not in self.halves:
