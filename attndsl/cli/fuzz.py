@@ -270,6 +270,8 @@ def _show(plan: Plan, summary: Summary, place: Path | None) -> None:
         console.print(
             "passes that rewrote something: " + ", ".join(f"{n} {c}" for n, c in summary.passes.most_common())
         )
+    if summary.uncompiled:
+        console.print(f"{summary.uncompiled} that Triton's compiler failed on, and were not run")
     if summary.interrupted:
         console.print("interrupted")
     if place is None:
@@ -285,6 +287,7 @@ def _as_json(summary: Summary, place: Path | None) -> dict[str, Any]:
         "cases": summary.cases,
         "thorough": summary.thorough,
         "ran": dict(summary.ran),
+        "uncompiled": summary.uncompiled,
         "seconds": round(summary.seconds, 1),
         "used": summary.used,
         "constructs": dict(summary.constructs.most_common()),

@@ -1,6 +1,34 @@
-"""Specs, cases and comparisons that hold the compiler against the reference; for tests, ours and users'."""
+"""Specs, calls and comparisons that hold the compiler against the reference; for tests, ours and users'.
+
+`specs()` and `inputs(spec)` are hypothesis strategies, imported when they are asked for: hypothesis is an extra.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from attndsl.testing.case import Case, Disagreement
-from attndsl.testing.stages import Program, check_compiled, check_stages, compile_program
+from attndsl.testing.stages import Form, Program, check_compiled, check_stages, compile_program
 
-__all__ = ["Case", "Disagreement", "Program", "check_compiled", "check_stages", "compile_program"]
+if TYPE_CHECKING:
+    from attndsl.testing.drawn_inputs import inputs
+    from attndsl.testing.drawn_specs import specs
+
+__all__ = [
+    "Case",
+    "Disagreement",
+    "Form",
+    "Program",
+    "check_compiled",
+    "check_stages",
+    "compile_program",
+    "inputs",
+    "specs",
+]
+
+_DRAWN = {"inputs": "attndsl.testing.drawn_inputs", "specs": "attndsl.testing.drawn_specs"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _DRAWN:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_DRAWN[name]), name)

@@ -22,10 +22,10 @@ from attndsl.syntax.source import Source
 from attndsl.testing.against import Peer
 from attndsl.testing.case import Case
 from attndsl.testing.constructs import constructs
-from attndsl.testing.inputs import inputs
-from attndsl.testing.specs import specs
+from attndsl.testing.drawn_inputs import inputs
+from attndsl.testing.drawn_specs import specs
 from attndsl.testing.stages import Form, Program, check_stages, choices_of, lower, program_of
-from attndsl.testing.triton_program import TritonProgram
+from attndsl.testing.triton_program import TritonFails, TritonProgram
 
 BATCH = 200
 """Examples that hypothesis draws in one run; each run begins anew, with small ones."""
@@ -56,7 +56,7 @@ class Plan:
     that function's outputs are compared with the reference, and those of no backend.
     """
 
-    spec: Spec | None
+    spec: Spec | None = field(repr=False)
     backends: tuple[str, ...] = ("numpy",)
     seconds: float | None = None
     examples: int | None = None
@@ -98,10 +98,11 @@ class Summary:
 
     `ran` holds, by backend, how many cases it ran, `used` the largest error as a share of its bound; `constructs` and
     `passes` how many cases had each construct of the language, and changed with each pass, of those cases that were
-    interpreted after each.
+    interpreted after each. `uncompiled` counts drawn specs on which Triton's own compiler failed.
     """
 
     cases: int = 0
+    uncompiled: int = 0
     ran: Counter[str] = field(default_factory=Counter)
     thorough: int = 0
     seconds: float = 0.0
@@ -256,8 +257,14 @@ class _Fuzzer:
                 outputs = plan.against.outputs(example.case)
                 self._note(plan.against.name, example.case.check(plan.against.name, outputs))
             for form in example.forms if plan.against is None else ():
-                used = self._compiler.check(example.case, form, thorough, seen)
-                self._note(form.target, used)
+                try:
+                    used = self._compiler.check(example.case, form, thorough, seen)
+                except TritonFails:
+                    if plan.spec is not None:
+                        raise
+                    summary.uncompiled += 1  # of drawn specs some meet what Triton has to mend
+                else:
+                    self._note(form.target, used)
         except Exception as error:
             self._failed_at = self._failed_at or time.monotonic()
             failure = Failure(example, form, error, plan.against.name if plan.against is not None else None)

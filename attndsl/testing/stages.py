@@ -151,8 +151,8 @@ def check_stages(
 
 
 def choices_of(form: Form) -> dict[str, int]:
-    """What the interpreter of the IR takes for a launch's choices."""
-    return {**CHOICES, "PARTS": form.parts}
+    """What the interpreter of the IR takes for a launch's choices; tiles that a launch chooses divide a page."""
+    return {**CHOICES, "KEYS": 4, "PARTS": form.parts}
 
 
 def _check_equal(case: Case, stage: str, outputs: Mapping[str, Array], before: Mapping[str, Array]) -> None:

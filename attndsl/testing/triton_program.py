@@ -26,6 +26,10 @@ class NoInterpreter(RuntimeError):
         super().__init__("triton is imported already, without TRITON_INTERPRET=1: set it before the process starts")
 
 
+class TritonFails(RuntimeError):
+    """Triton's own compiler failed on a generated program: no wrong numbers, and none at all."""
+
+
 def prepare() -> str:
     """Where Triton will run: `cuda`, or `cpu` for its interpreter, which is switched on where there is no GPU.
 
@@ -69,12 +73,20 @@ class TritonProgram:
         return cls(source, load(source)[python_name(case.spec.name)], device)
 
     def run(self, case: Case, parts: int = 1) -> dict[str, Array]:
-        """The outputs of a call whose keys are cut into `parts`, written into tensors that were full of others."""
+        """The outputs of a call whose keys are cut into `parts`, written into tensors that were full of others.
+
+        Raises TritonFails.
+        """
         elements = {tensor.name: case.element(tensor.name) for tensor in case.spec.tensors.values()}
         inputs = [self._tensor(case.arrays[t.name], elements[t.name]) for t in case.spec.inputs]
         outputs = {name: self._tensor(array, elements[name]) for name, array in empty_outputs(case).items()}
         params = {python_name(name): value for name, value in case.params.items()}
-        self.function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
+        try:
+            self.function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
+        except RuntimeError as error:
+            if "PassManager" not in str(error):
+                raise
+            raise TritonFails(f"Triton's compiler fails on it: {error}") from error
         return {name: _array(tensor, elements[name]) for name, tensor in outputs.items()}
 
     def _tensor(self, array: Array, element: str) -> torch.Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names
 from attndsl.backends.triton.access import DECODED
-from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
+from attndsl.backends.triton.facts import is_launch_time, is_nonnegative, leaves
 from attndsl.backends.triton.parameters import Parameters
 from attndsl.backends.triton.widths import LARGEST_TILE, Bound, terms
 from attndsl.backends.writer import Writer
@@ -283,8 +283,13 @@ def _cut_keys(kernel: tile.KernelOp) -> str | None:
 def _keys(kernel: tile.KernelOp) -> str:
     """How many keys a kernel has that is never cut, as Python computes it; many where no launch can."""
     loops = [op for op in kernel.body.block.ops if isinstance(op, scf.ForOp)]
-    known = [host_text(loop.ub) for loop in loops if is_launch_time(loop.ub)]
+    known = [host_text(loop.ub) for loop in loops if is_launch_time(loop.ub) and not _rests_on_tiles(loop.ub)]
     return known[-1] if known else str(LARGEST_TILE)
+
+
+def _rests_on_tiles(value: SSAValue) -> bool:
+    """Whether an integer differs with the sizes of tiles, which are not chosen yet."""
+    return any(isinstance(v.owner, spec.ChoiceOp) and v.owner.choice.data in ("ROWS", "KEYS") for v in leaves(value))
 
 
 def _grid(counts: Iterable[str]) -> str:

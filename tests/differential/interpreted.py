@@ -19,9 +19,10 @@ def main() -> None:
         error = ""
         try:
             cases = calls(path)[:2]
-            program = TritonProgram.of(cases[0], lower(cases[0], TRITON), DEVICE)
-            for case in cases:
-                case.check("triton", program.run(case, TRITON.parts), narrowed=True)
+            for form in TRITON:
+                program = TritonProgram.of(cases[0], lower(cases[0], form), DEVICE)
+                for case in cases:
+                    case.check("triton", program.run(case, form.parts), narrowed=True)
         except Exception:
             error = f"{path.stem}: {traceback.format_exc()}"
         print(json.dumps({"spec": path.stem, "error": error}), flush=True)

@@ -32,7 +32,7 @@ from attndsl.ir.keys import over_of, reductions_of
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, StringAttr
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, compile_program, laws
-from attndsl.testing.specs import Drawn, specs
+from attndsl.testing.drawn_specs import Drawn, specs
 from attndsl.testing.stages import Form, lower, program_of
 
 Array = np.ndarray[Any, Any]

@@ -17,7 +17,7 @@ from attndsl.inputs.ranges import expressions
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 from attndsl.testing.constructs import CONSTRUCTS, constructs
-from attndsl.testing.specs import Drawn, specs
+from attndsl.testing.drawn_specs import Drawn, specs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

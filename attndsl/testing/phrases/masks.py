@@ -23,7 +23,9 @@ predicate
     6 | j <= {line}
     3 | {left} {compared} {line}
     j / {size} {compared} (i + {amount}) / {size}
+    2 | j / {size} {compared} (i - {amount}) / {size}
     (i - j) % {size} == {rest}
+    (i - j) / {size} {compared} {rest}
     2 | {line} - {amount} < j <= {line}
     0 <= i - j < {amount}
     2 | label[b, j] {equal} label[b, {line}]

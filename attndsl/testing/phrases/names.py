@@ -59,6 +59,7 @@ h@flat       h = 0
 j@gathered   j = {gathered}
 j@pair       j = t * 3 + u
 at           at = {place}
+group        group = {head}
 row          row = {query}
 row_half     row_half[d in D] = if d < D / 2 then -row[d + D / 2] else row[d - D / 2]
 col          col = {key}

@@ -25,7 +25,8 @@ product
     row . (form[:, :] . {key})
     (sum(d in D, r in D) row[d] * form[d, r] * col[r])
     (row * rsqrt(row . row + 1e-6)) . col
-    3 | {query} . {key} * rsqrt(col . col + 1.0)
+    2 | {query} . {key} * rsqrt(col . col + 1.0)
+    2 | row . col * rsqrt(col . col + 1.0)
 product@found
     {query} . {key}
     row . col
@@ -62,6 +63,7 @@ curve
     floor({x}) * 0.25
     maximum({x}, 0.5)
     {x} / 3.0
+    {x} * 0.7978846
     (if {x} < 0.0 then 0.1 * {x} else 0.5 * {x})
     1.0 / (abs({x}) + 1.0)
 """

@@ -10,11 +10,12 @@ value
 
 stored
     9 | v[b, h, {place}, :]
-    4 | v_group[b, {head}, {place}, :]
-    2 | v_pages[table[b, at / S], at % S, {head}, :]
+    9 | v_group[b, group, {place}, :]
+    5 | v_pages[table[b, at / S], at % S, group, :]
+    2 | v_book[table[b, at / 32], at % 32, group, :]
     v_view[b, {head}, {place}, :]
     2 | (v_small[b, {head}, at, :] * v_scale[b, {head}, at] * 0.01)
-    2 | v_f8[b, {head}, {place}, :]
+    4 | v_f8[b, {head}, {place}, :]
     2 | v_four
     v_odd
     2 | (if {atom} then v_shared[{head}, j, :] else v[b, h, j - p, :])
@@ -45,6 +46,7 @@ WIDTHS = """
 v        {real}[B, H, N, E]
 v_group  {real}[B, G, N, E]
 v_pages  {real}[C, S, G, E]
+v_book   {real}[C, 32, G, E]
 v_small  i8[B, G, N, E]
 v_scale  {real}[B, G, N]
 v_f8     {f8}[B, G, N, E]
@@ -68,7 +70,7 @@ v_up    v_up[e in E] = sum(r in R) v_wide[{head}, e, r] * v_low[b, {place}, r]
 
 INDICES = """
 head
-    h / (H / G)
+    5 | h / (H / G)
     h / 2
     h % G
     G - 1 - h
@@ -85,6 +87,7 @@ place
     2 | j - p
     2 | N - 1 - j
     j / 2
+    (j - p) / 2
     j % 3
     2 * j
     minimum(j, N - 1)
@@ -98,6 +101,7 @@ place
     j << 1
     j >> 1
     (i * j) % 5
+    2 | (i + j) * 999999937 % 7
     (if flag then j else 0)
 place@found
     3 | j

@@ -17,21 +17,26 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from attndsl.testing.phrases import CONDITIONS, INPUTS, LETS, PARAMETERS, PHRASES
 
 SIZES = {
-    "B": (1, 2, 2, 3, 0),
+    "B": (1, 2, 2, 3),
     "H": (1, 2, 2, 3, 4),
     "G": (1, 2, 3),
-    "M": (1, 3, 5, 7, 9, 0),
-    "L": (1, 4, 7, 9, 0),
+    "M": (1, 3, 5, 7, 9),
+    "L": (1, 4, 7, 9),
     "Y": (1, 2, 3),
     "X": (1, 3, 2),
-    "N": (1, 4, 5, 7, 7, 11, 19, 33, 0),
-    "D": (1, 2, 3, 4, 4, 5, 8, 16, 40),
+    "N": (1, 4, 5, 7, 7, 11, 19, 33),
+    "D": (1, 2, 3, 4, 4, 5, 8, 16, 24, 40),
     "E": (1, 2, 3, 4, 5, 8),
-    "K": (1, 3, 5, 0),
+    "K": (1, 3, 5),
 }
 """Extents to draw from, the simplest first; other dims have those of `OTHER_SIZES`."""
 
 OTHER_SIZES = (1, 2, 3, 4)
+
+MAYBE_EMPTY = "BMLNK"
+"""The dims whose extent is 0 once in a while: where one is, there is little to compare."""
+
+SELDOM_EMPTY = (False,) * 15 + (True,)
 
 RATIOS = (1, 2, 3, 4, 7)
 """How many heads share a key where they are required to be a multiple."""
@@ -108,6 +113,8 @@ def _extents(choices: _Choices, dims: Iterable[str], conditions: Iterable[str]) 
             sizes = tuple(2 * size for size in sizes if 0 < size < 20)
         if name in ROWS:
             sizes = tuple(size for size in sizes if size <= left) or sizes[:1]
+        if name in MAYBE_EMPTY and choices.of(SELDOM_EMPTY):
+            sizes = (0,)
         found[name] = size = choices.of(sizes)
         if name in ROWS:
             left //= max(1, size)

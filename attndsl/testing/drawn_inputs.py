@@ -37,6 +37,7 @@ VALUES: dict[str, Callable[[Array, np.random.Generator], Array]] = {
     "whole": lambda values, rng: np.rint(2 * values),
     "equal": lambda values, rng: np.full_like(values, 0.75),
     "zeros of both signs": lambda values, rng: np.copysign(0.0, values),
+    "small": lambda values, rng: values * 0.01,
     "large": lambda values, rng: values * 300,
     "huge": lambda values, rng: _some(values, rng, 3e4, -6e4),
     "far apart": lambda values, rng: values * 10.0 ** rng.integers(-6, 4, values.shape),

@@ -1,0 +1,102 @@
+"""Specs and calls that hypothesis draws, the same ones at each run, and what they exercise."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+
+from attndsl.checking.check import check
+from attndsl.driver.passes import parse_pipeline
+from attndsl.ir.build import build
+from attndsl.ir.context import context
+from attndsl.passes import PASSES
+from attndsl.syntax.source import Source
+from attndsl.testing.fuzz import Example, Plan, Unmet, examples, fuzz
+from attndsl.testing.stages import Form
+
+ROOT = Path(__file__).parents[2]
+GALLERY = sorted(path.stem for path in (ROOT / "examples").glob("*.attn"))
+
+
+def test_drawn_specs_agree() -> None:
+    summary = fuzz(Plan(None, examples=40, seed=2))
+    assert summary.failure is None, summary.failure.error
+    assert (summary.cases, summary.ran["numpy"], summary.thorough) == (40, 40, 4)
+    assert 0 < summary.used["numpy"] <= 1
+
+
+def test_drawn_specs_agree_in_triton() -> None:
+    """In a process of its own: Triton's interpreter is switched on before it is imported."""
+    arguments = [
+        "fuzz",
+        "--any",
+        "--backend",
+        "triton",
+        "--examples",
+        "40",
+        "--seed",
+        "4",
+        "--json",
+        "--out",
+        "/dev/null",
+    ]
+    command = [sys.executable, "-W", "ignore", "-m", "attndsl", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads(done.stdout)
+    assert said["cases"] == 25 and said["ran"]["triton"] >= 10 and 0 < said["used"]["triton"] <= 1
+
+
+@pytest.mark.parametrize("names", [GALLERY[n::4] for n in range(4)], ids=lambda names: names[0])
+def test_drawn_calls_of_the_gallery_agree(names: list[str]) -> None:
+    for number, name in enumerate(names):
+        spec = check(Source((ROOT / f"examples/{name}.attn").read_text(), f"{name}.attn"))
+        summary = fuzz(Plan(spec, examples=2, seed=number))
+        assert summary.failure is None, summary.failure.error
+
+
+SIMPLE = ("canonicalize", "cse", "simplify-indices")
+"""The passes that simplify, which change every module."""
+
+
+@pytest.mark.matrix
+def test_every_pass_rewrites_something() -> None:
+    """Of the specs that are drawn: no pass is left untried."""
+    changed: Counter[str] = Counter(dict.fromkeys(PASSES, 0))
+    for number in range(8):
+        if min(changed.values()) == 0:
+            note_rewrites(number, changed)
+    assert min(changed.values()) > 0, changed
+
+
+def note_rewrites(number: int, changed: Counter[str]) -> None:
+    """Counts the drawn specs that each pass changes."""
+
+    @seed(number)
+    @settings(max_examples=10, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(examples(Plan(None, ("triton",))))
+    def draw(example: Example) -> None:
+        module = build(example.case.spec, example.case.types)
+        for each in parse_pipeline(Form("triton", 0, 0, known=True).pipeline(example.case)):
+            before = module.clone() if each.name not in SIMPLE else None
+            each.apply(context(), module)
+            changed[each.name] += before is None or not before.is_structurally_equivalent(module)
+
+    draw()
+
+
+def test_a_budget_of_time_is_kept() -> None:
+    summary = fuzz(Plan(None, seconds=2.0))
+    assert summary.failure is None and summary.cases and summary.seconds < 20
+
+
+def test_conditions_that_nothing_meets_are_told() -> None:
+    text = "attention never { dims N input x : f32[N] output o : f32[N] require N == 1 each i in N o[i] = x[i] }"
+    with pytest.raises(Unmet):
+        fuzz(Plan(check(Source(text)), examples=1, dims={"N": 2}))
