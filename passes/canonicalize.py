@@ -302,14 +302,13 @@ class DropTrueGuards(RewritePattern):
 
 
 class DropFalseReads(RewritePattern):
-    """read where false -> 0"""
+    """read where false -> 0, but where a loop starts with it, which carries what memory holds"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if isinstance(op, (attn.ReadOp, tile.LoadOp)) and op.where is not None and uniform(op.where) is False:
-            zero, varying = constant_op(0, op.result.type), AxesAnalysis()(op.result)
-            # It stays as wide as it was: a loop may start with it that carries such tiles.
-            lanes = [lane for lane in _lanes(op) if lane in varying]
-            rewriter.replace(op, [zero, tile.SpreadOp(zero.result, lanes)] if lanes else zero)
+        if not isinstance(op, (attn.ReadOp, tile.LoadOp)) or op.where is None or uniform(op.where) is not False:
+            return
+        if not any(isinstance(use.operation, scf.ForOp) for use in op.result.uses):
+            rewriter.replace(op, constant_op(0, op.result.type))
 
 
 def _lanes(op: Operation) -> list[SSAValue]:

@@ -180,7 +180,9 @@ def _narrow(present: tile.PresentOp, facts: Facts, chunk: int) -> None:
     """Narrows the loop that a statement of which keys are present stands in."""
     loop = present.parent_op()
     assert isinstance(loop, scf.ForOp), "the verifier of tile.present holds that"
-    lane = next(op for op in loop.body.block.ops if isinstance(op, tile.LaneOp))
+    lane = next((op for op in loop.body.block.ops if isinstance(op, tile.LaneOp)), None)
+    if lane is None:  # no key counts, and nothing is left of them
+        return
     some = Relaxation(loop, lane.result, present, facts)
     may = conjunction([found for condition in present.conditions if (found := some.of(condition)) is not None], present)
     if may is None or not _reads(loop, may):

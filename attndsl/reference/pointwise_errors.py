@@ -103,5 +103,5 @@ def _product(a: Array, b: Array) -> Array:
 
 
 def _away(value: Array, found: Errors) -> Array:
-    """Where a value is 0 or not, and infinite or not, whatever its error."""
-    return np.asarray(~np.isfinite(value) | (np.abs(value) > found.error) | (found.error == 0))
+    """Where a value is not 0, whatever its error: a pass may multiply an infinity that meets 0 with a sum."""
+    return np.asarray(~np.isfinite(value) | (np.abs(value) > found.error))

@@ -61,9 +61,13 @@ class Rounding:
         )
 
     def summed(self, value: Array, terms: Errors, relative: float) -> Errors:
-        """A sum along the first dimension, whose terms are off by the factor `relative` besides their errors."""
+        """A sum along the first dimension, whose terms are off by the factor `relative` besides their errors.
+
+        Infinities of both signs may have one factor that is infinite, which a pass may take out of the sum.
+        """
         size, error = terms.size.sum(axis=0), terms.error.sum(axis=0)
         certain = np.asarray(np.isfinite(terms.error).all(axis=0) & ~np.isfinite(value).all(axis=0))
+        certain &= ~((value == np.inf).any(axis=0) & (value == -np.inf).any(axis=0) & ~np.isnan(value).any(axis=0))
         return self.settled(value.sum(axis=0), size, error + (len(value) * self.unit + relative) * size, certain)
 
     def weighted(self, score: Array, scores: Errors, sink: Array, sinks: Array) -> Weights:

@@ -250,7 +250,9 @@ class Expressions:
         if constant(op.value) is not None:
             return Text(f"tl.full({self.shape(lanes)}, {self[op.value].code}, tl.{scalar_type(op.value.type)})")
         if self.lanes(op.value) == lanes:
-            return self[op.value]
+            # A loop may start with it that carries 64 bits: what is computed of plain numbers has 32.
+            computed = op.value.type == index and not isinstance(op.value.owner, spec.DimOp | tile.LoadOp)
+            return Text(f"tl.cast({self[op.value].code}, tl.int64)") if computed and not lanes else self[op.value]
         return Text(f"tl.broadcast_to({self.lined_up(op.value, lanes).code}, {self.shape(lanes)})")
 
     # --- reductions

@@ -128,8 +128,10 @@ def test_an_interruption_leaves_a_summary() -> None:
         [sys.executable, "-m", "attndsl", "fuzz", "--any", "--budget", "10m", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # A test run in the background may ignore interruptions, and its children with it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    time.sleep(6)
+    time.sleep(12)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err.decode()

@@ -94,7 +94,7 @@ place
     maximum(j - 1, 0)
     abs(j - i)
     (if j < p then j else j - 1)
-    order[b, j]
+    3 | order[b, j]
     j ^ 1
     j & 0x6
     j | 1

@@ -41,8 +41,7 @@ tile.kernel @reduced {
 // CHECK-NEXT:    %j = tile.lane "j" from %zero to %N size %N
 // CHECK-NEXT:    %x = tile.load @x[%i, %j] : f32
 // CHECK-NEXT:    %y = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:    %y_1 = tile.spread %y over(%j) : f32 to f32
-// CHECK-NEXT:    %s = arith.mulf %x, %y_1 : f32
+// CHECK-NEXT:    %s = arith.mulf %x, %y : f32
 // CHECK-NEXT:    %s_1 = tile.sum %s over %j : f32 to f32
 // CHECK-NEXT:    tile.store @o[%i] = %s_1 : f32
 // CHECK-NEXT:  }
