@@ -123,14 +123,18 @@ def test_mistakes_are_answered_in_a_line(arguments: tuple[str, ...], words: str)
     assert words in run(*arguments, code=2)
 
 
+START = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv = ["attndsl", "fuzz", "--any", "--budget", "10m", "--json"]
+from attndsl.cli import main
+main()
+"""
+"""Takes interruptions even where tests run in the background, and ignore them."""
+
+
 def test_an_interruption_leaves_a_summary() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "attndsl", "fuzz", "--any", "--budget", "10m", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # A test run in the background may ignore interruptions, and its children with it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    process = subprocess.Popen([sys.executable, "-c", START], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(12)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
