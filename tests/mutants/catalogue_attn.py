@@ -1,0 +1,223 @@
+"""Mutants of what makes `attn` IR, and of the passes on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from attndsl.ir import attn, build, intervals
+from attndsl.ir.keys import conjunction, conjuncts, reductions_of
+from attndsl.ir.polynomial import add, number
+from attndsl.ir.rewrite import constant, constant_op, guarded, insert_before, replace
+from attndsl.ir.xdsl import ModuleOp, SSAValue, arith
+from attndsl.passes import (
+    bound_loops,
+    canonicalize,
+    simplify_indices,
+    split_axes,
+    split_reduction,
+    stream_softmax,
+)
+
+from .mutant import every, planted, spoils, wraps
+
+# --- build
+
+
+@planted("numpy", "build")
+def absent_keys_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value read out of range is 0 and present."""
+
+    def reduce(original: Any, builder: Any, expr: Any) -> Any:
+        for part in (expr.score, expr.value):
+            if part is not None:
+                builder.scalars[id(part)] = builder.scalars[id(part)]._replace(present=None)
+        return original(builder, expr)
+
+    wraps(monkeypatch, build._KernelBuilder, "reduce", reduce)
+
+
+@planted("numpy", "build")
+def keys_of_no_tile_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several indices only the last must be inside of the tensor."""
+    wraps(monkeypatch, build._KernelBuilder, "both", lambda original, builder, a, b: b if b is not None else a)
+
+
+# --- canonicalize
+
+
+@planted("numpy", "canonicalize")
+def differences_commute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3 - x becomes x - 3."""
+    monkeypatch.setattr(canonicalize, "COMMUTATIVE", (*canonicalize.COMMUTATIVE, arith.SubiOp))
+
+
+@planted("numpy", "canonicalize")
+def half_is_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """x / 2 becomes x."""
+    identities = dict(canonicalize.RIGHT_IDENTITIES)
+    identities[arith.FloorDivSIOp] = 2
+    monkeypatch.setattr(canonicalize, "RIGHT_IDENTITIES", identities)
+
+
+@planted("numpy", "canonicalize")
+def guard_of_another_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice between what a guarded read gives and 0 is dropped, whatever the guard says."""
+    monkeypatch.setattr(canonicalize, "_terms", lambda value, kind: set())
+
+
+# --- simplify-indices
+
+
+@spoils("numpy", "simplify-indices")
+def minus_one_reads_the_last(module: ModuleOp) -> None:
+    """0 <= index is settled without a proof, so that -1 reads the last element."""
+    for op in every(module, arith.CmpiOp):
+        if constant(op.lhs) == 0 and op.predicate.value.data == 3:  # sle
+            replace(op, [insert_before(op, constant_op(True, op.result.type))])
+
+
+@planted("numpy", "simplify-indices")
+def extent_is_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is at least -1 is taken for at least 0."""
+    wraps(
+        monkeypatch,
+        simplify_indices,
+        "_at_least_zero",
+        lambda original, slack, facts: original(add(slack, number(1)), facts),
+    )
+
+
+@planted("numpy", "simplify-indices")
+def larger_for_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minimum or maximum that is known is taken for its other operand."""
+
+    def settled(original: Any, op: Any, values: list[SSAValue]) -> None:
+        extreme = isinstance(op, arith.MinSIOp | arith.MaxSIOp)
+        original(op, [v for v in op.operands if v not in values] if extreme else values)
+
+    wraps(monkeypatch, simplify_indices, "replace", settled)
+
+
+# --- bound-loops
+
+
+@planted("numpy", "bound-loops")
+def strict_for_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """j <= i is taken for j < i."""
+    wraps(
+        monkeypatch,
+        intervals.Intervals,
+        "_at_least_zero",
+        lambda original, found, slack: original(found, add(slack, number(1), -1)),
+    )
+
+
+@planted("triton", "bound-loops", "split-loops")
+def at_most_for_strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """j < i is taken for j <= i, and j > i for j >= i."""
+    wraps(
+        monkeypatch,
+        intervals.Intervals,
+        "_at_least_zero",
+        lambda original, found, slack: original(found, add(slack, number(1))),
+    )
+
+
+@planted("numpy", "bound-loops")
+def one_bound_replaces_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several upper bounds of the keys the last one stands alone."""
+    wraps(monkeypatch, bound_loops, "_narrow", lambda original, over, found: original(over, found[-1:]))
+
+
+# --- split-axes
+
+
+@planted("triton", "split-axes")
+def every_piece_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pieces of a feature axis start at 0."""
+    monkeypatch.setattr(split_axes, "_moved", lambda axis, piece, start: piece.result)
+
+
+# --- pack-rows
+
+
+@spoils("numpy", "pack-rows")
+def condition_lost(module: ModuleOp) -> None:
+    """Of a mask with several conditions the last is left out."""
+    for kernel in every(module, attn.KernelOp):
+        for reduction in reductions_of(kernel):
+            narrowed = guarded(reduction, conjunction(conjuncts(reduction.where)[:-1], reduction))
+            insert_before(reduction, narrowed)
+            replace(reduction, narrowed.results)
+
+
+@spoils("numpy", "pack-rows")
+def keys_of_the_group_before(module: ModuleOp) -> None:
+    """A row reads the keys of head h / group - 1."""
+    rows = {op.result for op in every(module, attn.RowOp)}
+    for op in every(module, arith.FloorDivSIOp):
+        if isinstance(op.lhs.owner, arith.AddiOp) and rows & {*op.lhs.owner.operands}:
+            one, zero = (constant_op(n, op.result.type) for n in (1, 0))
+            before = arith.SubiOp(op.result, one)
+            op.parent.insert_ops_after([one, zero, before, head := arith.MaxSIOp(before, zero)], op)
+            op.result.replace_uses_with_if(head.result, lambda use, before=before: use.operation is not before)
+
+
+# --- stream-softmax
+
+
+@spoils("numpy", "stream-softmax")
+def nothing_over_nothing(module: ModuleOp) -> None:
+    """A row without keys becomes 0 / 0."""
+    for op in every(module, arith.SelectOp):
+        if isinstance(op.rhs.owner, arith.DivfOp):
+            replace(op, [op.rhs])
+
+
+@spoils("numpy", "stream-softmax")
+def sink_forgotten(module: ModuleOp) -> None:
+    """The sink's weight does not reach the total."""
+    for op in every(module, arith.AddfOp):
+        total = op.lhs.owner
+        if isinstance(total, arith.MulfOp) and total.lhs.name_hint == "l":
+            replace(op, [op.lhs])
+
+
+@planted("triton", "stream-softmax")
+def sink_in_base_e(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sink is a power of 2 as if it were one of e."""
+    wraps(
+        monkeypatch,
+        stream_softmax,
+        "_in_base_two",
+        lambda original, score, anchor: score if getattr(anchor, "sink", None) is score else original(score, anchor),
+    )
+
+
+# --- split-reduction
+
+
+@planted("triton", "split-reduction")
+def parts_counted_for_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The total of merged parts is that of their own weights."""
+
+    def merged(original: Any, reduction: Any, states: list[SSAValue], part: SSAValue) -> list[SSAValue]:
+        found: list[SSAValue] = original(reduction, states, part)
+        stream = found[0].owner
+        return [found[0], stream.total, *found[2:]] if isinstance(stream, attn.StreamOp) else found
+
+    wraps(monkeypatch, split_reduction, "_merged", merged)
+
+
+@planted("triton", "split-reduction")
+def parts_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sums of parts are added as they are, whatever maximum each was scaled to."""
+
+    def merged(original: Any, reduction: Any, states: list[SSAValue], part: SSAValue) -> list[SSAValue]:
+        found: list[SSAValue] = original(reduction, states, part)
+        totals = [insert_before(reduction, attn.TotalOp(state, part, None)) for state in states[1:]]
+        return [found[0], *totals]
+
+    wraps(monkeypatch, split_reduction, "_merged", merged)

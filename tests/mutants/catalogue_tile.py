@@ -1,0 +1,268 @@
+"""Mutants of the lowering to `tile` IR, and of the passes on it."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import pytest
+
+from attndsl.ir import key_loop, spec, tile, tile_builder
+from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace, rewrite
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
+from attndsl.passes import (
+    fold_extremes,
+    gather_scales,
+    narrow_products,
+    pad_lanes,
+    prefetch_gathers,
+    scan_keys,
+    split_loops,
+)
+from attndsl.passes.canonicalize import KeepLanes
+
+from .mutant import every, planted, spoils, wraps
+
+# --- tile
+
+
+@planted("numpy", "tile")
+def mask_lost_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What bounds did not take out of the mask is not tested."""
+    monkeypatch.setattr(key_loop, "conjuncts", lambda where: [])
+    monkeypatch.setattr(key_loop, "common_conjuncts", lambda reductions: [])
+
+
+@spoils("numpy", "tile")
+def no_rescaling(module: ModuleOp) -> None:
+    """What was summed under a smaller maximum is added as it is."""
+    for op in module.walk():
+        if op.results and op.results[0].name_hint == "alpha":
+            replace(op, [insert_before(op, constant_op(1.0, op.results[0].type))])
+
+
+@spoils("numpy", "tile")
+def stale_maximum(module: ModuleOp) -> None:
+    """The maximum that goes on to the next tile is not the one that the sums are scaled to."""
+    for last in every(module, scf.YieldOp):
+        for n, value in enumerate(last.operands):
+            if value.name_hint == "m_new":
+                last.operands[n] = value.owner.rhs
+
+
+@planted("numpy", "tile")
+def greatest_score_of_no_keys_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop over keys starts from a maximum of 0, as a part without keys ends with."""
+
+    def start(original: Any, loop: Any, op: Any) -> list[SSAValue]:
+        states: list[SSAValue] = original(loop, op)
+        for state in states:
+            spread = state.owner
+            if isinstance(spread, tile.SpreadOp) and constant(spread.value) == -inf:
+                spread.operands[0] = insert_before(spread, constant_op(0.0, state.type))
+        return states
+
+    wraps(monkeypatch, key_loop.KeyLoop, "start", start)
+
+
+@spoils("numpy", "tile")
+def last_keys_left_out(module: ModuleOp) -> None:
+    """A loop takes whole tiles only."""
+    for op in every(module, scf.ForOp):
+        left = insert_before(op, arith.SubiOp(op.step, insert_before(op, constant_op(1, op.step.type))))
+        op.operands[1] = insert_before(op, arith.SubiOp(op.ub, left))
+
+
+@planted("triton", "tile")
+def part_ends_one_key_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last key of each part of the keys is left out."""
+
+    def part(original: Any, loop: Any, *ends: SSAValue) -> tuple[SSAValue, SSAValue]:
+        start, stop = original(loop, *ends)
+        if loop.over.part is not None:
+            stop = loop.build.add(arith.SubiOp(stop, loop.build.number(1)), loop.outside)
+        return start, stop
+
+    wraps(monkeypatch, key_loop.KeyLoop, "part", part)
+
+
+@planted("numpy", "tile")
+def first_row_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop stops where the first of its rows does, not the last."""
+
+    def bounds(original: Any, loop: Any) -> tuple[SSAValue, SSAValue, Any]:
+        low, high, ends = original(loop)
+        if isinstance(high.owner, tile.MaxOp):
+            high = loop.build.add(tile.MinOp(high.owner.body, high.owner.over), loop.outside)
+        return low, high, ends
+
+    wraps(monkeypatch, key_loop.KeyLoop, "range", bounds)
+
+
+@spoils("numpy", "tile")
+def fastest_digit_lost(module: ModuleOp) -> None:
+    """Reads take the row variable that varies fastest for 0."""
+    lanes = {op.result for op in every(module, tile.LaneOp)}
+    for load in every(module, tile.LoadOp):
+        zero = insert_before(load, index_constant(0))
+        digits = {v for v in load.indices if isinstance(v.owner, spec.ModOp) and v.owner.lhs in lanes}
+        load.operands = [zero if v in digits else v for v in load.operands]
+
+
+@spoils("numpy", "tile")
+def products_unconditional(module: ModuleOp) -> None:
+    """A product trusts what lies under the mask to be a number."""
+    for op in every(module, tile.DotOp):
+        replace(op, [insert_before(op, guarded(op, None))])
+
+
+@planted("numpy", "tile")
+def absence_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is absent is multiplied with 0 in the place of being left out."""
+
+    def select(original: Any, build: Any, where: Any, value: SSAValue, block: Any, otherwise: float = 0.0) -> SSAValue:
+        conditions = list(where)
+        if otherwise or not conditions:
+            return original(build, conditions, value, block, otherwise)  # type: ignore[no-any-return]
+        one = original(build, conditions, build.constant(1.0, value.type), block)
+        return build.add(arith.MulfOp(value, one), block, value.name_hint)  # type: ignore[no-any-return]
+
+    wraps(monkeypatch, tile_builder.TileBuilder, "select", select)
+
+
+@spoils("numpy", "tile")
+def scale_of_the_neighbour(module: ModuleOp) -> None:
+    """What is stored in few bits is scaled as the key before it is."""
+    for op in every(module, tile.LoadOp):
+        if op.tensor.string_value().endswith("_scale"):
+            one, zero = (insert_before(op, index_constant(n)) for n in (1, 0))
+            before = insert_before(op, arith.SubiOp(op.indices[-1], one))
+            op.operands[len(op.indices) - 1] = insert_before(op, arith.MaxSIOp(before, zero))
+
+
+# --- scan-keys
+
+
+@planted("numpy", "scan-keys")
+def scan_starts_one_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys start behind the first that a row may see."""
+
+    def scan(original: Any, loop: scf.ForOp, *given: Any) -> Any:
+        first, *others = original(loop, *given)
+        return insert_before(loop, arith.AddiOp(first, insert_before(loop, index_constant(1)))), *others
+
+    wraps(monkeypatch, scan_keys, "_scan", scan)
+
+
+@planted("triton", "scan-keys")
+def scan_stops_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys stop before the last that a row may see."""
+
+    def scan(original: Any, loop: scf.ForOp, *given: Any) -> Any:
+        first, past, *run = original(loop, *given)
+        return first, insert_before(loop, arith.SubiOp(past, insert_before(loop, index_constant(1)))), *run
+
+    wraps(monkeypatch, scan_keys, "_scan", scan)
+
+
+# --- gather-scales, align-pages
+
+
+@planted("triton", "gather-scales")
+def factors_gathered_as_divisors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What multiplied each score divides it."""
+    wraps(
+        monkeypatch, gather_scales, "_chain", lambda original, *given: ((scale, True) for scale, _ in original(*given))
+    )
+
+
+@spoils("triton", "align-pages")
+def page_of_the_first_key(module: ModuleOp) -> None:
+    """All keys of a tile are read from the page of the first, of however many keys a page is."""
+    for op in every(module, arith.FloorDivSIOp):
+        if isinstance(op.lhs.owner, tile.LaneOp) and tile.is_key(op.lhs) and constant(op.rhs) is not None:
+            op.operands[0] = op.lhs.owner.start
+    rewrite(module, [KeepLanes()])
+
+
+# --- split-loops
+
+
+@planted("triton", "split-loops")
+def full_tiles_one_too_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tile in which a row's keys end counts as full, so that its mask is lost."""
+
+    def covered(original: Any, loop: scf.ForOp, *given: Any) -> SSAValue:
+        found: SSAValue = original(loop, *given)
+        return insert_before(loop, arith.AddiOp(found, loop.step))
+
+    wraps(monkeypatch, split_loops, "_covered", covered)
+
+
+@planted("triton", "split-loops")
+def full_tiles_start_one_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tile in which a row's keys start counts as full."""
+
+    def start(original: Any, loop: scf.ForOp, starts: Any) -> SSAValue:
+        found: SSAValue = original(loop, starts)
+        early = insert_before(loop, arith.SubiOp(found, loop.step))
+        return insert_before(loop, arith.MaxSIOp(loop.lb, early)) if starts else found
+
+    wraps(monkeypatch, split_loops, "_full_start", start)
+
+
+@planted("triton", "split-loops")
+def full_for_the_last_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tile counts as full where the row that sees most sees all of it."""
+    wraps(
+        monkeypatch,
+        split_loops,
+        "_over_rows",
+        lambda original, loop, ends, merge, reduce: original(loop, ends, merge, tile.MaxOp),
+    )
+
+
+# --- fold-extremes
+
+
+@planted("triton", "fold-extremes")
+def first_row_for_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last row of a tile is taken to be its first."""
+    monkeypatch.setattr(fold_extremes, "_last", lambda lane, anchor: lane.start)
+
+
+# --- prefetch-gathers
+
+
+@planted("triton", "prefetch-gathers")
+def gathers_one_tile_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a turn reads for the next one is what it has itself."""
+
+    def copies(original: Any, loop: scf.ForOp, lane: Any, reads: Any, key: SSAValue, anchor: Operation) -> Any:
+        return original(loop, lane, reads, loop.body.block.args[0] if anchor is reads[0] else key, anchor)
+
+    wraps(monkeypatch, prefetch_gathers, "_copies", copies)
+
+
+# --- narrow-products
+
+
+@planted("triton", "narrow-products")
+def every_product_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All products are made of 16 bits, those of numbers that have more too."""
+    monkeypatch.setattr(narrow_products, "_narrow", lambda op: "bf16")
+
+
+# --- pad-lanes
+
+
+@planted("triton", "pad-lanes")
+def pads_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is touched behind the end of a lane."""
+    monkeypatch.setattr(pad_lanes._Guards, "access", lambda guards, op, values: None)
+
+
+@planted("triton", "pad-lanes")
+def pads_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies behind the end of a lane is summed, and may be the largest."""
+    monkeypatch.setattr(pad_lanes._Guards, "select", lambda guards, op, value, lane, otherwise: value)

@@ -1,0 +1,75 @@
+"""Mutants of the emitter of Triton, and of the launchers that it writes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from attndsl.backends.triton import access, expressions, launcher
+
+from .mutant import planted, rewrites_lines, wraps
+
+
+@planted("triton", "triton")
+def absent_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a load leaves out is 1."""
+    rewrites_lines(monkeypatch, r"other=0", "other=1")
+
+
+@planted("triton", "triton")
+def indices_always_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows and keys are computed in 32 bits, however large what is added to them."""
+    monkeypatch.setattr(launcher, "terms", lambda bound: ["0"])
+
+
+@planted("triton", "triton")
+def summed_along_another_axis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tile of rows and keys is summed over the rows."""
+    rewrites_lines(monkeypatch, r"tl\.sum\((.*), 1\)", r"tl.sum(\1, 0)")
+
+
+@planted("triton", "triton")
+def quotients_of_negative_numbers_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All integers are taken to be at least 0, which are divided as Triton does."""
+    monkeypatch.setattr(expressions, "is_nonnegative", lambda value: True)
+
+
+@planted("triton", "triton")
+def last_axis_taken_for_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stride of the last axis is 1, whatever it is."""
+    wraps(
+        monkeypatch,
+        access,
+        "stride_names",
+        lambda original, tensor: [*original(tensor)[:-1], "1"] if len(tensor.extents) else [],
+    )
+
+
+@planted("triton", "triton")
+def matrix_not_turned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tile of keys is multiplied as it lies."""
+    monkeypatch.setattr(expressions.Expressions, "turned", lambda text, value, lanes: text[value])
+
+
+@planted("triton", "triton")
+def last_rows_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of rows are counted rounded down."""
+    wraps(
+        monkeypatch,
+        launcher,
+        "count_text",
+        lambda original, program: re.sub(r"triton\.cdiv\((.*), (\w+)\)$", r"(\1) // \2", original(program)),
+    )
+
+
+@planted("triton", "triton")
+def one_part_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch merges the parts of keys but the last."""
+    rewrites_lines(monkeypatch, r"^chosen = choose\((\w+_MERGE_SCHEDULES)", r"PARTS -= 1; chosen = choose(\1")
+
+
+@planted("triton", "triton")
+def outputs_not_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no program writes is left as it was."""
+    rewrites_lines(monkeypatch, r"\.zero_\(\)", "")

@@ -1,0 +1,233 @@
+"""Looks for planted bugs with what is drawn for fuzzing: one JSON line a mutant, how many examples it needed.
+
+Its own process: Triton reads TRITON_INTERPRET when it is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import count
+from math import prod
+from typing import TypeVar
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import pytest
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+
+from attndsl.driver.passes import parse_pipeline
+from attndsl.ir.build import build
+from attndsl.ir.context import context
+from attndsl.ir.interpret import interpret
+from attndsl.ir.xdsl import ModuleOp
+from attndsl.testing import Case, Disagreement, Program
+from attndsl.testing.drawn_specs import ROWS
+from attndsl.testing.fuzz import Example, Plan, examples
+from attndsl.testing.stages import Form, choices_of, program_of
+from attndsl.testing.triton_program import TritonProgram, prepare
+
+from . import catalogue_attn, catalogue_numpy, catalogue_tile, catalogue_triton
+from .mutant import Mutant, mutants_of
+
+MUTANTS = mutants_of(catalogue_attn, catalogue_tile, catalogue_numpy, catalogue_triton)
+
+BATCH = 50
+"""Examples that hypothesis draws at a time; each time begins anew, with small ones."""
+
+MOST = 300
+"""Examples after which a mutant survives."""
+
+
+KEYS = ("N", "K")
+"""The dims of keys."""
+
+LEAST_TILES = 2
+"""Fewer tiles of rows and keys would tell little."""
+
+MOST_WORK = 200
+"""Rows times keys: examples of more take too long for what they tell."""
+
+MOST_PROGRAMS = 16
+"""Rows times parts of keys, beyond which Triton's interpreter takes too long."""
+
+
+class Unsound(Exception):
+    """An example at which something is wrong that nobody planted."""
+
+
+@dataclass
+class Hunted:
+    """A mutant, how many examples were tried, and the stage after which the last one was wrong: none if it survived.
+
+    It is wrong where a module or program gives wrong numbers, or reads where nothing is. An example at which the
+    compiler itself fails does not count as one that catches a mutant.
+    """
+
+    name: str
+    target: str
+    examples: int = 0
+    stage: str = ""
+
+
+class Road:
+    """The road of an example: the stages of its pipeline, and what is made of a module at the end."""
+
+    def __init__(self, case: Case, form: Form) -> None:
+        self.case, self.form = case, form
+        self.passes = parse_pipeline(form.pipeline(case))
+        self.stages = ["build", *(each.name for each in self.passes)]
+
+        self.rows, self.keys = (prod(case.dims.get(dim, 1) for dim in dims) for dims in (ROWS, KEYS))
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether there are several tiles, and few enough."""
+        tiles = self.rows * self.keys / max(1, self.form.rows * self.form.keys)
+        return tiles >= LEAST_TILES and self.rows * self.keys <= MOST_WORK
+
+    def step(self, stage: int, before: ModuleOp | None) -> ModuleOp:
+        """The module after a stage, which changes the one before it."""
+        if before is None:
+            return build(self.case.spec, self.case.types)
+        self.passes[stage - 1].apply(context(), before)
+        return before
+
+    def program(self, module: ModuleOp) -> Program | TritonProgram:
+        """What the emitter makes of a module."""
+        if self.form.target == "triton":
+            return TritonProgram.of(self.case, module, "cpu")
+        return program_of(self.case.spec, module)
+
+    def check(self, made: ModuleOp | Program | TritonProgram) -> None:
+        """Raises Disagreement where a module or a program gives something else than the reference."""
+        case, form = self.case, self.form
+        if isinstance(made, ModuleOp):
+            made.verify()
+            found = interpret(made, case.arrays, case.dims, case.params, choices_of(form))
+        else:
+            found = made.run(case, form.parts)
+        case.check("planted", found, narrowed=form.target == "triton")
+
+    def shows(self, wrong: ModuleOp | Program | TritonProgram, right: ModuleOp | Program | TritonProgram) -> bool:
+        """Whether an example tells what is wrong from what is right. Raises Unsound where that is wrong too."""
+        try:
+            self.check(wrong)
+        except (Disagreement, IndexError, ValueError):
+            pass
+        except Exception:
+            return False
+        else:
+            return False
+        try:
+            self.check(right)
+        except Exception as error:
+            raise Unsound(f"{self.case.spec.source.text}{self.case} {self.case.params} {self.form}") from error
+        return True
+
+
+def drawn(target: str) -> Iterator[Road]:
+    """The roads of different examples, the same ones each time."""
+    plan = Plan(spec=None, backends=(target,))
+    seen: set[str] = set()
+    for example in (example for number in count() for example in batch(plan, number)):
+        for form in example.forms:
+            road = Road(example.case, form)
+            said = f"{example.case.spec.source.text} {example.case} {form}"
+            if said not in seen and road.is_telling:
+                seen.add(said)
+                yield road
+
+
+def batch(plan: Plan, number: int) -> list[Example]:
+    """Some examples of a plan."""
+    found: list[Example] = []
+
+    @seed(number)
+    @settings(
+        max_examples=BATCH,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+    )
+    @given(examples(plan))
+    def draw(example: Example) -> None:
+        found.append(example)
+
+    draw()
+    return found
+
+
+def caught(road: Road, mutants: Collection[Mutant]) -> dict[Mutant, str]:
+    """The mutants that an example catches, and after which stage."""
+    found: dict[Mutant, str] = {}
+    module: ModuleOp | None = None
+    for stage, name in enumerate(road.stages):
+        reached = [mutant for mutant in mutants if name in mutant.blame and mutant not in found]
+        before = module.clone() if module is not None and reached else None
+        module = road.step(stage, module)
+        for mutant in reached:
+            spoilt = planted(mutant, partial(road.step, stage, before.clone() if before is not None else None))
+            if spoilt is not None and not spoilt.is_structurally_equivalent(module) and road.shows(spoilt, module):
+                found[mutant] = name
+    in_emitter = [mutant for mutant in mutants if mutant.in_emitter]
+    if module is not None and in_emitter:
+        right = road.program(module)
+        for mutant in in_emitter:
+            wrong = planted(mutant, partial(road.program, module))
+            if wrong is not None and wrong.source != right.source and road.shows(wrong, right):
+                found[mutant] = road.form.target
+    return found
+
+
+Made = TypeVar("Made")
+
+
+def planted(mutant: Mutant, make: Callable[[], Made]) -> Made | None:
+    """What is made with a mutant planted, nothing where that fails."""
+    with pytest.MonkeyPatch.context() as patching:
+        mutant.patch(patching)
+        try:
+            return make()
+        except Exception:
+            return None
+
+
+def hunt(target: str, mutants: Collection[Mutant]) -> Iterator[Hunted]:
+    """What becomes of each mutant, as soon as that is known."""
+    left = {mutant: Hunted(mutant.name, target) for mutant in mutants if mutant.target == target}
+    for road in drawn(target):
+        runs = target == "numpy" or road.rows * road.form.parts <= MOST_PROGRAMS
+        tried = [mutant for mutant in left if runs or not mutant.in_emitter]
+        try:
+            found = caught(road, tried)
+        except Unsound:  # a bug that is none of ours
+            traceback.print_exc()
+            continue
+        for mutant in tried:
+            hunted = left[mutant]
+            hunted.examples += 1
+            if mutant in found or hunted.examples >= MOST:
+                hunted.stage = found.get(mutant, "")
+                yield hunted
+                del left[mutant]
+        if not left:
+            return
+
+
+def main(target: str, *names: str) -> None:
+    """Hunts the mutants of a target, all or those that are named."""
+    prepare()
+    for hunted in hunt(target, [each for each in MUTANTS if not names or each.name in names]):
+        print(json.dumps(asdict(hunted)), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
