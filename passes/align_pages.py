@@ -78,9 +78,9 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.meaning import predicate
-from attndsl.ir.rewrite import constant, insert_before, replace, rewrite
+from attndsl.ir.rewrite import constant, insert_before, replace
+from attndsl.ir.spread import keep_lanes
 from attndsl.ir.xdsl import Block, Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, index, scf
-from attndsl.passes.canonicalize import KeepLanes
 
 SMALLEST = 32
 """The least page whose tiles are worth having."""
@@ -96,7 +96,7 @@ class AlignPages(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = [_align(loop) for loop in list(op.walk()) if isinstance(loop, scf.ForOp)]
         if any(changed):
-            rewrite(op, [KeepLanes()])
+            keep_lanes(op)
 
 
 def _align(loop: scf.ForOp) -> bool:

@@ -47,6 +47,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.meaning import COMPARISONS, OPPOSITES, POINTWISE, predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite, uniform
+from attndsl.ir.spread import keep_lanes
 from attndsl.ir.xdsl import (
     AnyFloat,
     Context,
@@ -311,13 +312,6 @@ class DropFalseReads(RewritePattern):
             rewriter.replace(op, constant_op(0, op.result.type))
 
 
-def _lanes(op: Operation) -> list[SSAValue]:
-    """The lanes of a kernel, in order."""
-    while (parent := op.parent_op()) is not None:
-        op = parent
-    return [lane.result for lane in op.walk() if isinstance(lane, tile.LaneOp)]
-
-
 class DropTrueAssumptions(RewritePattern):
     """assume true -> (nothing)"""
 
@@ -344,36 +338,6 @@ def _has_values(lane: SSAValue) -> bool:
     if not isinstance(op, tile.LaneOp) or not isinstance(op.stop.owner, arith.AddiOp):
         return False
     return set(op.stop.owner.operands) == {op.start, op.size}
-
-
-class KeepLanes(RewritePattern):
-    """sum x over j -> sum (spread x over j) over j, where x became simpler than to vary along j; likewise yields"""
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        axes = AxesAnalysis()
-        match op:
-            case tile.ReduceOp():
-                self._keep(op, 0, [op.over], axes, rewriter)
-            case tile.DotOp():
-                self._keep(op, 0, [op.over], axes, rewriter)
-                self._keep(op, 1, [op.over], axes, rewriter)
-            case scf.YieldOp() if isinstance(loop := op.parent_op(), scf.ForOp):
-                lanes = _lanes(op)
-                for position, start in enumerate(loop.iter_args):
-                    self._keep(op, position, [lane for lane in lanes if lane in axes(start)], axes, rewriter)
-
-    @staticmethod
-    def _keep(
-        op: Operation, position: int, lanes: list[SSAValue], axes: AxesAnalysis, rewriter: PatternRewriter
-    ) -> None:
-        """Lays an operand out along the lanes that it does not vary along."""
-        value = op.operands[position]
-        lost = [lane for lane in lanes if lane not in axes(value)]
-        if lost:
-            spread = tile.SpreadOp(value, lost)
-            rewriter.insert(spread)
-            op.operands[position] = spread.result
-            rewriter.notify_op_modified(op)
 
 
 class SumThinDots(RewritePattern):
@@ -410,7 +374,6 @@ PATTERNS: tuple[RewritePattern, ...] = (
     DropTrueAssumptions(),
     FoldAll(),
     SumThinDots(),
-    KeepLanes(),
 )
 
 
@@ -423,3 +386,4 @@ class Canonicalize(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite(op, PATTERNS)
+        keep_lanes(op)

@@ -44,15 +44,30 @@ def prepare() -> str:
         if "triton" in sys.modules:
             raise NoInterpreter
         os.environ["TRITON_INTERPRET"] = "1"
+    _mend_interpreter()
+    return "cpu"
+
+
+def _mend_interpreter() -> None:
+    """Makes Triton's interpreter (3.9) compute what its compiler does, in two places where it does not."""
     import numpy as np
-    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    converted = interpreter._implicit_cvt
 
     def splat(builder: Any, type_: Any, scalar: Any) -> Any:
-        """Spreads a scalar. Triton's own (3.9) takes a comparison for a number of the type that was compared."""
-        return TensorHandle(np.full(type_.shape, scalar.data, scalar.data.dtype), scalar.dtype.scalar)
+        """Spreads a scalar. Triton's own takes a comparison for a number of the type that was compared."""
+        return interpreter.TensorHandle(np.full(type_.shape, scalar.data, scalar.data.dtype), scalar.dtype.scalar)
 
-    InterpreterBuilder.create_splat = splat
-    return "cpu"
+    def convert(argument: Any) -> Any:
+        """A kernel's argument. Triton's own takes a small integer for one of 32 bits, whatever the kernel says."""
+        if type(argument) is not int:
+            return converted(argument)
+        return tl.tensor(interpreter.TensorHandle(np.array([argument], np.int64), tl.int64), tl.int64)
+
+    interpreter.InterpreterBuilder.create_splat = splat
+    interpreter._implicit_cvt = convert
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ class _Source(NamedTuple):
             elif hasattr(value, "dtype"):
                 type_ = mangle_type(value)
                 made.aligned.extend([name] if special else [])
-            elif special and value == 1:
+            elif special and value == 1 and not param.annotation_type:
                 made.fixed[name] = 1
                 type_ = "constexpr"
             elif special and value % 16 == 0:

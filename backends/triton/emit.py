@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attndsl.backends.names import Names
 from attndsl.backends.triton.access import Access, joined
-from attndsl.backends.triton.expressions import Expressions
+from attndsl.backends.triton.expressions import Expressions, Text
 from attndsl.backends.triton.facts import executed
 from attndsl.backends.triton.helpers import HELPERS, helpers_text
 from attndsl.backends.triton.launcher import SPLIT, Launched, Launcher
@@ -173,7 +173,8 @@ class _Kernel:
     def _lane(self, op: tile.LaneOp) -> str:
         values = f"tl.arange(0, {self.text[op.size].code})"
         moved = values if constant(op.start) == 0 else f"({self.text[op.start].within(6)} + {values})"
-        return self.text.as_index(op.result, moved) if self.text.runs_narrow(op.result) else f"{moved}.to(tl.int64)"
+        narrow = self.text.runs_narrow(op.result)
+        return self.text.as_index(op.result, Text(moved)) if narrow else f"{moved}.to(tl.int64)"
 
     def _call(self, op: Operation, prefix: str, parts: list[str]) -> None:
         self.out.at(op.location)

@@ -204,14 +204,14 @@ class Expressions:
         chooses = isinstance(op, arith.SelectOp) and any(map(is_identity, op.operands))
         return chooses and self.runs_narrow(op.results[0])
 
-    def as_index(self, value: SSAValue, text: str) -> str:
+    def as_index(self, value: SSAValue, text: Text) -> str:
         """A text, cast to INDEX; what is cast is bounded."""
         bound = self.widths.bound(value)
         assert bound is not None
         self.bounds |= bound
         # What code is made for is a plain integer, and so are, in Triton's interpreter, the variables of loops.
-        plain = isinstance(value.owner, Block) or self._is_static(value)
-        return f"tl.cast({text}, INDEX)" if plain else f"{text}.to(INDEX)"
+        plain = all(isinstance(leaf.owner, Block) or self._is_known(leaf) for leaf in leaves(value))
+        return f"tl.cast({text.code}, INDEX)" if plain else f"{text.within(ATOM)}.to(INDEX)"
 
     def operand(self, value: SSAValue, lanes: Sequence[SSAValue], narrow: bool, wide: bool = False) -> Text:
         """An operand, lined up; a number that is the same for the whole tile is cast where the tile is narrow.
@@ -227,7 +227,7 @@ class Expressions:
             return Text(f"{text.within(ATOM)}.to(tl.int64)")
         if not narrow or value.type != index or constant(value) is not None or self.runs_narrow(value):
             return text
-        return Text(self.as_index(value, text.within(ATOM)))
+        return Text(self.as_index(value, text))
 
     def _comparison(self, op: arith.CmpiOp | arith.CmpfOp) -> Text:
         lanes = self.lanes(op.result)
@@ -240,10 +240,12 @@ class Expressions:
         return Text(text, COMPARISON_LEVEL)
 
     def _is_static(self, value: SSAValue) -> bool:
-        return all(
-            constant(leaf) is not None or (isinstance(leaf.owner, spec.DimOp) and leaf.owner.dim.data in self._static)
-            for leaf in leaves(value)
-        )
+        return all(map(self._is_known, leaves(value)))
+
+    def _is_known(self, leaf: SSAValue) -> bool:
+        """Whether an integer is known when the kernel is compiled."""
+        dim = leaf.owner
+        return constant(leaf) is not None or (isinstance(dim, spec.DimOp) and dim.dim.data in self._static)
 
     def _spread(self, op: tile.SpreadOp) -> Text:
         lanes = self.lanes(op.result)

@@ -22,10 +22,10 @@ class Parameters:
     """A kernel's arguments, in the order of the fields.
 
     `strides` holds the names of each tensor's strides, and `varying` those whose values no code is made for. `dims`,
-    `parts` (what a launch chooses and no tile's size depends on) and `params` change from call to call, and so do
-    `quotients`, which a launch computes once for all programs; `counts` holds how many values the program variables
-    have from whose number they are read. Code is made for each value of `static`
-    dims, which are those that the sizes of tiles depend on, of `sizes`, and of `choices`, sizes that a launch chooses.
+    `parts` (how many a launch cuts the keys into) and `params` change from call to call, and so do `quotients`, which a
+    launch computes once for all programs; `counts` holds how many values the program variables have from whose number
+    they are read. Code is made for each value of `static` dims, which are those that the sizes of tiles depend on, of
+    `sizes`, and of `choices`, the sizes of tiles that a schedule holds.
     """
 
     tensors: tuple[spec.TensorOp, ...]
@@ -54,9 +54,7 @@ class Parameters:
         dims.update(dict.fromkeys(sorted(static)))
         params = {op.param.data: op for op in ops if isinstance(op, spec.ParamOp)}
         programs = [op for op in ops if isinstance(op, tile.ProgramOp)]
-        chosen = dict.fromkeys(op.choice.data for op in ops if isinstance(op, spec.ChoiceOp))
-        lanes = [leaf.owner for op in ops if isinstance(op, tile.LaneOp) for leaf in leaves(op.size)]
-        sizing = {owner.choice.data for owner in lanes if isinstance(owner, spec.ChoiceOp)}
+        chosen = {op.choice.data: op for op in ops if isinstance(op, spec.ChoiceOp)}
         return cls(
             tensors=taken,
             strides={t.sym_name.data: tuple(stride_names(t)) for t in taken},
@@ -64,13 +62,13 @@ class Parameters:
                 name for t in taken for name in stride_names(t)[:-1] if t.sym_name.data not in _rows(ops)
             ),
             dims=tuple(d for d in dims if d not in static),
-            parts=tuple(c for c in chosen if c not in sizing),
+            parts=tuple(name for name, op in chosen.items() if op.most is not None),
             params=tuple(params.values()),
             quotients=tuple(op.results[0] for op in ops if is_quotient(op)),
             counts=tuple(op for n, op in enumerate(programs) if n > 0 or op.descending is not None),
             static=tuple(d for d in dims if d in static),
             sizes=sizes,
-            choices=tuple(c for c in chosen if c in sizing),
+            choices=tuple(name for name, op in chosen.items() if op.most is None),
         )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from attndsl.ir import key_loop, spec, tile, tile_builder
-from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace, rewrite
+from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
+from attndsl.ir.spread import keep_lanes
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
 from attndsl.passes import (
     fold_extremes,
@@ -19,7 +20,6 @@ from attndsl.passes import (
     scan_keys,
     split_loops,
 )
-from attndsl.passes.canonicalize import KeepLanes
 
 from .mutant import every, planted, spoils, wraps
 
@@ -182,7 +182,7 @@ def page_of_the_first_key(module: ModuleOp) -> None:
     for op in every(module, arith.FloorDivSIOp):
         if isinstance(op.lhs.owner, tile.LaneOp) and tile.is_key(op.lhs) and constant(op.rhs) is not None:
             op.operands[0] = op.lhs.owner.start
-    rewrite(module, [KeepLanes()])
+    keep_lanes(module)
 
 
 # --- split-loops

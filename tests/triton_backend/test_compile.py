@@ -78,6 +78,14 @@ def test_strides_that_only_calls_settle_are_not_assumed_to_be_multiples() -> Non
     assert "table_s0" not in made.aligned
 
 
+def test_one_feature_is_no_special_stride() -> None:
+    """With it the stride of a key is 1, and code casts the strides of keys."""
+    text, tensors = generated(spec_of("mha"), {"T": "f16"}, "cuda:80", {"D": 1, "E": 1})
+    launch = next(launches(text, "mha", tensors))
+    made = compile_launch(load(text)[launch.kernel], launch, "usual", TARGETS["cuda:80"])
+    assert made.signature["k_s2"] == "i64"
+
+
 def test_more_shared_memory_than_there_is_is_refused() -> None:
     text, tensors = generated(spec_of("mha"), {"T": "f16"}, "cuda:90", {"D": 128, "E": 128})
     launch = next(launches(text, "mha", tensors))

@@ -1,0 +1,37 @@
+"""Tiles that became simpler than to vary along a lane, laid out along it again where an operation asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from attndsl.ir import tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.rewrite import insert_before
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, scf
+
+
+def keep_lanes(module: ModuleOp) -> None:
+    """sum x over j -> sum (spread x over j) over j, where x does not vary along j; likewise in products and yields.
+
+    What a loop yields has the lanes of what the loop starts from.
+    """
+    axes = AxesAnalysis()  # to spread an operand changes the axes of no other value
+    order: dict[SSAValue, int] = {op.result: place for place, op in enumerate(module.walk()) if isinstance(op, tile.LaneOp)}
+    for op in list(module.walk()):
+        match op:
+            case tile.ReduceOp():
+                _keep(op, 0, [op.over], axes)
+            case tile.DotOp():
+                _keep(op, 0, [op.over], axes)
+                _keep(op, 1, [op.over], axes)
+            case scf.YieldOp() if isinstance(loop := op.parent_op(), scf.ForOp):
+                for position, start in enumerate(loop.iter_args):
+                    _keep(op, position, sorted(axes(start), key=order.__getitem__), axes)
+
+
+def _keep(op: Operation, position: int, lanes: Collection[SSAValue], axes: AxesAnalysis) -> None:
+    """Lays an operand out along the lanes that it does not vary along."""
+    value = op.operands[position]
+    lost = [lane for lane in lanes if lane not in axes(value)]
+    if lost:
+        op.operands[position] = insert_before(op, tile.SpreadOp(value, lost))
