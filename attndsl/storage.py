@@ -41,6 +41,16 @@ class Element:
         return self.dtype.itemsize
 
     @property
+    def mantissa_bits(self) -> int:
+        """How many bits of a float stand after its point."""
+        return self.layout.mantissa_bits if self.layout is not None else int(np.finfo(self.dtype).nmant)
+
+    @property
+    def lowest_exponent(self) -> int:
+        """The exponent of a float's smallest normal number."""
+        return 2 - 2 ** (self.layout.exponent_bits - 1) if self.layout is not None else int(np.finfo(self.dtype).minexp)
+
+    @property
     def kind(self) -> Kind:
         """The kind of scalar that reading an element gives."""
         return STORAGE_KINDS[self.name]

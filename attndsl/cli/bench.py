@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from attndsl.cli.gpu import gpu
+from attndsl.cli.options import out_option
 
 if TYPE_CHECKING:
     import torch
@@ -29,13 +30,7 @@ SUITES = ("prefill", "flash-decoding", "paged", "mla-decode", "gallery")
     metavar="SECONDS",
     help="No row is begun after so long.",
 )
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("bench-results"),
-    show_default=True,
-    help="Where the CSV file and the drawing go.",
-)
+@out_option("bench-results", "Where the CSV file and the drawing go.")
 def command(suite: str, effort: str | None, budget: float, out: Path) -> None:
     """Time a suite on a GPU, in turns with the peers that are installed, once all outputs are right.
 

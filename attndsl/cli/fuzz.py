@@ -13,6 +13,7 @@ from attndsl.cli.options import (
     bind_params,
     check_dims,
     json_option,
+    out_option,
     params_option,
     read_spec,
     shape_option,
@@ -70,13 +71,7 @@ class Backends(click.ParamType[tuple[str, ...]]):
 @click.option("--against", metavar="MODULE:FUNCTION", help="Compare this function with the spec, and no backend.")
 @shape_option
 @params_option
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("fuzz-failures"),
-    show_default=True,
-    help="Where a failing case is kept.",
-)
+@out_option("fuzz-failures", "Where a failing case is kept.")
 @click.option("--replay", type=click.Path(file_okay=False, path_type=Path), help="Run a case that was kept.")
 @json_option
 def command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -94,6 +95,12 @@ def params_option(command: Command) -> Command:
     return click.option("--param", "params", type=Assignments(), metavar="NAME=VALUE", multiple=True, help=text)(
         command
     )
+
+
+def out_option(folder: str, text: str) -> Callable[[Command], Command]:
+    """--out, a folder."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option("--out", type=kind, default=Path(folder), show_default=True, help=text)
 
 
 def json_option(command: Command) -> Command:

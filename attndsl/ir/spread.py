@@ -16,7 +16,9 @@ def keep_lanes(module: ModuleOp) -> None:
     What a loop yields has the lanes of what the loop starts from.
     """
     axes = AxesAnalysis()  # to spread an operand changes the axes of no other value
-    order: dict[SSAValue, int] = {op.result: place for place, op in enumerate(module.walk()) if isinstance(op, tile.LaneOp)}
+    order: dict[SSAValue, int] = {
+        op.result: place for place, op in enumerate(module.walk()) if isinstance(op, tile.LaneOp)
+    }
     for op in list(module.walk()):
         match op:
             case tile.ReduceOp():

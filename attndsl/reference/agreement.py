@@ -7,15 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.storage import decode, encode
+from attndsl.storage import ELEMENTS, decode, encode
 
 Array = np.ndarray[Any, Any]
-
-MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
-"""The bits after the point of each output type."""
-
-LOWEST = {"f16": -14, "bf16": -126, "f32": -126, "f64": -1022}
-"""The exponent of the smallest normal number of each output type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +61,7 @@ def compare(element: str, got: Array, wanted: Array, computed: Array) -> Agreeme
 
 def half_step(element: str, wanted: Array, computed: Array) -> Array:
     """Half the distance between neighbours of the type, at the largest number that may have been stored."""
+    kind = ELEMENTS[element]
     largest = np.abs(wanted) + np.where(np.isfinite(computed), computed, 0.0)
     exponent = np.frexp(np.where(np.isfinite(largest), largest, 0.0))[1] - 1
-    return np.asarray(np.ldexp(0.5, np.maximum(exponent, LOWEST[element]) - MANTISSA[element]))
+    return np.asarray(np.ldexp(0.5, np.maximum(exponent, kind.lowest_exponent) - kind.mantissa_bits))

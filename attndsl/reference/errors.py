@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
-from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import (
     Apply,
     Block,
@@ -22,7 +21,7 @@ from attndsl.checking.typed import (
     operands,
     walk,
 )
-from attndsl.reference.interpreter import Arrays, Params, call_of, rows
+from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, written
 from attndsl.reference.lanes import Array, Axes, along, union
 from attndsl.reference.pointwise_errors import pointwise
 from attndsl.reference.rounding import Errors, Rounding
@@ -60,16 +59,11 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
 
     Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
     """
-    call = call_of(spec, arrays, params or {})
-    bounds = {
-        tensor.name: np.zeros([evaluate(extent, call.dims, call.params) for extent in tensor.extents])
-        for tensor in spec.outputs
-    }
-    with np.errstate(all="ignore"):
-        for block in spec.blocks:
-            for row in rows(block, call):
-                _Analysis(row, rounding).write(block, bounds)
-    return bounds
+
+    def write(block: Block, row: Row, bounds: Outputs) -> None:
+        _Analysis(row, rounding).write(block, bounds)
+
+    return written(spec, call_of(spec, arrays, params or {}), write)
 
 
 class _Analysis:
@@ -83,7 +77,7 @@ class _Analysis:
         self._rounding = rounding
         self._known: dict[Expr, Errors] = {}
 
-    def write(self, block: Block, bounds: Mapping[str, Array]) -> None:
+    def write(self, block: Block, bounds: Outputs) -> None:
         """Puts the errors of this row's outputs into `bounds`."""
         roots = [expr for write in block.writes for expr in (*write.indices, write.value)]
         for root in roots:
@@ -98,18 +92,11 @@ class _Analysis:
         if any(np.isinf(self._found(index).error).any() for index in write.indices):
             bound[...] = np.inf  # it may be anywhere
             return
-        indices, inside = self._row.inside(write.tensor, write.indices)
-        shape = self._row.sizes(write.axes)
-
-        def spread(array: Array, axes: Axes) -> Array:
-            return np.broadcast_to(along(array, axes, write.axes), shape)
-
         value = self._row.lanes(write.value)
-        kept = spread(inside.value, inside.axes)
         error = self._found(write.value).error
         # An absent value is 0 for certain, unless an index of it may be another.
         error = np.where(value.present | np.isinf(error), error, 0.0)
-        bound[tuple(spread(index.value, index.axes)[kept] for index in indices)] = spread(error, value.axes)[kept]
+        self._row.put(write, error, value.axes, bound)
 
     def _of(self, expr: Expr) -> Errors:
         own = self._row.known[expr]

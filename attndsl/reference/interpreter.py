@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,26 @@ from attndsl.reference.row import Call, Row
 from attndsl.storage import decode, float_element
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
+Outputs = dict[str, np.ndarray[Any, Any]]
 Params = Mapping[str, int | float | bool]
 
 
-def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> dict[str, np.ndarray[Any, Any]]:
+def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> Outputs:
     """The outputs of a spec in float64.
 
     `arrays` has an array for each input, in the dtype that holds its element type (`attndsl.storage`); a parameter
     that `params` lacks has its default. Raises ValueError where one of them is missing or does not fit.
     """
-    call = call_of(spec, arrays, params or {})
+    return written(spec, call_of(spec, arrays, params or {}), _write)
+
+
+def _write(block: Block, row: Row, outputs: Outputs) -> None:
+    for write in block.writes:
+        row.write(write, outputs[write.tensor.name])
+
+
+def written(spec: Spec, call: Call, write: Callable[[Block, Row, Outputs], None]) -> Outputs:
+    """Arrays of zeros for the outputs of a call, into which `write` puts what belongs to each row."""
     outputs = {
         tensor.name: np.zeros([evaluate(extent, call.dims, call.params) for extent in tensor.extents])
         for tensor in spec.outputs
@@ -31,8 +41,7 @@ def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> dict[
     with np.errstate(all="ignore"):
         for block in spec.blocks:
             for row in rows(block, call):
-                for write in block.writes:
-                    row.write(write, outputs[write.tensor.name])
+                write(block, row, outputs)
     return outputs
 
 

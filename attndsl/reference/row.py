@@ -73,17 +73,20 @@ class Row:
         return Lanes(axes, np.asarray(kept), np.ones_like(kept))
 
     def write(self, write: Write, output: Array) -> None:
-        """Puts the row's part of an output into it."""
+        """Puts the row's part of an output into it, 0 where that is absent."""
+        value = self.lanes(write.value)
+        self.put(write, np.where(value.present, value.value, 0.0), value.axes, output)
+
+    def put(self, write: Write, values: Array, axes: Axes, output: Array) -> None:
+        """Puts values that have these axes where a write puts its own: in places that are present and in range."""
         shape = self.sizes(write.axes)
 
         def spread(array: Array, axes: Axes) -> Array:
             return np.broadcast_to(along(array, axes, write.axes), shape)
 
         indices, inside = self.inside(write.tensor, write.indices)
-        value = self.lanes(write.value)
         kept = spread(inside.value, inside.axes)
-        written = np.where(spread(value.present, value.axes), spread(value.value, value.axes), 0.0)
-        output[tuple(spread(index.value, index.axes)[kept] for index in indices)] = written[kept]
+        output[tuple(spread(index.value, index.axes)[kept] for index in indices)] = spread(values, axes)[kept]
 
     def _evaluate(self, expr: Expr) -> Lanes:
         match expr:

@@ -14,7 +14,7 @@ from hypothesis.strategies import DrawFn
 from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, Spec, Tensor
 from attndsl.inputs import LAYOUTS, default_dims, default_params, make_inputs, relay
-from attndsl.storage import decode, encode
+from attndsl.storage import ELEMENTS, decode, encode
 from attndsl.testing.case import Array, Case
 
 SIZES = (2, 1, 3, None, 2, 5, 0, 4, 1, 7, None, 9, 17, 33)
@@ -32,22 +32,23 @@ def _some(values: Array, rng: np.random.Generator, *specials: float) -> Array:
     return np.where(rng.random(values.shape) < 0.125, rng.choice(specials, values.shape), values)
 
 
-VALUES: dict[str, Callable[[Array, np.random.Generator], Array]] = {
-    "normal": lambda values, rng: values,
-    "whole": lambda values, rng: np.rint(2 * values),
-    "equal": lambda values, rng: np.full_like(values, 0.75),
-    "zeros of both signs": lambda values, rng: np.copysign(0.0, values),
-    "small": lambda values, rng: values * 0.01,
-    "large": lambda values, rng: values * 300,
-    "huge": lambda values, rng: _some(values, rng, 3e4, -6e4),
-    "far apart": lambda values, rng: values * 10.0 ** rng.integers(-6, 4, values.shape),
-    "tiny": lambda values, rng: values * 1e-6,
-    "denormal": lambda values, rng: values * 1e-41,
-    "infinite": lambda values, rng: _some(values, rng, np.inf, -np.inf),
-    "minus infinity": lambda values, rng: _some(values, rng, -np.inf),
-    "not a number": lambda values, rng: _some(values, rng, np.nan),
+VALUES: dict[str, Callable[[Array, np.random.Generator, float], Array]] = {
+    "normal": lambda values, rng, normal: values,
+    "whole": lambda values, rng, normal: np.rint(2 * values),
+    "equal": lambda values, rng, normal: np.full_like(values, 0.75),
+    "zeros of both signs": lambda values, rng, normal: np.copysign(0.0, values),
+    "small": lambda values, rng, normal: values * 0.01,
+    "large": lambda values, rng, normal: values * 300,
+    "huge": lambda values, rng, normal: _some(values, rng, 3e4, -6e4),
+    "far apart": lambda values, rng, normal: values * 10.0 ** rng.integers(-6, 4, values.shape),
+    "tiny": lambda values, rng, normal: values * 1e-6,
+    "denormal": lambda values, rng, normal: values * normal / 2,
+    "infinite": lambda values, rng, normal: _some(values, rng, np.inf, -np.inf),
+    "minus infinity": lambda values, rng, normal: _some(values, rng, -np.inf),
+    "not a number": lambda values, rng, normal: _some(values, rng, np.nan),
 }
-"""What a float input may hold, by name, the plainest first; each is made of normal values."""
+"""What a float input may hold, by name, the plainest first; each is made of values about 1, and may ask for the
+smallest normal number of the type."""
 
 PLAIN = ("normal", "whole", "equal")
 """Values that any correct program takes, whatever it makes of infinities."""
@@ -142,5 +143,6 @@ def _meets(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) ->
 
 def _revalued(array: Array, tensor: Tensor, types: Mapping[str, str], kind: str, rng: np.random.Generator) -> Array:
     element = types.get(tensor.element, tensor.element)
+    normal = 2.0 ** ELEMENTS[element].lowest_exponent
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        return np.asarray(encode(VALUES[kind](decode(array, element), rng), element))
+        return np.asarray(encode(VALUES[kind](decode(array, element), rng, normal), element))

@@ -93,8 +93,8 @@ class TritonProgram:
         Raises TritonFails.
         """
         elements = {tensor.name: case.element(tensor.name) for tensor in case.spec.tensors.values()}
-        inputs = [self._tensor(case.arrays[t.name], elements[t.name]) for t in case.spec.inputs]
-        outputs = {name: self._tensor(array, elements[name]) for name, array in empty_outputs(case).items()}
+        inputs = [tensor_of(case.arrays[t.name], elements[t.name], self.device) for t in case.spec.inputs]
+        outputs = {name: tensor_of(array, elements[name], self.device) for name, array in empty_outputs(case).items()}
         params = {python_name(name): value for name, value in case.params.items()}
         try:
             self.function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
@@ -102,20 +102,21 @@ class TritonProgram:
             if "PassManager" not in str(error):
                 raise
             raise TritonFails(f"Triton's compiler fails on it: {error}") from error
-        return {name: _array(tensor, elements[name]) for name, tensor in outputs.items()}
-
-    def _tensor(self, array: Array, element: str) -> torch.Tensor:
-        """An array as a tensor on the device, strides kept."""
-        tensor: torch.Tensor = given(array, element)
-        if self.device == "cpu" or not tensor.numel():
-            return tensor.to(self.device)
-        # Strides may be 0, and torch copies into no tensor whose elements share memory: the memory is copied whole.
-        reach = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-        memory = tensor.as_strided((reach,), (1,)).to(self.device)
-        return memory.as_strided(tensor.shape, tensor.stride())
+        return {name: array_of(tensor, elements[name]) for name, tensor in outputs.items()}
 
 
-def _array(tensor: torch.Tensor, element: str) -> Array:
+def tensor_of(array: Array, element: str, device: str) -> torch.Tensor:
+    """An array as a tensor on a device, strides kept."""
+    tensor: torch.Tensor = given(array, element)
+    if device == "cpu" or not tensor.numel():
+        return tensor.to(device)
+    # Strides may be 0, and torch copies into no tensor whose elements share memory: the memory is copied whole.
+    reach = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    memory = tensor.as_strided((reach,), (1,)).to(device)
+    return memory.as_strided(tensor.shape, tensor.stride())
+
+
+def array_of(tensor: torch.Tensor, element: str) -> Array:
     """A tensor as NumPy holds its element type."""
     import torch
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from attndsl.backends.triton.aot import load
 from attndsl.checking.check import check
-from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec
 from attndsl.python_names import python_name
-from attndsl.storage import ELEMENTS
 from attndsl.syntax.source import Source
 from attndsl.testing import Case
-from tests.gpu.tensors import bits, on_gpu
+from attndsl.testing.triton_program import TritonProgram
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -34,23 +31,13 @@ CALLS: dict[str, Callable[[Spec, str], Case]] = {
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.attn")))
 def test_agrees_with_the_reference(name: str, element: str) -> None:
     """Odd sizes, strides, empty rows, stale indices, and NaN in memory that nothing present reads."""
-    import torch
-
     path = EXAMPLES / f"{name}.attn"
     spec = check(Source(path.read_text(encoding="utf-8"), path.name))
     for what, make in CALLS.items():
         case = make(spec, element)
         # Code for any features, and code for these.
         sizes = {} if what == "hostile" else case.dims
-        function = load(compile_spec(spec, case.types, "triton", sizes).source)[python_name(spec.name)]
+        source = compile_spec(spec, case.types, "triton", sizes).source
+        program = TritonProgram(source, load(source)[python_name(spec.name)], "cuda")
         for parts in (1, 3) if what == "plain" else (1,):
-            inputs = [on_gpu(case.arrays[t.name], case.element(t.name)) for t in spec.inputs]
-            outputs = {}
-            for tensor in spec.outputs:
-                shape = [int(evaluate(extent, case.dims, case.params)) for extent in tensor.extents]
-                filled = np.full(shape, 7, ELEMENTS[case.element(tensor.name)].dtype)
-                outputs[tensor.name] = on_gpu(filled, case.element(tensor.name))
-            params = {python_name(n): v for n, v in case.params.items()}
-            function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
-            torch.cuda.synchronize()
-            case.check(f"triton in {parts} parts", {n: bits(t) for n, t in outputs.items()}, narrowed=True)
+            case.check(f"triton in {parts} parts", program.run(case, parts), narrowed=True)

@@ -15,7 +15,7 @@ import attndsl
 from attndsl.driver.library import checked
 from attndsl.op import errors
 from attndsl.testing import Case
-from tests.gpu.tensors import bits, on_gpu
+from attndsl.testing.triton_program import array_of, tensor_of
 
 pytestmark = pytest.mark.gpu
 
@@ -69,14 +69,16 @@ def test_the_numpy_program_and_the_gpu_give_what_the_reference_gives(name: str) 
     op = operator(name)
     spec = checked(op.spec)
     case = Case.make(spec, "bf16", seed=3).poisoned()
-    inputs = {tensor.name: on_gpu(case.arrays[tensor.name], case.element(tensor.name)) for tensor in spec.inputs}
+    inputs = {t.name: tensor_of(case.arrays[t.name], case.element(t.name), "cuda") for t in spec.inputs}
     for stage, given, narrowed in (("numpy", case.arrays, False), ("triton on a GPU", inputs, True)):
         for _ in range(2):  # the second call is the plan's
             outputs = op(**given, **case.params)
             listed = [outputs] if len(spec.outputs) == 1 else outputs
-            arrays = [bits(each) if isinstance(each, torch.Tensor) else each for each in listed]
-            named = dict(zip((tensor.name for tensor in spec.outputs), arrays, strict=True))
-            case.check(stage, named, narrowed=narrowed)
+            arrays = {
+                tensor.name: array_of(found, case.element(tensor.name)) if isinstance(found, torch.Tensor) else found
+                for tensor, found in zip(spec.outputs, listed, strict=True)
+            }
+            case.check(stage, arrays, narrowed=narrowed)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])

@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
 from math import prod
@@ -40,15 +40,17 @@ MUTANTS = mutants_of(catalogue_attn, catalogue_tile, catalogue_numpy, catalogue_
 BATCH = 50
 """Examples that hypothesis draws at a time; each time begins anew, with small ones."""
 
-MOST = 300
+MOST = 600
 """Examples after which a mutant survives."""
-
 
 KEYS = ("N", "K")
 """The dims of keys."""
 
 LEAST_TILES = 2
-"""Fewer tiles of rows and keys would tell little."""
+"""Fewer tiles of rows and keys would tell little: an example that has fewer gets `SMALL_TILES`."""
+
+SMALL_TILES = (4, 3)
+"""Rows and keys."""
 
 MOST_WORK = 200
 """Rows times keys: examples of more take too long for what they tell."""
@@ -79,17 +81,19 @@ class Road:
     """The road of an example: the stages of its pipeline, and what is made of a module at the end."""
 
     def __init__(self, case: Case, form: Form) -> None:
-        self.case, self.form = case, form
-        self.passes = parse_pipeline(form.pipeline(case))
-        self.stages = ["build", *(each.name for each in self.passes)]
-
+        self.case = case
         self.rows, self.keys = (prod(case.dims.get(dim, 1) for dim in dims) for dims in (ROWS, KEYS))
+        few = self.rows * self.keys < LEAST_TILES * form.rows * form.keys
+        rows, keys = SMALL_TILES if few else (form.rows, form.keys)
+        self.form = replace(form, rows=rows, keys=keys)
+        self.passes = parse_pipeline(self.form.pipeline(case))
+        self.stages = ["build", *(each.name for each in self.passes)]
 
     @property
     def is_telling(self) -> bool:
         """Whether there are several tiles, and few enough."""
-        tiles = self.rows * self.keys / max(1, self.form.rows * self.form.keys)
-        return tiles >= LEAST_TILES and self.rows * self.keys <= MOST_WORK
+        least = LEAST_TILES * self.form.rows * self.form.keys
+        return max(1, least) <= self.rows * self.keys <= MOST_WORK
 
     def step(self, stage: int, before: ModuleOp | None) -> ModuleOp:
         """The module after a stage, which changes the one before it."""
@@ -138,7 +142,7 @@ def drawn(target: str) -> Iterator[Road]:
     for example in (example for number in count() for example in batch(plan, number)):
         for form in example.forms:
             road = Road(example.case, form)
-            said = f"{example.case.spec.source.text} {example.case} {form}"
+            said = f"{example.case.spec.source.text} {example.case} {road.form}"
             if said not in seen and road.is_telling:
                 seen.add(said)
                 yield road

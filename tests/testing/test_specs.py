@@ -21,7 +21,7 @@ from attndsl.testing.drawn_specs import Drawn, specs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-DRAWS = 200
+DRAWS = 300
 """So many that each construct has come several times."""
 
 

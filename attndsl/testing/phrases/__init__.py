@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from attndsl.testing.phrases import names
 from attndsl.testing.phrases.grammar import Phrases, phrases, renamed, table
-from attndsl.testing.phrases.layouts import LAYOUTS
+from attndsl.testing.phrases.layouts import LAYOUTS, QUERIES
 from attndsl.testing.phrases.masks import MASKS
 from attndsl.testing.phrases.outputs import DECLARED, OUTPUTS
 from attndsl.testing.phrases.scores import CURVES, SCORES
 from attndsl.testing.phrases.stored import INDICES, VALUE_LETS, VALUES, WIDTHS
+
+_TO_GATES = {"query": "gate", "q": "gate", "D": "E"}
 
 _TO_KEYS = {"v": "k", "E": "D", "e": "d", "other_e": "other_d"}
 
@@ -25,7 +27,8 @@ KEYS = renamed(VALUES, value="key", stored="kept", warp="curve_of_key", **_TO_KE
 PHRASES: Phrases = phrases(
     "\n".join(
         [
-            *(LAYOUTS, VALUES, KEYS, INDICES, SCORES, CURVES, MASKS, OUTPUTS, DECLARED),
+            *(LAYOUTS, VALUES, KEYS, INDICES, SCORES, CURVES, MASKS, OUTPUTS, DECLARED, QUERIES),
+            renamed(QUERIES, **_TO_GATES),
             renamed(CURVES, curve="row_curve", x="row_number"),
             renamed(CURVES, curve="warp", x="stored"),
             renamed(CURVES, curve="curve_of_key", x="kept"),
@@ -33,7 +36,13 @@ PHRASES: Phrases = phrases(
     )
 )
 
-INPUTS = {**table(WIDTHS), **table(renamed(WIDTHS, **_TO_KEYS)), **table(names.INPUTS)}
+INPUTS = {
+    **table(WIDTHS),
+    **table(renamed(WIDTHS, **_TO_KEYS)),
+    **table(names.QUERIES),
+    **table(renamed(names.QUERIES, **_TO_GATES)),
+    **table(names.INPUTS),
+}
 """What every input is declared as, should it be read."""
 
 LETS = {

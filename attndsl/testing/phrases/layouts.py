@@ -98,6 +98,16 @@ lse_place@grid
 lse_place@flat
     [i] of [M]
 
+last
+    N - 1
+    N - p
+gathered
+    top[b, i, t]
+    top_shared[b, t]
+"""
+"""Rows write to places of their own, whatever the data is: of two rows that met, either might stay."""
+
+QUERIES = """
 query
     4 | q[b, h, i, :]
     q_heads[b, i, h, :]
@@ -109,23 +119,5 @@ query@grid
     q_grid[b, h, y, x, :]
 query@flat
     q_flat[i, :]
-
-gate
-    gate[b, h, i, :]
-gate@packed
-    gate_packed[cu[b] + i, h, :]
-gate@last
-    gate_last[b, h, :]
-gate@grid
-    gate_grid[b, h, y, x, :]
-gate@flat
-    gate_flat[i, :]
-
-last
-    N - 1
-    N - p
-gathered
-    top[b, i, t]
-    top_shared[b, t]
 """
-"""Rows write to places of their own, whatever the data is: of two rows that met, either might stay."""
+"""What a row reads, of the width D; that of the width E has other names."""

@@ -46,6 +46,7 @@ predicate
     5 | {bias} {compared} 0.0
     {bias} {equal} w
     {bias} <= w
+    {bias} >= w
 line
     4 | i
     2 | i + N - M

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-INPUTS = """
+QUERIES = """
 q            {real}[B, H, M, D]
 q_heads      {real}[B, M, H, D]
 q_packed     {real}[L, H, D]
 q_last       {real}[B, H, D]
 q_grid       {real}[B, H, Y, X, D]
 q_flat       {real}[M, D]
-gate         {real}[B, H, M, E]
-gate_packed  {real}[L, H, E]
-gate_last    {real}[B, H, E]
-gate_grid    {real}[B, H, Y, X, E]
-gate_flat    {real}[M, E]
+"""
+"""What rows read, of the width D."""
+
+INPUTS = """
 count        {int}[B]
 length       {int}[B]
 cu           {int}[B + 1]

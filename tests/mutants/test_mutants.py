@@ -1,0 +1,56 @@
+"""Planted bugs: stages that are wrong on purpose are caught, and named.
+
+A differential test that never fails proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attndsl.checking.check import check
+from attndsl.syntax.read import read_source
+from attndsl.testing import Case, Disagreement, check_stages
+
+from . import catalogue_attn, catalogue_numpy, catalogue_tile, catalogue_triton
+from .mutant import Mutant, mutants_of
+
+ROOT = Path(__file__).parents[2]
+
+MUTANTS = mutants_of(catalogue_attn, catalogue_tile, catalogue_numpy, catalogue_triton)
+
+SHOWN = (
+    (catalogue_attn.absent_keys_counted, "topk_sparse"),
+    (catalogue_attn.strict_for_at_most, "causal_end"),
+    (catalogue_attn.condition_lost, "document_mask"),
+    (catalogue_attn.sink_forgotten, "softmax_plus_one"),
+    (catalogue_tile.no_rescaling, "mha"),
+    (catalogue_numpy.mask_multiplied, "encoder"),
+)
+"""Mutants of several stages, and specs that show them."""
+
+
+@pytest.mark.parametrize(("mutant", "name"), SHOWN, ids=lambda given: getattr(given, "name", given))
+def test_the_stage_that_is_wrong_is_named(mutant: Mutant, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case.make(check(read_source(ROOT / f"examples/{name}.attn")), seed=6, hostile=True).poisoned()
+    check_stages([case])
+    mutant.patch(monkeypatch)
+    with pytest.raises(Disagreement) as caught:
+        check_stages([case])
+    assert {caught.value.stage} == mutant.blame
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("target", ["numpy", "triton"])
+def test_drawn_specs_catch_every_mutant(target: str) -> None:
+    """In a process of its own: Triton's interpreter is switched on before it is imported."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.mutants.hunt", target]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    hunted = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {each["name"] for each in hunted} == {each.name for each in MUTANTS if each.target == target}
+    assert [each["name"] for each in hunted if not each["stage"]] == []
