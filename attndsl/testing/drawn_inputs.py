@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from attndsl.checking.evaluate import Number, evaluate
-from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, Spec, Tensor
+from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, Spec
 from attndsl.inputs import LAYOUTS, default_dims, default_params, make_inputs, relay
 from attndsl.storage import ELEMENTS, decode, encode
 from attndsl.testing.case import Array, Case
@@ -81,11 +81,12 @@ def inputs(
     hostile = not plain and draw(st.booleans(), "hostile integers")
     arrays = make_inputs(spec, sizes, types, seed, numbers, hostile)
     rng = np.random.default_rng(seed)
-    kinds = PLAIN if plain else tuple(VALUES)
     for tensor in spec.inputs:
-        if STORAGE_KINDS.get(tensor.element, Kind.FLOAT) is Kind.FLOAT:
+        element = types.get(tensor.element, tensor.element)
+        if STORAGE_KINDS[element] is Kind.FLOAT:
+            kinds = PLAIN if plain else _kinds(element)
             values = draw(st.sampled_from(kinds), f"values of {tensor.name}")
-            arrays[tensor.name] = _revalued(arrays[tensor.name], tensor, types, values, rng)
+            arrays[tensor.name] = _revalued(arrays[tensor.name], element, values, rng)
         layout = draw(st.sampled_from((None, None, *LAYOUTS)), f"layout of {tensor.name}")
         if layout is not None:
             arrays[tensor.name] = relay(arrays[tensor.name], layout)
@@ -141,8 +142,16 @@ def _meets(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) ->
         return False
 
 
-def _revalued(array: Array, tensor: Tensor, types: Mapping[str, str], kind: str, rng: np.random.Generator) -> Array:
-    element = types.get(tensor.element, tensor.element)
+def _kinds(element: str) -> tuple[str, ...]:
+    """What an input may hold, mostly what is usual: where many inputs are special most outputs are NaN or nothing.
+
+    Of a type of 8 bits a good part are denormal numbers.
+    """
+    usual = ("normal", "denormal") if ELEMENTS[element].itemsize == 1 else ("normal", "normal")
+    return (*usual * len(VALUES), *VALUES)
+
+
+def _revalued(array: Array, element: str, kind: str, rng: np.random.Generator) -> Array:
     normal = 2.0 ** ELEMENTS[element].lowest_exponent
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         return np.asarray(encode(VALUES[kind](decode(array, element), rng, normal), element))
