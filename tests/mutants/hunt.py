@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
-from math import prod
+from math import ceil, prod
 from typing import TypeVar
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -56,7 +56,7 @@ MOST_WORK = 200
 """Rows times keys: examples of more take too long for what they tell."""
 
 MOST_PROGRAMS = 16
-"""Rows times parts of keys, beyond which Triton's interpreter takes too long."""
+"""Tiles of rows times parts of keys, beyond which Triton's interpreter takes too long."""
 
 
 class Unsound(Exception):
@@ -94,6 +94,12 @@ class Road:
         """Whether there are several tiles, and few enough."""
         least = LEAST_TILES * self.form.rows * self.form.keys
         return max(1, least) <= self.rows * self.keys <= MOST_WORK
+
+    @property
+    def can_run(self) -> bool:
+        """Whether the programs that come out are few enough."""
+        tiles = ceil(self.rows / (self.form.rows or self.rows))
+        return self.form.target == "numpy" or tiles * self.form.parts <= MOST_PROGRAMS
 
     def step(self, stage: int, before: ModuleOp | None) -> ModuleOp:
         """The module after a stage, which changes the one before it."""
@@ -208,8 +214,7 @@ def hunt(target: str, mutants: Collection[Mutant]) -> Iterator[Hunted]:
     """What becomes of each mutant, as soon as that is known."""
     left = {mutant: Hunted(mutant.name, target) for mutant in mutants if mutant.target == target}
     for road in drawn(target):
-        runs = target == "numpy" or road.rows * road.form.parts <= MOST_PROGRAMS
-        tried = [mutant for mutant in left if runs or not mutant.in_emitter]
+        tried = [mutant for mutant in left if road.can_run or not mutant.in_emitter]
         try:
             found = caught(road, tried)
         except Unsound:  # a bug that is none of ours
