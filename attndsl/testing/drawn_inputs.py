@@ -54,28 +54,42 @@ PLAIN = ("normal", "whole", "equal")
 """Values that any correct program takes, whatever it makes of infinities."""
 
 
-@st.composite
 def inputs(
-    draw: DrawFn,
     spec: Spec,
     dims: Mapping[str, int] | None = None,
     params: Mapping[str, Number] | None = None,
     elements: Collection[str] = ("f32", "f16", "bf16", "f64"),
     plain: bool = False,
-) -> Case:
-    """A call of a spec that meets its conditions, with all that its `dims` and `params` do not fix drawn.
+) -> st.SearchStrategy[Case]:
+    """Calls of a spec that meet its conditions, with all that its `dims` and `params` do not fix drawn.
 
     Extents of 0, 1 and more, element types of `elements`, layouts, values, integers that are partly such as they should
     not be, and NaN in memory that no output depends on. With `plain` no extent is 0, values are finite, integers in
     range, and memory is not poisoned: what any program may be asked to take.
     """
+
+    @st.composite  # without arguments: hypothesis would spell out the spec
+    def calls(draw: DrawFn) -> Case:
+        return _call(draw, spec, dims or {}, params or {}, elements, plain)
+
+    return calls()
+
+
+def _call(
+    draw: DrawFn,
+    spec: Spec,
+    dims: Mapping[str, int],
+    params: Mapping[str, Number],
+    elements: Collection[str],
+    plain: bool,
+) -> Case:
     types = {
         name: draw(st.sampled_from([e for e in elements if e in allowed] or list(allowed)), name)
         for name, allowed in spec.types.items()
     }
-    sizes = _dims(draw, spec, dims or {}, least=1 if plain else 0)
+    sizes = _dims(draw, spec, dims, least=1 if plain else 0)
     numbers = {param.name: draw(_number(param), param.name) for param in spec.params}
-    numbers |= params or {}
+    numbers |= params
     assume(_meets(spec, sizes, numbers) and _is_small(spec, sizes, numbers))
     seed = draw(st.integers(0, 999), "seed")
     hostile = not plain and draw(st.booleans(), "hostile integers")

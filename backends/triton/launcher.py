@@ -252,7 +252,7 @@ class Launcher:
     def _launch(self, launched: Launched, counts: Mapping[tile.ProgramOp, str]) -> None:
         """One launch, with the schedule that was chosen."""
         name, _, taken, bounds = launched
-        self.out.listed("INDEX = tl.int32 if sum((", terms(bounds), ")) < 2**31 else tl.int64")
+        self.out.listed("INDEX = tl.int32 if sum([", terms(bounds), "]) < 2**31 else tl.int64")
         self.out.line("arguments = (")
         with self.out.indented():
             for tensor in taken.tensors:
