@@ -92,7 +92,7 @@ class Rounding:
         relative = (off.sum(axis=0) + off_sunk + len(score) * self.tiny) / total + (len(score) + 2) * self.unit
         within = (scale <= self.largest / 4) & (relative < 0.5) & np.isfinite(scores.error).all(axis=0)
         relative = np.where(total == 0, 0.0, np.where(within, relative, np.inf))
-        return Weights(weight, off, total, relative)
+        return Weights(weight, off, total, relative, score == -np.inf)
 
     def log_sum(self, weights: Weights, size: Array, result: Array) -> Errors:
         """The log-sum-exp of those weights; `size` is that of the scores, `result` what comes out."""
@@ -103,7 +103,7 @@ class Rounding:
 
     def mean(self, weights: Weights, value: Array, values: Errors, result: Array) -> Errors:
         """The softmax of those weights with these values."""
-        weight, off, total, relative = weights
+        weight, off, total, relative, none = weights
         rounded = self.weight + self.product + (len(weight) + 4) * self.unit
         counts = (weight > 0) | (off > 0)
         size = np.where(counts, values.size, 0.0)
@@ -113,7 +113,8 @@ class Rounding:
         error = ((terms + floor).sum(axis=0) / total + np.abs(result) * relative + 4 * self.unit * wide) / (
             1 - relative
         )
-        seen = np.isfinite(value) | (weight == 0) | (weight > max(1e-30, 2 * self.floor))  # or it may be taken for 0
+        # A small weight may be taken for 0, and one that underflows may be the product of two that do not.
+        seen = np.isfinite(value) | none | (weight > max(1e-30, 2 * self.floor))
         certain = np.isfinite(relative) & (np.isfinite(values.error) & seen).all(axis=0)
         empty = total == 0
         error = np.where(empty & np.isfinite(relative), 0.0, error)
@@ -121,12 +122,16 @@ class Rounding:
 
 
 class Weights(NamedTuple):
-    """Weights of keys along the first dimension, how far off each may be, their sum, and its relative error."""
+    """Weights of keys along the first dimension, how far off each may be, their sum, and its relative error.
+
+    `none` says where a weight is 0 for certain: where the score is -inf.
+    """
 
     weight: Array
     off: Array
     total: Array
     relative: Array
+    none: Array
 
 
 WEIGHTS = {"f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-134)}

@@ -22,9 +22,9 @@ TRITON = (Form("triton", rows=4, keys=3, parts=2), Form("triton", rows=0, keys=0
 
 
 def calls(path: Path) -> list[Case]:
-    """Calls of a spec: sensible ones, hostile ones, and one without features."""
+    """Calls of a spec: a sensible one, a hostile one, and one without features."""
     spec = check(Source(path.read_text(encoding="utf-8"), path.name))
-    cases = [Case.make(spec, seed=seed, hostile=hostile) for seed, hostile in ((0, False), (1, True), (2, True))]
+    cases = [Case.make(spec), Case.make(spec, seed=1, hostile=True)]
     if "D" in spec.dims:
         cases.append(Case.make(spec, dims={"D": 0}))
     return [case.poisoned() for case in cases]

@@ -20,7 +20,7 @@ GALLERY = sorted(path.stem for path in (Path(__file__).parents[2] / "examples").
 
 TO_SPLIT = f"{spelling(TO_ATTN)},stream-softmax,{spelling(SIMPLIFY)},split-reduction"
 
-PARTS = (1, 2, 3, 7)
+PARTS = (1, 2, 7)
 """One; fewer parts than tiles of keys; more parts than there are tiles, so that some have no key."""
 
 

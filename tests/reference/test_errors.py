@@ -169,6 +169,26 @@ def test_infinities_that_are_certain_are_exact() -> None:
     assert bounds("max(x[j])", x=[np.inf, 1.0]).tolist() == [0, 0]
 
 
+def test_a_weight_that_underflows_may_be_none_or_some() -> None:
+    text = """attention weighed {
+        dims N, E
+        input  x : f32[N]
+        input  v : f32[N, E]
+        output o : f32[E, E]
+        each i in E
+        over j in N
+        o[i,:] = softmax(x[j], j <= 1) . v[j,:]
+    }"""
+
+    def bound(x: list[float], v: list[float]) -> float:
+        given = {"x": np.array(x, np.float32), "v": np.array(v, np.float32)[:, None]}
+        return float(error_bounds(check(Source(text)), given, {}, rounding_of({"f32"}))["o"][0, 0])
+
+    assert bound([0.0, -2000.0], [1.0, np.inf]) == np.inf, "in two steps neither underflows"
+    assert bound([0.0, -np.inf], [1.0, np.inf]) == 0, "0 times infinity"
+    assert bound([0.0, 0.0, 0.0], [1.0, 1.0, np.inf]) < 1e-5, "a key that the mask leaves out"
+
+
 def test_an_index_is_exact_and_so_is_what_it_reads() -> None:
     assert bounds("x[n[i]]", x=[5.0, 6.0], n=[1, 0]).tolist() == [0, 0]
     assert bounds("f32(n[i])", n=[3, 2**24 + 1])[0] == 0

@@ -57,7 +57,7 @@ def test_drawn_specs_agree_in_triton() -> None:
 def test_drawn_calls_of_the_gallery_agree(names: list[str]) -> None:
     for number, name in enumerate(names):
         spec = check(Source((ROOT / f"examples/{name}.attn").read_text(), f"{name}.attn"))
-        summary = fuzz(Plan(spec, examples=2, seed=number))
+        summary = fuzz(Plan(spec, examples=1, seed=number))
         assert summary.failure is None, summary.failure.error
 
 

@@ -21,7 +21,7 @@ THOROUGH = (
     "paged_prefill",  # keys read through a table
     "topk_sparse",  # one key at a time
 )
-"""Specs that are called in several ways; every other one is called once."""
+"""Specs that are called in several ways; every other one is called once, in `make test-matrix`."""
 
 ONCE = [name for name in GALLERY if name not in THOROUGH]
 
@@ -49,6 +49,7 @@ def test_several_calls_agree_with_the_reference(names: list[str]) -> None:
     check(3, *names)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("names", [ONCE[n : n + TOGETHER] for n in range(0, len(ONCE), TOGETHER)], ids="-".join)
 def test_a_hostile_call_agrees_with_the_reference(names: list[str]) -> None:
     check(1, *names)
