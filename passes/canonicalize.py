@@ -379,7 +379,7 @@ PATTERNS: tuple[RewritePattern, ...] = (
 
 @dataclass(frozen=True)
 class Canonicalize(ModulePass):
-    """Applies the patterns of this file until none matches, and removes what is dead."""
+    """Applies the patterns of this file until none matches, removes what is dead, and keeps the lanes of the rest."""
 
     name = "canonicalize"
     exactness = Exactness.EXACT

@@ -56,7 +56,7 @@ class Plan:
     that function's outputs are compared with the reference, and those of no backend.
     """
 
-    spec: Spec | None = field(repr=False)
+    spec: Spec | None
     backends: tuple[str, ...] = ("numpy",)
     seconds: float | None = None
     examples: int | None = None

@@ -289,7 +289,7 @@ def _keys(kernel: tile.KernelOp) -> str:
 
 def _rests_on_tiles(value: SSAValue) -> bool:
     """Whether an integer differs with the sizes of tiles, which are not chosen yet."""
-    return any(isinstance(v.owner, spec.ChoiceOp) and v.owner.choice.data in ("ROWS", "KEYS") for v in leaves(value))
+    return any(isinstance(v.owner, spec.ChoiceOp) and v.owner.most is None for v in leaves(value))
 
 
 def _grid(counts: Iterable[str]) -> str:

@@ -77,6 +77,7 @@ def test_what_is_read_back_means_the_same(name: str) -> None:
     for passes in ((), pipeline):
         run_pipeline(module, passes)
         again = parse_module(print_module(module))
+        assert print_module(again) == print_module(module)
         wanted = interpret(module, case.arrays, case.dims, case.params)
         for output, array in interpret(again, case.arrays, case.dims, case.params).items():
             np.testing.assert_array_equal(array, wanted[output])

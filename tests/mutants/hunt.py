@@ -1,6 +1,6 @@
 """Looks for planted bugs with what is drawn for fuzzing: one JSON line a mutant, how many examples it needed.
 
-Its own process: Triton reads TRITON_INTERPRET when it is imported.
+Run in a process of its own: Triton reads TRITON_INTERPRET when it is imported.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from functools import partial
 from itertools import count
 from math import ceil, prod
 from typing import TypeVar
-
-os.environ["TRITON_INTERPRET"] = "1"
 
 import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -233,6 +231,7 @@ def hunt(target: str, mutants: Collection[Mutant]) -> Iterator[Hunted]:
 
 def main(target: str, *names: str) -> None:
     """Hunts the mutants of a target, all or those that are named."""
+    os.environ["TRITON_INTERPRET"] = "1"  # mutants are no business of a GPU
     prepare()
     for hunted in hunt(target, [each for each in MUTANTS if not names or each.name in names]):
         print(json.dumps(asdict(hunted)), flush=True)

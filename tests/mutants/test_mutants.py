@@ -16,12 +16,11 @@ from attndsl.checking.check import check
 from attndsl.syntax.read import read_source
 from attndsl.testing import Case, Disagreement, check_stages
 
-from . import catalogue_attn, catalogue_numpy, catalogue_tile, catalogue_triton
-from .mutant import Mutant, mutants_of
+from . import catalogue_attn, catalogue_numpy, catalogue_tile
+from .hunt import MUTANTS
+from .mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
-
-MUTANTS = mutants_of(catalogue_attn, catalogue_tile, catalogue_numpy, catalogue_triton)
 
 SHOWN = (
     (catalogue_attn.absent_keys_counted, "topk_sparse"),
