@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 import numpy as np
 from hypothesis import assume
@@ -16,12 +15,17 @@ from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, Spec
 from attndsl.inputs import LAYOUTS, default_dims, default_params, make_inputs, relay
 from attndsl.storage import ELEMENTS, decode, encode
 from attndsl.testing.case import Array, Case
+from attndsl.testing.choices import Choices
 
-SIZES = (2, 1, 3, None, 2, 5, 0, 4, 1, 7, None, 9, 17, 33)
-"""Extents to draw from: none and one, odd ones, such as tiles divide or do not; None for one that goes with others."""
+SIZES = (*(2, 1, 3, None, 2, 5, 4, 1, 7, None, 9, 17, 33) * 2, 0)
+"""Extents to draw from: one and odd ones, such as tiles divide or do not; None for one that goes with others. Seldom
+none: where one dim is empty there is little to compare."""
 
 MOST_ROWS, MOST_WORK = 64, 4000
 """The most rows, and rows times keys, of a block: the reference takes about 0.1 ms for each of the latter."""
+
+SEEDS = range(1000)
+"""Seeds of generators of random numbers, for what hypothesis need not know."""
 
 INTS = (1, 2, 3, 0, 5, -1, 100)
 FLOATS = (0.5, 1.0, 0.0, -2.0, 30.0)
@@ -70,54 +74,54 @@ def inputs(
 
     @st.composite  # without arguments: hypothesis would spell out the spec
     def calls(draw: DrawFn) -> Case:
-        return _call(draw, spec, dims or {}, params or {}, elements, plain)
+        return draw_call(Choices(draw), spec, dims or {}, params or {}, elements, plain)
 
     return calls()
 
 
-def _call(
-    draw: DrawFn,
+def draw_call(
+    choices: Choices,
     spec: Spec,
     dims: Mapping[str, int],
     params: Mapping[str, Number],
     elements: Collection[str],
-    plain: bool,
+    plain: bool = False,
 ) -> Case:
+    """What `inputs` draws, of choices among others."""
     types = {
-        name: draw(st.sampled_from([e for e in elements if e in allowed] or list(allowed)), name)
+        name: choices.of([element for element in elements if element in allowed] or list(allowed))
         for name, allowed in spec.types.items()
     }
-    sizes = _dims(draw, spec, dims, least=1 if plain else 0)
-    numbers = {param.name: draw(_number(param), param.name) for param in spec.params}
-    numbers |= params
+    sizes = _dims(choices, spec, dims, least=1 if plain else 0)
+    drawn = {param.name: choices.of(_numbers(param)) for param in spec.params if param.name not in params}
+    numbers = {**drawn, **params}
     assume(_meets(spec, sizes, numbers) and _is_small(spec, sizes, numbers))
-    seed = draw(st.integers(0, 999), "seed")
-    hostile = not plain and draw(st.booleans(), "hostile integers")
+    seed = choices.of(SEEDS)
+    hostile = not plain and choices.of((False, True))
     arrays = make_inputs(spec, sizes, types, seed, numbers, hostile)
     rng = np.random.default_rng(seed)
     for tensor in spec.inputs:
         element = types.get(tensor.element, tensor.element)
         if STORAGE_KINDS[element] is Kind.FLOAT:
-            kinds = PLAIN if plain else _kinds(element)
-            values = draw(st.sampled_from(kinds), f"values of {tensor.name}")
+            values = choices.of(PLAIN if plain else _kinds(element))
             arrays[tensor.name] = _revalued(arrays[tensor.name], element, values, rng)
-        layout = draw(st.sampled_from((None, None, *LAYOUTS)), f"layout of {tensor.name}")
+        layout = choices.of((None, None, *LAYOUTS))
         if layout is not None:
             arrays[tensor.name] = relay(arrays[tensor.name], layout)
     case = Case(spec, types, sizes, numbers, arrays)
-    return case.poisoned() if not plain and draw(st.booleans(), "poisoned") else case
+    return case.poisoned() if not plain and choices.of((False, True)) else case
 
 
-def _dims(draw: DrawFn, spec: Spec, given: Mapping[str, int], least: int) -> dict[str, int]:
-    sizes_drawn = [size for size in SIZES if size is None or size >= least]
-    drawn = {name: draw(st.sampled_from(sizes_drawn), name) for name in spec.dims if name not in given}
+def _dims(choices: Choices, spec: Spec, given: Mapping[str, int], least: int) -> dict[str, int]:
+    options = [size for size in SIZES if size is None or size >= least]
+    drawn = {name: choices.of(options) for name in spec.dims if name not in given}
     sizes = {name: size for name, size in drawn.items() if size is not None}
     try:
         return default_dims(spec, given={**given, **sizes})
     except ValueError:  # no extents go with these
         pass
     try:
-        return default_dims(spec, draw(st.integers(0, 99), "other dims"), given)
+        return default_dims(spec, choices.of(SEEDS), given)
     except ValueError:
         assume(False)
         raise
@@ -139,14 +143,14 @@ def _is_small(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number])
     return True
 
 
-def _number(param: Param) -> st.SearchStrategy[Any]:
+def _numbers(param: Param) -> list[Number]:
     usual = [] if param.default is None else [param.default]
     match param.kind:
         case Kind.BOOL:
-            return st.sampled_from([*usual, True, False])
+            return [*usual, True, False]
         case Kind.INT:
-            return st.sampled_from([*usual, *INTS])
-    return st.sampled_from([*usual, *FLOATS])
+            return [*usual, *INTS]
+    return [*usual, *FLOATS]
 
 
 def _meets(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> bool:

@@ -7,13 +7,13 @@ compute is often out of range: absence is what goes wrong first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
+from hypothesis.strategies import DrawFn
 
+from attndsl.testing.choices import Choices
 from attndsl.testing.phrases import CONDITIONS, INPUTS, LETS, PARAMETERS, PHRASES
 
 SIZES = {
@@ -46,18 +46,12 @@ ROWS = ("B", "H", "M", "L", "Y", "X")
 
 MAX_ROWS = 36
 
-_APART = 1000
-"""More options than any choice has."""
-
 TYPE_VARIABLES = ("T", "U")
 
 _PHRASE = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DIM = re.compile(r"\b[A-SV-Z]\b")
 _OF_INTS = re.compile(r"\w+\[\w+[,\]]")
-
-
-T = TypeVar("T")
 
 
 class Drawn(NamedTuple):
@@ -70,37 +64,17 @@ class Drawn(NamedTuple):
 @st.composite
 def specs(draw: DrawFn) -> Drawn:
     """A spec of one or two blocks, and a call's extents that meet its conditions."""
-    choices = _Choices(draw)
+    return draw_spec(Choices(draw))
+
+
+def draw_spec(choices: Choices) -> Drawn:
+    """What `specs` draws, of choices among others."""
     draft = _Draft(choices)
     text = draft.text()
     return Drawn(text, _extents(choices, draft.told, draft.conditions))
 
 
-class _Choices:
-    """Draws one of several things, each time by another strategy.
-
-    Where one strategy is drawn from twice, hypothesis goes on with copies of the example in which both have drawn the
-    same; there are so many choices here that it would seldom come to a new example.
-    """
-
-    def __init__(self, draw: DrawFn) -> None:
-        self._draw = draw
-        self._made = 0
-
-    def of(self, options: Sequence[T]) -> T:
-        """One of the options; the first is the simplest."""
-        if len(options) == 1:
-            return options[0]
-        self._made += 1
-        return options[self._draw(_numbers(self._made, len(options))) - self._made * _APART]
-
-
-@cache
-def _numbers(turn: int, count: int) -> SearchStrategy[int]:
-    return st.sampled_from(range(turn * _APART, turn * _APART + count))
-
-
-def _extents(choices: _Choices, dims: Iterable[str], conditions: Iterable[str]) -> dict[str, int]:
+def _extents(choices: Choices, dims: Iterable[str], conditions: Iterable[str]) -> dict[str, int]:
     """An extent for each dim, as the conditions ask for."""
     first = ("G", *ROWS)  # H may have to be a multiple of G
     found: dict[str, int] = {}
@@ -124,7 +98,7 @@ def _extents(choices: _Choices, dims: Iterable[str], conditions: Iterable[str]) 
 class _Draft:
     """A spec being written: what its statements use is declared when they use it."""
 
-    def __init__(self, choices: _Choices) -> None:
+    def __init__(self, choices: Choices) -> None:
         self._choices = choices
         self._layouts: tuple[str, ...] = ()  # of the rows and of the keys of the block that is being written
         self._inputs: dict[str, str] = {}

@@ -21,9 +21,10 @@ from attndsl.ir.xdsl import ModuleOp
 from attndsl.syntax.source import Source
 from attndsl.testing.against import Peer
 from attndsl.testing.case import Case
+from attndsl.testing.choices import Choices
 from attndsl.testing.constructs import constructs
-from attndsl.testing.drawn_inputs import inputs
-from attndsl.testing.drawn_specs import specs
+from attndsl.testing.drawn_inputs import draw_call
+from attndsl.testing.drawn_specs import draw_spec
 from attndsl.testing.stages import Form, Program, check_stages, choices_of, lower, program_of
 from attndsl.testing.triton_program import TritonFails, TritonProgram
 
@@ -134,40 +135,40 @@ def examples(plan: Plan) -> st.SearchStrategy[Example]:
 
     @st.composite  # without arguments: hypothesis would spell out the spec
     def drawn(draw: DrawFn) -> Example:
-        return _example(draw, plan)
+        return _example(Choices(draw), plan)
 
     return drawn()
 
 
-def _example(draw: DrawFn, plan: Plan) -> Example:
+def _example(choices: Choices, plan: Plan) -> Example:
+    elements = _elements(choices, plan)
     if plan.spec is None:
-        drawn = draw(specs())
+        drawn = draw_spec(choices)
         spec = check(Source(drawn.text, "case.attn"))
-        case = draw(inputs(spec, drawn.dims, plan.params, _elements(draw, plan)))
+        case = draw_call(choices, spec, drawn.dims, plan.params, elements)
     else:
-        case = draw(inputs(plan.spec, plan.dims, plan.params, _elements(draw, plan), plan.against is not None))
+        case = draw_call(choices, plan.spec, plan.dims, plan.params, elements, plain=plan.against is not None)
     able = [backend for backend in plan.backends if can_run(case, backend, plan.device)]
-    return Example(case, tuple(draw(forms(backend)) for backend in able))
+    return Example(case, tuple(_form(choices, backend) for backend in able))
 
 
-def _elements(draw: DrawFn, plan: Plan) -> tuple[str, ...]:
+def _elements(choices: Choices, plan: Plan) -> tuple[str, ...]:
     """The element types to choose from: seldom one that a backend lacks."""
-    lacking = LACKING[plan.device] if "triton" in plan.backends and draw(st.integers(0, 4)) < 4 else None
+    lacking = LACKING[plan.device] if "triton" in plan.backends and choices.of((True,) * 4 + (False,)) else None
     return tuple(element for element in plan.elements if element != lacking)
+
+
+def _form(choices: Choices, backend: str) -> Form:
+    """A way to compile for a backend."""
+    rows, keys = choices.of(TILES[backend])
+    if backend == "numpy":
+        return Form("numpy", rows, keys)
+    return Form(backend, rows, keys, choices.of((1, 2, 3, 7)), choices.of((False, True)))
 
 
 def can_run(case: Case, backend: str, device: str) -> bool:
     """Whether a backend takes the types of a case."""
     return backend != "triton" or LACKING[device] not in map(case.element, case.spec.tensors)
-
-
-@st.composite
-def forms(draw: DrawFn, backend: str) -> Form:
-    """Ways to compile for a backend."""
-    rows, keys = draw(st.sampled_from(TILES[backend]), "tiles")
-    if backend == "numpy":
-        return Form("numpy", rows, keys)
-    return Form(backend, rows, keys, draw(st.sampled_from((1, 2, 3, 7)), "parts"), draw(st.booleans(), "known"))
 
 
 class Compiler:
