@@ -244,7 +244,7 @@ class _Footprint:
 
     def merging(self, machine: Machine) -> Iterator[dict[str, int]]:
         """Schedules of a kernel with one row a program, which adds up tiles in registers, by their keys."""
-        for keys in MERGED:
+        for keys in (keys for keys in MERGED if self.divided % keys == 0):
             words = keys * self.key_bytes // 4 // machine.lanes
             if words > HELD * 8 and keys > min(MERGED):
                 return

@@ -13,6 +13,7 @@ import triton.language as tl
 from attndsl.driver.library import artifact_of
 from attndsl.driver.module import load_module
 from attndsl.syntax.read import read_source
+from attndsl.syntax.source import Source
 
 GQA = Path(__file__).parents[2] / "examples" / "gqa.attn"
 
@@ -81,3 +82,28 @@ def test_what_a_tile_spans_decides_how_many_bits_its_offsets_have(chosen: Choose
     # A tile has 4096 keys at most, beside 128 features; some thousands more are other tensors' and numbers of rows.
     assert chosen(1, 1, 64, apart=2**18).given[0]["INDEX"] == tl.int32
     assert chosen(1, 1, 64, apart=2**19).given[0]["INDEX"] == tl.int64
+
+
+ONE_HEAD = """attention one_head {
+    dims B, N, D
+    input q : f32[B, D]
+    input k : f32[B, N, D]
+    output o : f32[B, D]
+    each b in B
+    over j in N
+    o[b, :] = softmax(q[b, :] . k[b, j, :]) . k[b, j, :]
+}
+"""
+
+
+@pytest.mark.parametrize("asked", [None, {"KEYS": 32}, {"KEYS": 256}])
+def test_a_part_has_the_tiles_that_it_was_counted_in(asked: dict[str, int] | None) -> None:
+    module = load_module(artifact_of(Source(ONE_HEAD, "one_head.attn"), {}, "triton"))
+    module["one_head_launches"].__globals__["processors"] = lambda device: PROCESSORS
+    tensors = [torch.empty(shape, device="meta") for shape in ((1, 8), (1, 65536, 8), (1, 8))]
+    (part, programs, arguments, _), (merge, *_) = module["one_head_launches"](*tensors, schedule=asked)
+    given = dict(zip(part.arg_names, arguments, strict=True))
+    assert (part.fn.__name__, merge.fn.__name__) == ("one_head_part_kernel", "one_head_merge_kernel")
+    largest = module["ONE_HEAD_SCHEDULES"][-1]
+    assert given["KEYS"] == (asked or largest)["KEYS"]
+    assert (programs - 1) * -(-(65536 // given["KEYS"]) // programs) < 65536 // given["KEYS"], "no part is empty"
