@@ -10,6 +10,7 @@ import click
 
 from attndsl.cli.gpu import gpu
 from attndsl.cli.options import out_option
+from attndsl.cli.output import live_line
 
 if TYPE_CHECKING:
     import torch
@@ -44,9 +45,6 @@ def command(suite: str, effort: str | None, budget: float, out: Path) -> None:
     Every row is in the CSV file from the moment it is known. Exits with 1 where an output of ours is wrong.
     """
     device = gpu("bench")
-    from rich.console import Console
-    from rich.progress import Progress
-
     from attndsl.bench import limits
     from attndsl.bench.machine import ROOT, circumstances
     from attndsl.bench.suite import Effort, run
@@ -55,7 +53,7 @@ def command(suite: str, effort: str | None, budget: float, out: Path) -> None:
     if not (ROOT / "examples").is_dir():
         raise click.UsageError("attndsl bench runs the specs of the gallery: run it from a checkout of the project.")
     found = import_module(f"attndsl.bench.{suite.replace('-', '_')}").SUITE
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with live_line() as progress:
         reached = limits.measure(device, GpuClock(sample=0.1), bytes_=2 * 2**30, side=8192)
         head = {**circumstances("attndsl", "torch", "triton", "numpy"), **described(device), **reached.head()}
         works = list(found.works(Effort[effort or "USUAL"]))

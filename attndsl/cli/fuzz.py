@@ -18,7 +18,7 @@ from attndsl.cli.options import (
     read_spec,
     shape_option,
 )
-from attndsl.cli.output import show_json
+from attndsl.cli.output import live_line, show_json
 from attndsl.driver.library import checked, signature_of
 
 if TYPE_CHECKING:
@@ -182,13 +182,12 @@ def _device(backends: tuple[str, ...]) -> str:
 
 
 def _run(plan: Plan) -> Summary:
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from attndsl.testing.fuzz import Unmet, fuzz
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with live_line(*columns) as progress:
         task = progress.add_task("the first case", total=None)
 
         def show(summary: Summary) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from attndsl.diagnostics.base import SpecError
 from attndsl.driver.signature import Signature
 from attndsl.op.checks import declaration
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 KINDS = {"int": "int", "float": "f32", "bool": "bool"}
 """The kinds of parameters as the language writes them."""
@@ -23,6 +26,15 @@ def show_errors(error: SpecError) -> None:
 
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     click.echo(render_all(error.diagnostics, error.source, colour) + "\n", err=True)
+
+
+def live_line(*columns: str | ProgressColumn) -> Progress:
+    """How far a command is, on the standard error; nothing where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def show_json(value: Any) -> None:

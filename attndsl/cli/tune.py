@@ -18,6 +18,7 @@ from attndsl.cli.options import (
     spec_argument,
     types_option,
 )
+from attndsl.cli.output import live_line
 from attndsl.driver.library import checked, signature_of
 from attndsl.syntax.source import Source
 
@@ -59,9 +60,6 @@ def command(
         options = ",".join(f"{dim}=…" for dim in missing)
         raise click.UsageError(f"A schedule is for calls of one size: --shape {options} is missing.")
     device = gpu("tune")
-    from rich.console import Console
-    from rich.progress import Progress
-
     from attndsl.bench.inputs import random_tensors
     from attndsl.bench.timing import GpuClock
     from attndsl.op.gpu import described
@@ -70,7 +68,7 @@ def command(
 
     trials: list[Trial] = []
     interrupted = False
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with live_line() as progress:
         task = progress.add_task(f"compiling {signature.name}", total=None)
         inputs = random_tensors(checked(source), dims, bound_types, values, device)
         tuning = Tuning(Op(source), inputs, values, GpuClock())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -134,10 +136,20 @@ main()
 
 
 def test_an_interruption_leaves_a_summary() -> None:
-    process = subprocess.Popen([sys.executable, "-c", START], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(12)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err.decode()
+    terminal, theirs = pty.openpty()
+    command = [sys.executable, "-c", START]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    shown = b""
+    interrupted = False
+    with suppress(OSError):  # such is the end of what a terminal shows
+        while more := os.read(terminal, 4096):
+            shown += more
+            if b" cases, " in shown and not interrupted:
+                process.send_signal(signal.SIGINT)
+                interrupted = True
+    os.close(terminal)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, shown.decode()
     said = json.loads(out)
-    assert said["interrupted"] and said["failure"] is None
+    assert said["interrupted"] and said["failure"] is None and said["cases"] > 0
