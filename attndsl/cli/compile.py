@@ -83,11 +83,12 @@ def _write(files: Mapping[str, bytes], folder: Path) -> list[Path]:
 
 def _gpu_files(source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
     from attndsl.backends.triton.aot import PackageMissing, TooLarge
+    from attndsl.backends.triton.failing import TritonFails
     from attndsl.driver.ahead import ExtentsMissing, gpu_files
 
     try:
         return gpu_files(checked(source), types, target, sizes)
     except ExtentsMissing as error:
         raise click.UsageError(f"{error}: --shape {','.join(f'{dim}=…' for dim in error.dims)}") from None
-    except (PackageMissing, TooLarge) as error:
+    except (PackageMissing, TooLarge, TritonFails) as error:
         raise click.ClickException(f"{error}.") from None

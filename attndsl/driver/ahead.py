@@ -34,7 +34,7 @@ class ExtentsMissing(ValueError):
 def gpu_files(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
     """A spec compiled for one of TARGETS, with the extents of `sizes`, as files by name: code, manifest and launcher.
 
-    Raises ExtentsMissing, PackageMissing, TooLarge.
+    Raises ExtentsMissing, PackageMissing, TooLarge, TritonFails.
     """
     require_packages()
     name = python_name(spec.name)

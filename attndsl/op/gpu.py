@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from attndsl.backends.triton.failing import compiling
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.module import load_module
 from attndsl.driver.tuned import Tuned
@@ -93,7 +94,7 @@ class GpuCalls:
         return None if plan is None else plan(tensors)
 
     def compute(self, tensors: Sequence[torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
-        """The outputs of any call; `tensors` are the inputs in order. Raises CallError."""
+        """The outputs of any call; `tensors` are the inputs in order. Raises CallError, TritonFails."""
         key = _key(tensors, params.values())
         plan = self._plans.get(key)
         if plan is not None:
@@ -105,7 +106,8 @@ class GpuCalls:
             inputs = dict(zip(self._inputs, tensors, strict=True))
             program = self.program(bound, device)
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
-            plan, outputs = first_call(launches, inputs, self.outputs(bound, device), named)
+            with compiling(self._op.signature.name):
+                plan, outputs = first_call(launches, inputs, self.outputs(bound, device), named)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
                 self._plans.clear()

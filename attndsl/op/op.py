@@ -61,7 +61,10 @@ class Op:
             register(self)
 
     def __call__(self, *positional: Any, **arguments: Any) -> Any:
-        """The outputs for these inputs and parameters, all given by name. Raises CallError."""
+        """The outputs for these inputs and parameters, all given by name. Raises CallError.
+
+        On a GPU also TritonFails, a RuntimeError, where Triton's own compiler gives up.
+        """
         if positional:
             raise errors.PositionalArgument(self.signature.name, example_call(self.signature))
         torch = sys.modules.get("torch")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from hypothesis.strategies import DrawFn
 
+from attndsl.backends.triton.failing import TritonFails
 from attndsl.checking.check import check
 from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import Spec
@@ -26,7 +27,7 @@ from attndsl.testing.constructs import constructs
 from attndsl.testing.drawn_inputs import draw_call
 from attndsl.testing.drawn_specs import draw_spec
 from attndsl.testing.stages import Form, Program, check_stages, choices_of, lower, program_of
-from attndsl.testing.triton_program import TritonFails, TritonProgram
+from attndsl.testing.triton_program import TritonProgram
 
 BATCH = 200
 """Examples that hypothesis draws in one run; each run begins anew, with small ones."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attndsl.backends.triton.failing import compiling
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS
@@ -26,10 +27,6 @@ class NoInterpreter(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("triton is imported already, without TRITON_INTERPRET=1: set it before the process starts")
-
-
-class TritonFails(RuntimeError):
-    """Triton's own compiler failed on a generated program: no wrong numbers, and none at all."""
 
 
 def prepare() -> str:
@@ -97,13 +94,9 @@ class TritonProgram:
         inputs = [tensor_of(case.arrays[t.name], elements[t.name], self.device) for t in case.spec.inputs]
         outputs = {name: tensor_of(array, elements[name], self.device) for name, array in empty_outputs(case).items()}
         params = {python_name(name): value for name, value in case.params.items()}
-        try:
-            with np.errstate(all="ignore"):  # Triton's interpreter computes with NumPy, which warns of NaN
-                self.function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
-        except RuntimeError as error:
-            if "PassManager" not in str(error):
-                raise
-            raise TritonFails(f"Triton's compiler fails on it: {error}") from error
+        # Triton's interpreter computes with NumPy, which warns of NaN.
+        with compiling(case.spec.name), np.errstate(all="ignore"):
+            self.function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
         return {name: array_of(tensor, elements[name]) for name, tensor in outputs.items()}
 
 

@@ -15,6 +15,7 @@ from hashlib import sha256
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from attndsl.backends.triton.failing import compiling
 from attndsl.backends.triton.host import host_text, kernel_names
 from attndsl.backends.triton.launcher import schedules_name
 from attndsl.backends.triton.resources import Resources, parameter_count, resources_of
@@ -87,7 +88,7 @@ def compile_ahead(text: str, name: str, target: Target, tensors: Sequence[torch.
     """All that the function `name` of a generated file launches for tensors of these types, in every form.
 
     The tensors need no memory. Schedules that need more shared memory than there is are left out. Raises
-    PackageMissing, and TooLarge where a kernel is left with none.
+    PackageMissing, TritonFails, and TooLarge where a kernel is left with none.
     """
     require_packages()
     functions = load(text)
@@ -197,23 +198,27 @@ class _Source(NamedTuple):
 
 
 def compile_launch(function: Any, launch: Launch, form: Form, target: Target) -> Binary:
-    """Code for a kernel, `function` as `load` gives it, right for one launch and those like it. Raises TooLarge."""
+    """Code for a kernel, `function` as `load` gives it, right for one launch and those like it.
+
+    Raises TooLarge, TritonFails.
+    """
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     made = _Source.of(function, launch, form)
     arch = int(target.arch) if target.backend == "cuda" else target.arch
-    kernel = triton.compile(
-        ASTSource(
-            fn=function,
-            signature=made.signature,
-            constexprs={**made.constants, **made.fixed},
-            attrs={(function.arg_names.index(name),): [["tt.divisibility", 16]] for name in made.aligned},
-        ),
-        target=GPUTarget(target.backend, arch, target.machine.lanes),
-        options={**launch.options, "enable_fp_fusion": True},  # as at a launch; 3.9 warns where it is not said
-    )
+    with compiling(launch.kernel):
+        kernel = triton.compile(
+            ASTSource(
+                fn=function,
+                signature=made.signature,
+                constexprs={**made.constants, **made.fixed},
+                attrs={(function.arg_names.index(name),): [["tt.divisibility", 16]] for name in made.aligned},
+            ),
+            target=GPUTarget(target.backend, arch, target.machine.lanes),
+            options={**launch.options, "enable_fp_fusion": True},  # as at a launch; 3.9 warns where it is not said
+        )
     about = kernel.metadata
     assert about.num_ctas == 1 and not about.global_scratch_size and not about.profile_scratch_size
     if about.shared > target.machine.shared:

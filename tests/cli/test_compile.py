@@ -103,6 +103,17 @@ def test_gpu_code_without_triton(attndsl: Any, gqa: Path, monkeypatch: pytest.Mo
     assert "needs the package triton, which is not installed: pip install 'attndsl[triton,torch]'" in result.err
 
 
+def test_what_triton_cannot_compile_is_named(attndsl: Any, gqa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("PassManager::run failed")
+
+    monkeypatch.setattr(pytest.importorskip("triton"), "compile", fail)
+    result = attndsl("compile", gqa, "--target", "cuda:90", "--shape", "D=16,E=16", "-o", "made")
+    assert (result.code, result.out) == (1, "")
+    assert "fails on gqa_kernel: PassManager::run failed; other tiles or element types may pass" in result.err
+    assert "Traceback" not in result.err and not Path("made").exists()
+
+
 def test_a_folder_that_cannot_be_written_is_named(attndsl: Any, gqa: Path) -> None:
     Path("file").write_text("")
     result = attndsl("compile", gqa, "-o", "file/made")

@@ -294,6 +294,20 @@ def test_without_triton_a_call_says_so(scale: Any, monkeypatch: pytest.MonkeyPat
     assert compiler.compiled == []
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("PassManager::run failed", "^the compiler of Triton [0-9.]+ fails on scale: PassManager::run failed; other"),
+        ("no CUDA device", "^no CUDA device$"),
+    ],
+)
+def test_what_triton_cannot_compile_is_named(make: Any, scale: Any, error: str, words: str) -> None:
+    before = "def launch(*arguments, **options):\n"
+    op, _ = make(SCALE, SOURCE.replace(before, f"{before}            raise RuntimeError({error!r})\n"))
+    with pytest.raises(RuntimeError, match=words):
+        op(**inputs())
+
+
 def test_a_launch_that_copies_what_it_is_given_is_noticed(make: Any, scale: Any) -> None:
     op, _ = make(SCALE, SOURCE.replace("def sum_rows(x_ptr", "def sum_rows(renamed_ptr"))
     with pytest.raises(AssertionError, match="renamed_ptr is no workspace"):
