@@ -124,9 +124,8 @@ ROOMY = 64
 HELD = 72
 """How many registers of a thread a tile may take that no matrix unit multiplies."""
 
-
-MERGED = (16, 32, 64, 128, 256)
-"""The tiles of keys, or of parts, that may be held."""
+ADDED = (16, 32, 64, 128, 256)
+"""The tiles of keys, or of parts, that may be added up in registers."""
 
 SPACE = {"ROWS": (16, 32, 64, 128), "KEYS": (16, 32, 64, 128), "num_warps": (4, 8), "num_stages": (1, 2, 3, 4)}
 """What `candidates` tries."""
@@ -141,11 +140,13 @@ def candidates(module: ModuleOp, machine: Machine) -> list[dict[str, int]]:
     asked = [kernel for kernel in kernels if not kernel.merges]
     if not asked:
         return []
-    sizes = dict(SPACE)
+    sizes: dict[str, tuple[int, ...]] = dict(SPACE)
     if all(kernel.rows is not None for kernel in asked):
         del sizes["ROWS"]
     if all(kernel.keys is not None for kernel in asked):
         del sizes["KEYS"]
+    if all(kernel.adds_up for kernel in asked):
+        sizes["num_stages"] = (1,)  # Triton brings nothing ahead where nothing is multiplied
     space = (dict(zip(sizes, values, strict=True)) for values in product(*sizes.values()))
     return [schedule for schedule in space if all(kernel.fits(schedule, machine) for kernel in asked)]
 
@@ -173,8 +174,8 @@ class _Footprint:
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. `fixed_bytes` multiply every key.
     For each key `key_bytes` are read, and `made_bytes` computed, which multiply rows; for each row `row_bytes`
     multiply keys, and `row_words` of 32 bits are carried; for each pair `weight_bytes` multiply values.
-    `multiplies` says whether a matrix unit takes the tiles of keys, `uneven` whether rows of a tile see different
-    keys. A tile's keys divide `divided`.
+    `multiplies` says whether a matrix unit takes the tiles of keys, `merges` whether what is walked over are parts,
+    `uneven` whether rows of a tile see different keys. A tile's keys divide `divided`.
     """
 
     rows: int | None
@@ -186,6 +187,7 @@ class _Footprint:
     weight_bytes: int
     row_words: int
     multiplies: bool
+    merges: bool
     uneven: bool
     divided: int
 
@@ -210,18 +212,19 @@ class _Footprint:
             max((size for v, size in by_row.items() if any(map(tile.is_key, axes(v)))), default=0),
             max(words, default=0),
             any(isinstance(op, tile.DotOp) for op in kernel.walk()),
+            kernel.merges,
             row is not None and any(_tells_rows_apart(op, row.result, axes) for loop in loops for op in loop.walk()),
             math.gcd(*(op.divides.value.data for op in choices if op.divides is not None)),
         )
 
     @property
-    def merges(self) -> bool:
-        """Whether it adds up what a single row has, as the merge of parts."""
+    def adds_up(self) -> bool:
+        """Whether it adds up in registers what a single row has, as the merge of parts does."""
         return self.rows == 1 and not self.multiplies
 
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
         """What a launch may choose between."""
-        found = self.merging(machine) if self.merges else self.multiplying(machine)
+        found = self.adding(machine) if self.adds_up else self.multiplying(machine)
         fixed = {"ROWS": self.rows, "KEYS": self.keys}
         for schedule in found:
             yield {name: value for name, value in schedule.items() if fixed.get(name) is None}
@@ -242,13 +245,15 @@ class _Footprint:
             if roomy and rows >= FEW:
                 return  # two programs wait for each other's tiles less than one with more rows does
 
-    def merging(self, machine: Machine) -> Iterator[dict[str, int]]:
+    def adding(self, machine: Machine) -> Iterator[dict[str, int]]:
         """Schedules of a kernel with one row a program, which adds up tiles in registers, by their keys."""
-        for keys in (keys for keys in MERGED if self.divided % keys == 0):
-            words = keys * self.key_bytes // 4 // machine.lanes
-            if words > HELD * 8 and keys > min(MERGED):
+        sizes = ADDED if self.keys is None else (self.keys,)
+        for keys in sizes:
+            shapes = [{"KEYS": keys, "num_warps": warps, "num_stages": 1} for warps in (4, 8)]
+            fitting = [shape for shape in shapes if self.fits(shape, machine)]
+            if not fitting and keys > sizes[0]:
                 return
-            yield {"KEYS": keys, "num_warps": 4 if words <= HELD * 4 else 8, "num_stages": 1}
+            yield (fitting or shapes[-1:])[0]
 
     def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """How many programs of this shape a processor can run at once."""
@@ -264,9 +269,12 @@ class _Footprint:
         """Whether a processor can run one program of a schedule."""
         rows, keys = schedule.get("ROWS", 1), schedule.get("KEYS", 1)
         warps = schedule["num_warps"]
-        held = self.words(rows, keys, warps, machine) <= machine.registers
-        staged = self.stages(rows, keys, warps, machine) >= schedule["num_stages"]
-        return held and staged and self.divided % keys == 0
+        if self.adds_up:
+            fits = (self.keys or keys) * self.key_bytes // 4 // machine.lanes <= HELD * warps
+        else:
+            held = self.words(rows, keys, warps, machine) <= machine.registers
+            fits = held and self.stages(rows, keys, warps, machine) >= schedule["num_stages"]
+        return fits and self.divided % keys == 0
 
     def words(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """The registers that a thread needs."""

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.ir.spec import verify_access
+from attndsl.ir.spec import ChoiceOp, verify_access
 from attndsl.ir.xdsl import (
     AnyFloat,
     ArrayAttr,
@@ -86,6 +86,12 @@ class KernelOp(IRDLOperation):
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:
         super().__init__(properties={"entry": StringAttr(name), "form": form}, regions=[body or Region(Block())])
+
+    @property
+    def merges(self) -> bool:
+        """Whether it walks over parts of the keys, which other programs folded."""
+        ends = [op.ub.owner for op in self.walk() if isinstance(op, scf.ForOp)]
+        return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
 
     def verify_(self) -> None:
         from attndsl.ir.wellformed import verify_form, verify_tile

@@ -223,7 +223,7 @@ class Launcher:
         for program, count in others.items():
             self.out.line(f"{count} = {count_text(program)}")
         keys = _cut_keys(cut) or _keys(kernel)  # a part has the tiles that it was counted in
-        if _merges(kernel):
+        if kernel.merges:
             self.out.line(f"chosen = choose({schedules_name(name)}, {_keys(kernel)}, None)")  # its tiles are its own
         elif rows is None:
             self.out.line(f"chosen = choose({schedules_name(name)}, {keys}, schedule)")
@@ -273,12 +273,6 @@ def _tiled_rows(kernel: tile.KernelOp) -> tile.ProgramOp | None:
     """The program variable that steps through tiles of rows."""
     programs = (op for op in kernel.walk() if isinstance(op, tile.ProgramOp))
     return next((op for op in programs if constant(op.step) != 1), None)
-
-
-def _merges(kernel: tile.KernelOp) -> bool:
-    """Whether it walks over the parts that others left."""
-    ends = [op.ub.owner for op in kernel.walk() if isinstance(op, scf.ForOp)]
-    return any(isinstance(end, spec.ChoiceOp) and end.most is not None for end in ends)
 
 
 def _cut_keys(kernel: tile.KernelOp) -> str | None:

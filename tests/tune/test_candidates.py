@@ -49,6 +49,15 @@ def test_tiles_divide_a_page() -> None:
     assert {schedule["KEYS"] for schedule in found("gqa")} == set(SPACE["KEYS"])
 
 
+def test_one_row_is_added_up_in_registers() -> None:
+    text = "dims B, N, D input q : f32[B, D] input k : f32[B, N, D] output o : f32[B, D] each b in B over j in N"
+    source = f"attention one_row {{ {text} o[b, :] = softmax(q[b, :] . k[b, j, :]) . k[b, j, :] }}"
+    module = attndsl.compile(source).artifact("triton", {}, "cuda:90").ir["tile"]
+    schedules = candidates(parse_module(module), MACHINES["cuda:90"])
+    assert {schedule["num_stages"] for schedule in schedules} == {1}
+    assert {(schedule["KEYS"], schedule["num_warps"]) for schedule in schedules} > {(16, 4), (32, 8)}
+
+
 def test_a_module_that_only_merges_has_none() -> None:
     whole, part, merge = compiled("gqa").ir["tile"].split("  tile.kernel ")[1:]
     text = compiled("gqa").ir["tile"]
