@@ -28,7 +28,7 @@ SEEDS = range(1000)
 """Seeds of generators of random numbers, for what hypothesis need not know."""
 
 INTS = (1, 2, 3, 0, 5, -1, 100)
-FLOATS = (0.5, 1.0, 0.0, -2.0, 30.0)
+FLOATS = (0.5, 1.0, 0.0, 0.3, -2.0, 30.0)
 
 
 def _some(values: Array, rng: np.random.Generator, *specials: float) -> Array:
@@ -39,7 +39,7 @@ def _some(values: Array, rng: np.random.Generator, *specials: float) -> Array:
 VALUES: dict[str, Callable[[Array, np.random.Generator, float], Array]] = {
     "normal": lambda values, rng, normal: values,
     "whole": lambda values, rng, normal: np.rint(2 * values),
-    "equal": lambda values, rng, normal: np.full_like(values, 0.75),
+    "equal": lambda values, rng, normal: np.full_like(values, 0.3),
     "zeros of both signs": lambda values, rng, normal: np.copysign(0.0, values),
     "small": lambda values, rng, normal: values * 0.01,
     "large": lambda values, rng, normal: values * 300,

@@ -28,6 +28,8 @@ class Access:
         self.tensors = {t.sym_name.data: t for t in tensors}
         self.text = text
         text.halves = self._halves([op for op in kernel.walk() if isinstance(op, tile.LoadOp)])
+        stores = [op for op in kernel.walk() if isinstance(op, tile.StoreOp)]
+        text.rounds_to_f16 = any(self._element(op) == "f16" for op in stores)
 
     def _halves(self, loads: Sequence[tile.LoadOp]) -> dict[SSAValue, str]:
         """The values that stay 16 bits wide, since products of such tiles are made of them, and their types."""
@@ -67,7 +69,8 @@ class Access:
         elif any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in op.result.uses):
             pass  # what a loop carries is widened where it is used
         elif op.result not in self.text.halves and stored != wanted:
-            closing += f".to(tl.{wanted})"
+            before, after = self.text.widening(element, wanted)
+            opening, closing = f"{before}{opening}", f"{closing}{after}"
         return [opening, *arguments, closing]
 
     def store(self, op: tile.StoreOp) -> list[str]:

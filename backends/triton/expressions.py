@@ -25,6 +25,7 @@ from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.python_names import python_name
+from attndsl.storage import decode, encode
 
 HALVES = {"f16": "float16", "bf16": "bfloat16"}
 """The element types that a matrix unit multiplies fast, and what Triton calls them."""
@@ -51,8 +52,8 @@ class Expressions:
     """The text of the values of one kernel.
 
     `helpers` collects the functions of helpers.py that are called; `halves` are values that have 16 bits, and their
-    types, `short` integers that were read as 32 bits; `bounds` collects what must fit 32 bits where the arithmetic of
-    rows and keys is to.
+    types, `short` integers that were read as 32 bits; `rounds_to_f16` says whether an output is of f16; `bounds`
+    collects what must fit 32 bits where the arithmetic of rows and keys is to.
     """
 
     def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
@@ -61,6 +62,7 @@ class Expressions:
         self.helpers: set[str] = set()
         self.halves: Mapping[SSAValue, str] = {}
         self.short: set[SSAValue] = set()
+        self.rounds_to_f16 = False
         self.widths = Widths()
         self.bounds = Bound()
         self._static = frozenset(static)
@@ -232,12 +234,22 @@ class Expressions:
     def _comparison(self, op: arith.CmpiOp | arith.CmpfOp) -> Text:
         lanes = self.lanes(op.result)
         narrow = any(map(self.runs_narrow, op.operands)) and all(map(self.widths.narrow, op.operands))
-        left, right = (self.operand(v, lanes, narrow).within(COMPARISON_LEVEL + 1) for v in op.operands)
+        operands = [self.operand(v, lanes, narrow) for v in op.operands]
+        if not self._compares_halves(op):
+            operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
+        left, right = (text.within(COMPARISON_LEVEL + 1) for text in operands)
         text = f"{left} {COMPARISONS[predicate(op)]} {right}"
         if all(self._is_static(v) for v in op.operands):
             # What is known when the kernel is compiled would be a Python bool, whose ~ is a number.
             return Text(f"tl.cast({text}, tl.int1)")
         return Text(text, COMPARISON_LEVEL)
+
+    def _compares_halves(self, op: arith.CmpiOp | arith.CmpfOp) -> bool:
+        """Whether it may compare numbers of 16 bits as they are: with each other, or with what 16 bits hold too."""
+        elements = {self.halves[v] for v in op.operands if v in self.halves}
+        others = [constant(v) for v in op.operands if v not in self.halves]
+        # Triton rounds a number to the type of the tile that it is compared with.
+        return all(n is not None and decode(encode(np.array(n), e), e) == n for e in elements for n in others)
 
     def _is_static(self, value: SSAValue) -> bool:
         return all(map(self._is_known, leaves(value)))
@@ -254,8 +266,10 @@ class Expressions:
         if self.lanes(op.value) == lanes:
             # A loop may start with it that carries 64 bits: what is computed of plain numbers has 32.
             computed = op.value.type == index and not isinstance(op.value.owner, spec.DimOp | tile.LoadOp)
-            return Text(f"tl.cast({self[op.value].code}, tl.int64)") if computed and not lanes else self[op.value]
-        return Text(f"tl.broadcast_to({self.lined_up(op.value, lanes).code}, {self.shape(lanes)})")
+            text = self._widened(op.value, self[op.value])
+            return Text(f"tl.cast({text.code}, tl.int64)") if computed and not lanes else text
+        text = self._widened(op.value, self.lined_up(op.value, lanes))
+        return Text(f"tl.broadcast_to({text.code}, {self.shape(lanes)})")
 
     # --- reductions
 
@@ -290,8 +304,18 @@ class Expressions:
         left, right = self._widened(first, left), self._widened(second, right)
         return Text(f'tl.dot({left.code}, {right.code}, input_precision="{kind}")')
 
+    def widening(self, element: str, type_: str) -> tuple[str, str]:
+        """What stands before and after a number that memory holds as `element`, to make it one of `type_`."""
+        if element != "bf16" or not self.rounds_to_f16:
+            return "", f".to(tl.{type_})"
+        self.helpers.add("from_bf16")
+        return "from_bf16(", ")" if type_ == "float32" else f").to(tl.{type_})"
+
     def _widened(self, value: SSAValue, text: Text) -> Text:
-        return Text(f"{text.within(ATOM)}.to(tl.float32)") if value in self.halves else text
+        if value not in self.halves:
+            return text
+        before, after = self.widening(self.halves[value], "float32")
+        return Text(f"{before}{text.within(ATOM)}{after}")
 
     def _rounded(self, value: SSAValue, text: Text, element: str) -> Text:
         kept = self.halves.get(value) == element

@@ -31,6 +31,11 @@ def tanh(x):
     """With an error of one step at 1, near 0 too: what a score or a gate needs."""
     return 1 - 2 / (tl.exp(2 * x) + 1)
 ''',
+    "from_bf16": '''
+def from_bf16(x):
+    """As f32, by its bits: what LLVM sees widened from bf16 and rounded to f16 it computes in f16, of less range."""
+    return (x.to(tl.uint16, bitcast=True).to(tl.uint32) << 16).to(tl.float32, bitcast=True)
+''',
     "from_f8e4m3": '''
 def from_f8e4m3(bits):
     """The numbers that bytes encode: a sign, 4 bits of exponent, 3 of mantissa; all ones is NaN."""

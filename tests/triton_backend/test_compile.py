@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +15,16 @@ import torch
 
 from attndsl.backends.triton.aot import PackageMissing, TooLarge, compile_launch, launches, load, stand_in
 from attndsl.backends.triton.targets import TARGETS
+from attndsl.checking.check import check
 from attndsl.driver.ahead import ExtentsMissing, generated, gpu_files
+from attndsl.syntax.read import read_source
 
 from .ahead import ELEMENTS, TARGETS_OF_CI, compiled, sizes_of
 from .lowered import spec_of
 
 ELF = b"\x7fELF"
 
+REGRESSIONS = Path(__file__).parents[1] / "differential" / "regressions"
 
 UNLIKE = (
     "gqa", "document_mask", "f8_cache", "int4_cache", "lse", "mla_projections", "neighbourhood_2d", "packed_ragged",
@@ -84,6 +88,16 @@ def test_one_feature_is_no_special_stride() -> None:
     launch = next(launches(text, "mha", tensors))
     made = compile_launch(load(text)[launch.kernel], launch, "usual", TARGETS["cuda:80"])
     assert made.signature["k_s2"] == "i64"
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+def test_bf16_is_not_computed_in_f16(target: str) -> None:
+    """LLVM would, of what it sees widened from the one and rounded to the other: f16 has no 1e5."""
+    spec = check(read_source(REGRESSIONS / "halves_of_two_kinds.attn"))
+    text, tensors = generated(spec, {"T": "bf16"}, target, {"E": 16})
+    launch = next(launches(text, spec.name, tensors))
+    made = compile_launch(load(text)[launch.kernel], launch, "usual", TARGETS[target])
+    assert "mul.f32" in made.assembly and "mul.f16" not in made.assembly
 
 
 def test_more_shared_memory_than_there_is_is_refused() -> None:

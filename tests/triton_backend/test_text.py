@@ -12,10 +12,14 @@ import pytest
 from attndsl.backends.triton.emit import emit
 from attndsl.backends.triton.helpers import HELPERS, NEEDS
 from attndsl.backends.triton.pointwise import COMPARISONS, POINTWISE
+from attndsl.checking.check import check
 from attndsl.driver.compile import compile_spec
 from attndsl.ir import meaning
+from attndsl.syntax.read import read_source
 
 from .lowered import GALLERY, gallery_module, spec_of
+
+REGRESSIONS = Path(__file__).parents[1] / "differential" / "regressions"
 
 Golden = Callable[[Path, str], None]
 
@@ -49,11 +53,18 @@ def test_every_operation_has_a_row() -> None:
 
 def test_every_helper_is_called_and_every_call_has_a_helper() -> None:
     called = {row.helper for row in POINTWISE.values() if row.helper} | {n for names in NEEDS.values() for n in names}
-    assert HELPERS.keys() == called | {"from_f8e4m3", "from_f8e5m2"}
+    assert HELPERS.keys() == called | {"from_bf16", "from_f8e4m3", "from_f8e5m2"}
     for name, text in HELPERS.items():
         (function,) = ast.parse(text).body
         assert isinstance(function, ast.FunctionDef)
         assert function.name == name
+
+
+def test_numbers_of_16_bits_are_compared_with_what_they_can_hold() -> None:
+    source = read_source(REGRESSIONS / "rounded_threshold.attn")
+    text = compile_spec(check(source), {"T": "f16"}, "triton").source
+    assert "(v.to(tl.float32) > least) & (v.to(tl.float32) < 0.7)" in text
+    assert "(v != 0.5)" in text
 
 
 def test_parameters_have_the_defaults_of_the_spec() -> None:

@@ -21,9 +21,14 @@ stored
     2 | (if {atom} then v_shared[{head}, j, :] else v[b, h, j - p, :])
     2 | v_up
     v_up[:]
+    2 | v_large
     (v_wide[{head}, :, :] . v_low[b, {place}, :])
     v_far[{far}, {head}, :]
     v_turned[b, :, {head}, {place}]
+threshold
+    0.3
+    w
+    {slope}
 other_e
     E - 1 - e
     e ^ 1
@@ -65,6 +70,7 @@ VALUE_LETS = """
 v_view  v_view[b, g, j, :] = v_pages[table[b, j / S], j % S, g, :]
 v_four  v_four[e in E] = ((v_u8[b, h, at, e / 2] >> 4 * (e % 2) & {low_bits}) - 8) * v_scale[b, {head}, at] * 0.2
 v_odd   v_odd[e in E] = v[b, h, {place}, {other_e}]
+v_large v_large[e in E] = if v[b, h, at, e] {compared} {threshold} then v[b, h, at, e] else 0.0
 v_up    v_up[e in E] = sum(r in R) v_wide[{head}, e, r] * v_low[b, {place}, r]
 """
 
