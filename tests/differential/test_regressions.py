@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.checking.typed import Kind
 from attndsl.ir.interpret import interpret
+from attndsl.storage import ELEMENTS, decode, encode
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, check_stages
 from attndsl.testing.stages import Form, choices_of, lower
@@ -22,9 +25,14 @@ TRITON = (Form("triton", rows=4, keys=3, parts=2), Form("triton", rows=0, keys=0
 
 
 def calls(path: Path) -> list[Case]:
-    """Calls of a spec: a sensible one, a hostile one, and one without features."""
+    """Calls of a spec: a sensible one, a hostile one, whose numbers are whole, and one without features."""
     spec = check(Source(path.read_text(encoding="utf-8"), path.name))
-    cases = [Case.make(spec), Case.make(spec, seed=1, hostile=True)]
+    hostile = Case.make(spec, seed=1, hostile=True)
+    for name in (tensor.name for tensor in spec.inputs):
+        element = hostile.element(name)
+        if ELEMENTS[element].kind is Kind.FLOAT:
+            hostile.arrays[name][...] = encode(np.rint(decode(hostile.arrays[name], element)), element)
+    cases = [Case.make(spec), hostile]
     if "D" in spec.dims:
         cases.append(Case.make(spec, dims={"D": 0}))
     return [case.poisoned() for case in cases]

@@ -73,9 +73,3 @@ def one_part_less(monkeypatch: pytest.MonkeyPatch) -> None:
 def outputs_not_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     """What no program writes is left as it was."""
     rewrites_lines(monkeypatch, r"\.zero_\(\)", "")
-
-
-@planted("triton", "triton")
-def compared_in_16_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A number of 16 bits is compared with one of 32, which Triton then rounds."""
-    monkeypatch.setattr(expressions.Expressions, "_compares_halves", lambda text, op: True)

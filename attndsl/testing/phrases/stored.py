@@ -21,12 +21,12 @@ stored
     2 | (if {atom} then v_shared[{head}, j, :] else v[b, h, j - p, :])
     2 | v_up
     v_up[:]
-    2 | v_large
+    4 | v_large
     (v_wide[{head}, :, :] . v_low[b, {place}, :])
     v_far[{far}, {head}, :]
     v_turned[b, :, {head}, {place}]
 threshold
-    0.3
+    3 | 1.0001
     w
     {slope}
 other_e
