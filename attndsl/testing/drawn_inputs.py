@@ -57,8 +57,7 @@ VALUES: dict[str, Callable[[Array, np.random.Generator, float], Array]] = {
     "not a number": lambda values, rng, normal: _some(values, rng, np.nan),
 }
 """What a float input may hold, by name, the plainest first; each is made of values about 1, and may ask for the
-smallest normal number of the type. Of those that are compared some should be equal, or nearly
-so: a few are whole."""
+smallest normal number of the type. A few of the normal ones are whole: what is compared should be equal at times."""
 
 PLAIN = ("normal", "whole", "equal")
 """Values that any correct program takes, whatever it makes of infinities."""
