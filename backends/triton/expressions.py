@@ -222,6 +222,9 @@ class Expressions:
         """
         if narrow and is_identity(value):
             return Text("LARGEST") if constant(value) == IDENTITY else Text("-LARGEST", 8)
+        if not lanes and value.type == f32 and isinstance(value.owner, spec.ParamOp):
+            # Triton's interpreter takes it for Python's number, which its functions do not.
+            return Text(f"tl.cast({self[value].code}, tl.float32)")
         text = self.lined_up(value, lanes)
         if value.type == f64 and constant(value) is not None:
             return Text(_double(text.code))
@@ -261,7 +264,7 @@ class Expressions:
 
     def _spread(self, op: tile.SpreadOp) -> Text:
         lanes = self.lanes(op.result)
-        if constant(op.value) is not None:
+        if constant(op.value) is not None or (op.value.type == f32 and isinstance(op.value.owner, spec.ParamOp)):
             return Text(f"tl.full({self.shape(lanes)}, {self[op.value].code}, tl.{scalar_type(op.value.type)})")
         if self.lanes(op.value) == lanes:
             # A loop may start with it that carries 64 bits: what is computed of plain numbers has 32.
