@@ -266,7 +266,7 @@ class Lowering:
         """A contraction that no tile holds: one value of its variable at a time."""
         home, axis = self.home(op.result), op.over.owner
         assert isinstance(axis, attn.AxisOp)
-        self.need([axis.extent])
+        self.need([axis.extent, *_sums_over(op.over, op.body)])  # in the loop their variable is no lane
         lanes = self.target_lanes(self.lanes(op.result))
         whole = op.result.type == index
         zero = self.build.number(0) if whole else self.build.constant(0.0, op.result.type)
@@ -339,3 +339,18 @@ class Lowering:
     def real_type(self) -> Attribute:
         """The type that the kernel computes in."""
         return next(op.value.type for op in self.ops if isinstance(op, attn.WriteOp))
+
+
+def _sums_over(variable: SSAValue, value: SSAValue) -> list[SSAValue]:
+    """The sums over a variable that a value rests on."""
+    found: list[SSAValue] = []
+    seen, stack = {value}, [value]
+    while stack:
+        op = stack.pop().owner
+        if isinstance(op, attn.SumOp) and op.over is variable:
+            found.append(op.result)
+        elif isinstance(op, Operation):
+            new = [operand for operand in op.operands if operand not in seen]
+            seen.update(new)
+            stack += new
+    return found
