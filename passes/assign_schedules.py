@@ -136,8 +136,8 @@ def candidates(module: ModuleOp, machine: Machine) -> list[dict[str, int]]:
 
     They fit all kernels at once but those that merge parts, whose tiles are their own.
     """
-    kernels = [_Footprint.of(op) for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
-    asked = [kernel for kernel in kernels if not kernel.merges]
+    kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
+    asked = [_Footprint.of(kernel) for kernel in kernels if not kernel.merges]
     if not asked:
         return []
     sizes: dict[str, tuple[int, ...]] = dict(SPACE)
@@ -174,8 +174,8 @@ class _Footprint:
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. `fixed_bytes` multiply every key.
     For each key `key_bytes` are read, and `made_bytes` computed, which multiply rows; for each row `row_bytes`
     multiply keys, and `row_words` of 32 bits are carried; for each pair `weight_bytes` multiply values.
-    `multiplies` says whether a matrix unit takes the tiles of keys, `merges` whether what is walked over are parts,
-    `uneven` whether rows of a tile see different keys. A tile's keys divide `divided`.
+    `multiplies` says whether a matrix unit takes the tiles of keys, `uneven` whether rows of a tile see different
+    keys. A tile's keys divide `divided`.
     """
 
     rows: int | None
@@ -187,7 +187,6 @@ class _Footprint:
     weight_bytes: int
     row_words: int
     multiplies: bool
-    merges: bool
     uneven: bool
     divided: int
 
@@ -212,7 +211,6 @@ class _Footprint:
             max((size for v, size in by_row.items() if any(map(tile.is_key, axes(v)))), default=0),
             max(words, default=0),
             any(isinstance(op, tile.DotOp) for op in kernel.walk()),
-            kernel.merges,
             row is not None and any(_tells_rows_apart(op, row.result, axes) for loop in loops for op in loop.walk()),
             math.gcd(*(op.divides.value.data for op in choices if op.divides is not None)),
         )

@@ -53,8 +53,8 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
       maxima rescale it, of which the differences telescope. Then p_j is off by the factor exp(d_j) - 1 at most, and so
       are the sums of weights and of weighted values, each with its n u of a sum; a quotient's relative error is that of
       both. Where weights are rounded to 16 bits (narrow-products) each is off by the factor `rounding.weight` more, and
-      by `rounding.floor` below the range of normal numbers. Before an infinity a weight that underflows has no
-      bound.
+      by `rounding.floor` below the range of normal numbers. Before an infinity a weight that underflows
+      has no bound.
     - logsumexp: the largest error of a score, and those of the sum above; max: the largest error of a score.
     - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.
 

@@ -222,8 +222,8 @@ class Expressions:
         """
         if narrow and is_identity(value):
             return Text("LARGEST") if constant(value) == IDENTITY else Text("-LARGEST", 8)
-        if not lanes and value.type == f32 and isinstance(value.owner, spec.ParamOp):
-            # Triton's interpreter takes it for Python's number, which its functions do not.
+        if not lanes and _is_plain(value):
+            # The functions of Triton's interpreter take no plain number.
             return Text(f"tl.cast({self[value].code}, tl.float32)")
         text = self.lined_up(value, lanes)
         if value.type == f64 and constant(value) is not None:
@@ -264,7 +264,7 @@ class Expressions:
 
     def _spread(self, op: tile.SpreadOp) -> Text:
         lanes = self.lanes(op.result)
-        if constant(op.value) is not None or (op.value.type == f32 and isinstance(op.value.owner, spec.ParamOp)):
+        if constant(op.value) is not None or _is_plain(op.value):
             return Text(f"tl.full({self.shape(lanes)}, {self[op.value].code}, tl.{scalar_type(op.value.type)})")
         if self.lanes(op.value) == lanes:
             # A loop may start with it that carries 64 bits: what is computed of plain numbers has 32.
@@ -334,6 +334,11 @@ def _rank(op: tile.LaneOp) -> int:
     """Rows, which start where a program does, before keys, which start where a loop is, before features."""
     owner = op.start.owner
     return ROWS if isinstance(owner, tile.ProgramOp) else KEYS if tile.is_key(op.result) else FEATURES
+
+
+def _is_plain(value: SSAValue) -> bool:
+    """Whether a real number is one of Python's in Triton's interpreter."""
+    return value.type == f32 and isinstance(value.owner, spec.ParamOp)
 
 
 def _number(value: float | bool, like: SSAValue) -> Text:

@@ -36,7 +36,7 @@ def test_drawn_specs_agree_in_triton() -> None:
     command = [sys.executable, "-m", "attndsl", "fuzz", "--any", "--backend", "triton"]
     options = ["--examples", "25", "--seed", "4", "--json", "--out", "/dev/null"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, cwd=ROOT, check=False)
-    assert (done.returncode, done.stderr.strip()) == (0, ""), done.stdout
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
     said = json.loads(done.stdout)
     assert said["cases"] == 25 and said["ran"]["triton"] >= 10 and 0 < said["used"]["triton"] <= 1
 
