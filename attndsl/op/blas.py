@@ -6,31 +6,109 @@ they wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import threading
+from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 
-@cache
-def _libraries() -> ThreadpoolController:
-    """The BLAS libraries of the process; looking for them takes milliseconds."""
-    import numpy  # noqa: F401  (it brings its BLAS)
+class Hold:
+    """Libraries held to one thread from when the first program enters until the last one leaves, however they overlap.
 
-    return ThreadpoolController().select(user_api="blas")
+    Who is inside is one dict, which changes in single steps; the libraries are then made to agree with it, from any
+    state that an interruption may have left. What someone else has set meanwhile stays.
+    """
+
+    def __init__(self, find: Callable[[], Iterable[Any]]) -> None:
+        self._find = find
+        self._inside: dict[object, int] = {}
+        self._before: list[tuple[Any, int]] | None = None
+        self._lock = threading.RLock()  # a handler of signals may call an operator
+
+    def enter(self, run: object) -> None:
+        """Begins a run of a program."""
+        self._inside[run] = threading.get_ident()
+        self._agree()
+
+    def leave(self, run: object) -> None:
+        """Ends a run; nothing happens where it has ended already, or has not begun."""
+        self._inside.pop(run, None)
+        self._agree()
+
+    def forked(self) -> None:
+        """Forgets, in a new process, the runs of threads that it does not have."""
+        self._lock = threading.RLock()
+        self._inside = {run: thread for run, thread in self._inside.items() if thread == threading.get_ident()}
+        self._agree()
+
+    def _agree(self) -> None:
+        with self._lock:
+            if self._inside:
+                if self._before is None:
+                    self._before = [(library, library.get_num_threads()) for library in self._find()]
+                    for library, _ in self._before:
+                        _set_threads(library, 1)
+            elif self._before is not None:
+                for library, threads in self._before:
+                    if library.get_num_threads() == 1:
+                        _set_threads(library, threads)
+                self._before = None
 
 
 def on_one_thread(program: Callable[..., None]) -> Callable[..., None]:
-    """The program, with BLAS held to one thread while it runs.
-
-    BLAS has one limit for the whole process. Where programs overlap in several threads, threadpoolctl lets the first
-    one hold it; the others run as that one left it.
-    """
+    """The program, with BLAS held to one thread while it runs."""
 
     @wraps(program)
     def limited(*arrays: Any, **params: Any) -> None:
-        with _libraries().limit(limits=1):
-            program(*arrays, **params)
+        run, holds = object(), _holds()
+        try:
+            try:
+                for hold in holds:
+                    hold.enter(run)
+                program(*arrays, **params)
+            finally:
+                for hold in holds:
+                    hold.leave(run)
+        finally:  # once more, as a KeyboardInterrupt may come while it leaves
+            for hold in holds:
+                hold.leave(run)
 
     return limited
+
+
+def _set_threads(library: Any, threads: int) -> None:
+    """Sets a library's number of threads; threadpoolctl itself, from 3.8 on, does so for one thread of Python only."""
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
+
+
+@cache
+def _libraries() -> tuple[list[Any], list[Any]]:
+    """The BLAS libraries with one number of threads for the process, and those where each thread has its own.
+
+    The latter are OpenBLAS's builds for OpenMP. Looking for them takes milliseconds.
+    """
+    import numpy  # noqa: F401  (it brings its BLAS)
+
+    shared, own = list[Any](), list[Any]()
+    for library in ThreadpoolController().select(user_api="blas").lib_controllers:
+        openmp = library.internal_api == "openblas" and library.threading_layer == "openmp"
+        (own if openmp else shared).append(library)
+    return shared, own
+
+
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.hold = Hold(lambda: _libraries()[1])
+
+
+_of_process = Hold(lambda: _libraries()[0])
+_of_thread = _OfThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_of_process.forked)
+
+
+def _holds() -> tuple[Hold, ...]:
+    return (_of_process, _of_thread.hold) if _libraries()[1] else (_of_process,)
