@@ -144,7 +144,7 @@ def captured(turn: Turn) -> Replay | None:
 
 
 def _elapsed(call: Call, times: int) -> float:
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
     for _ in range(times):
         call()

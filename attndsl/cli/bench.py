@@ -75,5 +75,5 @@ def described(device: torch.device) -> dict[str, str]:
     except (OSError, subprocess.CalledProcessError):
         driver = "unknown"
     toolkit = torch.version.cuda or torch.version.hip or "unknown"
-    cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+    cudnn = torch.backends.cudnn.version()
     return {"device": torch.cuda.get_device_name(device), "driver": driver, "cuda": toolkit, "cudnn": str(cudnn)}

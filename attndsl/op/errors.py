@@ -66,6 +66,27 @@ class NotAnArray(CallError, TypeError):
 
 
 @dataclass(eq=False, repr=False)
+class PlainNumber(CallError, TypeError):
+    name: str
+    value: str
+    wanted: str
+
+    message = (
+        "{name} is the plain number {value}, which has no element type, but {spec} wants {wanted}: "
+        "pass a NumPy scalar such as np.float32({value}), or a torch tensor"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class PackedTensor(CallError, TypeError):
+    name: str
+    found: str
+    plain: str
+
+    message = "{name} is {found}, but {spec} takes tensors whose memory is their elements; pass {plain}"
+
+
+@dataclass(eq=False, repr=False)
 class MixedFrameworks(CallError, TypeError):
     first: str
     first_framework: str
@@ -224,3 +245,13 @@ class GradientWanted(CallError, ValueError):
     name: str
 
     message = "{name} requires a gradient, which {spec} does not give: call it under torch.no_grad(), or detach {name}"
+
+
+@dataclass(eq=False, repr=False)
+class TangentWanted(GradientWanted):
+    message = "{name} carries a tangent of forward-mode differentiation, which {spec} does not give: detach {name}"
+
+
+@dataclass(eq=False, repr=False)
+class BatchWanted(CallError, ValueError):
+    message = "{spec} does not run under torch.vmap: give it the whole batch at once, as a dim of the spec"

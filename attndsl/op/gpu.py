@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.autograd import forward_ad
 
 from attndsl.backends.triton.failing import compiling
 from attndsl.driver.artifact import Artifact
@@ -43,13 +44,19 @@ def is_plain(tensors: Iterable[Any]) -> bool:
     """Whether a call may go around torch's dispatcher, which costs more than a launch.
 
     Not so while anything compiles, traces, transforms or overrides it, for tensors that are not on a GPU, for their
-    subclasses, and where a tensor is the negative of its memory.
+    subclasses, and where a tensor is the negative of its memory or wants a derivative, which the dispatcher refuses.
     """
-    return (
-        not torch.compiler.is_compiling()
-        and torch._C._dispatch_tls_local_include_set().raw_repr() in _EAGER
-        and all([type(tensor) in _PLAIN and tensor.is_cuda and not tensor.is_neg() for tensor in tensors])  # noqa: C419
-    )
+    if (
+        torch.compiler.is_compiling()
+        or torch._C._dispatch_tls_local_include_set().raw_repr() not in _EAGER
+        or forward_ad._current_level >= 0
+    ):
+        return False
+    recorded = torch.is_grad_enabled()
+    for tensor in tensors:
+        if type(tensor) not in _PLAIN or not tensor.is_cuda or tensor.is_neg() or (recorded and tensor.requires_grad):
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class GpuCalls:
         self._inputs = [tensor.name for tensor in op.signature.inputs]
         self._params = [(param.name, param.default) for param in op.signature.params]
         self._known = {*self._inputs, *(name for name, _ in self._params)}
-        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._plans: dict[tuple[object, ...] | None, Plan] = {}
         self._programs: dict[tuple[object, ...], Program] = {}
         self._kernels: set[object] = set()
         self._lock = threading.Lock()
@@ -86,10 +93,6 @@ class GpuCalls:
         tensors: list[Any] = [arguments.get(name) for name in self._inputs]
         if not is_plain(tensors):
             return None
-        if torch.is_grad_enabled():
-            for tensor in tensors:
-                if tensor.requires_grad:
-                    return None
         plan = self._plans.get(_key(tensors, [arguments.get(name, default) for name, default in self._params]))
         return None if plan is None else plan(tensors)
 
@@ -158,9 +161,15 @@ def machine() -> str:
     return max(fitting, key=shared.__getitem__) if fitting else min(shared, key=shared.__getitem__)
 
 
-def _key(tensors: Iterable[Any], params: Iterable[Any]) -> tuple[object, ...]:
-    """All that a plan rests on. Triton compiles other code for pointers that are no multiples of 16 bytes."""
-    return (
-        *[(t.dtype, t.device, t.shape, t.stride(), t.data_ptr() % 16) for t in tensors],
-        *[(type(value), value) for value in params],
-    )
+def _key(tensors: Iterable[Any], params: Iterable[Any]) -> tuple[object, ...] | None:
+    """All that a plan rests on; None where a tensor has no strides, which no plan is for.
+
+    Triton compiles other code for pointers that are no multiples of 16 bytes.
+    """
+    try:
+        return (
+            *[(t.dtype, t.device, t.shape, t.stride(), t.data_ptr() % 16) for t in tensors],
+            *[(type(value), value) for value in params],
+        )
+    except RuntimeError:
+        return None

@@ -17,8 +17,11 @@ from attndsl.storage import ELEMENTS, Array, accepts
 
 
 def is_array(value: object) -> bool:
-    """Whether a value is a plain array: a subclass may mean more than its memory, as a masked array does."""
-    return type(value) in (np.ndarray, np.memmap)
+    """Whether a value is a plain array, or a scalar of NumPy, which stands for an array of no dimensions.
+
+    A subclass may mean more than its memory, as a masked array does.
+    """
+    return type(value) in (np.ndarray, np.memmap) or isinstance(value, np.generic)
 
 
 def describe(array: Array) -> Given:
@@ -28,7 +31,7 @@ def describe(array: Array) -> Given:
 
 def bits(array: Array) -> Array:
     """The same memory as the compiled function takes it."""
-    return array.view(ELEMENTS[_elements(array.dtype)[0]].dtype)
+    return np.asarray(array).view(ELEMENTS[_elements(array.dtype)[0]].dtype)
 
 
 def empty(shape: tuple[int, ...], element: str) -> Array:

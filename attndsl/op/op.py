@@ -16,7 +16,7 @@ from attndsl.driver.module import load_function
 from attndsl.driver.signature import Signature
 from attndsl.ir.machines import USUAL
 from attndsl.op import errors
-from attndsl.op.checks import Bound, bind, example_call, split
+from attndsl.op.checks import Bound, bind, declaration, example_call, split
 from attndsl.python_names import python_name
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
@@ -74,7 +74,6 @@ class Op:
                 return self._outputs(*outputs)
         inputs, params = split(self.signature, arguments)
         if self._holds_tensors(inputs):
-            self._refuse_gradients(inputs)
             from attndsl.op.torch_op import call
 
             return self._outputs(*call(self, inputs, params))
@@ -153,18 +152,15 @@ class Op:
             elif is_array(value):
                 kinds[name] = "NumPy array"
             else:
+                declared = next(tensor for tensor in self.signature.inputs if tensor.name == name)
+                if isinstance(value, int | float) and not declared.extents:
+                    raise errors.PlainNumber(self.signature.name, name, str(value), declaration(declared))
                 raise errors.NotAnArray(self.signature.name, name, type(value).__name__)
         first = next(iter(kinds), "")
         for name, kind in kinds.items():
             if kind != kinds[first]:
                 raise errors.MixedFrameworks(self.signature.name, first, kinds[first], name, kind)
         return kinds.get(first) == "torch tensor"
-
-    def _refuse_gradients(self, inputs: Mapping[str, Any]) -> None:
-        if sys.modules["torch"].is_grad_enabled():
-            for name, tensor in inputs.items():
-                if tensor.requires_grad:
-                    raise errors.GradientWanted(self.signature.name, name)
 
     def _compute_arrays(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> tuple[Array, ...]:
         from attndsl.op import numpy_arrays as arrays

@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._compile import _disable_dynamo
+from torch.autograd import forward_ad
 
+from attndsl.op import errors
 from attndsl.op.checks import Bound
 from attndsl.op.gpu import GpuCalls, is_plain
 from attndsl.op.op import Op, alive
-from attndsl.op.torch_tensors import bits, check, empty
+from attndsl.op.torch_tensors import PACKED, bits, check, empty
 from attndsl.python_names import python_name
 
 _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
@@ -22,6 +25,11 @@ operators: dict[str, Callable[..., list[torch.Tensor]]] = {}
 """torch's operators by key: they take inputs, then parameters, by position, and give a list of outputs."""
 
 _gpu_calls: dict[str, GpuCalls] = {}
+
+_library = torch.library.Library("attndsl", "FRAGMENT")
+
+_KERNELS = ("CompositeExplicitAutograd", "NestedTensorCPU", "NestedTensorCUDA")
+"""The dispatch keys of every tensor that is no subclass: what computes also refuses, in words."""
 
 
 def register(op: Op) -> None:
@@ -40,7 +48,7 @@ def call(op: Op, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) 
     return operators[op.key](*tensors, *params.values())
 
 
-def _register(op: Op, gpu: GpuCalls) -> Callable[..., Any]:
+def _register(op: Op, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
     signature = op.signature
     count = len(signature.inputs)
 
@@ -65,9 +73,43 @@ def _register(op: Op, gpu: GpuCalls) -> Callable[..., Any]:
         inputs = arguments[:count]
         return allocate(check(signature, inputs, params_of(arguments)), inputs[0].device)
 
-    custom = torch.library.custom_op(f"attndsl::{op.key}", compute, mutates_args=(), schema=_schema(op))
-    custom.register_fake(shapes_only)
-    return custom
+    def undifferentiated(keys: torch._C.DispatchKeySet, *arguments: Any) -> list[torch.Tensor]:
+        _refuse_derivatives(op, arguments[:count])
+        with torch._C._AutoDispatchBelowAutograd():
+            outputs: list[torch.Tensor] = operator.redispatch(keys & torch._C._after_autograd_keyset, *arguments)
+        return outputs
+
+    def unbatched(*_: Any) -> list[torch.Tensor]:
+        raise errors.BatchWanted(signature.name)
+
+    def unpacked(_class: type, _operator: Any, _types: Any, arguments: Sequence[Any], _named: Any) -> Any:
+        return shapes_only(*arguments)
+
+    name = f"attndsl::{op.key}"
+    torch.library.define(name, _schema(op), lib=_library, tags=torch.Tag.pt2_compliant_tag)
+    operator: torch._ops.OpOverload[..., list[torch.Tensor]] = getattr(torch.ops.attndsl, op.key).default
+    for key in _KERNELS:
+        _library.impl(op.key, _disable_dynamo(compute), key)
+    torch.library.register_fake(name, shapes_only, lib=_library)
+    _library.impl(op.key, undifferentiated, "Autograd", with_keyset=True)
+    _library.impl(op.key, unbatched, "FuncTorchBatched")
+    for packed in PACKED:
+        torch.library.register_torch_dispatch(name, packed, unpacked, lib=_library)
+    return operator
+
+
+def _refuse_derivatives(op: Op, tensors: Sequence[torch.Tensor]) -> None:
+    """Raises GradientWanted where what is computed of these inputs would have to be differentiated.
+
+    It is asked at the place of torch's dispatcher where derivatives are made: by any road to the operator, under every
+    transform, while torch traces too.
+    """
+    backward, forward = torch.is_grad_enabled(), forward_ad._current_level >= 0
+    for tensor, input_ in zip(tensors, op.signature.inputs, strict=True):
+        if backward and tensor.requires_grad:
+            raise errors.GradientWanted(op.signature.name, input_.name)
+        if forward and forward_ad.unpack_dual(tensor).tangent is not None:
+            raise errors.TangentWanted(op.signature.name, input_.name)
 
 
 def _schema(op: Op) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.masked import MaskedTensor
+from torch.nested._internal.nested_tensor import NestedTensor
 
 from attndsl.driver.signature import Signature
 from attndsl.op import errors
@@ -32,8 +34,14 @@ ELEMENTS = {element: dtype for dtype, element in DTYPES.items()}
 _BITS = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8, torch.float8_e5m2: torch.uint8}
 
 
+PACKED = (NestedTensor, MaskedTensor)
+"""The subclasses of torch's own that hold several tensors; torch asks them, and not their memory, to compute."""
+
+
 def check(signature: Signature, tensors: Sequence[torch.Tensor], params: Mapping[str, Any]) -> Bound:
     """What a call with these inputs, in the order of their declarations, says of a spec. Raises CallError."""
+    for input_, tensor in zip(signature.inputs, tensors, strict=True):
+        _check_memory(signature, input_.name, tensor)
     given = {input_.name: describe(tensor) for input_, tensor in zip(signature.inputs, tensors, strict=True)}
     first = signature.inputs[0].name
     for name, argument in given.items():
@@ -53,6 +61,21 @@ def describe(tensor: torch.Tensor) -> Given:
     """What a tensor gives to a call."""
     element = DTYPES.get(tensor.dtype)
     return Given((element,) if element else (), str(tensor.dtype), tuple(tensor.shape), str(tensor.device))
+
+
+def _check_memory(signature: Signature, name: str, tensor: torch.Tensor) -> None:
+    """Raises PackedTensor unless the memory of a tensor is its elements, at strides."""
+    if tensor.is_nested:
+        found, plain = "a nested tensor", f"torch.nested.to_padded_tensor({name}, 0.0)"
+    elif tensor.is_quantized:
+        found, plain = "a quantised tensor", f"{name}.dequantize()"
+    elif type(tensor) is MaskedTensor:
+        found, plain = "a masked tensor", f"{name}.to_tensor(0.0)"
+    elif tensor.layout is not torch.strided:
+        found, plain = f"a tensor of layout {tensor.layout}", f"{name}.to_dense()"
+    else:
+        return
+    raise errors.PackedTensor(signature.name, name, found, plain)
 
 
 def bits(tensor: torch.Tensor) -> np.ndarray[Any, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.autograd import forward_ad
 
 import attndsl
 from attndsl.driver.library import checked
@@ -243,6 +244,10 @@ def test_inputs_that_are_not_all_on_the_gpu_are_refused() -> None:
         op(**{**given, "k": np.zeros(given["k"].shape, np.float32)})
     with pytest.raises(errors.GradientWanted):
         op(**{**given, "q": given["q"].clone().requires_grad_()})
+    with forward_ad.dual_level(), pytest.raises(errors.TangentWanted):
+        op(**{**given, "q": forward_ad.make_dual(given["q"], given["q"])})
+    with pytest.raises(errors.PackedTensor):
+        op(**{**given, "q": given["q"].to_sparse()})
 
 
 # --- torch's own tools

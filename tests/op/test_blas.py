@@ -1,4 +1,4 @@
-"""BLAS has one thread while a program runs, and the caller's number of threads otherwise: whatever overlaps or ends it."""
+"""BLAS has one thread while a program runs, and the caller's number otherwise, whatever overlaps or ends it."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import attndsl
 from attndsl.op import errors
 from attndsl.op.errors import CallError
 
@@ -55,6 +56,9 @@ def test_strides_are_taken_as_they_are(gqa: Any) -> None:
     strided = {name: np.repeat(array, 2, axis=2)[:, :, ::-2].copy()[:, :, ::-1] for name, array in given.items()}
     strided["q"] = np.asfortranarray(given["q"])
     strided["k"].flags.writeable = False
+    unaligned = np.zeros(given["v"].nbytes + 1, np.uint8)[1:].view(np.float32).reshape(given["v"].shape)
+    unaligned[...] = given["v"]
+    strided["v"] = unaligned
     np.testing.assert_array_equal(op(**strided), op(**given))
 
 
@@ -119,6 +123,17 @@ MISTAKES: dict[str, tuple[dict[str, Any], type[CallError], str]] = {
     ),
     "text for float": ({"cap": "2"}, errors.WrongParameter, "cap is '2' (str), but gqa wants a float"),
     "dtype": ({"q": Q.astype(np.int32)}, errors.WrongElement, f"q holds int32, but gqa wants {FLOAT}"),
+    "objects": ({"q": Q.astype(object)}, errors.WrongElement, f"q holds object, but gqa wants {FLOAT}"),
+    "records": (
+        {"q": np.zeros(Q.shape, [("a", "f4")])},
+        errors.WrongElement,
+        f"q holds [('a', '<f4')], but gqa wants {FLOAT}",
+    ),
+    "record array": (
+        {"q": np.rec.array(np.zeros(Q.shape, [("a", "f4")]))},
+        errors.NotAnArray,
+        "q is of type recarray: gqa takes NumPy arrays or torch tensors",
+    ),
     "byte order": ({"q": Q.astype(">f4")}, errors.WrongElement, f"q holds >f4, but gqa wants {FLOAT}"),
     "two types": ({"v": V.astype(np.float16)}, errors.TypesDiffer, "v holds float16, but q says T = f32"),
     "rank": (
@@ -151,6 +166,67 @@ def test_a_call_that_does_not_fit_is_refused(gqa: Any, mistake: str) -> None:
     given = {name: value for name, value in {**GIVEN, **change}.items() if value is not None}
     says(lambda: op(**given), error, message)
     assert compiler.compiled == []
+
+
+SCALED = """
+attention scaled {
+    dims N
+    types T
+    input  x : T[N]
+    input  s : T[]
+    input  n : i32[]
+    output o : T[N]
+    each i in N
+    o[i] = s[] * x[i] + n[]
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def scaled() -> Any:
+    return attndsl.compile(SCALED)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
+def test_a_scalar_of_numpy_is_an_array_of_no_dimensions(scaled: Any, dtype: Any) -> None:
+    x = np.array([1, 3, 2], dtype)
+    largest, number = x.max(), np.arange(7, dtype=np.int32).max()
+    assert isinstance(largest, np.generic)
+    o = scaled(x=x, s=largest, n=number)
+    np.testing.assert_array_equal(o, scaled(x=x, s=np.asarray(largest), n=np.asarray(number)))
+    np.testing.assert_array_equal(o.astype(float), [9, 15, 12])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (
+            {"s": 2.5},
+            errors.PlainNumber,
+            (
+                "s is the plain number 2.5, which has no element type, but scaled wants s : T[]: "
+                "pass a NumPy scalar such as np.float32(2.5), or a torch tensor"
+            ),
+        ),
+        ({"x": 2.5}, errors.NotAnArray, "x is of type float: scaled takes NumPy arrays or torch tensors"),
+        ({"s": np.float64(2)}, errors.TypesDiffer, "s holds float64, but x says T = f32"),
+        ({"s": np.str_("2")}, errors.TypesDiffer, "s holds <U1, but x says T = f32"),
+        ({"n": np.int64(2)}, errors.WrongElement, "n holds int64, but scaled wants i32"),
+        (
+            {"x": np.float32(2)},
+            errors.WrongRank,
+            "x has 0 dimensions, its shape is (), but scaled wants 1: x : T[N]",
+        ),
+        (
+            {"s": np.ones(1, np.float32)},
+            errors.WrongRank,
+            "s has 1 dimensions, its shape is (1,), but scaled wants 0: s : T[]",
+        ),
+    ],
+)
+def test_what_is_no_scalar_of_the_type(scaled: Any, change: Any, error: Any, message: str) -> None:
+    given = {"x": np.zeros(3, np.float32), "s": np.float32(1), "n": np.int32(1)}
+    says(lambda: scaled(**{**given, **change}), error, message)
 
 
 def test_inputs_go_by_name(gqa: Any) -> None:

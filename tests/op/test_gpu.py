@@ -104,7 +104,8 @@ def scale(make: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """An operator for whose calls the CPU passes for a GPU."""
 
     def plain_on_cpu(tensors: Any) -> bool:
-        return all(type(tensor) is torch.Tensor for tensor in tensors)
+        recorded = torch.is_grad_enabled()
+        return all(type(tensor) is torch.Tensor and not (recorded and tensor.requires_grad) for tensor in tensors)
 
     monkeypatch.setattr(gpu, "is_plain", plain_on_cpu)
     monkeypatch.setattr(torch_op, "is_plain", plain_on_cpu)
@@ -369,9 +370,10 @@ def test_the_launches_of_generated_files_are_written_down(name: str) -> None:
 class _OnGpu:
     """What `is_plain` asks of a tensor, of one on a GPU."""
 
-    def __init__(self, negative: bool = False) -> None:
+    def __init__(self, negative: bool = False, requires_grad: bool = False) -> None:
         self.is_cuda = True
         self.is_neg = lambda: negative
+        self.requires_grad = requires_grad
 
 
 def test_what_may_go_around_the_dispatcher(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,6 +392,11 @@ def test_what_may_go_around_the_dispatcher(monkeypatch: pytest.MonkeyPatch) -> N
     with torch.device("meta"):
         assert is_plain(there)
     assert not is_plain([_OnGpu(negative=True)])
+    assert not is_plain([_OnGpu(), _OnGpu(requires_grad=True)])
+    with torch.no_grad():
+        assert is_plain([_OnGpu(requires_grad=True)])
+    with torch.autograd.forward_ad.dual_level():
+        assert not is_plain(there)
     assert not is_plain([torch.zeros(2)])
     with FakeTensorMode():
         assert not is_plain(there)

@@ -1,0 +1,195 @@
+"""An operator has no derivatives: whoever asks for one is told so, by any road to it and in any way of asking."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import forward_ad
+
+import attndsl
+from attndsl.op import errors
+from attndsl.op.op import Op
+
+SPEC = """
+attention weighted {
+    dims M, N
+    input  x : f32[M, N]
+    input  y : f32[N]
+    input  n : i32[]
+    output o : f32[M]
+    each i in M
+    over j in N
+    o[i] = sum(x[i,j] * y[j]) + n[]
+}
+"""
+
+Function = Callable[[torch.Tensor], torch.Tensor]
+
+X, Y, NUMBER = torch.randn(3, 4), torch.randn(4), torch.tensor(2, dtype=torch.int32)
+ONES = torch.ones_like(X)
+RESULT = X @ Y + 2
+
+
+@pytest.fixture(scope="module")
+def op() -> Op:
+    return attndsl.compile(SPEC)
+
+
+@pytest.fixture(params=["operator of attndsl", "operator of torch"])
+def call(request: pytest.FixtureRequest, op: Op) -> Function:
+    """A call as a function of one input, by one of the roads."""
+    registered = getattr(torch.ops.attndsl, op.key)
+    if request.param == "operator of torch":
+        return lambda x: registered(x, Y, NUMBER)[0]
+    return lambda x: op(x=x, y=Y, n=NUMBER)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """torch warns of its own use of itself."""
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def with_grad() -> torch.Tensor:
+    return X.clone().requires_grad_()
+
+
+def summed(call: Function) -> Function:
+    return lambda x: call(x).sum()
+
+
+def dual(call: Function) -> Any:
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(call(forward_ad.make_dual(X, ONES))).tangent
+
+
+def jvp(call: Function, x: torch.Tensor = X) -> Any:
+    return torch.func.jvp(call, (x,), (torch.ones_like(x),))
+
+
+def vectorised_jacobian(call: Function) -> Any:
+    return torch.autograd.functional.jacobian(call, X, strategy="forward-mode", vectorize=True)
+
+
+BACKWARD: dict[str, Callable[[Function], Any]] = {
+    "requires_grad": lambda call: call(with_grad()),
+    "grad": lambda call: torch.func.grad(summed(call))(X),
+    "vjp": lambda call: torch.func.vjp(call, X),
+    "jacrev": lambda call: torch.func.jacrev(call)(X),
+    "hessian": lambda call: torch.func.hessian(summed(call))(X),
+    "vmap of grad": lambda call: torch.vmap(torch.func.grad(summed(call)))(torch.stack([X, X])),
+    "autograd.functional.vjp": lambda call: torch.autograd.functional.vjp(call, X, torch.ones(3)),
+    "checkpoint": lambda call: torch.utils.checkpoint.checkpoint(call, with_grad(), use_reentrant=False),
+}
+
+FORWARD: dict[str, Callable[[Function], Any]] = {
+    "dual": dual,
+    "dual under no_grad": torch.no_grad()(dual),
+    "jvp": jvp,
+    "jacfwd": lambda call: torch.func.jacfwd(call)(X),
+    "linearize": lambda call: torch.func.linearize(call, X),
+    "vmap of jvp": lambda call: torch.vmap(lambda x: jvp(call, x))(torch.stack([X, X])),
+    "vmap over tangents": lambda call: torch.vmap(lambda v: torch.func.jvp(call, (X,), (v,)))(torch.stack([X, X])),
+    "autograd.functional.jacobian": vectorised_jacobian,
+}
+
+MAPPED: dict[str, Callable[[Function], Any]] = {
+    "vmap": lambda call: torch.vmap(call)(torch.stack([X, X])),
+    "grad of vmap": lambda call: torch.func.grad(summed(torch.vmap(call)))(torch.stack([X, X])),
+    "jvp of vmap": lambda call: jvp(torch.vmap(call), torch.stack([X, X])),
+}
+
+GRADIENT = "x requires a gradient, which weighted does not give: call it under torch.no_grad(), or detach x"
+TANGENT = "x carries a tangent of forward-mode differentiation, which weighted does not give: detach x"
+MAP = "weighted does not run under torch.vmap: give it the whole batch at once, as a dim of the spec"
+
+
+@pytest.mark.parametrize("ask", BACKWARD)
+def test_a_gradient_is_refused(call: Function, ask: str) -> None:
+    with pytest.raises(errors.GradientWanted) as caught:
+        BACKWARD[ask](call)
+    assert str(caught.value) == GRADIENT
+
+
+@pytest.mark.parametrize("ask", FORWARD)
+def test_a_tangent_is_refused(call: Function, ask: str) -> None:
+    with pytest.raises(errors.GradientWanted) as caught:
+        FORWARD[ask](call)
+    assert str(caught.value) == TANGENT
+
+
+@pytest.mark.parametrize("ask", MAPPED)
+def test_what_maps_is_refused(call: Function, ask: str) -> None:
+    with pytest.raises(errors.BatchWanted) as caught:
+        MAPPED[ask](call)
+    assert str(caught.value) == MAP
+
+
+COMPILED: dict[str, tuple[Callable[[Function], Function], Callable[[], torch.Tensor], str]] = {
+    "requires_grad": (lambda call: lambda x: call(x) + 1, with_grad, GRADIENT),
+    "grad": (lambda call: torch.func.grad(summed(call)), lambda: X, GRADIENT),
+    "jvp": (lambda call: lambda x: torch.func.jvp(call, (x,), (x,))[1], lambda: X, TANGENT),
+    "jacfwd": (torch.func.jacfwd, lambda: X, TANGENT),
+    "vmap": (torch.vmap, lambda: torch.stack([X, X]), MAP),
+}
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["whole graph", "broken graph"])
+@pytest.mark.parametrize("ask", COMPILED)
+def test_the_words_come_through_a_compiled_function(call: Function, ask: str, full: bool) -> None:
+    make, given, message = COMPILED[ask]
+    compiled = torch.compile(make(call), fullgraph=full, backend="aot_eager")
+    with pytest.raises(Exception, match=re.escape(message)):
+        compiled(given())
+
+
+@pytest.mark.parametrize("ask", ["dual", "jvp", "grad"])
+def test_a_compiled_function_is_asked(call: Function, ask: str) -> None:
+    compiled = torch.compile(call, backend="aot_eager")
+    with pytest.raises(errors.GradientWanted):
+        {**BACKWARD, **FORWARD}[ask](compiled)
+
+
+WAYS_OUT: dict[str, Callable[[Function], torch.Tensor]] = {
+    "no_grad": lambda call: torch.no_grad()(call)(with_grad()),
+    "inference_mode": lambda call: torch.inference_mode()(call)(with_grad()),
+    "detach": lambda call: call(with_grad().detach()),
+    "no_grad in grad": lambda call: (
+        torch.func.grad(lambda x: torch.no_grad()(call)(x).sum(), has_aux=False)(X)[0, 0] + RESULT
+    ),
+    "detach in grad": lambda call: torch.func.vjp(lambda x: call(x.detach()), X)[0],
+    "detach in jvp": lambda call: jvp(lambda x: call(x.detach()))[0],
+    "detached dual": lambda call: dual(lambda x: call(x.detach()) + x.sum() * 0) + RESULT,
+    "gradient of another": lambda call: torch.func.vjp(lambda z: call(X) * z, torch.tensor(1.0))[0],
+    "tangent of another": lambda call: jvp(lambda z: call(X) * z, torch.tensor(1.0))[1],
+    "map of another": lambda call: torch.vmap(lambda z: call(X) * z)(torch.ones(2))[1],
+    "functionalize": lambda call: torch.func.functionalize(call)(X),
+    "compiled, no_grad": lambda call: torch.no_grad()(torch.compile(call, fullgraph=True, backend="eager"))(
+        with_grad()
+    ),
+    "compiled, no_grad inside": lambda call: torch.compile(torch.no_grad()(call), backend="eager")(with_grad()),
+    "compiled, detach inside": lambda call: torch.compile(lambda x: call(x.detach()), backend="eager")(with_grad()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_the_ways_out_work(call: Function, way: str) -> None:
+    result = WAYS_OUT[way](call)
+    assert not result.requires_grad
+    torch.testing.assert_close(result, RESULT)
+
+
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_the_input_is_named(op: Op, name: str) -> None:
+    given = {"x": X, "y": Y, "n": NUMBER}
+    given[name] = given[name].clone().requires_grad_()
+    with pytest.raises(errors.GradientWanted, match=rf"^{name} requires a gradient, which weighted does not give"):
+        op(**given)
