@@ -46,18 +46,21 @@ def show(expression: Expression, precedence: int = 0) -> str:
         case ("dim" | "param", str(name)):
             return name
         case ("iselect" | "fselect" | "bselect", condition, then, otherwise):
-            text, own = f"if {show(condition)} then {show(then)} else {show(otherwise)}", 1
+            text, own = f"if {show(condition, 2)} then {show(then, 2)} else {show(otherwise)}", 1
         case ("not", operand):
             text, own = f"not {show(operand, 4)}", 4
         case ("ineg" | "fneg", operand):
-            text, own = f"-{show(operand, 9)}", 9
+            text, own = f"-{show(operand, NEGATION)}", NEGATION
         case (str(name), left, right) if name in INFIX:
             sign, own = INFIX[name]
-            text = f"{show(left, own)} {sign} {show(right, own + 1)}"
+            # `a < b < c` is two comparisons.
+            text = f"{show(left, own + (own == COMPARISON))} {sign} {show(right, own + 1)}"
         case (str(name), *operands):
             return f"{CALLS.get(name, name)}({', '.join(map(show, operands))})"
         case bool():
             return str(expression).lower()
+        case int() | float():
+            text, own = str(expression), NEGATION if expression < 0 else precedence
         case _:
             return str(expression)
     return f"({text})" if own < precedence else text
@@ -85,21 +88,26 @@ def line_of(expression: Expression) -> Term:
     return None
 
 
+COMPARISON, NEGATION = 5, 12
+"""How tightly comparisons bind, and a minus before its operand."""
+
 INFIX = {
     "or": ("or", 2),
     "and": ("and", 3),
-    **{kind + name: (sign, 5) for kind in "ifb" for name, sign in (("eq", "=="), ("ne", "!="))},
+    **{kind + name: (sign, COMPARISON) for kind in "ifb" for name, sign in (("eq", "=="), ("ne", "!="))},
     **{
-        kind + name: (sign, 5) for kind in "if" for name, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="))
+        kind + name: (sign, COMPARISON)
+        for kind in "if"
+        for name, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="))
     },
-    "ior": ("|", 5),
-    "ixor": ("^", 5),
-    "iand": ("&", 5),
-    "ishl": ("<<", 6),
-    "ishr": (">>", 6),
-    **{kind + name: (sign, 7) for kind in "if" for name, sign in (("add", "+"), ("sub", "-"))},
-    **{kind + name: (sign, 8) for kind in "if" for name, sign in (("mul", "*"), ("div", "/"))},
-    "imod": ("%", 8),
+    "ior": ("|", 6),
+    "ixor": ("^", 7),
+    "iand": ("&", 8),
+    "ishl": ("<<", 9),
+    "ishr": (">>", 9),
+    **{kind + name: (sign, 10) for kind in "if" for name, sign in (("add", "+"), ("sub", "-"))},
+    **{kind + name: (sign, 11) for kind in "if" for name, sign in (("mul", "*"), ("div", "/"))},
+    "imod": ("%", 11),
 }
 """How the operators between two operands are written, and how tightly they bind."""
 

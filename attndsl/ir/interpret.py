@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from attndsl.checking.evaluate import evaluate
 from attndsl.ir import attn, spec, tile
+from attndsl.ir.extents import parse_extent
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
 from attndsl.ir.xdsl import (
     Attribute,
@@ -108,10 +110,9 @@ class _Run:
         if op.role.data == "input":
             self.arrays[name] = decode(self.arrays[name], op.element.data)
             return
-        # Extents are Python expressions over these alone, written by `attndsl.ir.text`.
         sizes = {**self.dims, **self.params}
         names = {**{python_name(size): number for size, number in sizes.items()}, **self.choices}
-        shape = [eval(e.data, {"__builtins__": {}, "min": min, "max": max}, names) for e in op.extents]
+        shape = [evaluate(parse_extent(e.data), names, {}) for e in op.extents]
         if op.role.data == "output":
             self.outputs[name] = np.zeros(shape)
         else:

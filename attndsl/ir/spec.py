@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from attndsl.checking.typed import STORAGE_KINDS, Kind
+from attndsl.ir.extents import names_of, parse_extent
 from attndsl.ir.xdsl import (
     AnyFloat,
     ArrayAttr,
@@ -82,26 +81,7 @@ class TensorOp(IRDLOperation):
         if self.partial is not None and self.role.data != "output":
             raise VerifyException(f"@{self.sym_name.data} is partial, and no output")
         for extent in self.extents:
-            verify_extent(extent.data)
-
-
-ARITHMETIC = (
-    ast.Expression, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Name, ast.Load, ast.Constant, ast.Call,
-)  # fmt: skip
-"""What the text of an extent may be made of; calls are of min and max."""
-
-
-def verify_extent(text: str) -> None:
-    """Raises VerifyException unless a text is arithmetic on names: it is evaluated, and may come from a file."""
-    try:
-        nodes = list(ast.walk(ast.parse(text, mode="eval")))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise VerifyException(f"the extent {text!r} cannot be read") from None
-    for node in nodes:
-        called = isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in ("min", "max"))
-        other = isinstance(node, ast.Constant) and type(node.value) is not int
-        if called or other or not isinstance(node, ARITHMETIC):
-            raise VerifyException(f"the extent {text!r} is more than arithmetic on dims")
+            parse_extent(extent.data)
 
 
 Declaration = TypeVar("Declaration", bound=Operation)
@@ -174,7 +154,7 @@ class DimOp(IRDLOperation):
     def verify_(self) -> None:
         tensors = declarations(self, TensorOp)
         name = python_name(self.dim.data)
-        if not any(name in re.findall(r"\w+", e.data) for t in tensors for e in t.extents):
+        if not any(name in names_of(e.data) for t in tensors for e in t.extents):
             raise VerifyException(f"no tensor has an extent made of the dim {self.dim.data}")
 
 

@@ -19,7 +19,7 @@ LAZY = {"and", "or", "iselect", "fselect", "bselect"}
 
 SAMPLES: dict[Kind, tuple[Any, ...]] = {
     Kind.INT: (0, 1, -1, 2, 7, -7, 63, 64, 65, -64, 2**62, 2**63 - 1, -(2**63)),
-    Kind.FLOAT: (0.0, 0.5, 1.0, -1.5, 3.0, -700.0, 700.0),
+    Kind.FLOAT: (0.0, 0.5, 1.0, -1.5, 3.0, -700.0, 700.0, -8000.0, 8000.0, math.inf, -math.inf),
     Kind.BOOL: (False, True),
 }
 
@@ -43,7 +43,7 @@ def test_arrays_and_numbers_agree(name: str, row: Operator) -> None:
     for sample in product(*(SAMPLES[kind] for kind in row.takes)):
         try:
             expected = NUMBERS[name](*sample)
-        except (ArithmeticError, ValueError):  # Python refuses what IEEE gives a name, and division by zero
+        except ZeroDivisionError:
             continue
         arguments = [np.asarray([value], WIDE[kind]) for value, kind in zip(sample, row.takes, strict=True)]
         with np.errstate(all="ignore"):
@@ -63,6 +63,7 @@ def test_arrays_and_numbers_agree(name: str, row: Operator) -> None:
         ("log", 0.0, -math.inf),
         ("log", -1.0, math.nan),
         ("rsqrt", 0.0, math.inf),
+        ("rsqrt", -1.0, math.nan),
         ("sigmoid", -1000.0, 0.0),
         ("sigmoid", math.inf, 1.0),
         ("relu", math.nan, math.nan),
