@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from attndsl import diagnostics as errors
 from attndsl.checking.bounds import infer_bound
+from attndsl.checking.constants import may_be_in_range
 from attndsl.checking.context import Context, Rows
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, Scalar, Scope, Storage
-from attndsl.checking.typed import Block, Expr, Index, Kind, Tensor, Write
+from attndsl.checking.typed import Block, Expr, Index, Kind, Reduce, Tensor, Write, walk
 from attndsl.checking.values import Value
 from attndsl.syntax import tree
 
@@ -82,7 +83,7 @@ class Blocks:
         variables, body = self._context.axes.bind(axes, node.span, lambda where: real(value.at(where)))
         rest = iter([self._context.graph.index(variable, node.span) for variable in variables])
         places = tuple(next(rest) if s is None else s for s in subscripts)
-        if self._rows_tell(node, places, body):
+        if self._rows_tell(node, places, body) and self._keys_tell(rows, places, body):
             rows.writes.append(Write(tensor, places, variables, body, node.span))
 
     def close(self) -> None:
@@ -170,6 +171,8 @@ class Blocks:
                 )
             )
             return False
+        if not may_be_in_range(self._context, node.subscripts, subscripts, tensor.extents):
+            return False
         axes = tuple(e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None)
         if axes != value.axes:
             self._context.report(
@@ -196,6 +199,24 @@ class Blocks:
                 self._context.report(errors.outputs.RowsCollide(node.span, output=node.name.text, name=index.name))
                 return False
         return True
+
+    def _keys_tell(self, rows: Rows, places: tuple[Expr, ...], body: Expr) -> bool:
+        """Whether every max() is of something that depends on a key; reports where not.
+
+        Asked of what is written, not of definitions: their parameters may be keys where they are used.
+        """
+        facts, sound = self._context.graph.facts, True
+        for expr in walk(*places, body):
+            if isinstance(expr, Reduce) and expr.function == "max" and not self._over(expr.score):
+                error = errors.reductions.SameForEveryKey(
+                    expr.span,
+                    keys=" or ".join(f"`{index.name}`" for index in rows.over or ()),
+                    masked=expr.mask is not None,
+                    vector=any(index.role == "axis" for index in facts(expr.score).free),
+                )
+                self._context.report(error)
+                sound = False
+        return sound
 
     def _over(self, expr: Expr) -> list[str]:
         """The names of the key positions that an expression depends on outside a reduction."""

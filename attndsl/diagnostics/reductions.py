@@ -10,8 +10,8 @@ from attndsl.diagnostics.base import Diagnostic
 @dataclass(frozen=True)
 class SoftmaxAlone(Diagnostic):
     code = "E501"
-    message = "softmax() gives a weight to every key, which a value must be summed with"
-    label = "weights of what?"
+    message = "softmax() gives every key a weight: the values that they weigh follow after a `.`"
+    label = "no `.` and value after it"
     fix = "`softmax(…) . v[…, :]`"
 
 
@@ -59,3 +59,22 @@ class MaskNotBool(Diagnostic):
     message = "the second argument of {function}() is a mask, a truth value for every key"
     label = "a number"
     fix = "for two numbers, write `{pointwise}`"
+
+
+@dataclass(frozen=True)
+class SameForEveryKey(Diagnostic):
+    keys: str
+    masked: bool
+    vector: bool
+
+    code = "E508"
+    message = "max() takes the largest over the keys, and this is the same for every key"
+    label = "does not depend on {keys}"
+
+    def hint(self) -> str:
+        ways = ["write it without max()"]
+        if self.masked:
+            ways.append("if the mask may leave no key: `if sum(1.0, mask) > 0.0 then … else -inf`")
+        if self.vector:
+            ways.append("for its largest element, another block walks the elements: `over d in D`, `max(x[i,d])`")
+        return "; ".join(ways)
