@@ -105,11 +105,14 @@ class Blocks:
         self.blocks.append(Block(rows.each, rows.over or (), tuple(rows.writes)))
         self._context.rows = None
 
-    def finish(self) -> None:
-        """Ends the last block and checks that every output is written."""
+    def finish(self, name: tree.Name) -> None:
+        """Ends the last block and checks that the spec has outputs and every one is written."""
         self.close()
-        for tensor in self._tensors.values():
-            if tensor.role == "output" and tensor.name not in self._written and not self._astray:
+        outputs = [tensor for tensor in self._tensors.values() if tensor.role == "output"]
+        if not outputs and not self._context.diagnostics:
+            self._context.report(errors.outputs.NoOutput(name.span, name=name.text))
+        for tensor in outputs:
+            if tensor.name not in self._written and not self._astray:
                 self._context.report(errors.outputs.NotWritten(tensor.span, name=tensor.name))
 
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:

@@ -68,6 +68,22 @@ _FOREIGN_TYPES = {
 
 
 @dataclass(frozen=True)
+class UndeclaredType(Diagnostic):
+    name: str
+    role: str
+    known: tuple[str, ...]
+
+    code = "E118"
+    message = "no type variable is called `{name}`"
+    label = "not declared"
+
+    def hint(self) -> str:
+        instead = f"write {one_of(self.known)}, or " if self.known else ""
+        told = ", and let an input have it: an output's type is told by one" if self.role == "output" else ""
+        return f"{instead}declare it: `types {self.name}`{told}"
+
+
+@dataclass(frozen=True)
 class UnknownKeyword(Misnamed):
     function: str
 

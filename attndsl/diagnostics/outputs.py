@@ -110,6 +110,16 @@ class RowsCollide(Diagnostic):
 
 
 @dataclass(frozen=True)
+class NoOutput(Diagnostic):
+    name: str
+
+    code = "E611"
+    message = "`{name}` has no output, and so it computes nothing"
+    label = "writes nothing"
+    fix = "declare one, `output o : f32[M]`, and write it: `each i in M` and `o[i] = …`"
+
+
+@dataclass(frozen=True)
 class EmptyBlock(Diagnostic):
     code = "E610"
     message = "the block writes no output"

@@ -10,8 +10,9 @@ from attndsl.diagnostics.base import Diagnostic
 @dataclass(frozen=True)
 class SoftmaxAlone(Diagnostic):
     code = "E501"
-    message = "softmax() gives every key a weight: the values that they weigh follow after a `.`"
-    label = "no `.` and value after it"
+    message = "softmax() alone is no value: it weighs a value of every key, which stands after a `.`"
+    label = "no `.` follows"
+    note = "the weights are not stored"
     fix = "`softmax(…) . v[…, :]`"
 
 
