@@ -30,16 +30,12 @@ def may_be_in_range(
             context.report(errors.shapes.NegativeIndex(node.span, index=int(index.value), last=last))
             sound = False
         elif isinstance(extent, Constant) and index.value >= extent.value:
-            context.report(
-                errors.shapes.IndexTooLarge(node.span, index=int(index.value), extent=int(extent.value))
-            )
+            context.report(errors.shapes.IndexTooLarge(node.span, index=int(index.value), extent=int(extent.value)))
             sound = False
     return sound
 
 
-def may_be_present(
-    context: Context, node: tree.Subscripted, subscripts: Sequence[Expr | None], value: Value
-) -> bool:
+def may_be_present(context: Context, node: tree.Subscripted, subscripts: Sequence[Expr | None], value: Value) -> bool:
     """Whether a definition may have a value at negative numbers, if it is given any; reports where not.
 
     That one takes them says nothing: its right side may read below 0 at them, or not.

@@ -10,7 +10,18 @@ from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.scopes import Binding, Broken, ElementType, Scalar, Scope, Storage
-from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Constant, DimValue, Expr, Kind, Param, ParamValue, Tensor, walk
+from attndsl.checking.typed import (
+    FLOAT_TYPES,
+    STORAGE_KINDS,
+    Constant,
+    DimValue,
+    Expr,
+    Kind,
+    Param,
+    ParamValue,
+    Tensor,
+    walk,
+)
 from attndsl.syntax import tree
 
 PARAMETER_KINDS = {"int": Kind.INT, "f32": Kind.FLOAT, "bool": Kind.BOOL}
@@ -151,9 +162,7 @@ class Declarations:
     def _unknown_element(self, node: tree.Tensor) -> None:
         name, span = node.element.text, node.element.span
         if len(name) <= 2 and name.isalpha() and name[0].isupper():  # as type variables are called
-            self._context.report(
-                errors.names.UndeclaredType(span, name=name, role=node.role, known=tuple(self.types))
-            )
+            self._context.report(errors.names.UndeclaredType(span, name=name, role=node.role, known=tuple(self.types)))
         else:
             elements = FLOAT_TYPES if node.role == "output" else tuple(STORAGE_KINDS)
             self._context.report(errors.names.UnknownType(span, name=name, known=(*self.types, *elements)))
