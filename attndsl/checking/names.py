@@ -119,7 +119,10 @@ class Names:
     def _may_be_in_range(
         self, node: tree.Subscripted, subscripts: Sequence[Expr | None], extents: Sequence[Expr | None]
     ) -> bool:
-        """Whether numbers that are written as subscripts may be in range; those put into definitions may be tested first."""
+        """Whether the numbers among the subscripts may be in range, unless they are what a definition was given.
+
+        Such a definition may test them before it reads.
+        """
         return self._lets.expanding or may_be_in_range(self._context, node.subscripts, subscripts, extents)
 
     def _unknown(self, name: tree.Name, scope: Scope) -> Value | None:

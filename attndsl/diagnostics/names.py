@@ -179,14 +179,17 @@ class FunctionAsValue(Diagnostic):
 class NotFunction(Diagnostic):
     name: str
     first: Span
+    number: bool
 
     code = "E112"
     message = "`{name}` is not a function"
     label = "called here"
-    fix = "subscripts stand in square brackets: `{name}[…]`"
+
+    def hint(self) -> str:
+        return f"multiply with `*`: `{self.name} * (…)`" if self.number else f"subscripts stand in square brackets: `{self.name}[…]`"
 
     def others(self) -> tuple[Label, ...]:
-        return (Label(self.first, "defined here"),)
+        return (Label(self.first, "defined here"),) if self.first.end else ()
 
 
 @dataclass(frozen=True)

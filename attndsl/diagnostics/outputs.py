@@ -124,3 +124,5 @@ class EmptyBlock(Diagnostic):
     code = "E610"
     message = "the block writes no output"
     label = "opened here"
+    note = "every `each` opens a block of its own, which ends at the next one"
+    fix = "name all indices of a row in one, `each b in B, i in M`, and write `o[b,i] = …` in its block"

@@ -31,7 +31,7 @@ class SoftmaxOfScalar(Diagnostic):
     code = "E503"
     message = "softmax() weighs vectors, and this is {got}"
     label = "{got}"
-    fix = "keep an axis of the value with `:`"
+    fix = "keep an axis of the value with `:`; a number gets one so: `let x[e in 1] = …`, `let y = softmax(…) . x`, `y[0]`"
 
 
 @dataclass(frozen=True)

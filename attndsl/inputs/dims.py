@@ -49,7 +49,8 @@ def default_dims(
 ) -> dict[str, int]:
     """Small extents that meet every `require` and make no tensor empty; `given` ones stay.
 
-    Parameters that `params` lacks have their defaults. Another seed gives others. Raises ValueError where the search finds none; it names what cannot be met.
+    Parameters that `params` lacks have their defaults. Another seed gives other extents. Raises ValueError, which names
+    what cannot be met, where the search finds none.
     """
     fixed = dict(given or {})
     empty = {name for name, size in fixed.items() if size == 0}  # asked for
@@ -106,9 +107,9 @@ class _Search:
 def _reason(spec: Spec, search: _Search, conditions: Sequence[_Condition]) -> str:
     """Why there are no extents: the first condition that cannot be met with those before it."""
     for number, condition in enumerate(conditions):
-        before = conditions[:number]
-        among = {name for c in (*before, condition) for name in c.dims}
-        if search.extents(among, (*before, condition)) is not None:
+        first = conditions[: number + 1]
+        needed = {name for c in first for name in c.dims}
+        if search.extents([name for name in spec.dims if name in needed], first) is not None:
             continue
         text = expression_text(condition.expr)
         wants = f"{spec.name} requires {text}"
@@ -121,7 +122,7 @@ def _reason(spec: Spec, search: _Search, conditions: Sequence[_Condition]) -> st
         if not free:
             return f"{wants}, which does not hold{f' for {given}' if given else ''}"
         meets = "meets" if len(free) == 1 else "meet"
-        rest = "" if search.extents(condition.dims, [condition]) is None else " and what is required before it"
+        rest = "" if search.extents(free, [condition]) is None else " and what is required before it"
         return f"{wants}; no small {' and '.join(free)} {meets} that{rest}{f' with {given}' if given else ''}"
     return f"no small extents were found that meet the conditions of {spec.name}"
 
