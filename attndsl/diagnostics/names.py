@@ -186,7 +186,9 @@ class NotFunction(Diagnostic):
     label = "called here"
 
     def hint(self) -> str:
-        return f"multiply with `*`: `{self.name} * (…)`" if self.number else f"subscripts stand in square brackets: `{self.name}[…]`"
+        if self.number:
+            return f"multiply with `*`: `{self.name} * (…)`"
+        return f"subscripts stand in square brackets: `{self.name}[…]`"
 
     def others(self) -> tuple[Label, ...]:
         return (Label(self.first, "defined here"),) if self.first.end else ()

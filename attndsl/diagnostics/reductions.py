@@ -31,7 +31,10 @@ class SoftmaxOfScalar(Diagnostic):
     code = "E503"
     message = "softmax() weighs vectors, and this is {got}"
     label = "{got}"
-    fix = "keep an axis of the value with `:`; a number gets one so: `let x[e in 1] = …`, `let y = softmax(…) . x`, `y[0]`"
+    fix = (
+        "keep an axis of the value with `:`, or give the number one: "
+        "`let x[e in 1] = …`, `let y = softmax(…) . x`, `y[0]`"
+    )
 
 
 @dataclass(frozen=True)
