@@ -9,7 +9,7 @@ from typing import cast
 from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.pointwise import FUNCTIONS, Pointwise
-from attndsl.checking.scopes import Scope
+from attndsl.checking.scopes import Definition, Scalar, Scope
 from attndsl.checking.typed import Expr, Kind
 from attndsl.checking.values import Result, Value, Weights
 from attndsl.syntax import tree
@@ -37,7 +37,8 @@ class Calls:
             return True
         before = scope.find(name.text)
         if before is not None:
-            self._context.report(errors.names.NotFunction(name.span, name=name.text, first=before.span))
+            number = isinstance(before, Scalar) or (isinstance(before, Definition) and not before.params)
+            self._context.report(errors.names.NotFunction(name.span, name=name.text, first=before.span, number=number))
         else:
             self._context.report(
                 errors.names.UnknownFunction(name.span, name=name.text, known=tuple(sorted(FUNCTION_NAMES)))

@@ -11,7 +11,7 @@ from attndsl.diagnostics import Diagnostic
 from attndsl.syntax.source import Span
 
 _SIGNS = {
-    "-": "−‐‑‒–—", "*": "×∗", ".": "⋅·∙", "/": "÷∕⁄", "'": "‘’′", '"': "“”″",
+    "-": "−‐‑‒–—", "*": "×∗", ".": "⋅·∙", "/": "÷∕⁄",
     "<=": "≤", ">=": "≥", "!=": "≠", "and": "∧", "or": "∨", "not": "¬",
     "inf": "∞", "in": "∈", "sum(…)": "∑Σ", "sqrt(…)": "√", "=": "←≔", "<": "‹", ">": "›",
 }  # fmt: skip
