@@ -107,6 +107,16 @@ class ParameterInShape(Diagnostic):
 
 
 @dataclass(frozen=True)
+class RealInShape(Diagnostic):
+    code = "E711"
+    message = "the extents of a tensor are computed from ints alone"
+    label = "contains a real number"
+    fix = (
+        "write it with ints, such as `2 * B > 5` for `f32(B) > 2.5`: a kernel rounds real numbers, and a call does not"
+    )
+
+
+@dataclass(frozen=True)
 class NegativeExtent(Diagnostic):
     extent: int
 

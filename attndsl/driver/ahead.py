@@ -12,8 +12,9 @@ from attndsl.backends.triton.targets import TARGETS
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec
 from attndsl.driver.expressions import Expression, evaluate, names, show
-from attndsl.driver.signature import Signature, TensorSignature
+from attndsl.driver.signature import Signature
 from attndsl.driver.summarise import summarise
+from attndsl.inputs.dims import default_dims, default_params
 from attndsl.python_names import python_name
 
 if TYPE_CHECKING:
@@ -68,17 +69,26 @@ def generated(
         raise ExtentsMissing(missing)
     features = {dim: sizes[dim] for dim in signature.features}
     text = compile_spec(spec, types, "triton", features, machine=target).source
+    dims = _stand_in_dims(spec, signature, features)
     tensors = [
-        stand_in(types.get(tensor.element, tensor.element), _extents(tensor, signature, features))
+        stand_in(types.get(tensor.element, tensor.element), [evaluate(extent, dims, {}) for extent in tensor.extents])
         for tensor in (*signature.inputs, *signature.outputs)
     ]
     return text, tensors
 
 
-def _extents(tensor: TensorSignature, signature: Signature, features: Mapping[str, int]) -> list[int]:
+def _stand_in_dims(spec: Spec, signature: Signature, features: Mapping[str, int]) -> dict[str, int]:
+    """Extents for all dims while code is compiled. Raises ValueError where none that are small are possible."""
     dims = {dim: features.get(dim, RUN_TIME) for dim in signature.dims}
-    params = {param.name: 1 if param.default is None else param.default for param in signature.params}
-    return [evaluate(extent, dims, params) for extent in tensor.extents]
+    params = default_params(spec)
+    extents = [extent for tensor in (*signature.inputs, *signature.outputs) for extent in tensor.extents]
+    try:
+        # A launch divides by what must not be 0.
+        divides = all(evaluate(r, dims, params) for r in signature.requires if isinstance(r, tuple) and r[0] == "ine")
+        possible = divides and all(evaluate(extent, dims, {}) >= 0 for extent in extents)
+    except ZeroDivisionError:
+        possible = False
+    return dims if possible else default_dims(spec, given=features)
 
 
 def _settled(extent: Expression, features: Mapping[str, int]) -> int | str:

@@ -34,6 +34,8 @@ def evaluate(expression: Expression, dims: Values, params: Values) -> Any:
             return evaluate(left, dims, params) or evaluate(right, dims, params)
         case ("iselect" | "fselect" | "bselect", condition, then, otherwise):
             return evaluate(then if evaluate(condition, dims, params) else otherwise, dims, params)
+        case ("beq" | "bne" as name, left, right):  # torch compares no truth values that are symbolic
+            return MEANINGS[name](bool(evaluate(left, dims, params)), bool(evaluate(right, dims, params)))
         case (str(name), *operands):
             return MEANINGS[name](*(evaluate(operand, dims, params) for operand in operands))
         case _:

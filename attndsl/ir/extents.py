@@ -35,7 +35,7 @@ CALLS = {"imin": "min", "imax": "max", "iabs": "abs", "and": "and_", "or": "or_"
 """What some of the others are called; the rest go by their own names."""
 
 _SIGNS = {node: operator for operator, (_, _, node) in INFIX.items()}
-_CALLED = {CALLS.get(operator, operator): operator for operator in OPERATORS}
+_CALLED = {CALLS.get(name, name): name for name, row in OPERATORS.items() if Kind.FLOAT not in (row.gives, *row.takes)}
 _NOWHERE = Span(0, 0)
 
 
@@ -62,8 +62,6 @@ def _expression(node: ast.expr) -> Expr | None:
             return Constant(Kind.BOOL, _NOWHERE, value)
         case ast.Constant(value=int(value)):
             return Constant(Kind.INT, _NOWHERE, value)
-        case ast.Constant(value=float(value)):
-            return Constant(Kind.FLOAT, _NOWHERE, value)
         case ast.Name(id=name):
             return DimValue(Kind.INT, _NOWHERE, name)
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:

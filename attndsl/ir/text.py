@@ -14,8 +14,6 @@ from attndsl.python_names import python_name
 def integer_text(expr: typed.Expr, binding: int = 0) -> str:
     """An expression of dims and numbers as `parse_extent` reads it; `binding` is the precedence around it."""
     match expr:
-        case typed.Constant(value=float(value)) if value < 0:
-            return f"fneg({-value})"
         case typed.Constant():
             return str(expr.value)
         case typed.DimValue() | typed.ParamValue():
