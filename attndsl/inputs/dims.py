@@ -27,18 +27,19 @@ def default_params(spec: Spec) -> dict[str, int | float | bool]:
 
 
 class _Condition(NamedTuple):
-    """What the extents have to meet: a `require`, or the extent of a `tensor` that is not to be empty."""
+    """What the extents have to meet: a `require`, or the `least` extent of a `tensor`, 1 unless it is to be empty."""
 
     expr: Expr
     dims: frozenset[str]
     tensor: str = ""
+    least: int = 1
 
     def holds(self, dims: Mapping[str, int], params: Mapping[str, Any]) -> bool:
         try:
             value = evaluate(self.expr, dims, params)
         except ArithmeticError:
             return False
-        return value > 0 if self.tensor else bool(value)
+        return value >= self.least if self.tensor else bool(value)
 
 
 def default_dims(
@@ -56,7 +57,7 @@ def default_dims(
     empty = {name for name, size in fixed.items() if size == 0}  # asked for
     conditions = [_Condition(e, _dims(e)) for e in spec.requires]
     shapes = ((tensor.name, extent) for tensor in spec.tensors.values() for extent in tensor.extents)
-    conditions += [_Condition(e, needed, name) for name, e in shapes if not (needed := _dims(e)) & empty]
+    conditions += [_Condition(e, needed, name, int(not needed & empty)) for name, e in shapes for needed in [_dims(e)]]
     sizes = list(SMALL)
     if seed:
         random.Random(seed).shuffle(sizes)
@@ -115,6 +116,8 @@ def _reason(spec: Spec, search: _Search, conditions: Sequence[_Condition]) -> st
         wants = f"{spec.name} requires {text}"
         if condition.tensor:
             wants = f"{condition.tensor} of {spec.name} is not empty where {text} is above 0"
+            if not condition.least:
+                wants = f"{condition.tensor} of {spec.name} needs {text} of 0 or more"
         known = {name: size for name, size in search.fixed.items() if name in condition.dims}
         known |= {e.name: search.params[e.name] for e in walk(condition.expr) if isinstance(e, ParamValue)}
         given = " and ".join(f"{name} = {value}" for name, value in known.items())

@@ -110,9 +110,8 @@ class _Run:
         if op.role.data == "input":
             self.arrays[name] = decode(self.arrays[name], op.element.data)
             return
-        sizes = {**self.dims, **self.params}
-        names = {**{python_name(size): number for size, number in sizes.items()}, **self.choices}
-        shape = [evaluate(parse_extent(e.data), names, {}) for e in op.extents]
+        sizes: dict[str, Any] = {python_name(name): size for name, size in {**self.dims, **self.params}.items()}
+        shape = [evaluate(parse_extent(e.data), {**sizes, **self.choices}, {}) for e in op.extents]
         if op.role.data == "output":
             self.outputs[name] = np.zeros(shape)
         else:

@@ -93,3 +93,13 @@ def test_conditions_are_met_for_the_parameters_that_are_given() -> None:
 def test_parameters_without_default_get_one() -> None:
     spec = spec_of("", "(n: int, scale: f32, flag: bool, window: int = 4096)")
     assert default_params(spec) == {"n": 2, "scale": 0.5, "flag": True, "window": 4096}
+
+
+def test_a_dim_of_nothing_makes_no_extent_negative() -> None:
+    text = (
+        "attention a { dims B, N input y : f32[B] input x : f32[N, B - 5] output o : f32[B] each b in B o[b] = y[b] }"
+    )
+    spec = check(Source(text))
+    assert default_dims(spec, given={"N": 0})["B"] >= 5
+    with pytest.raises(ValueError, match=r"x of a needs B - 5 of 0 or more"):
+        default_dims(spec, given={"B": 0})

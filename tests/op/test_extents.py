@@ -104,12 +104,12 @@ def test_code_is_made_ahead_for_them(extents: tuple[str, ...]) -> None:
 # --- drawn extents, by numbers alone
 
 
-Tree = tuple[Any, ...] | int | str
+Tree = Any  # nested tuples of operators, numbers and names of dims
 NUMBERS = (0, 1, 2, 3, 7, 63, 64, 2**31, 2**62, 2**63 - 1)
 
 
 def drawn(rng: random.Random, kind: Kind, depth: int) -> Tree:
-    """An expression of the kind, as nested tuples of operators."""
+    """An expression of the kind."""
     if depth == 0 and kind is Kind.INT:
         return rng.choice(["B", "C", rng.choice(NUMBERS)])
     if depth == 0:
