@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from attndsl import diagnostics as errors
 from attndsl.checking.bounds import infer_bound
+from attndsl.checking.constants import may_be_in_range
 from attndsl.checking.context import Context, Rows
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, Scalar, Scope, Storage
-from attndsl.checking.typed import Block, Expr, Index, Kind, Tensor, Write
+from attndsl.checking.typed import Block, Expr, Index, Kind, Reduce, Tensor, Write, walk
 from attndsl.checking.values import Value
 from attndsl.syntax import tree
 
@@ -82,7 +83,7 @@ class Blocks:
         variables, body = self._context.axes.bind(axes, node.span, lambda where: real(value.at(where)))
         rest = iter([self._context.graph.index(variable, node.span) for variable in variables])
         places = tuple(next(rest) if s is None else s for s in subscripts)
-        if self._rows_tell(node, places, body):
+        if self._rows_tell(node, places, body) and self._keys_tell(rows, places, body):
             rows.writes.append(Write(tensor, places, variables, body, node.span))
 
     def writes_whole(self, node: tree.Definition) -> bool:
@@ -114,11 +115,14 @@ class Blocks:
         self.blocks.append(Block(rows.each, rows.over or (), tuple(rows.writes)))
         self._context.rows = None
 
-    def finish(self) -> None:
-        """Ends the last block and checks that every output is written."""
+    def finish(self, name: tree.Name) -> None:
+        """Ends the last block and checks that the spec has outputs and every one is written."""
         self.close()
-        for tensor in self._tensors.values():
-            if tensor.role == "output" and tensor.name not in self._written and not self._astray:
+        outputs = [tensor for tensor in self._tensors.values() if tensor.role == "output"]
+        if not outputs and not self._context.diagnostics:
+            self._context.report(errors.outputs.NoOutput(name.span, name=name.text))
+        for tensor in outputs:
+            if tensor.name not in self._written and not self._astray:
                 self._context.report(errors.outputs.NotWritten(tensor.span, name=tensor.name))
 
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
@@ -181,6 +185,8 @@ class Blocks:
                 )
             )
             return False
+        if not may_be_in_range(self._context, node.subscripts, subscripts, tensor.extents):
+            return False
         axes = tuple(e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None)
         if axes != value.axes:
             self._context.report(
@@ -207,6 +213,24 @@ class Blocks:
                 self._context.report(errors.outputs.RowsCollide(node.span, output=node.name.text, name=index.name))
                 return False
         return True
+
+    def _keys_tell(self, rows: Rows, places: tuple[Expr, ...], body: Expr) -> bool:
+        """Whether every max() is of something that depends on a key; reports where not.
+
+        Asked of what is written, not of definitions: their parameters may be keys where they are used.
+        """
+        facts, sound = self._context.graph.facts, True
+        for expr in walk(*places, body):
+            if isinstance(expr, Reduce) and expr.function == "max" and not self._over(expr.score):
+                error = errors.reductions.SameForEveryKey(
+                    expr.span,
+                    keys=" or ".join(f"`{index.name}`" for index in rows.over or ()),
+                    masked=expr.mask is not None,
+                    vector=any(index.role == "axis" for index in facts(expr.score).free),
+                )
+                self._context.report(error)
+                sound = False
+        return sound
 
     def _over(self, expr: Expr) -> list[str]:
         """The names of the key positions that an expression depends on outside a reduction."""

@@ -9,7 +9,7 @@ from typing import cast
 from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.pointwise import FUNCTIONS, Pointwise
-from attndsl.checking.scopes import ElementType, Scope
+from attndsl.checking.scopes import Definition, ElementType, Scalar, Scope
 from attndsl.checking.typed import Expr, Kind
 from attndsl.checking.values import Result, Value, Weights
 from attndsl.diagnostics import Diagnostic
@@ -40,7 +40,8 @@ class Calls:
         if isinstance(before, ElementType):
             self._context.report(errors.names.TypeAsValue(name.span, name=name.text))
         elif before is not None:
-            self._context.report(errors.names.NotFunction(name.span, name=name.text, first=before.span))
+            number = isinstance(before, Scalar) or (isinstance(before, Definition) and not before.params)
+            self._context.report(errors.names.NotFunction(name.span, name=name.text, first=before.span, number=number))
         else:
             self._context.report(self.unknown(node))
         return False

@@ -56,7 +56,7 @@ class _Checker:
         for statement in attention.statements:
             self._statement(statement)
         self._declarations.finish()
-        self._blocks.finish()
+        self._blocks.finish(attention.name)
         declared, blocks = self._declarations, tuple(self._blocks.blocks)
         return Spec(
             name=attention.name.text,

@@ -10,7 +10,18 @@ from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.scopes import Binding, Broken, ElementType, Scalar, Scope, Storage
-from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Constant, Expr, Kind, Param, ParamValue, Tensor, walk
+from attndsl.checking.typed import (
+    FLOAT_TYPES,
+    STORAGE_KINDS,
+    Constant,
+    DimValue,
+    Expr,
+    Kind,
+    Param,
+    ParamValue,
+    Tensor,
+    walk,
+)
 from attndsl.syntax import tree
 
 PARAMETER_KINDS = {"int": Kind.INT, "f32": Kind.FLOAT, "bool": Kind.BOOL}
@@ -80,12 +91,11 @@ class Declarations:
 
     def tensor(self, node: tree.Tensor) -> None:
         """`input q : T[B, H, M, D]`."""
-        extents = [self._extent(extent) for extent in node.extents]
+        extents = [self._extent(extent, node.role) for extent in node.extents]
         element = node.element.text
         kind = Kind.FLOAT if isinstance(self._scope.find(element), ElementType) else STORAGE_KINDS.get(element)
         if kind is None:
-            known = (*self.types, *STORAGE_KINDS)
-            self._context.report(errors.names.UnknownType(node.element.span, name=element, known=known))
+            self._unknown_element(node)
         elif node.role == "output" and element not in (*self.types, *FLOAT_TYPES):
             self._context.report(
                 errors.declarations.OutputType(node.element.span, name=node.name.text, element=element)
@@ -131,11 +141,15 @@ class Declarations:
         if self._broken:
             return
         inputs = [tensor for tensor in self.tensors.values() if tensor.role == "input"]
+        extents = [extent for tensor in self.tensors.values() for extent in tensor.extents]
+        shapes = {part.name for part in walk(*extents) if isinstance(part, DimValue)}
         told = origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in inputs)
         for dim in self.dims.values():
             origin = told.get(dim.text)
             if origin is None:
-                self._context.report(errors.declarations.DimNotDeducible(dim.span, name=dim.text))
+                self._context.report(
+                    errors.declarations.DimNotDeducible(dim.span, name=dim.text, shapes=dim.text in shapes)
+                )
             elif not is_exact(origin.line, self.requires):
                 extent = self.tensors[origin.tensor].extents[origin.axis]
                 self._context.report(
@@ -145,10 +159,19 @@ class Declarations:
             if not any(tensor.element == name.text for tensor in inputs):
                 self._context.report(errors.declarations.TypeNotDeducible(name.span, name=name.text))
 
-    def _extent(self, node: tree.Expression) -> Expr | None:
+    def _unknown_element(self, node: tree.Tensor) -> None:
+        name, span = node.element.text, node.element.span
+        if len(name) <= 2 and name.isalpha() and name[0].isupper():  # as type variables are called
+            self._context.report(errors.names.UndeclaredType(span, name=name, role=node.role, known=tuple(self.types)))
+        else:
+            elements = FLOAT_TYPES if node.role == "output" else tuple(STORAGE_KINDS)
+            self._context.report(errors.names.UnknownType(span, name=name, known=(*self.types, *elements)))
+
+    def _extent(self, node: tree.Expression, role: str) -> Expr | None:
         expr = self._expressions.uniform(node, self._scope, "the extent of a tensor")
         if expr is not None and any(isinstance(part, ParamValue) for part in walk(expr)):
-            self._context.report(errors.declarations.ParameterInShape(node.span))
+            error = errors.declarations.ParameterInShape
+            self._context.report(error(node.span, role=role))
             return None
         if isinstance(expr, Constant) and expr.value < 0:
             self._context.report(errors.declarations.NegativeExtent(node.span, extent=int(expr.value)))

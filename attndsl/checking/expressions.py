@@ -93,7 +93,7 @@ class Expressions:
 
     def _number(self, number: int | float, span: Span) -> Value | None:
         if (isinstance(number, int) and number >= 2**63) or number == float("inf"):
-            return self._context.report(errors.types.NumberTooLarge(span))
+            return self._context.report(errors.types.NumberTooLarge(span, real=isinstance(number, float)))
         return Value.scalar(self._graph.constant(number, span))
 
     def _unary(self, node: tree.Unary, scope: Scope) -> Value | None:

@@ -26,6 +26,11 @@ class Lets:
         self._known: dict[_Key, Expr] = {}
         self._nesting = 0
 
+    @property
+    def expanding(self) -> bool:
+        """Whether the text that is looked at is that of a definition with arguments put in."""
+        return self._nesting > 0
+
     def use(self, let: Definition, subscripts: Sequence[Expr | None], span: Span) -> Value:
         """The definition at `subscripts`, one for each parameter; None takes all of an axis."""
         axes = tuple(e for e, s in zip(let.extents, subscripts, strict=True) if s is None and e is not None)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from attndsl import diagnostics as errors
 from attndsl.checking.calls import FUNCTION_NAMES
+from attndsl.checking.constants import may_be_in_range, may_be_present
 from attndsl.checking.context import Context
 from attndsl.checking.lets import Lets
 from attndsl.checking.scopes import Broken, Definition, ElementType, Scalar, Scope, Storage
@@ -69,6 +70,8 @@ class Names:
                             written=self._context.text(node.span),
                         )
                     )
+                if not self._may_be_in_range(node, subscripts, tensor.extents):
+                    return None
                 axes = tuple(e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None)
                 graph = self._context.graph
 
@@ -97,7 +100,11 @@ class Names:
                         return self._context.report(
                             errors.shapes.WholeOfIndex(written.span, name=name, param=param or "")
                         )
-                return self._lets.use(let, subscripts, node.span)
+                if not self._may_be_in_range(node, subscripts, let.extents):
+                    return None
+                value = self._lets.use(let, subscripts, node.span)
+                sound = self._lets.expanding or may_be_present(self._context, node, subscripts, value)
+                return value if sound else None
             case Scalar(what=what):
                 return self._context.report(errors.shapes.NotSubscriptable(node.span, name=name, what=what))
             case ElementType():
@@ -118,6 +125,15 @@ class Names:
                 sound = False
             seen[name.text] = name
         return sound
+
+    def _may_be_in_range(
+        self, node: tree.Subscripted, subscripts: Sequence[Expr | None], extents: Sequence[Expr | None]
+    ) -> bool:
+        """Whether the numbers among the subscripts may be in range, unless they are what a definition was given.
+
+        Such a definition may test them before it reads.
+        """
+        return self._lets.expanding or may_be_in_range(self._context, node.subscripts, subscripts, extents)
 
     def _unknown(self, name: tree.Name, scope: Scope) -> Value | None:
         if name.text in FUNCTION_NAMES:

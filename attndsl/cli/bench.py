@@ -44,7 +44,7 @@ def command(suite: str, effort: str | None, budget: float, out: Path) -> None:
 
     Every row is in the CSV file from the moment it is known. Exits with 1 where an output of ours is wrong.
     """
-    device = gpu("bench")
+    device = gpu("bench", "torch", "triton", "matplotlib")
     from attndsl.bench import limits
     from attndsl.bench.machine import ROOT, circumstances
     from attndsl.bench.suite import Effort, run

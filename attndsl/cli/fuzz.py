@@ -20,6 +20,7 @@ from attndsl.cli.options import (
 )
 from attndsl.cli.output import live_line, show_json
 from attndsl.driver.library import checked, signature_of
+from attndsl.packages import pip_install
 
 if TYPE_CHECKING:
     from attndsl.testing.against import Peer
@@ -124,7 +125,7 @@ def _require_hypothesis() -> None:
     try:
         import hypothesis  # noqa: F401
     except ModuleNotFoundError:
-        raise click.UsageError("attndsl fuzz needs hypothesis: pip install 'attndsl[fuzz]'.") from None
+        raise click.UsageError(f"attndsl fuzz needs hypothesis: {pip_install('hypothesis')}") from None
 
 
 def _plan(
@@ -176,7 +177,7 @@ def _device(backends: tuple[str, ...]) -> str:
     try:
         return prepare()
     except ImportError as error:
-        raise click.UsageError(f"The backend triton needs {error.name}: pip install 'attndsl[triton,torch]'.") from None
+        raise click.UsageError(f"The backend triton needs {error.name}: {pip_install('torch', 'triton')}") from None
     except NoInterpreter as error:
         raise click.UsageError(f"{error}.") from None
 

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attndsl.packages import pip_install
+
 if TYPE_CHECKING:
     import torch
 
 
-def gpu(command: str) -> torch.device:
-    """The current GPU. Raises click.UsageError where there is none, or torch is missing."""
+def gpu(command: str, *packages: str) -> torch.device:
+    """The current GPU. Raises click.UsageError where there is none, or torch is missing; it names all `packages`."""
     try:
         import torch
     except ModuleNotFoundError:
-        raise click.UsageError(f"attndsl {command} needs torch: pip install 'attndsl[bench,triton]'.") from None
+        raise click.UsageError(f"attndsl {command} needs torch: {pip_install(*packages)}") from None
     if not torch.cuda.is_available():
         found = f"torch {torch.__version__} finds none"
         raise click.UsageError(f"attndsl {command} needs a GPU, and {found}: run it on a machine that has one.")

@@ -108,13 +108,15 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
 
 
-def bind_dims(source: Source, signature: Signature, shape: Mapping[str, int]) -> dict[str, int]:
-    """The extents to use: those asked for, and small ones that go with them."""
+def bind_dims(
+    source: Source, signature: Signature, shape: Mapping[str, int], params: Mapping[str, Any] | None = None
+) -> dict[str, int]:
+    """The extents to use: those asked for, and small ones that go with them and with the parameters."""
     from attndsl.inputs import default_dims
 
     check_dims(signature, shape)
     try:
-        return default_dims(checked(source), given=shape)
+        return default_dims(checked(source), given=shape, params=params)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 

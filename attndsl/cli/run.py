@@ -84,7 +84,7 @@ def command(
 
     signature = signature_of(source)
     bound_types, values = bind_types(signature, types), bind_params(signature, params)
-    dims = bind_dims(source, signature, shape)
+    dims = bind_dims(source, signature, shape, values)
     arrays = make_inputs(checked(source), dims, bound_types, seed, values)
     op = Op(source)
     with Console(stderr=True).status(f"running {signature.name}") as status:

@@ -55,11 +55,11 @@ def command(
     """
     signature = signature_of(source)
     bound_types, values = bind_types(signature, types), bind_params(signature, params)
-    dims = bind_dims(source, signature, shape)
+    dims = bind_dims(source, signature, shape, values)
     if missing := [dim for dim in dims if dim not in shape]:
         options = ",".join(f"{dim}=…" for dim in missing)
         raise click.UsageError(f"A schedule is for calls of one size: --shape {options} is missing.")
-    device = gpu("tune")
+    device = gpu("tune", "torch", "triton")
     from attndsl.bench.inputs import random_tensors
     from attndsl.bench.timing import GpuClock
     from attndsl.op.gpu import described

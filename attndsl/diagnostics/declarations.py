@@ -58,12 +58,17 @@ class WrongSetting(Diagnostic):
 @dataclass(frozen=True)
 class DimNotDeducible(Diagnostic):
     name: str
+    shapes: bool
 
     code = "E706"
     message = "no input tells how large `{name}` is"
     label = "declared here"
     note = "a call reads a dim off an extent of an input that is made of it and numbers: `{name}` or `{name} + 1`"
-    fix = "use it so, or make it a parameter: `({name}: int)`"
+
+    def hint(self) -> str:
+        if self.shapes:  # where no parameter may stand
+            return f"give an input the extent `{self.name}`: an output is as large as the inputs tell"
+        return f"use it so, or make it a parameter: `({self.name}: int)`"
 
 
 @dataclass(frozen=True)
@@ -89,10 +94,16 @@ class DimRounded(Diagnostic):
 
 @dataclass(frozen=True)
 class ParameterInShape(Diagnostic):
+    role: str
+
     code = "E708"
     message = "the extents of a tensor are made of dims and numbers"
     label = "contains a parameter"
-    fix = "declare a dim for it"
+
+    def hint(self) -> str:
+        if self.role == "input":
+            return "declare a dim for it: a call reads it off this input"
+        return "write a number or a dim of the inputs: an output is as large as they tell"
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,22 @@ class UnknownType(Misnamed):
 
 
 @dataclass(frozen=True)
+class UndeclaredType(Diagnostic):
+    name: str
+    role: str
+    known: tuple[str, ...]
+
+    code = "E118"
+    message = "no type variable is called `{name}`"
+    label = "not declared"
+
+    def hint(self) -> str:
+        instead = f"write {one_of(self.known)}, or " if self.known else ""
+        told = ", and let an input have it: an output's type is told by one" if self.role == "output" else ""
+        return f"{instead}declare it: `types {self.name}`{told}"
+
+
+@dataclass(frozen=True)
 class UnknownKeyword(Misnamed):
     function: str
 
@@ -154,14 +170,19 @@ class FunctionAsValue(Diagnostic):
 class NotFunction(Diagnostic):
     name: str
     first: Span
+    number: bool
 
     code = "E112"
     message = "`{name}` is not a function"
     label = "called here"
-    fix = "subscripts stand in square brackets: `{name}[…]`"
+
+    def hint(self) -> str:
+        if self.number:
+            return f"multiply with `*`: `{self.name} * (…)`"
+        return f"subscripts stand in square brackets: `{self.name}[…]`"
 
     def others(self) -> tuple[Label, ...]:
-        return (Label(self.first, "defined here"),)
+        return (Label(self.first, "defined here"),) if self.first.end else ()
 
 
 @dataclass(frozen=True)

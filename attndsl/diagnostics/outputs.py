@@ -113,7 +113,19 @@ class RowsCollide(Diagnostic):
 
 
 @dataclass(frozen=True)
+class NoOutput(Diagnostic):
+    name: str
+
+    code = "E611"
+    message = "`{name}` has no output, and so it computes nothing"
+    label = "writes nothing"
+    fix = "declare one, `output o : f32[M]`, and write it: `each i in M` and `o[i] = …`"
+
+
+@dataclass(frozen=True)
 class EmptyBlock(Diagnostic):
     code = "E610"
     message = "the block writes no output"
     label = "opened here"
+    note = "every `each` opens a block of its own, which ends at the next one"
+    fix = "name all indices of a row in one, `each b in B, i in M`, and write `o[b,i] = …` in its block"

@@ -10,8 +10,9 @@ from attndsl.diagnostics.base import Diagnostic
 @dataclass(frozen=True)
 class SoftmaxAlone(Diagnostic):
     code = "E501"
-    message = "softmax() gives a weight to every key, which a value must be summed with"
-    label = "weights of what?"
+    message = "softmax() alone is no value: it weighs a value of every key, which stands after a `.`"
+    label = "no `.` follows"
+    note = "the weights are not stored"
     fix = "`softmax(…) . v[…, :]`"
 
 
@@ -30,7 +31,10 @@ class SoftmaxOfScalar(Diagnostic):
     code = "E503"
     message = "softmax() weighs vectors, and this is {got}"
     label = "{got}"
-    fix = "keep an axis of the value with `:`"
+    fix = (
+        "keep an axis of the value with `:`, or give the number one: "
+        "`let x[e in 1] = …`, `let y = softmax(…) . x`, `y[0]`"
+    )
 
 
 @dataclass(frozen=True)
@@ -59,3 +63,22 @@ class MaskNotBool(Diagnostic):
     message = "the second argument of {function}() is a mask, a truth value for every key"
     label = "a number"
     fix = "for two numbers, write `{pointwise}`"
+
+
+@dataclass(frozen=True)
+class SameForEveryKey(Diagnostic):
+    keys: str
+    masked: bool
+    vector: bool
+
+    code = "E508"
+    message = "max() takes the largest over the keys, and this is the same for every key"
+    label = "does not depend on {keys}"
+
+    def hint(self) -> str:
+        ways = ["write it without max()"]
+        if self.masked:
+            ways.append("if the mask may leave no key: `if sum(1.0, mask) > 0.0 then … else -inf`")
+        if self.vector:
+            ways.append("for its largest element, another block walks the elements: `over d in D`, `max(x[i,d])`")
+        return "; ".join(ways)

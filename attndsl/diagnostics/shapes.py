@@ -118,3 +118,29 @@ class WrongAxes(Diagnostic):
     code = "E309"
     message = "the definition of `{name}` keeps {wanted:axis} with `:`, but its value has {got}"
     label = "{got:axis}"
+
+
+@dataclass(frozen=True)
+class NegativeIndex(Diagnostic):
+    index: int
+    last: str
+
+    code = "E310"
+    message = "the index is {index}, and a negative one does not count from the end"
+    label = "always out of range"
+
+    def hint(self) -> str:
+        return f"count from the start: the last one is {f'`{self.last}`' if self.last else 'at the extent less 1'}"
+
+
+@dataclass(frozen=True)
+class IndexTooLarge(Diagnostic):
+    index: int
+    extent: int
+
+    code = "E311"
+    message = "the index is {index}, and the extent is {extent}"
+    label = "always out of range"
+
+    def hint(self) -> str:
+        return f"the last one is `{self.extent - 1}`" if self.extent else ""

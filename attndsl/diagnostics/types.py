@@ -130,10 +130,16 @@ class TruncatedDivision(Diagnostic):
 
 @dataclass(frozen=True)
 class NumberTooLarge(Diagnostic):
+    real: bool
+
     code = "E211"
     message = "the number does not fit in 64 bits"
     label = "too large"
-    note = "integers lie between -9223372036854775808 and 9223372036854775807"
+
+    def hint(self) -> str:
+        if self.real:
+            return "write `inf` for infinity; other floats are below 1.8e308"
+        return "integers lie between -9223372036854775808 and 9223372036854775807; a float has a point: `1.0`"
 
 
 @dataclass(frozen=True)

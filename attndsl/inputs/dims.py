@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from attndsl.checking.evaluate import evaluate
-from attndsl.checking.typed import DimValue, Expr, Kind, Spec, walk
+from attndsl.checking.text import expression_text
+from attndsl.checking.typed import DimValue, Expr, Kind, ParamValue, Spec, walk
 
 SMALL = (3, 6, 5, 7, 9, 4, 8, 2)
 """Extents to try first, each dim from its own place on, so that neighbours differ."""
@@ -25,57 +26,106 @@ def default_params(spec: Spec) -> dict[str, int | float | bool]:
     return {p.name: _PARAMS[p.kind] if p.default is None else p.default for p in spec.params}
 
 
-def default_dims(spec: Spec, seed: int = 0, given: Mapping[str, int] | None = None) -> dict[str, int]:
-    """Small extents that meet every `require` at the default parameters and make no tensor empty; `given` ones stay.
+class _Condition(NamedTuple):
+    """What the extents have to meet: a `require`, or the extent of a `tensor` that is not to be empty."""
 
-    Another seed gives others. Raises ValueError where the search finds none.
+    expr: Expr
+    dims: frozenset[str]
+    tensor: str = ""
+
+    def holds(self, dims: Mapping[str, int], params: Mapping[str, Any]) -> bool:
+        try:
+            value = evaluate(self.expr, dims, params)
+        except ArithmeticError:
+            return False
+        return value > 0 if self.tensor else bool(value)
+
+
+def default_dims(
+    spec: Spec,
+    seed: int = 0,
+    given: Mapping[str, int] | None = None,
+    params: Mapping[str, int | float | bool] | None = None,
+) -> dict[str, int]:
+    """Small extents that meet every `require` and make no tensor empty; `given` ones stay.
+
+    Parameters that `params` lacks have their defaults. Another seed gives other extents. Raises ValueError, which names
+    what cannot be met, where the search finds none.
     """
-    fixed, params = dict(given or {}), default_params(spec)
-    order = [name for name in spec.dims if name not in fixed]
-    small = list(SMALL)
-    if seed:
-        random.Random(seed).shuffle(small)
-    conditions = [(_dims(e), e, True) for e in spec.requires]
+    fixed = dict(given or {})
     empty = {name for name, size in fixed.items() if size == 0}  # asked for
-    extents = [e for tensor in spec.tensors.values() for e in tensor.extents]
-    conditions += [(needed, e, False) for e in extents if not (needed := _dims(e)) & empty]
-    trials = 0
+    conditions = [_Condition(e, _dims(e)) for e in spec.requires]
+    shapes = ((tensor.name, extent) for tensor in spec.tensors.values() for extent in tensor.extents)
+    conditions += [_Condition(e, needed, name) for name, e in shapes if not (needed := _dims(e)) & empty]
+    sizes = list(SMALL)
+    if seed:
+        random.Random(seed).shuffle(sizes)
+    search = _Search(fixed, {**default_params(spec), **(params or {})}, sizes)
+    found = search.extents(spec.dims, conditions)
+    if found is None:
+        raise ValueError(_reason(spec, search, conditions))
+    return {name: found[name] for name in spec.dims}
 
-    def holds(dims: Mapping[str, int], name: str | None) -> bool:
-        """Whether the conditions hold that are decided by now, and were not before `name` was."""
-        for needed, expr, required in conditions:
-            decided = needed <= dims.keys() and (name in needed if name else True)
-            if decided and not _met(expr, dims, params, required):
-                return False
-        return True
 
-    def search(dims: dict[str, int], rest: Sequence[str]) -> dict[str, int] | None:
-        nonlocal trials
+class _Search:
+    """Looks for extents beside `fixed` ones."""
+
+    def __init__(self, fixed: dict[str, int], params: Mapping[str, Any], small: Sequence[int]) -> None:
+        self.fixed = fixed
+        self.params = params
+        self._small = small
+        self._trials = 0
+
+    def extents(self, names: Iterable[str], conditions: Sequence[_Condition]) -> dict[str, int] | None:
+        """Extents of the dims `names` that meet some conditions."""
+        self._trials = 0
+        if not self._hold(conditions, self.fixed, None):
+            return None
+        return self._search(conditions, self.fixed, [name for name in names if name not in self.fixed])
+
+    def _search(
+        self, conditions: Sequence[_Condition], dims: dict[str, int], rest: Sequence[str]
+    ) -> dict[str, int] | None:
         if not rest:
             return dims
-        place = len(dims) % len(small)
-        for size in (*small[place:], *small[:place], *OTHERS):
-            trials += 1
-            if trials > MAX_TRIALS:
+        place = len(dims) % len(self._small)
+        for size in (*self._small[place:], *self._small[:place], *OTHERS):
+            self._trials += 1
+            if self._trials > MAX_TRIALS:
                 return None
             wider = {**dims, rest[0]: size}
-            if holds(wider, rest[0]) and (found := search(wider, rest[1:])) is not None:
+            if self._hold(conditions, wider, rest[0]) and (found := self._search(conditions, wider, rest[1:])):
                 return found
         return None
 
-    found = search(fixed, order) if holds(fixed, None) else None
-    if found is None:
-        raise ValueError(f"no small extents of {', '.join(order) or 'no dims'} meet the conditions of `{spec.name}`")
-    return {name: found[name] for name in spec.dims}
+    def _hold(self, conditions: Sequence[_Condition], dims: Mapping[str, int], name: str | None) -> bool:
+        """Whether the conditions hold that are decided by now, and were not before `name` was."""
+        decided = (c for c in conditions if c.dims <= dims.keys() and (name is None or name in c.dims))
+        return all(condition.holds(dims, self.params) for condition in decided)
+
+
+def _reason(spec: Spec, search: _Search, conditions: Sequence[_Condition]) -> str:
+    """Why there are no extents: the first condition that cannot be met with those before it."""
+    for number, condition in enumerate(conditions):
+        first = conditions[: number + 1]
+        needed = {name for c in first for name in c.dims}
+        if search.extents([name for name in spec.dims if name in needed], first) is not None:
+            continue
+        text = expression_text(condition.expr)
+        wants = f"{spec.name} requires {text}"
+        if condition.tensor:
+            wants = f"{condition.tensor} of {spec.name} is not empty where {text} is above 0"
+        known = {name: size for name, size in search.fixed.items() if name in condition.dims}
+        known |= {e.name: search.params[e.name] for e in walk(condition.expr) if isinstance(e, ParamValue)}
+        given = " and ".join(f"{name} = {value}" for name, value in known.items())
+        free = [name for name in spec.dims if name in condition.dims and name not in search.fixed]
+        if not free:
+            return f"{wants}, which does not hold{f' for {given}' if given else ''}"
+        meets = "meets" if len(free) == 1 else "meet"
+        rest = "" if search.extents(free, [condition]) is None else " and what is required before it"
+        return f"{wants}; no small {' and '.join(free)} {meets} that{rest}{f' with {given}' if given else ''}"
+    return f"no small extents were found that meet the conditions of {spec.name}"
 
 
 def _dims(expr: Expr) -> frozenset[str]:
     return frozenset(e.name for e in walk(expr) if isinstance(e, DimValue))
-
-
-def _met(expr: Expr, dims: Mapping[str, int], params: Mapping[str, Any], required: bool) -> bool:
-    try:
-        value = evaluate(expr, dims, params)
-    except ArithmeticError:
-        return False
-    return bool(value) if required else value > 0

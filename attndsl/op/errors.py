@@ -214,9 +214,9 @@ class WrongDevice(CallError, ValueError):
 
 @dataclass(eq=False, repr=False)
 class TritonMissing(CallError, ImportError):
-    message = (
-        "{spec} needs the package triton for tensors of a GPU, which is not installed: pip install 'attndsl[triton]'"
-    )
+    install: str
+
+    message = "{spec} needs the package triton for tensors of a GPU, which is not installed: {install}"
 
 
 @dataclass(eq=False, repr=False)

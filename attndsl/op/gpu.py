@@ -25,6 +25,7 @@ from attndsl.op import errors
 from attndsl.op.checks import Bound
 from attndsl.op.plan import Launches, Output, Plan, first_call
 from attndsl.op.torch_tensors import ELEMENTS, check
+from attndsl.packages import pip_install
 from attndsl.python_names import python_name
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class GpuCalls:
         if key not in self._programs:
             name = self._op.signature.name
             if importlib.util.find_spec("triton") is None:
-                raise errors.TritonMissing(name)
+                raise errors.TritonMissing(name, pip_install("triton"))
             artifact = self._op.artifact("triton", sizes, machine(), **bound.types)
             launches = load_module(artifact)[f"{python_name(name)}_launches"]
             self._programs[key] = Program(artifact, launches, Tuned(described(device), artifact.source))

@@ -12,7 +12,7 @@ from attndsl.syntax.foreign import foreign_operator, foreign_string
 from attndsl.syntax.source import Span
 
 _SIGNS = {
-    "-": "−‐‑‒–—", "*": "×∗", ".": "⋅·∙", "/": "÷∕⁄", "'": "‘’′", '"': "“”″",
+    "-": "−‐‑‒–—", "*": "×∗", ".": "⋅·∙", "/": "÷∕⁄",
     "<=": "≤", ">=": "≥", "!=": "≠", "and": "∧", "or": "∨", "not": "¬",
     "inf": "∞", "in": "∈", "=": "←≔", "<": "‹", ">": "›",
 }  # fmt: skip

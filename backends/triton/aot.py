@@ -20,6 +20,7 @@ from attndsl.backends.triton.host import host_text, kernel_names
 from attndsl.backends.triton.launcher import schedules_name
 from attndsl.backends.triton.resources import Resources, parameter_count, resources_of
 from attndsl.backends.triton.targets import Target
+from attndsl.packages import pip_install
 
 if TYPE_CHECKING:
     import torch
@@ -36,8 +37,7 @@ class PackageMissing(ImportError):
 
     def __init__(self, package: str) -> None:
         super().__init__(
-            f"compiling for a GPU needs the package {package}, which is not installed: pip install "
-            "'attndsl[triton,torch]'"
+            f"compiling for a GPU needs the package {package}, which is not installed: {pip_install('torch', 'triton')}"
         )
 
 

@@ -8,12 +8,11 @@ from attndsl.checking.typed import Expr, Index, IndexValue, Reduce, Spec, Sum, o
 from attndsl.syntax.source import Source
 
 
-def checked(*lines: str, value: str = "sum(x)", header: str = "") -> Spec:
+def source(*lines: str, value: str = "sum(x)", header: str = "") -> Source:
     """A spec of one row and one number whose body has `lines`, and whose output is `value`."""
     body = "\n".join(lines)
-    spec = check(
-        Source(
-            f"""attention test{header} {{
+    return Source(
+        f"""attention test{header} {{
                 dims B, N, D, P, S, C
                 types T
                 input q : T[B, D]
@@ -28,8 +27,12 @@ def checked(*lines: str, value: str = "sum(x)", header: str = "") -> Spec:
                 {body}
                 o[b] = {value}
             }}"""
-        )
     )
+
+
+def checked(*lines: str, value: str = "sum(x)", header: str = "") -> Spec:
+    """The same, checked."""
+    spec = check(source(*lines, value=value, header=header))
     well_formed(spec)
     return spec
 

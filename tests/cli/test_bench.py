@@ -24,7 +24,7 @@ def test_no_gpu_is_a_message(attndsl: Any) -> None:
 def test_no_torch_is_a_message(attndsl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     result = attndsl("bench", "paged")
-    assert result.code == 2 and "pip install 'attndsl[bench,triton]'" in result.err
+    assert result.code == 2 and "pip install 'torch" in result.err and "attndsl[" not in result.err
 
 
 def test_suites_are_named(attndsl: Any) -> None:
@@ -35,7 +35,7 @@ def test_suites_are_named(attndsl: Any) -> None:
 
 def test_a_suite(attndsl: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wall = timing.WallClock(rounds=1)
-    monkeypatch.setattr(bench, "gpu", lambda _: torch.device("cpu"))
+    monkeypatch.setattr(bench, "gpu", lambda *_: torch.device("cpu"))
     monkeypatch.setattr(bench, "described", lambda _: {"device": "none"})
     monkeypatch.setattr(timing, "GpuClock", lambda **_: wall)
     small, measure = {"bytes_": 4096, "side": 16}, limits.measure

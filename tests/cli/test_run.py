@@ -64,6 +64,14 @@ def test_a_wrong_result_is_found(attndsl: Any, gqa: Path, monkeypatch: pytest.Mo
 
 
 def test_shapes_that_the_spec_refuses(attndsl: Any, gqa: Path) -> None:
-    result = attndsl("run", gqa, "--shape", "Hq=3,Hkv=2")
-    assert result.code == 2
-    assert "no small extents" in result.err
+    result = attndsl("run", gqa, "--shape", "Hq=5,Hkv=2")
+    assert (result.code, result.out) == (2, "")
+    assert "gqa requires Hq % Hkv == 0, which does not hold for Hq = 5 and Hkv = 2" in result.err
+
+
+def test_extents_are_chosen_for_the_parameters_that_are_given(attndsl: Any, tmp_path: Path) -> None:
+    path = tmp_path / "wide.attn"
+    body = "input x : f32[N] output o : f32[N] require N > p each i in N o[i] = x[i]"
+    path.write_text(f"attention wide(p: int = 5000) {{ dims N {body} }}")
+    assert "wide requires N > p; no small N meets that with p = 5000" in attndsl("run", path).err
+    assert attndsl("run", path, "--param", "p=8").code == 0

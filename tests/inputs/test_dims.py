@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -57,11 +58,36 @@ def test_what_is_given_stays() -> None:
     assert default_dims(spec_of("require B == A + 1"), given={"A": 17 - 2}) == {"A": 15, "B": 16}
 
 
-def test_nothing_is_found_for_what_cannot_be() -> None:
-    with pytest.raises(ValueError, match="no small extents of A, B meet the conditions of `a`"):
-        default_dims(spec_of("require A > 5000"))
-    with pytest.raises(ValueError, match="no small extents"):
-        default_dims(spec_of("require A == B + 1"), given={"A": 2, "B": 2})
+@pytest.mark.parametrize(
+    ("conditions", "given", "said"),
+    [
+        ("require A > 5000", {}, "a requires A > 5000; no small A meets that"),
+        ("require B > 1 require A % B == 0", {"B": 999}, "a requires A % B == 0; no small A meets that with B = 999"),
+        (
+            "require B > 0 require A % B == 0",
+            {"A": 5, "B": 2},
+            "a requires A % B == 0, which does not hold for A = 5 and B = 2",
+        ),
+        (
+            "require A > B require B > A",
+            {},
+            "a requires B > A; no small A and B meet that and what is required before it",
+        ),
+        ("require 1 > 2", {"A": 3}, "a requires 1 > 2, which does not hold"),
+        ("require A / (B - 3) == 1", {"B": 3}, "a requires B - 3 != 0, which does not hold for B = 3"),
+        ("require B < p", {"A": 3, "B": 9}, "a requires B < p, which does not hold for B = 9 and p = 2"),
+        ("input y : f32[A - 4]", {"A": 4}, "y of a is not empty where A - 4 is above 0, which does not hold for A = 4"),
+    ],
+)
+def test_what_cannot_be_met_is_named(conditions: str, given: dict[str, int], said: str) -> None:
+    """The condition itself, whatever stands before it and beside it."""
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        default_dims(spec_of(conditions, "(p: int = 2)"), given=given)
+
+
+def test_conditions_are_met_for_the_parameters_that_are_given() -> None:
+    spec = spec_of("require A == 7 * p", "(p: int = 1000)")
+    assert default_dims(spec, params={"p": 1})["A"] == 7
 
 
 def test_parameters_without_default_get_one() -> None:

@@ -117,7 +117,7 @@ def test_missing_extents_are_named() -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     find: Callable[..., Any] = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else find(name))
-    with pytest.raises(PackageMissing, match=f"the package {package}, .*pip install 'attndsl\\[triton,torch\\]'"):
+    with pytest.raises(PackageMissing, match=rf"the package {package}, .*pip install '?torch.* '?triton"):
         gpu_files(spec_of("gqa"), {"T": "f16"}, "cuda:90", {"D": 16, "E": 16})
 
 
