@@ -64,12 +64,12 @@ class Blocks:
             self._astray = True
             self._context.report(errors.indices.OutsideBlock(node.span, what="a write"))
             return
-        subscripts = self._subscripts(node)
         value = self._expressions.value(node.value, self.scope)
         tensor = self._target(name)
         if tensor is None:
             self._astray = True
             return
+        subscripts = self._subscripts(node)
         if name.text in self._written:
             self._context.report(
                 errors.outputs.WrittenTwice(name.span, name=name.text, first=self._written[name.text].span)
@@ -85,6 +85,16 @@ class Blocks:
         places = tuple(next(rest) if s is None else s for s in subscripts)
         if self._rows_tell(node, places, body) and self._keys_tell(rows, places, body):
             rows.writes.append(Write(tensor, places, variables, body, node.span))
+
+    def writes_whole(self, node: tree.Definition) -> bool:
+        """Whether `o = …` is meant to write an output; reports it."""
+        match self.scope.find(node.name.text):
+            case Storage(tensor=Tensor(role="output", name=name, extents=extents)):
+                subscripts = ", ".join([":"] * len(extents))
+                self._context.report(errors.names.BareOutput(node.name.span, name=name, subscripts=subscripts))
+                self._written[name] = node.name
+                return True
+        return False
 
     def close(self) -> None:
         """Ends the block that is open, if there is one."""
@@ -160,6 +170,7 @@ class Blocks:
             case None:
                 known = tuple(t.name for t in self._tensors.values() if t.role == "output")
                 self._context.report(errors.names.UnknownOutput(name.span, name=name.text, known=known))
+                self.scope.add(name.text, Broken(name.span))
             case binding:
                 self._context.report(errors.outputs.NotOutput(name.span, name=name.text, first=binding.span))
         return None

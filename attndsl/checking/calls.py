@@ -9,9 +9,10 @@ from typing import cast
 from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.pointwise import FUNCTIONS, Pointwise
-from attndsl.checking.scopes import Definition, Scalar, Scope
+from attndsl.checking.scopes import Definition, ElementType, Scalar, Scope
 from attndsl.checking.typed import Expr, Kind
 from attndsl.checking.values import Result, Value, Weights
+from attndsl.diagnostics import Diagnostic
 from attndsl.syntax import tree
 
 REDUCTIONS = ("softmax", "logsumexp", "sum", "max")
@@ -36,14 +37,24 @@ class Calls:
         if name.text in FUNCTION_NAMES:
             return True
         before = scope.find(name.text)
-        if before is not None:
+        if isinstance(before, ElementType):
+            self._context.report(errors.names.TypeAsValue(name.span, name=name.text))
+        elif before is not None:
             number = isinstance(before, Scalar) or (isinstance(before, Definition) and not before.params)
             self._context.report(errors.names.NotFunction(name.span, name=name.text, first=before.span, number=number))
         else:
-            self._context.report(
-                errors.names.UnknownFunction(name.span, name=name.text, known=tuple(sorted(FUNCTION_NAMES)))
-            )
+            self._context.report(self.unknown(node))
         return False
+
+    def unknown(self, node: tree.Call) -> Diagnostic:
+        """That there is no such function."""
+        name, known = node.function, tuple(sorted(FUNCTION_NAMES))
+        return errors.names.UnknownFunction(name.span, name=name.text, known=known, arguments=self.written(node))
+
+    def written(self, node: tree.Call) -> tuple[str, ...]:
+        """The arguments of a call as they stand in the source, without those that have names."""
+        plain = (argument for argument in node.arguments if not isinstance(argument, tree.KeywordArgument))
+        return tuple(self._context.text(argument.span) for argument in plain)
 
     def call(self, node: tree.Call, nodes: Sequence[tree.Expression], values: Sequence[Value], named: Named) -> Result:
         """The value of a call of a known function with these arguments."""
@@ -93,7 +104,11 @@ class Calls:
             return False
         if not least <= len(values) <= most:
             wanted = f"{least} argument{'s' if least > 1 else ''}" if least == most else f"{least} or {most} arguments"
-            self._context.report(errors.types.WrongArguments(node.span, function=name, wanted=wanted, got=len(values)))
+            self._context.report(
+                errors.types.WrongArguments(
+                    node.span, function=name, wanted=wanted, got=len(values), arguments=self.written(node)
+                )
+            )
             return False
         return True
 

@@ -89,7 +89,8 @@ class _Checker:
             case tree.Let():
                 self._definitions.let(node, self._blocks.scope)
             case tree.Definition():
-                self._definitions.definition(node, self._blocks.scope)
+                if not self._blocks.writes_whole(node):
+                    self._definitions.definition(node, self._blocks.scope)
             case tree.Write():
                 self._blocks.write(node)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from attndsl import diagnostics as errors
 from attndsl.checking.calls import Calls
 from attndsl.checking.context import Context
+from attndsl.checking.members import Members
 from attndsl.checking.names import Names
 from attndsl.checking.pointwise import Pointwise
 from attndsl.checking.scopes import Scalar, Scope
@@ -27,6 +28,7 @@ class Expressions:
         self._graph = context.graph
         self._pointwise = Pointwise(context)
         self._calls = Calls(context, self._pointwise)
+        self._members = Members(context, self._calls)
         self.names = Names(context)
 
     def result(self, node: tree.Expression, scope: Scope) -> Result:
@@ -154,7 +156,10 @@ class Expressions:
         arguments = [a for a in node.arguments if not isinstance(a, tree.KeywordArgument)]
         keywords = [a for a in node.arguments if isinstance(a, tree.KeywordArgument)]
         if not self._calls.known(node, scope):
-            self._values([*arguments, *(k.value for k in keywords)], scope)
+            whole = (
+                a for a in arguments if not isinstance(a, tree.Reference)
+            )  # elsewhere tensors are passed as they are
+            self._values([*whole, *(k.value for k in keywords)], scope)
             return None
         values = self._values(arguments, scope)
         named = self._values([k.value for k in keywords], scope)
@@ -163,6 +168,9 @@ class Expressions:
         return self._calls.call(node, arguments, values, list(zip(keywords, named, strict=True)))
 
     def _dot(self, node: tree.Binary, scope: Scope) -> Value | None:
+        misread = self._members.misread(node, scope)
+        if misread is not None:
+            return self._context.report(misread)
         left, right = self.result(node.left, scope), self.result(node.right, scope)
         if isinstance(right, Weights):
             return self._context.report(errors.reductions.SoftmaxOnTheRight(node.right.span))

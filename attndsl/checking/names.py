@@ -62,7 +62,12 @@ class Names:
                 if len(subscripts) != len(tensor.extents):
                     return self._context.report(
                         errors.shapes.WrongRank(
-                            node.span, name=name, wanted=len(tensor.extents), got=len(subscripts), defined=tensor.span
+                            node.span,
+                            name=name,
+                            wanted=len(tensor.extents),
+                            got=len(subscripts),
+                            defined=tensor.span,
+                            written=self._context.text(node.span),
                         )
                     )
                 if not self._may_be_in_range(node, subscripts, tensor.extents):
@@ -82,7 +87,12 @@ class Names:
                 if len(subscripts) != len(let.extents):
                     return self._context.report(
                         errors.shapes.WrongRank(
-                            node.span, name=name, wanted=len(let.extents), got=len(subscripts), defined=let.span
+                            node.span,
+                            name=name,
+                            wanted=len(let.extents),
+                            got=len(subscripts),
+                            defined=let.span,
+                            written=self._context.text(node.span),
                         )
                     )
                 for written, subscript, (param, extent) in zip(node.subscripts, subscripts, _slots(let), strict=True):
@@ -135,6 +145,8 @@ class Names:
             first = places[0][0]
             error = errors.names.UsedTooEarly if first.start > name.span.start else errors.names.OtherBlock
             return self._context.report(error(name.span, name=name.text, defined=first))
+        if name.text in errors.foreign.NAMES:
+            return self._context.report(errors.names.ForeignName(name.span, name=name.text))
         known = tuple(sorted(set(scope.names())))
         return self._context.report(errors.names.UnknownName(name.span, name=name.text, known=known))
 

@@ -9,6 +9,7 @@ from attndsl.checking.context import Context
 from attndsl.checking.text import expression_text
 from attndsl.checking.typed import Constant, Expr, Kind
 from attndsl.checking.values import Value
+from attndsl.syntax import operands
 from attndsl.syntax.source import Span
 
 FUNCTIONS = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu", "floor")
@@ -43,13 +44,16 @@ class Pointwise:
         """`& | ^ << >>` on integers."""
         for value, place in zip((left, right), spans, strict=True):
             if value.kind is not Kind.INT:
-                word = {"&": "and", "|": "or"}.get(operator, "!=")
-                error = (
-                    errors.types.BitsOfBool
-                    if value.kind is Kind.BOOL and operator in "&|^"
-                    else errors.types.BitsOfReal
+                got = value.describe()
+                if value.kind is Kind.BOOL and operator in "&|^":
+                    word = {"&": "and", "|": "or", "^": "!="}[operator]
+                    return self._context.report(errors.types.BitsOfBool(place, operator=operator, got=got, word=word))
+                text = self._context.source.text
+                at = text.index(operator, spans[0].end)
+                around = operands.before(text, at), operands.after(text, at + len(operator))
+                return self._context.report(
+                    errors.types.BitsOfReal(place, operator=operator, got=got, left=around[0], right=around[1])
                 )
-                return self._context.report(error(place, operator=operator, got=value.describe(), word=word))
         name = _BITS[operator]
         return self.combine((left, right), Kind.INT, lambda x: self._graph.apply(name, x, span), span)
 

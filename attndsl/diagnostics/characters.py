@@ -15,7 +15,9 @@ class ForeignOperator(Diagnostic):
     code = "E016"
     message = "there is no operator `{found}`"
     label = "from another language"
-    fix = "{written}"
+
+    def hint(self) -> str:
+        return self.written
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class BadNumber(Diagnostic):
     label = "not a number"
 
     def hint(self) -> str:
+        if "*" in self.written:
+            return f"a name begins with a letter; a product is written `{self.written}`"
         return f"write `{self.written}`" if self.written else "a name begins with a letter"
 
 

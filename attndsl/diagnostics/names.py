@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attndsl.diagnostics import foreign
 from attndsl.diagnostics.base import Diagnostic, Label
 from attndsl.diagnostics.suggest import did_you_mean, one_of
 from attndsl.syntax.source import Span
@@ -30,12 +31,17 @@ class UnknownName(Misnamed):
 
 @dataclass(frozen=True)
 class UnknownFunction(Misnamed):
+    """`arguments` are those of the call, as they are written."""
+
+    arguments: tuple[str, ...]
+
     code = "E102"
     message = "there is no function `{name}`"
     label = "not a function"
 
     def hint(self) -> str:
-        return did_you_mean(self.name, self.known) or f"the functions are {one_of(self.known)}"
+        meant = foreign.ours(self.name, self.arguments)
+        return meant or did_you_mean(self.name, self.known) or f"the functions are {one_of(self.known)}"
 
 
 @dataclass(frozen=True)
@@ -45,26 +51,11 @@ class UnknownType(Misnamed):
     label = "not a type"
 
     def hint(self) -> str:
-        meant = _FOREIGN_TYPES.get(self.name.lower(), "")
-        if meant in self.known:
-            return f"write `{meant}`"
+        word = self.name.lower()
+        for meant in (word, foreign.TYPES.get(word), foreign.PARAMETER_TYPES.get(word)):
+            if meant in self.known:
+                return f"write `{meant}`"
         return did_you_mean(self.name, self.known) or f"write {one_of(self.known)}"
-
-
-_FOREIGN_TYPES = {
-    **dict.fromkeys(("float", "float32", "single", "fp32", "real"), "f32"),
-    **dict.fromkeys(("float64", "double", "fp64"), "f64"),
-    **dict.fromkeys(("float16", "half", "fp16"), "f16"),
-    **dict.fromkeys(("bfloat16", "bfloat"), "bf16"),
-    **dict.fromkeys(("float8_e4m3fn", "f8e4m3fn", "e4m3", "fp8", "f8"), "f8e4m3"),
-    **dict.fromkeys(("float8_e5m2", "e5m2"), "f8e5m2"),
-    **dict.fromkeys(("int8", "char"), "i8"),
-    **dict.fromkeys(("uint8", "byte"), "u8"),
-    **dict.fromkeys(("int", "int32"), "i32"),
-    **dict.fromkeys(("int64", "long", "size_t"), "i64"),
-    **dict.fromkeys(("boolean", "mask", "i1"), "bool"),
-}
-"""Element types by the names that they have elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +83,7 @@ class UnknownKeyword(Misnamed):
     label = "unknown argument"
 
     def hint(self) -> str:
-        if self.name == "mask":
-            return "the mask is the second argument and has no name"
-        return did_you_mean(self.name, self.known)
+        return foreign.KEYWORDS.get(self.name) or did_you_mean(self.name, self.known)
 
 
 @dataclass(frozen=True)
@@ -114,6 +103,8 @@ class UnknownOutput(Misnamed):
     label = "not declared"
 
     def hint(self) -> str:
+        if self.name in ("score", "mask"):
+            return f"a definition has no subscripts of the row: `{self.name} = …`"
         return did_you_mean(self.name, self.known) or f"declare it: `output {self.name} : T[…]`"
 
 
@@ -250,3 +241,74 @@ class UsesItself(Diagnostic):
     message = "`{name}` is used by the statement that defines it"
     label = "not defined yet"
     note = "no definition uses itself, and the indices of one `over` do not depend on each other"
+
+
+@dataclass(frozen=True)
+class BareOutput(Diagnostic):
+    name: str
+    subscripts: str
+
+    code = "E133"
+    message = "the output `{name}` is written at its subscripts"
+    label = "no subscripts"
+    fix = "`{name}[{subscripts}] = …` with the row's indices for all `:` that are no axis of the value"
+
+
+@dataclass(frozen=True)
+class ForeignName(Diagnostic):
+    name: str
+
+    code = "E134"
+    message = "nothing is called `{name}`"
+    label = "from another language"
+
+    def hint(self) -> str:
+        return foreign.advice(foreign.NAMES[self.name])
+
+
+# --- what a `.` is elsewhere
+
+
+@dataclass(frozen=True)
+class NoModule(Diagnostic):
+    name: str
+    member: str
+
+    code = "E130"
+    message = "there are no modules, and nothing is called `{name}`"
+    label = "a module elsewhere"
+    note = "`.` is the product of two vectors"
+
+    def hint(self) -> str:
+        return f"write `{self.member}`" if len(self.member) <= 80 else ""
+
+
+@dataclass(frozen=True)
+class NoMethod(Diagnostic):
+    """`arguments` are the value and what stands in the call, as they are written."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+    code = "E131"
+    message = "a value has no methods"
+    label = "called on a value"
+    note = "`.` is the product of two vectors"
+
+    def hint(self) -> str:
+        known = foreign.METHODS.get(self.name) or foreign.ours(self.name, self.arguments)
+        call = f"{self.name}({', '.join(self.arguments)})"
+        return known or (f"write `{call}`" if len(call) <= 80 else "")
+
+
+@dataclass(frozen=True)
+class NoAttribute(Diagnostic):
+    name: str
+
+    code = "E132"
+    message = "values have no attributes: there is no `.{name}`"
+    label = "asked of a value"
+    note = "`.` is the product of two vectors"
+
+    def hint(self) -> str:
+        return foreign.advice(foreign.ATTRIBUTES[self.name])

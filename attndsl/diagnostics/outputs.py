@@ -58,6 +58,9 @@ class WrongOutputRank(Diagnostic):
     def others(self) -> tuple[Label, ...]:
         return (Label(self.first, "declared here"),)
 
+    def hint(self) -> str:
+        return f"for the whole of an axis write `:`, as in `{self.name}[…, :]`" if self.got < self.wanted else ""
+
 
 @dataclass(frozen=True)
 class WrongOutputAxes(Diagnostic):

@@ -14,6 +14,7 @@ class WrongRank(Diagnostic):
     wanted: int
     got: int
     defined: Span
+    written: str
 
     code = "E301"
     message = "`{name}` takes {wanted:subscript}, not {got}"
@@ -21,6 +22,12 @@ class WrongRank(Diagnostic):
 
     def others(self) -> tuple[Label, ...]:
         return (Label(self.defined, "defined here"),)
+
+    def hint(self) -> str:
+        if self.got >= self.wanted or len(self.written) > 80:
+            return ""
+        rest = (", :" if ", " in self.written else ",:") * (self.wanted - self.got)
+        return f"for the whole of an axis write `:`, as in `{self.written[:-1]}{rest}]`"
 
 
 @dataclass(frozen=True)

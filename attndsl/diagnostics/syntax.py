@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from attndsl.diagnostics.base import Diagnostic, Label
+from attndsl.diagnostics.foreign import STATEMENTS, ours
 from attndsl.diagnostics.suggest import did_you_mean
 from attndsl.syntax.source import Span
 
@@ -112,24 +114,9 @@ class UnknownStatement(Diagnostic):
     label = "not a word of the language"
 
     def hint(self) -> str:
-        meant = _FOREIGN_WORDS.get(self.word)
-        if meant is not None:
-            return f"`{meant}`"
-        begin = "a spec begins with `attention name {`" if self.known == ("attention",) else ""
-        return did_you_mean(self.word, self.known) or begin
-
-
-_FOREIGN_WORDS = {
-    **dict.fromkeys(("for", "foreach", "row", "rows", "grid", "parallel"), "each i in M"),
-    **dict.fromkeys(("def", "var", "val", "const", "fn", "func", "define", "set"), "let name = …"),
-    **dict.fromkeys(("assert", "where", "given", "constraint", "requires"), "require condition"),
-    **dict.fromkeys(("dim", "dimension", "size", "sizes"), "dims B, H, M"),
-    **dict.fromkeys(("type", "dtype", "typevar"), "types T"),
-    **dict.fromkeys(("in", "tensor", "arg", "inputs"), "input x : T[B]"),
-    **dict.fromkeys(("out", "return", "outputs", "store"), "output o : T[B]"),
-    **dict.fromkeys(("keys", "reduce", "loop"), "over j in N"),
-}
-"""Words that other languages begin statements with, each with ours."""
+        if self.known == ("attention",):
+            return did_you_mean(self.word, self.known) or "a spec begins with `attention name {`"
+        return STATEMENTS.get(self.word) or did_you_mean(self.word, self.known)
 
 
 @dataclass(frozen=True)
@@ -243,10 +230,18 @@ class Slice(Diagnostic):
 
 @dataclass(frozen=True)
 class SubscriptOfExpression(Diagnostic):
+    """`written` has all subscripts in one pair of brackets, where a name has several."""
+
+    written: str
+
     code = "E037"
     message = "only a name takes subscripts"
     label = "subscripts an expression"
-    fix = "name it first: `let x = …`; all subscripts of a tensor stand in one pair of brackets: `q[b, h]`"
+
+    def hint(self) -> str:
+        if re.fullmatch(r"\w+\[[^()]*\]", self.written):
+            return f"all subscripts of a tensor stand in one pair of brackets: write `{self.written}`"
+        return "name it first: `let x = …`"
 
 
 @dataclass(frozen=True)
@@ -276,7 +271,22 @@ class MissingComma(Diagnostic):
 
 
 @dataclass(frozen=True)
+class CallWithoutParentheses(Diagnostic):
+    function: str
+    argument: str
+
+    code = "E055"
+    message = "an operator is missing between two names"
+    label = "before this"
+    fix = "where `{function}` is a function, write `{function}({argument})`"
+
+    def hint(self) -> str:
+        return ours(self.function, (self.argument,)) or super().hint()
+
+
+@dataclass(frozen=True)
 class MissingOperator(Diagnostic):
     code = "E041"
     message = "an operator is missing between two values"
     label = "before this"
+    fix = "numbers are multiplied by `*`, vectors by `.`"

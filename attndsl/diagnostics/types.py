@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.diagnostics.base import Diagnostic
+from attndsl.diagnostics.foreign import power
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,15 @@ class WrongKind(Diagnostic):
     message = "{place} is {got}; it must be a scalar {wanted}"
     label = "{got}"
 
+    def hint(self) -> str:
+        if self.got.endswith("vector"):
+            return "`a . b` sums the products of two vectors; `x[d]` is one element"
+        if self.place == "`mask`":
+            return "say when a key counts, as in `j <= i`; what is to be added to a score stands in the score"
+        if self.wanted == "int" and self.got == "a float":
+            return "there is no way back from a float; ints are divided by `/`, rounded down"
+        return ""
+
 
 @dataclass(frozen=True)
 class NotNumber(Diagnostic):
@@ -26,7 +36,7 @@ class NotNumber(Diagnostic):
     code = "E202"
     message = "`{operator}` takes numbers, not {got}"
     label = "{got}"
-    fix = "make it a number: `(if … then 1 else 0)`"
+    fix = "as a number it is `(if … then 1 else 0)`; a mask is the second argument: `softmax(score, mask)`"
 
 
 @dataclass(frozen=True)
@@ -44,11 +54,18 @@ class NotBool(Diagnostic):
 class BitsOfReal(Diagnostic):
     operator: str
     got: str
-    word: str
+    left: str
+    right: str
 
     code = "E204"
     message = "`{operator}` works on the bits of integers, not on {got}"
     label = "{got}"
+
+    def hint(self) -> str:
+        if self.operator == "^":
+            return f"a power is `{power(self.left, self.right)}`"
+        shifted = {"<<": "*", ">>": "/"}.get(self.operator)
+        return f"`x {shifted} exp2(n)` is the same of floats" if shifted else ""
 
 
 @dataclass(frozen=True)
@@ -135,10 +152,22 @@ class SumOfBool(Diagnostic):
 
 @dataclass(frozen=True)
 class WrongArguments(Diagnostic):
+    """`arguments` are those of the call, as they are written."""
+
     function: str
     wanted: str
     got: int
+    arguments: tuple[str, ...]
 
     code = "E213"
     message = "{function}() takes {wanted}, not {got}"
     label = "called here"
+
+    def hint(self) -> str:
+        pair = {"max": "maximum"}.get(self.function, self.function)
+        if self.got < 3 or pair not in ("minimum", "maximum") or len("".join(self.arguments)) > 60:
+            return ""
+        nested = self.arguments[0]
+        for argument in self.arguments[1:]:
+            nested = f"{pair}({nested}, {argument})"
+        return f"of more than two numbers, write `{nested}`"

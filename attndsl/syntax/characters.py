@@ -8,49 +8,86 @@ from collections.abc import Iterator
 
 from attndsl import diagnostics as errors
 from attndsl.diagnostics import Diagnostic
+from attndsl.syntax.foreign import foreign_operator, foreign_string
 from attndsl.syntax.source import Span
 
 _SIGNS = {
     "-": "−‐‑‒–—", "*": "×∗", ".": "⋅·∙", "/": "÷∕⁄",
     "<=": "≤", ">=": "≥", "!=": "≠", "and": "∧", "or": "∨", "not": "¬",
-    "inf": "∞", "in": "∈", "sum(…)": "∑Σ", "sqrt(…)": "√", "=": "←≔", "<": "‹", ">": "›",
+    "inf": "∞", "in": "∈", "=": "←≔", "<": "‹", ">": "›",
 }  # fmt: skip
 _LETTERS = {
     "аеорсухіјѕһԁԛԝ": "aeopcyxijshdqw", "АВЕКМНОРСТХІЈЅ": "ABEKMHOPCTXIJS",
     "αβγικνορυχωτ": "abyikvopuxwt", "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ": "ABEZHIKMNOPTYX",
 }  # fmt: skip
+_MEANT = {
+    **dict.fromkeys("∑Σ", "write `sum(d in D) x[d]` over an axis, `sum(x)` over keys"),
+    "√": "write `sqrt(x)`",
+    "ᵀ": "nothing is transposed: `.` sums along the last axis of both",
+}
 _LIKE_ASCII = {sign: written for written, signs in _SIGNS.items() for sign in signs}
 _LIKE_ASCII |= {letter: like for foreign, ours in _LETTERS.items() for letter, like in zip(foreign, ours, strict=True)}
 """Signs of mathematics, and letters of other scripts that print like ASCII ones."""
 
-_ODD = re.compile(r"#[^\n]*|[^\x20-\x7e\t\r\n]|[!](?!=)|[$@?~`\\'\"]")
-_NUMBER = re.compile(r"#[^\n]*|[A-Za-z_]\w*|(?P<number>\d+(?:\.\d+)?(?:[eE][+-]\d+)?\w*)")
+_WORDS = "and|or|not|in|if|then|else|up|to"
+_LEXEME = re.compile(
+    rf"""
+      (?P<comment> \#[^\n]* )
+    | (?P<slashes> ^[ \t]*//[^\n]* | //[ \t]*$
+        | //(?=[^\n#]{{0,80}}?\b(?!(?:{_WORDS})\b)\w+[ ]+(?!(?:{_WORDS})\b)\w)[^\n]* )
+    | (?P<block> /\*[\s\S]*?(?:\*/|\Z) )
+    | (?P<string> "{{3}}[\s\S]*?"{{3}} | "[^"\n]*" | '[^'\n]*' )
+    | [A-Za-z_][A-Za-z0-9_]*
+    | (?P<number>
+        (?: 0[xX] | [0-9]+ (?:\.[0-9]+ | \.(?!\.))? (?:[eE][+-]?[0-9]+)? | (?<![.\w\])])\.[0-9]+ ) [A-Za-z0-9_]* )
+    | (?P<operator>
+        !==|===|(?:\*\*|//|<<|>>|[-+*/%|&^])=|&&|\|\||\|>|<>|=<|=>|->|:=|\?\?|\*\*|//|\.\.+=?|[~@?²³]|!(?!=) )
+    | (?P<odd> [^\x20-\x7e\t\r\n] | [$`\\'"] )
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+"""Comments, names and numbers, and what stands in no spec: `//` begins a comment where prose follows."""
+
 _GOOD_NUMBER = re.compile(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_C_NUMBER = re.compile(r"(0x[0-9a-f]+|[0-9.]+(?:e[+-]?[0-9]+)?)(?:f|u|l|h|d|ul|ll|ull|[fiu][0-9]+)?")
+_PRODUCT = re.compile(r"([1-9][0-9]*)(?![eE]\b)([A-Za-z]\w*)")
 
 
-def odd_characters(text: str) -> Iterator[Diagnostic]:
-    """An error for every character outside comments that the language does not know."""
-    for match in _ODD.finditer(text):
+def odd_lexemes(text: str) -> Iterator[tuple[Diagnostic, Span | None]]:
+    """An error for everything that no spec contains, and what to leave out for a sound rest, where that is known."""
+    for match in _LEXEME.finditer(text):
         found, span = match.group(), Span(*match.span())
-        if found[0] == "#":
-            yield from _controls(found, span.start)
-        elif found == "!":
-            yield errors.characters.ForeignOperator(span, found="!", written="write `not`")
-        elif found.isascii() and found.isprintable():
-            yield errors.characters.StrayCharacter(span, found=found, name=_name(found))
-        else:
-            yield _foreign(found, span)
+        match match.lastgroup:
+            case "comment":
+                yield from ((error, span) for error in _controls(found, span.start))
+            case "slashes" | "block":
+                start = span.end - len(found.lstrip())
+                yield errors.characters.ForeignComment(Span(start, start + 2), found=text[start : start + 2]), span
+            case "number" if not _GOOD_NUMBER.fullmatch(found):
+                shown = found if len(found) <= 32 else found[:31] + "…"
+                yield errors.characters.BadNumber(span, found=shown, written=_number(found)), None
+            case "string":
+                yield foreign_string(text, span), None
+            case "operator":
+                yield foreign_operator(text, span), None
+            case "odd" if found.isascii() and found.isprintable():
+                yield errors.characters.StrayCharacter(span, found=found, name=_name(found)), None
+            case "odd":
+                yield _foreign(found, span), None
 
 
-def odd_numbers(text: str) -> Iterator[Diagnostic]:
-    """An error for every word that begins with a digit and is no number."""
-    for match in _NUMBER.finditer(text):
-        word = match["number"]
-        if word and not _GOOD_NUMBER.fullmatch(word):
-            plain = word.replace("_", "")
-            written = plain.lower() if _GOOD_NUMBER.fullmatch(plain.lower()) else ""
-            shown = word if len(word) <= 32 else word[:31] + "…"
-            yield errors.characters.BadNumber(Span(*match.span("number")), found=shown, written=written)
+def _number(found: str) -> str:
+    """What was meant by a word that begins with a digit or a point and is no number; empty where that is not clear."""
+    word = found.replace("_", "").lower()
+    if word[:2] in ("0b", "0o"):
+        base = 2 if word[1] == "b" else 8
+        return str(int(word, base)) if word[2:].isdigit() and max(word[2:]) < str(base) and len(word) <= 66 else ""
+    if number := _C_NUMBER.fullmatch(word):
+        written = re.sub(r"\.(?![0-9])", ".0", number[1])
+        written = f"0{written}" if written[0] == "." else written
+        return written if _GOOD_NUMBER.fullmatch(written) else ""
+    product = _PRODUCT.fullmatch(found)
+    return f"{product[1]} * {product[2]}" if product and "_" not in found else ""
 
 
 def _controls(comment: str, start: int) -> Iterator[Diagnostic]:
@@ -61,6 +98,8 @@ def _controls(comment: str, start: int) -> Iterator[Diagnostic]:
 
 
 def _foreign(found: str, span: Span) -> Diagnostic:
+    if found in _MEANT:
+        return errors.characters.ForeignOperator(span, found=found, written=_MEANT[found])
     if unicodedata.category(found) in ("Cc", "Cf", "Cs", "Co", "Cn"):
         return errors.characters.ControlCharacter(span, name=_name(found))
     written = _LIKE_ASCII.get(found) or unicodedata.normalize("NFKC", found)

@@ -8,34 +8,17 @@ from functools import cache
 
 from lark import Lark, UnexpectedToken
 
-from attndsl.diagnostics import Diagnostic, characters, syntax
+from attndsl.diagnostics import Diagnostic, syntax
+from attndsl.syntax import operands
+from attndsl.syntax.forms import foreign_form
 from attndsl.syntax.lessons import LESSONS, Lesson
-from attndsl.syntax.place import Place, accepted
+from attndsl.syntax.place import ENDS, Place, accepted
 from attndsl.syntax.source import Source, Span
 
 STATEMENTS = ("dims", "types", "input", "output", "require", "each", "over", "let", "schedule")
 """The words that begin statements."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_FOREIGN = {
-    "&&": "write `and`",
-    "||": "write `or`",
-    "**": "multiply: `x * x`",
-    "===": "compare with `==`",
-    "!==": "compare with `!=`",
-    "<>": "compare with `!=`",
-    "=<": "compare with `<=`",
-    "=>": "compare with `>=`",
-    "->": "write `=`",
-    ":=": "write `=`",
-    "+=": "every name is defined once: `let total = a + b`",
-    "-=": "every name is defined once: `let total = a - b`",
-    "*=": "every name is defined once: `let total = a * b`",
-    "/=": "compare with `!=`",
-    "++": "write `+ 1`",
-    "--": "write `- 1`; a comment begins with `#`",
-}
-_ENDS = {"NAME", "NUMBER", "TRUE", "FALSE", "RPAR", "RSQB"}
 _EXPRESSION_WORDS = {"IF", "NOT", "THEN", "ELSE", "AND", "OR"}
 _VALUES = {"NUMBER", "LPAR", "SUM", "TRUE", "FALSE", "IF", "NOT", "SIGN"}
 _OPERATORS = {"SIGN", "FACTOR", "DOT", "COMPARISON", "BIT_OR", "BIT_XOR", "BIT_AND", "SHIFT", "AND", "OR", "NOT"}
@@ -78,34 +61,8 @@ def _after_end(place: Place) -> Diagnostic | None:
     return syntax.TextAfterEnd(place.span) if place.accepts == {"$END"} else None
 
 
-def _foreign(place: Place) -> Diagnostic | None:
-    """`&&`, `//` and their like, of which the grammar reads the first half."""
-    head = place.start - len(place.previous) if place.touches and place.previous is not None else place.start
-    for comment in ("//", "/*"):
-        if place.text.startswith(comment, head):
-            return characters.ForeignComment(Span(head, head + 2), found=comment)
-    for operator, written in sorted(_FOREIGN.items(), key=lambda item: -len(item[0])):
-        if place.text.startswith(operator, head) and head + len(operator) > place.start:
-            return characters.ForeignOperator(Span(head, head + len(operator)), found=operator, written=written)
-    return None
-
-
 def _semicolon(place: Place) -> Diagnostic | None:
     return syntax.Semicolon(place.span) if place.type == "SEMICOLON" else None
-
-
-def _half_number(place: Place) -> Diagnostic | None:
-    """`.5` and `1.`."""
-    if place.type == "DOT" and (digits := re.match(r"\.(\d+)\b", place.text[place.start :])):
-        span = Span(place.start, place.start + len(digits.group()))
-        return characters.BadNumber(span, found=digits.group(), written=f"0{digits.group()}")
-    previous = place.previous
-    if previous is not None and previous.type == "DOT" and len(place.before) > 1:
-        number = place.before[-2]
-        if number.type == "NUMBER" and number.end_pos == previous.start_pos and number.isdigit():
-            span = Span(place.span_of(number).start, place.span_of(previous).end)
-            return characters.BadNumber(span, found=f"{number}.", written=f"{number}.0")
-    return None
 
 
 def _reserved(place: Place) -> Diagnostic | None:
@@ -131,8 +88,32 @@ def _statement(place: Place) -> Diagnostic | None:
     return syntax.LoneExpression(place.span_of(previous))
 
 
+def _runs_on(place: Place) -> Diagnostic | None:
+    """`let x = 1 +` before `score = …`, whose name the parser took for the value that is missing."""
+    if place.type != "EQUAL" or place.head is None:
+        return None
+    operator, head = place.head
+    if not place.begins_line(head) or operator.type not in _OPERATORS | {"COMMA", "EQUAL", "IN"}:
+        return None
+    return syntax.MissingExpression(place.span_of(operator), found=f"`{head}`")
+
+
+def _side_by_side(place: Place) -> Diagnostic | None:
+    """`sqrt D` and `q[i,:] k[j,:]`, of which the second seemed to begin a statement."""
+    if place.head is None or place.bracket in ("(", "["):
+        return None
+    first, second = place.head
+    if first.type not in ENDS or place.begins_line(second):
+        return None
+    if second is not place.previous:
+        return syntax.MissingOperator(place.span_of(second)) if place.accepts == {"EQUAL"} else None
+    if first.type != "NAME" or place.is_declared(first) or not _in_value(place):
+        return syntax.MissingComma(place.span_of(second))
+    return syntax.CallWithoutParentheses(place.span_of(second), function=str(first), argument=str(second))
+
+
 def _equals(place: Place) -> Diagnostic | None:
-    if place.type == "EQUAL" and place.previous is not None and place.previous.type in _ENDS and _in_value(place):
+    if place.type == "EQUAL" and place.previous is not None and place.previous.type in ENDS and _in_value(place):
         return syntax.EqualsForComparison(place.span)
     return None
 
@@ -145,7 +126,10 @@ def _slice(place: Place) -> Diagnostic | None:
 
 def _subscripts(place: Place) -> Diagnostic | None:
     closing = place.previous is not None and place.previous.type in ("RPAR", "RSQB", "NUMBER")
-    return syntax.SubscriptOfExpression(place.span) if place.type == "LSQB" and closing else None
+    if place.type != "LSQB" or not closing:
+        return None
+    chain = operands.before(place.text, place.start) + operands.after(place.text, place.start)
+    return syntax.SubscriptOfExpression(place.span, written=chain.replace("][", ","))
 
 
 def _parentheses(place: Place) -> Diagnostic | None:
@@ -164,16 +148,15 @@ def _comma(place: Place) -> Diagnostic | None:
     previous = place.previous
     if previous is not None and previous.type == "COMMA" and place.type in ("RPAR", "RSQB", "RBRACE"):
         return syntax.TrailingComma(place.span_of(previous), closer=place.word)
-    if previous is None or previous.type not in _ENDS or place.accepts & {"IN", "COLON", "THEN", "ELSE"}:
+    if previous is None or previous.type not in ENDS or place.accepts & {"IN", "COLON", "THEN", "ELSE"}:
+        return None
+    if place.accepts == {"LSQB"}:
         return None
     begins = place.type in ("NAME", "NUMBER", "LPAR", "SUM", "TRUE", "FALSE")
     if begins and place.bracket in ("(", "["):
         return syntax.MissingComma(place.span)
-    if previous.type == "NAME" and place.begins_line(previous):
+    if previous.type == "NAME" and (place.begins_line(previous) or place.type == "NAME"):
         return None
-    two = previous.type == "NAME" and len(place.before) > 1 and place.before[-2].type in _ENDS
-    if two:  # names in a row, of which the second seemed to begin a statement
-        return syntax.MissingComma(place.span_of(previous))
     if begins and place.type != "NAME" and "EQUAL" not in place.accepts:
         return syntax.MissingOperator(place.span)
     return None
@@ -182,15 +165,16 @@ def _comma(place: Place) -> Diagnostic | None:
 _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _empty,
     _no_header,
-    _foreign,
     _after_end,
+    foreign_form,
+    _runs_on,
     _semicolon,
-    _half_number,
     _reserved,
     _equals,
     _slice,
     _subscripts,
     _parentheses,
+    _side_by_side,
     _comma,
     _statement,
 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
-from itertools import chain, islice
+from itertools import chain, islice, pairwise, takewhile
 from typing import Any
 
 from lark import Lark, Token, UnexpectedToken, v_args
@@ -15,10 +15,10 @@ from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from attndsl import diagnostics as errors
-from attndsl.diagnostics import MAX_ERRORS, SpecError
+from attndsl.diagnostics import MAX_ERRORS, Diagnostic, SpecError
 from attndsl.syntax import tree
 from attndsl.syntax.brackets import unmatched_bracket
-from attndsl.syntax.characters import odd_characters, odd_numbers
+from attndsl.syntax.characters import odd_lexemes
 from attndsl.syntax.source import MAX_BYTES, Source, Span
 
 MAX_TOKENS = 20_000
@@ -38,8 +38,43 @@ def parse(source: Source) -> tree.Attention:
     text = source.text
     if len(text) > MAX_BYTES:
         raise SpecError(source, [errors.limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])
-    if odd := list(islice(chain(odd_characters(text), odd_numbers(text)), MAX_ERRORS)):
-        raise SpecError(source, odd)
+    if odd := list(islice(odd_lexemes(text), MAX_ERRORS)):
+        found = chain((diagnostic for diagnostic, _ in odd), _others(source, odd))
+        raise SpecError(source, list(islice(found, MAX_ERRORS)))
+    attention = _tree(source)
+    if split := _split_each(attention, source):
+        raise SpecError(source, [split])
+    return attention
+
+
+def _split_each(attention: tree.Attention, source: Source) -> Diagnostic | None:
+    """That the indices of one row are named by several `each`, where they are."""
+    for first, second in pairwise(attention.statements):
+        if isinstance(first, tree.Each) and isinstance(second, tree.Each):
+            rest = attention.statements[attention.statements.index(first) :]
+            heads = takewhile(lambda statement: isinstance(statement, tree.Each), rest)
+            indices = (" ".join(source.text[h.span.start : h.span.end].split()).removeprefix("each ") for h in heads)
+            return errors.forms.SplitEach(second.span, first=first.span, written=f"each {', '.join(indices)}")
+    return None
+
+
+def _others(source: Source, odd: Sequence[tuple[Diagnostic, Span | None]]) -> Sequence[Diagnostic]:
+    """What else is wrong with a text, apart from the statements that hold something odd."""
+    from attndsl.syntax.recover import without
+
+    rest = without(source.text, odd)
+    if rest is None:
+        return ()
+    try:
+        _tree(Source(rest, source.name))
+    except SpecError as error:
+        return error.diagnostics
+    return ()
+
+
+def _tree(source: Source) -> tree.Attention:
+    """The tree of a text without odd characters."""
+    text = source.text
     bracket = unmatched_bracket(text, MAX_DEPTH)
     if isinstance(bracket, errors.limits.NestedTooDeeply):
         raise SpecError(source, [bracket])
@@ -51,7 +86,7 @@ def parse(source: Source) -> tree.Attention:
     except UnexpectedToken as error:
         from attndsl.syntax.recover import syntax_errors  # most specs are right
 
-        raise SpecError(source, [bracket] if bracket else [*syntax_errors(error, source, _parser())]) from None
+        raise SpecError(source, [*syntax_errors(error, source, _parser(), bracket)]) from None
     for node, depth in _walk(attention):
         if depth > MAX_DEPTH:
             raise SpecError(source, [errors.limits.NestedTooDeeply(node.span, limit=MAX_DEPTH)])

@@ -6,6 +6,13 @@ from lark import Lark, Token, UnexpectedToken
 
 from attndsl.syntax.source import Source, Span
 
+ENDS = frozenset(("NAME", "NUMBER", "TRUE", "FALSE", "RPAR", "RSQB"))
+"""The tokens that a value ends with."""
+
+
+_LONG = 120
+"""No message shows so much of a line."""
+
 
 def accepted(error: UnexpectedToken) -> set[str]:
     """The types of the tokens that the parser would have gone on with."""
@@ -61,17 +68,54 @@ class Place:
         return Span(token.start_pos, token.end_pos)
 
     @property
-    def bracket(self) -> str:
-        """The innermost bracket that is open before the token."""
+    def opener(self) -> Span | None:
+        """Where the innermost bracket stands that is open before the token."""
         depth = 0
         for token in reversed(self.before):
             if token.type in ("RPAR", "RSQB", "RBRACE"):
                 depth += 1
             elif token.type in ("LPAR", "LSQB", "LBRACE"):
                 if depth == 0:
-                    return str(token)
+                    return self.span_of(token)
                 depth -= 1
-        return ""
+        return None
+
+    @property
+    def bracket(self) -> str:
+        """That bracket."""
+        opener = self.opener
+        return "" if opener is None else self.text[opener.start : opener.end]
+
+    @property
+    def head(self) -> tuple[Token, Token] | None:
+        """The name before the token, or before the subscripts that end there, after the token before it."""
+        depth = 0
+        for i in range(len(self.before) - 1, 0, -1):
+            token = self.before[i]
+            depth += (token.type == "RSQB") - (token.type == "LSQB")
+            if depth == 0 and token.type != "LSQB":
+                return (self.before[i - 1], token) if token.type == "NAME" else None
+        return None
+
+    @property
+    def line_word(self) -> str:
+        """The first word of the token's line."""
+        words = self.text[: self.start].rpartition("\n")[2].split(maxsplit=1)
+        return words[0] if words else ""
+
+    @property
+    def rest_of_line(self) -> str:
+        """What stands after the token on its line, without a comment; empty where it is long."""
+        rest = self.text[self.span.end : self.span.end + _LONG].partition("\n")[0].partition("#")[0]
+        return rest.strip() if len(rest) < _LONG else ""
+
+    def is_declared(self, word: Token) -> bool:
+        """Whether a word is a name that the text gives to something."""
+        return any(
+            before.type in ("LET", "INPUT", "OUTPUT", "COMMA", "DIMS", "EACH", "OVER") and token == word
+            for before, token in zip(self.before, self.before[1:], strict=False)
+            if token.start_pos != word.start_pos
+        )
 
     @property
     def token(self) -> Token | None:

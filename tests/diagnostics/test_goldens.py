@@ -90,6 +90,7 @@ def test_codes_are_distinct_and_ordered_by_area() -> None:
         area = {
             "limits": "0",
             "characters": "0",
+            "forms": "0",
             "syntax": "0",
             "names": "1",
             "types": "2",

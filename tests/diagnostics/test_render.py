@@ -75,10 +75,21 @@ def test_colours_change_nothing_but_colours() -> None:
 
 
 def test_braces_in_names_are_no_template() -> None:
-    assert "`{0.__class__}`" in render(UnknownFunction(Span(0, 1), name="{0.__class__}", known=("exp",)), Source("x"))
+    assert "`{0.__class__}`" in render(
+        UnknownFunction(Span(0, 1), name="{0.__class__}", known=("exp",), arguments=()), Source("x")
+    )
 
 
 def test_what_was_meant() -> None:
     assert did_you_mean("bb", ("B", "b", "bc")) in ("did you mean `b`?", "did you mean `bc`?")
     assert did_you_mean("HQ", ("Hq", "M")) == "did you mean `Hq`?"
     assert did_you_mean("window", ("M", "N")) == ""
+
+
+def test_words_that_are_unlike_are_not_meant() -> None:
+    """The first letter is seldom wrong, and then nothing else is."""
+    functions = ("sin", "max", "sum", "sigmoid", "maximum", "exp")
+    for word in ("int", "isinf", "argmax", "cumsum", "mod"):
+        assert did_you_mean(word, functions) == ""
+    assert did_you_mean("din", functions) == did_you_mean("in", functions) == "did you mean `sin`?"
+    assert did_you_mean("sigmod", functions) == "did you mean `sigmoid`?"

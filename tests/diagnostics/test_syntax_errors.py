@@ -29,7 +29,7 @@ WHOLE = {
     "attention a { } }": ("E014", 1, 17),
     "attention a { } attention b { }": ("E028", 1, 17),
     "attention a (x int) { }": ("E030", 1, 16),
-    "attention a (x: int = y) { }": ("E011", 1, 23),
+    "attention a (x: int = y) { }": ("E053", 1, 23),
 }
 BODIES = {
     "\tlet x = a && b": ("E016", 2, 12),
@@ -40,7 +40,9 @@ BODIES = {
     "let x = a === b": ("E016", 2, 11),
     "let x := 1": ("E016", 2, 7),
     "x += 1": ("E016", 2, 3),
-    "let x = 1 // c": ("E017", 2, 11),
+    "let x = 1 // c": ("E016", 2, 11),
+    "let x = 1 // the one": ("E017", 2, 11),
+    "// the one": ("E017", 2, 1),
     "/* hi */": ("E017", 2, 1),
     "let x = 1;": ("E018", 2, 10),
     "mask = j = i": ("E015", 2, 10),
@@ -57,7 +59,7 @@ BODIES = {
     "let x = 1\N{NO-BREAK SPACE}+ 1": ("E020", 2, 10),
     "let x = 1\N{ZERO WIDTH SPACE}": ("E021", 2, 10),
     "# \x1b[2J": ("E021", 2, 3),
-    "let x = 'a'": ("E022", 2, 9),
+    "let x = 'a'": ("E043", 2, 9),
     "let x = €": ("E022", 2, 9),
     "dims in": ("E023", 2, 6),
     "let x = in + 1": ("E023", 2, 9),
@@ -87,7 +89,7 @@ BODIES = {
     "let x = q[b h i]": ("E040", 2, 13),
     "let x = f(a b)": ("E040", 2, 13),
     "dims B H": ("E040", 2, 8),
-    "let x = y z": ("E040", 2, 11),
+    "let x = y z": ("E055", 2, 11),
     "let x = 3 (a)": ("E041", 2, 11),
     "q . k": ("E042", 2, 1),
     "1 + 2": ("E042", 2, 1),
@@ -132,6 +134,36 @@ def test_every_statement_that_cannot_be_read_is_reported() -> None:
         "dims B H", "let x =", "let y = 1", "inptu q : f32[B]", "o[b] = 1 +", "require a = b", "let z = (2) (3)"
     )
     assert got == [("E040", 2), ("E026", 3), ("E024", 5), ("E026", 6), ("E015", 7), ("E041", 8)]
+
+
+def test_what_no_spec_contains_hides_nothing_else() -> None:
+    got = errors(
+        "dims B H",
+        "let x = h // 4 && !a",
+        "let y =",
+        "let z = 1",
+        "let z = 'a'",
+        "inptu q : f32[B]",
+        "// a note",
+        "over j in N:",
+        "let w = 1e-6f",
+        "o[b] = D ** 0.5 +",
+        "o[b] = (1, 2)",
+    )
+    assert got == [
+        ("E040", 2),
+        ("E016", 3),
+        ("E016", 3),
+        ("E016", 3),
+        ("E026", 4),
+        ("E043", 6),
+        ("E024", 7),
+        ("E017", 8),
+        ("E048", 9),
+        ("E019", 10),
+        ("E016", 11),
+        ("E052", 12),
+    ]
 
 
 def test_a_statement_of_several_lines_is_one() -> None:
