@@ -7,7 +7,9 @@ import re
 import struct
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +19,8 @@ import torch
 
 from attndsl.backends.triton import aot, loader
 from attndsl.backends.triton.aot import Launch, launches
-from attndsl.driver.ahead import gpu_files
+from attndsl.backends.triton.manifest import files_of
+from attndsl.driver import ahead
 
 from .lowered import spec_of
 
@@ -28,6 +31,7 @@ class Driver:
     end = 0
 
     def __init__(self) -> None:
+        self.codes: list[bytes] = []
         self.loaded: list[str] = []
         self.launched: list[tuple[Any, ...]] = []
 
@@ -36,6 +40,7 @@ class Driver:
 
     def function(self, code: bytes, name: str, shared: int) -> str:
         assert code.startswith(b"\x7fELF")
+        self.codes.append(code)
         self.loaded.append(name)
         return name
 
@@ -47,9 +52,12 @@ class Driver:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A spec, compiled for AMD, whose assembly tells where each argument lies: the first schedule of each kernel."""
-    folder = tmp_path_factory.mktemp("ahead")
+def compiled() -> dict[str, Any]:
+    """A spec, compiled for AMD, whose assembly tells where each argument lies: the first schedule of each kernel.
+
+    What the files are made of, by the parameters of `files_of`.
+    """
+    made: dict[str, Any] = {}
 
     def first(*arguments: Any) -> list[Launch]:
         found: dict[str, Launch] = {}
@@ -57,9 +65,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             found.setdefault(launch.kernel, launch)
         return list(found.values())
 
+    def note(name: str, target: Any, about: Any, binaries: Any, text: str) -> dict[str, bytes]:
+        made.update(name=name, target=target, about=about, binaries=list(binaries), text=text)
+        return {}
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(aot, "launches", first)
-        files = gpu_files(spec_of("sliding_window"), {"T": "f16"}, "hip:gfx942", {"D": 16, "E": 16})
+        patch.setattr(ahead, "files_of", note)
+        ahead.gpu_files(spec_of("sliding_window"), {"T": "f16"}, "hip:gfx942", {"D": 16, "E": 16})
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(compiled: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("ahead"), files_of(**compiled))
+
+
+def written(folder: Path, files: Mapping[str, bytes]) -> Path:
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return folder
@@ -76,6 +98,10 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
 @pytest.fixture
 def launcher(folder: Path, driver: Driver) -> dict[str, Any]:
     """What the written launcher defines, with `driver` in the place of AMD's."""
+    return started(folder, driver)
+
+
+def started(folder: Path, driver: Driver) -> dict[str, Any]:
     path = folder / "sliding_window_hip_gfx942.py"
     text = path.read_text().replace('"hip": Hip}', '"hip": lambda: DRIVER}')
     namespace: dict[str, Any] = {"__name__": "launcher", "__file__": str(path), "DRIVER": driver}
@@ -87,6 +113,9 @@ def tensors(**changed: Any) -> list[torch.Tensor]:
     shapes = {"q": (2, 4, 5, 16), "k": (2, 2, 9, 16), "v": (2, 2, 9, 16), "o": (2, 4, 5, 16)}
     made: dict[str, torch.Tensor] = {name: torch.zeros(shape, dtype=torch.float16) for name, shape in shapes.items()}
     return list((made | changed).values())
+
+
+FEATURES_APART = torch.zeros(2, 4, 16, 5, dtype=torch.float16).transpose(2, 3)
 
 
 def about(launcher: dict[str, Any], index: str) -> dict[str, Any]:
@@ -130,7 +159,7 @@ def test_code_is_loaded_once(launcher: dict[str, Any], driver: Driver) -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        torch.zeros(2, 4, 16, 5, dtype=torch.float16).transpose(2, 3),  # features apart
+        FEATURES_APART,
         torch.zeros(2, 4, 5, 24, dtype=torch.float16)[..., :16],  # rows at no multiples of 16
         torch.zeros(641, dtype=torch.float16)[1:].view(2, 4, 5, 16),  # an address that is no multiple of 16
     ],
@@ -179,6 +208,77 @@ except RuntimeError as error:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "torch has not loaded AMD's driver: this needs its ROCm build and an AMD GPU\n"
+
+
+def test_files_of_two_compilations_are_not_taken_for_one(
+    compiled: dict[str, Any], driver: Driver, tmp_path: Path
+) -> None:
+    """However far a writer came who was killed while he replaced the files, code of the launcher's own is loaded."""
+    binaries = [replace(binary, code=binary.code + b"new") for binary in compiled["binaries"]]
+    old, new = files_of(**compiled), files_of(**{**compiled, "binaries": binaries})
+    assert list(old) == list(new)
+    refused = []
+    for replaced in range(len(new) + 1):
+        written(tmp_path, {**old, **dict(list(new.items())[:replaced])})
+        driver.codes.clear()
+        for q in ({}, {"q": FEATURES_APART}):
+            try:
+                started(tmp_path, driver)["sliding_window"](*tensors(**q))
+            except RuntimeError as error:
+                refused.append((replaced, str(error)))
+        assert len({code.endswith(b"new") for code in driver.codes}) <= 1
+        if replaced in (0, len(new)):
+            assert len(driver.codes) == 2
+    assert {replaced for replaced, _ in refused} == set(range(1, len(new)))
+    assert all(
+        "not what was compiled together with this launcher: run `attndsl compile` again" in e for _, e in refused
+    )
+
+
+@pytest.mark.parametrize("name", ["sliding_window_hip_gfx942.json", "sliding_window_hip_gfx942_0.hsaco"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "missing", "folder", "other", "not JSON", "deep", "huge"])
+def test_a_changed_file_is_refused(
+    compiled: dict[str, Any], driver: Driver, tmp_path: Path, name: str, damage: str
+) -> None:
+    path = written(tmp_path, files_of(**compiled)) / name
+    whole = path.read_bytes()
+    path.unlink()
+    other = {"flipped": whole[:-1] + b"~", "cut": whole[:-1], "other": b'{"kernels": 5}', "not JSON": b"\xff"}
+    other |= {"deep": b"[" * 200_000, "huge": b'{"kernels": ' + b"9" * 5000 + b"}"}
+    if damage in other:
+        path.write_bytes(other[damage])
+    elif damage == "folder":
+        path.mkdir()
+    with pytest.raises(RuntimeError, match=rf"{name} (is not what|cannot be read).*: run `attndsl compile` again"):
+        started(tmp_path, driver)["sliding_window"](*tensors())
+    assert driver.launched == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "/etc/passwd",
+        "../secret",
+        "..",
+        ".",
+        "",
+        "sub/code.hsaco",
+        "sub\\code.hsaco",
+        "C:code.hsaco",
+        "a\0b",
+        "~",
+        "a\n",
+    ],
+)
+def test_code_lies_in_the_manifest_s_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, launcher: dict[str, Any], code: str
+) -> None:
+    monkeypatch.setattr(loader, "Hip", Driver)
+    manifest = dict(launcher["MANIFEST"])
+    assert loader.kernels(manifest, folder)
+    entry = {**manifest["kernels"][0], "code": code}
+    with pytest.raises(RuntimeError, match="which is no file beside the launcher: run `attndsl compile` again"):
+        loader.kernels({**manifest, "kernels": [entry], "files": {code: "0" * 64}}, folder)
 
 
 def test_nvidia_s_driver_is_told_how_much_shared_memory_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
