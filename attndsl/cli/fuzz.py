@@ -214,7 +214,7 @@ def _keep(summary: Summary, out: Path) -> Path | None:
 
 
 def _replay(place: Path, peer: Peer | None) -> None:
-    from attndsl.testing.failures import NoCase, load
+    from attndsl.testing.kept import NoCase, load
 
     try:
         example = load(place)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -159,12 +158,12 @@ def _as_json(
     seconds: float,
     moved: Traffic,
 ) -> dict[str, Any]:
-    """The report for a program; an infinite error is null."""
+    """The report for a program."""
     outputs = [
         {
             "name": output.name,
             "shape": output.shape,
-            "error": output.error if math.isfinite(output.error) else None,
+            "error": output.error,
             "bound": output.bound,
             "ok": output.ok,
         }
