@@ -29,9 +29,9 @@ MOST_ELEMENTS = 2**24
 
 
 def largest(spec: Spec, dims: Mapping[str, int]) -> int:
-    """The number of elements of the largest tensor of a call."""
-    sizes = (math.prod(evaluate(extent, dims, {}) for extent in tensor.extents) for tensor in spec.tensors.values())
-    return max(sizes, default=0)
+    """The number of elements of the largest tensor of a call, an extent of 0 counted as 1: a tile may be as wide."""
+    extents = ([evaluate(extent, dims, {}) for extent in tensor.extents] for tensor in spec.tensors.values())
+    return max((math.prod(max(1, extent) for extent in each) for each in extents), default=0)
 
 
 class Disagreement(AssertionError):

@@ -113,13 +113,11 @@ def _params(spec: Spec, given: Mapping[str, Any]) -> dict[str, Number]:
 def _number(param: Param, value: Any) -> Number:
     """A parameter's value; infinities and NaN are strings in JSON."""
     match param.kind, value:
-        case (Kind.BOOL, bool()) | (Kind.FLOAT, float()):
-            return value
-        case Kind.INT, int() if not isinstance(value, bool) and -(2**63) <= value < 2**63:
-            return value
-        case (Kind.FLOAT, int()) if not isinstance(value, bool):
-            return float(value)
-        case (Kind.FLOAT, "inf" | "-inf" | "nan"):
+        case Kind.BOOL, bool(truth):
+            return truth
+        case Kind.INT, int(number) if not isinstance(value, bool) and -(2**63) <= number < 2**63:
+            return number
+        case Kind.FLOAT, float() | int() | "inf" | "-inf" | "nan" if not isinstance(value, bool):
             return float(value)
     raise ValueError(f"the parameter {param.name} is {repr(value)[:40]}")
 

@@ -19,6 +19,7 @@ from attndsl.checking.check import check
 from attndsl.inputs import LAYOUTS, relay
 from attndsl.syntax.source import Source
 from attndsl.testing import Case
+from attndsl.testing.case import Array
 from attndsl.testing.failures import save
 from attndsl.testing.fuzz import Example, Failure
 from attndsl.testing.kept import NoCase, load
@@ -93,8 +94,8 @@ def kept(tmp_path: Path) -> Path:
 NO_CASE = r"holds no case of `attndsl fuzz`: ."
 
 HUGE = (2**62, -(2**62), 10**18, 2**40, 2**100, -(10**30))
-STRIDES = (*HUGE, 2**28, 1, -1, 3, 1.5, "4", None, True, [], math.nan)
-COUNTS = (*HUGE, -1, 0, 1.5, "4", None)
+STRIDES: tuple[Any, ...] = (*HUGE, 2**28, 1, -1, 3, 1.5, "4", None, True, [], math.nan)
+COUNTS: tuple[Any, ...] = (*HUGE, -1, 0, 1.5, "4", None)
 
 WRONG: dict[str, tuple[Any, ...]] = {
     "strides/x": (*([n, 4] for n in STRIDES), *([4, n] for n in STRIDES), [], [4], [4, 4, 4], "ab", {"0": 4}, 8, None),
@@ -156,7 +157,7 @@ def test_a_call_that_is_none_is_no_case(text: bytes, tmp_path: Path) -> None:
         load(place)
 
 
-def npy(array: Any, **changed: Any) -> bytes:
+def npy(array: Array, **changed: Any) -> bytes:
     """An array's file, or one whose head says something else."""
     made = io.BytesIO()
     np.lib.format.write_array_header_1_0(made, np.lib.format.header_data_from_array_1_0(array) | changed)

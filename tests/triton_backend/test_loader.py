@@ -7,9 +7,8 @@ import re
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +18,7 @@ import torch
 
 from attndsl.backends.triton import aot, loader
 from attndsl.backends.triton.aot import Launch, launches
-from attndsl.backends.triton.manifest import files_of
-from attndsl.driver import ahead
+from attndsl.driver.ahead import gpu_files
 
 from .lowered import spec_of
 
@@ -52,12 +50,9 @@ class Driver:
 
 
 @pytest.fixture(scope="module")
-def compiled() -> dict[str, Any]:
-    """A spec, compiled for AMD, whose assembly tells where each argument lies: the first schedule of each kernel.
-
-    What the files are made of, by the parameters of `files_of`.
-    """
-    made: dict[str, Any] = {}
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A spec, compiled for AMD, whose assembly tells where each argument lies: the first schedule of each kernel."""
+    folder = tmp_path_factory.mktemp("ahead")
 
     def first(*arguments: Any) -> list[Launch]:
         found: dict[str, Launch] = {}
@@ -65,23 +60,9 @@ def compiled() -> dict[str, Any]:
             found.setdefault(launch.kernel, launch)
         return list(found.values())
 
-    def note(name: str, target: Any, about: Any, binaries: Any, text: str) -> dict[str, bytes]:
-        made.update(name=name, target=target, about=about, binaries=list(binaries), text=text)
-        return {}
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(aot, "launches", first)
-        patch.setattr(ahead, "files_of", note)
-        ahead.gpu_files(spec_of("sliding_window"), {"T": "f16"}, "hip:gfx942", {"D": 16, "E": 16})
-    return made
-
-
-@pytest.fixture(scope="module")
-def folder(compiled: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("ahead"), files_of(**compiled))
-
-
-def written(folder: Path, files: Mapping[str, bytes]) -> Path:
+        files = gpu_files(spec_of("sliding_window"), {"T": "f16"}, "hip:gfx942", {"D": 16, "E": 16})
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return folder
@@ -113,9 +94,6 @@ def tensors(**changed: Any) -> list[torch.Tensor]:
     shapes = {"q": (2, 4, 5, 16), "k": (2, 2, 9, 16), "v": (2, 2, 9, 16), "o": (2, 4, 5, 16)}
     made: dict[str, torch.Tensor] = {name: torch.zeros(shape, dtype=torch.float16) for name, shape in shapes.items()}
     return list((made | changed).values())
-
-
-FEATURES_APART = torch.zeros(2, 4, 16, 5, dtype=torch.float16).transpose(2, 3)
 
 
 def about(launcher: dict[str, Any], index: str) -> dict[str, Any]:
@@ -159,7 +137,7 @@ def test_code_is_loaded_once(launcher: dict[str, Any], driver: Driver) -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        FEATURES_APART,
+        torch.zeros(2, 4, 16, 5, dtype=torch.float16).transpose(2, 3),  # features apart
         torch.zeros(2, 4, 5, 24, dtype=torch.float16)[..., :16],  # rows at no multiples of 16
         torch.zeros(641, dtype=torch.float16)[1:].view(2, 4, 5, 16),  # an address that is no multiple of 16
     ],
@@ -210,18 +188,44 @@ except RuntimeError as error:
     assert done.stdout == "torch has not loaded AMD's driver: this needs its ROCm build and an AMD GPU\n"
 
 
-def test_files_of_two_compilations_are_not_taken_for_one(
-    compiled: dict[str, Any], driver: Driver, tmp_path: Path
-) -> None:
+NAME = "sliding_window_hip_gfx942"
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What was compiled, in the order in which it was written."""
+    code = sorted((path.name for path in folder.glob(f"{NAME}_*")), key=lambda name: name.replace(".hsaco", "."))
+    return {name: (folder / name).read_bytes() for name in (*code, f"{NAME}.json", f"{NAME}.py")}
+
+
+def compiled_otherwise(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of a compilation that gave other code."""
+    made: dict[str, bytes] = {}
+    digests: dict[bytes, bytes] = {}
+    for name, content in files.items():
+        for old, new in digests.items():
+            content = content.replace(old, new)
+        made[name] = content + b"new" if name.endswith(".hsaco") else content
+        digests[sha256(files[name]).hexdigest().encode()] = sha256(made[name]).hexdigest().encode()
+    return made
+
+
+def written(folder: Path, files: dict[str, bytes]) -> Path:
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_files_of_two_compilations_are_not_taken_for_one(folder: Path, driver: Driver, tmp_path: Path) -> None:
     """However far a writer came who was killed while he replaced the files, code of the launcher's own is loaded."""
-    binaries = [replace(binary, code=binary.code + b"new") for binary in compiled["binaries"]]
-    old, new = files_of(**compiled), files_of(**{**compiled, "binaries": binaries})
-    assert list(old) == list(new)
+    old = files(folder)
+    new = compiled_otherwise(old)
+    assert all(new[name] != old[name] for name in old if not name.endswith(".amdgcn"))
+    apart = torch.zeros(2, 4, 16, 5, dtype=torch.float16).transpose(2, 3)
     refused = []
     for replaced in range(len(new) + 1):
         written(tmp_path, {**old, **dict(list(new.items())[:replaced])})
         driver.codes.clear()
-        for q in ({}, {"q": FEATURES_APART}):
+        for q in ({}, {"q": apart}):
             try:
                 started(tmp_path, driver)["sliding_window"](*tensors(**q))
             except RuntimeError as error:
@@ -230,17 +234,13 @@ def test_files_of_two_compilations_are_not_taken_for_one(
         if replaced in (0, len(new)):
             assert len(driver.codes) == 2
     assert {replaced for replaced, _ in refused} == set(range(1, len(new)))
-    assert all(
-        "not what was compiled together with this launcher: run `attndsl compile` again" in e for _, e in refused
-    )
+    assert all("is not what was compiled together with this launcher: run `att" in error for _, error in refused)
 
 
 @pytest.mark.parametrize("name", ["sliding_window_hip_gfx942.json", "sliding_window_hip_gfx942_0.hsaco"])
 @pytest.mark.parametrize("damage", ["flipped", "cut", "missing", "folder", "other", "not JSON", "deep", "huge"])
-def test_a_changed_file_is_refused(
-    compiled: dict[str, Any], driver: Driver, tmp_path: Path, name: str, damage: str
-) -> None:
-    path = written(tmp_path, files_of(**compiled)) / name
+def test_a_changed_file_is_refused(folder: Path, driver: Driver, tmp_path: Path, name: str, damage: str) -> None:
+    path = written(tmp_path, files(folder)) / name
     whole = path.read_bytes()
     path.unlink()
     other = {"flipped": whole[:-1] + b"~", "cut": whole[:-1], "other": b'{"kernels": 5}', "not JSON": b"\xff"}
