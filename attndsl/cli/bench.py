@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from attndsl.cli.gpu import gpu
-from attndsl.cli.options import out_option
+from attndsl.cli.options import Duration, out_option
 from attndsl.cli.output import live_line
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ SUITES = ("prefill", "flash-decoding", "paged", "mla-decode", "gallery")
 @click.option("--full", "effort", flag_value="FULL", help="Every row, and FlexAttention in each; a long time.")
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
-    default=600.0,
+    type=Duration(),
+    default="10m",
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="No row is begun after so long.",
 )
 @out_option("bench-results", "Where the CSV file and the drawing go.")

@@ -38,8 +38,11 @@ def command(source: Source, target: str, shape: dict[str, int], types: dict[str,
     signature = signature_of(source)
     dims = bind_dims(source, signature, shape)
     artifact = artifact_of(source, bind_types(signature, types), *compiled_for(target, signature, dims))
-    if as_json:
+    try:
         costs = traffic(signature, artifact.types, dims)
+    except ValueError as error:
+        raise click.UsageError(f"{error}: give smaller extents with --shape.") from None
+    if as_json:
         limit = limit_of(artifact, costs)
         chosen = {"types": dict(artifact.types), "dims": dims, "schedule": dict(artifact.schedule)}
         show_json({**chosen, **asdict(costs), "limit": limit and limit.seconds})

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from attndsl.cli.options import (
+    Duration,
     Spec,
+    Whole,
     bind_params,
     check_dims,
     json_option,
@@ -27,23 +28,6 @@ if TYPE_CHECKING:
     from attndsl.testing.fuzz import Plan, Summary
 
 BACKENDS = ("numpy", "triton")
-
-
-SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
-"""The units of a budget."""
-
-
-class Duration(click.ParamType[float]):
-    """`30s`, `10m`, `1h`; seconds where no unit is said."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The time in seconds."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value))
-        if found is None or float(found[1]) == 0:
-            self.fail(f"{value!r} is no time: 30s, 10m or 1h are.", param, ctx)
-        return float(found[1]) * SECONDS[found[2]]
 
 
 class Backends(click.ParamType[tuple[str, ...]]):
@@ -67,8 +51,8 @@ class Backends(click.ParamType[tuple[str, ...]]):
 @click.option("--any", "any_spec", is_flag=True, help="Draw the specs too.")
 @click.option("--backend", "backends", type=Backends(), default="numpy", show_default=True, metavar="NAME,…")
 @click.option("--budget", type=Duration(), metavar="TIME", help="Stop after so long: 30s, 10m.  [default: 30s]")
-@click.option("--examples", type=click.IntRange(min=1), metavar="N", help="Stop after so many cases.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="What is drawn depends on it.")
+@click.option("--examples", type=Whole(min=1), metavar="N", help="Stop after so many cases.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="What is drawn depends on it.")
 @click.option("--against", metavar="MODULE:FUNCTION", help="Compare this function with the spec, and no backend.")
 @shape_option
 @params_option
@@ -214,7 +198,7 @@ def _keep(summary: Summary, out: Path) -> Path | None:
 
 
 def _replay(place: Path, peer: Peer | None) -> None:
-    from attndsl.testing.failures import NoCase, load
+    from attndsl.testing.kept import NoCase, load
 
     try:
         example = load(place)

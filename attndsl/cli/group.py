@@ -78,4 +78,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (CallError, CompilerError, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         return 1
+    except MemoryError as error:
+        click.echo(f"Error: the memory of this machine does not suffice: {error}", err=True)
+        return 1
     return code or 0  # click gives the code of an early exit, or what the command gave: None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -12,10 +14,18 @@ import click
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature
+from attndsl.op.checks import LARGEST_PARAMETER, LARGEST_SIZE
 from attndsl.syntax.read import decode, read_source
 from attndsl.syntax.source import MAX_BYTES, Source
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+MOST_DIGITS = 100
+"""How long a number may be; Python itself gives up at 4300 digits."""
+
+SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+"""The units of a time."""
 
 
 class Spec(click.Path):
@@ -59,8 +69,35 @@ class Extents(Assignments):
 
     def _extent(self, name: str, text: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if not (text.isascii() and text.isdigit()):
-            self.fail(f"{name}={text}: an extent is a whole number, 0 or more.", param, ctx)
+            self.fail(f"{name}={_shown(text)}: an extent is a whole number, 0 or more.", param, ctx)
+        if len(text) > MOST_DIGITS or int(text) > LARGEST_SIZE:
+            self.fail(f"{name}={_shown(text)}: an extent is at most 2^48.", param, ctx)
         return int(text)
+
+
+class Whole(click.IntRange):
+    """A whole number, of which Python reads the digits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        if len(str(value)) > MOST_DIGITS:
+            self.fail(f"{_shown(str(value))} is longer than {MOST_DIGITS} digits.", param, ctx)
+        number: int = super().convert(value, param, ctx)
+        return number
+
+
+class Duration(click.ParamType[float]):
+    """`30s`, `10m`, `1h`; seconds where no unit is said."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The time in seconds."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value), re.ASCII)
+        seconds = float(found[1]) * SECONDS[found[2]] if found else 0.0
+        if not 0.0 < seconds < math.inf:
+            self.fail(f"{_shown(repr(value))} is no time: 30s, 10m or 1h are.", param, ctx)
+        return seconds
 
 
 def specs_argument(command: Command) -> Command:
@@ -158,10 +195,18 @@ def _assignments(option: str, type_: Assignments, metavar: str, text: str) -> Ca
 
 def _number(name: str, kind: str, text: str) -> int | float | bool:
     try:
-        return {"true": True, "false": False}[text] if kind == "bool" else {"int": int, "float": float}[kind](text)
+        number = {"true": True, "false": False}[text] if kind == "bool" else {"int": int, "float": float}[kind](text)
     except (KeyError, ValueError):
-        wanted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[kind]
-        raise click.UsageError(f"--param {name}={text}: {name} is {wanted}.") from None
+        number = None
+    if number is None or (kind == "int" and abs(number) > LARGEST_PARAMETER):
+        wanted = {"bool": "true or false", "int": "a whole number from -2^62 to 2^62", "float": "a number"}[kind]
+        raise click.UsageError(f"--param {name}={_shown(text)}: {name} is {wanted}.")
+    return number
+
+
+def _shown(text: str) -> str:
+    """What was given, cut short where nobody would read it."""
+    return text if len(text) <= 60 else f"{text[:20]}… ({len(text)} characters)"
 
 
 def _known(what: str, name: str, known: Collection[str], spec: str) -> None:

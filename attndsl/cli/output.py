@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attndsl.diagnostics.base import SpecError
+from attndsl.driver.plain_json import to_json
 from attndsl.driver.signature import Signature
 from attndsl.op.checks import declaration
 
@@ -40,11 +40,6 @@ def live_line(*columns: str | ProgressColumn) -> Progress:
 def show_json(value: Any) -> None:
     """Print a result for a program."""
     click.echo(to_json(value))
-
-
-def to_json(value: Any) -> str:
-    """A value as JSON that a person can read too."""
-    return json.dumps(value, indent=2)
 
 
 def errors_as_json(error: SpecError) -> list[dict[str, Any]]:

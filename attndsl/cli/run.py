@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attndsl.cli.memory import require_memory
 from attndsl.cli.options import (
+    Whole,
     bind_dims,
     bind_params,
     bind_types,
@@ -56,7 +57,7 @@ class Output:
 @shape_option
 @types_option
 @params_option
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The inputs' random seed.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="The inputs' random seed.")
 @json_option
 def command(
     source: Source,
@@ -85,6 +86,7 @@ def command(
     signature = signature_of(source)
     bound_types, values = bind_types(signature, types), bind_params(signature, params)
     dims = bind_dims(source, signature, shape, values)
+    require_memory(signature, dims)
     arrays = make_inputs(checked(source), dims, bound_types, seed, values)
     op = Op(source)
     with Console(stderr=True).status(f"running {signature.name}") as status:
@@ -159,12 +161,12 @@ def _as_json(
     seconds: float,
     moved: Traffic,
 ) -> dict[str, Any]:
-    """The report for a program; an infinite error is null."""
+    """The report for a program."""
     outputs = [
         {
             "name": output.name,
             "shape": output.shape,
-            "error": output.error if math.isfinite(output.error) else None,
+            "error": output.error,
             "bound": output.bound,
             "ok": output.ok,
         }

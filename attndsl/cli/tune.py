@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from attndsl.cli.gpu import gpu
+from attndsl.cli.memory import require_memory
 from attndsl.cli.options import (
+    Duration,
     bind_dims,
     bind_params,
     bind_types,
@@ -36,10 +38,10 @@ WORDS = {"ROWS": "rows", "KEYS": "keys", "num_warps": "warps", "num_stages": "st
 @params_option
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
+    type=Duration(),
+    default="1m",
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="No schedule is tried after so long.",
 )
 def command(
@@ -59,6 +61,7 @@ def command(
     if missing := [dim for dim in dims if dim not in shape]:
         options = ",".join(f"{dim}=…" for dim in missing)
         raise click.UsageError(f"A schedule is for calls of one size: --shape {options} is missing.")
+    require_memory(signature, dims)
     device = gpu("tune", "torch", "triton")
     from attndsl.bench.inputs import random_tensors
     from attndsl.bench.timing import GpuClock

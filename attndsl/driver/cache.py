@@ -2,13 +2,14 @@
 
 The cache never decides whether something works: an entry that is missing, damaged or cannot be written costs a
 compilation, and at most one warning. Entries hold source that is later executed, so the folder belongs to the user
-alone, and one that others can write to is not used.
+alone, and one that others can write to is not used. Whatever else lies in it is somebody's, and stays.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import time
 import warnings
@@ -18,10 +19,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from attndsl.driver.files import write_atomically
+from attndsl.driver.files import TEMPORARY, write_atomically
 
 ENVIRONMENT = "ATTNDSL_CACHE_DIR"
 """The environment variable that names another folder than the user's cache directory."""
+
+FOLDER = "attndsl-v1"
+"""Where the cache is in that folder, which may hold anything of the user's."""
+
+ENTRY = re.compile(r"[0-9a-f]{64}\.json")
+"""The name of an entry's file: its key, then what it is."""
 
 LIMIT = 256 * 1024 * 1024
 """The bytes that entries may take together; past it the oldest go."""
@@ -30,12 +37,15 @@ STALE = 3600.0
 """The age in seconds at which a half-written file must be a killed writer's."""
 
 
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+
+
 class CacheWarning(UserWarning):
     """The cache cannot be used; everything works without it, more slowly."""
 
 
 class DiskCache:
-    """Entries by key in one folder, which is made at the first write."""
+    """Entries by key, a SHA-256 digest in hexadecimal, in one folder, which is made at the first write."""
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
         self.folder = folder
@@ -45,9 +55,8 @@ class DiskCache:
     def get(self, key: str) -> Any:
         """The entry of `key`, or None where there is none that is whole."""
         try:
-            if not self._trusted():
-                return None
-            digest, _, content = self._path(key).read_bytes().partition(b"\n")
+            self._trust()
+            digest, _, content = _read(self._path(key)).partition(b"\n")
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -61,9 +70,7 @@ class DiskCache:
         """Keep an entry: readers see all of it or nothing, and the last of several writers wins."""
         content = json.dumps(entry).encode()
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self._trusted():
-                return
+            self._trust(make=True)
             write_atomically(self._path(key), sha256(content).hexdigest().encode() + b"\n" + content, mode=0o600)
             self._trim()
         except OSError as error:
@@ -81,9 +88,11 @@ class DiskCache:
                     status = file.stat(follow_symlinks=False)
                 except FileNotFoundError:  # another process trimmed it
                     continue
-                if file.name.endswith(".json"):
+                if not stat.S_ISREG(status.st_mode):
+                    continue
+                if ENTRY.fullmatch(file.name):
                     entries.append((status.st_mtime, status.st_size, file.path))
-                elif file.name.endswith(".tmp") and status.st_mtime < time.time() - STALE:
+                elif TEMPORARY.fullmatch(file.name) and status.st_mtime < time.time() - STALE:
                     Path(file.path).unlink(missing_ok=True)
         size = sum(entry[1] for entry in entries)
         for _, bytes_, path in sorted(entries):
@@ -92,13 +101,16 @@ class DiskCache:
             Path(path).unlink(missing_ok=True)
             size -= bytes_
 
-    def _trusted(self) -> bool:
-        """Whether nobody but this user can have written here."""
-        status = self.folder.stat()
-        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-            self._warn("other users can write to it")
-            return False
-        return True
+    def _trust(self, make: bool = False) -> None:
+        """Raises OSError unless there is such a folder, or one is made, that nobody else can have written to."""
+        if self.folder.parts[0].startswith("~"):
+            raise OSError("nobody knows whose home that is")
+        if make:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = self.folder.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            raise OSError("it is a symbolic link")
+        _refuse_others(status)
 
     def _warn(self, reason: object) -> None:
         if not self._warned:
@@ -107,15 +119,34 @@ class DiskCache:
             warnings.warn(message, CacheWarning, stacklevel=2)
 
 
+def _read(path: Path) -> bytes:
+    """A file of this user's, through no link: who can rename a folder above may have put another in the place of ours.
+
+    Raises OSError.
+    """
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_LINKS)) as file:
+        _refuse_others(os.fstat(file.fileno()))
+        return file.read()
+
+
+def _refuse_others(status: os.stat_result) -> None:
+    """Raises OSError where it is of a file or folder that other users can write to."""
+    if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+        raise OSError("other users can write to it")
+
+
 def user_cache() -> DiskCache:
-    """The cache of this user: `$ATTNDSL_CACHE_DIR`, or a folder in the user's cache directory."""
+    """The cache of this user: in `$ATTNDSL_CACHE_DIR`, or in the user's cache directory."""
     return _open(os.environ.get(ENVIRONMENT))
 
 
 @cache
 def _open(folder: str | None) -> DiskCache:
-    if folder:
-        return DiskCache(Path(folder).expanduser())
-    from platformdirs import user_cache_path
+    try:
+        if folder:
+            return DiskCache(Path(folder).expanduser() / FOLDER)
+        from platformdirs import user_cache_path
 
-    return DiskCache(user_cache_path("attndsl", appauthor=False) / "compiled")
+        return DiskCache(user_cache_path("attndsl", appauthor=False) / "compiled")  # early versions leave the ~ there
+    except RuntimeError:
+        return DiskCache(Path(folder or "~"))

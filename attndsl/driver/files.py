@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
+
+PREFIX = "attndsl-"
+
+TEMPORARY = re.compile(PREFIX + r"[a-z0-9_]{8}\.tmp")
+"""The names of what `write_atomically` writes before it is whole."""
 
 
 def write_atomically(path: Path, content: bytes, mode: int) -> None:
     """Make a file's content `content`: who reads it meanwhile sees the old or the new, never a part. Raises OSError.
 
-    A killed writer leaves a `.tmp` file beside it.
+    A killed writer leaves a TEMPORARY file beside it.
     """
     import tempfile  # it takes longer to import than a kept entry to read
 
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=PREFIX, suffix=".tmp")
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -28,6 +28,10 @@ class Given:
     device: str = "cpu"
 
 
+LARGEST_SIZE = 2**48
+"""The extent up to which a dim is taken: no memory has more elements."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """What a call says of a spec: an element type for each type variable, extents for dims and for each output."""
@@ -84,6 +88,12 @@ def declaration(tensor: TensorSignature) -> str:
     return f"{tensor.name} : {tensor.element}[{', '.join(map(show, tensor.extents))}]"
 
 
+def shown(value: object) -> str:
+    """A value as messages show it: of a long int, of which Python itself writes no more than 4300 digits, how long."""
+    bits = value.bit_length() if isinstance(value, int) else 0
+    return repr(value) if bits <= 256 else f"an int of {bits} bits"
+
+
 def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int | float | bool:
     import numpy as np
 
@@ -93,7 +103,7 @@ def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int |
     if param.kind == "int" and isinstance(value, int | np.integer) and not is_bool:
         if abs(int(value)) <= LARGEST_PARAMETER:
             return int(value)
-        raise errors.WrongParameter(signature.name, param.name, str(value), "an int from -2^62 to 2^62")
+        raise errors.WrongParameter(signature.name, param.name, shown(int(value)), "an int from -2^62 to 2^62")
     if param.kind == "float" and isinstance(value, int | float | np.integer | np.floating) and not is_bool:
         return float(value)
     article = "an int" if param.kind == "int" else f"a {param.kind}"

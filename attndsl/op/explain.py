@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from attndsl.driver.expressions import evaluate
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import Signature, TensorSignature
 from attndsl.ir.machines import MACHINES, USUAL, Device
+from attndsl.op.checks import LARGEST_SIZE, shown
 from attndsl.storage import ELEMENTS
 
 TARGETS = ("numpy", "triton", *MACHINES)
@@ -28,7 +30,10 @@ class Traffic:
 
 
 def traffic(signature: Signature, types: Mapping[str, str], dims: Mapping[str, int]) -> Traffic:
-    """What a call with these dims touches. Parameters have their defaults, or 1 where they have none."""
+    """What a call with these dims touches. Parameters have their defaults, or 1 where they have none.
+
+    Raises ValueError where that is beyond all floats.
+    """
     params = {param.name: 1 if param.default is None else param.default for param in signature.params}
 
     def size(tensors: Iterable[TensorSignature]) -> int:
@@ -38,7 +43,10 @@ def traffic(signature: Signature, types: Mapping[str, str], dims: Mapping[str, i
             for tensor in tensors
         )
 
-    return Traffic(size(signature.inputs), size(signature.outputs), max(0, evaluate(signature.work, dims, params)))
+    found = Traffic(size(signature.inputs), size(signature.outputs), max(0, evaluate(signature.work, dims, params)))
+    if max(found.read, found.written, found.work) > sys.float_info.max:
+        raise ValueError(f"a call of {signature.name} with these dims is more than a float can count")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +96,16 @@ def compiled_for(target: str, signature: Signature, dims: Mapping[str, int]) -> 
 
 
 def check_dims(signature: Signature, dims: Mapping[str, int]) -> None:
-    """Raises ValueError unless every dim of the spec, and nothing else, has an extent."""
+    """Raises ValueError unless every dim of the spec, and nothing else, has an extent that a call could have."""
     for name in dims:
         if name not in signature.dims:
             hint = did_you_mean(name, signature.dims)
             raise ValueError(f"{signature.name} has no dim {name}{hint} It has {', '.join(signature.dims)}")
     if missing := [name for name in signature.dims if name not in dims]:
         raise ValueError(f"{signature.name} needs an extent for {', '.join(missing)} too")
+    for name, size in dims.items():
+        if not isinstance(size, int) or not 0 <= size <= LARGEST_SIZE:
+            raise ValueError(f"{name} = {shown(size)}: an extent is an int from 0 to 2^48")
 
 
 def explain(artifact: Artifact, dims: Mapping[str, int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.checking.evaluate import Number
+from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.typed import Kind, Spec
 from attndsl.inputs import default_dims, default_params, make_inputs, poison_absent, relay
 from attndsl.reference import reference
@@ -21,6 +22,16 @@ Array = np.ndarray[Any, Any]
 
 FEW = {"B": 2, "C": 2, "H": 2, "Hq": 4, "Hkv": 2, "Y": 3, "X": 4}
 """Batches, heads, and the sides of a plane: so many tell whether they mix, and more only take longer."""
+
+
+MOST_ELEMENTS = 2**24
+"""The most elements of a tensor of a case that is drawn or kept: more are more than the reference can do."""
+
+
+def largest(spec: Spec, dims: Mapping[str, int]) -> int:
+    """The number of elements of the largest tensor of a call, an extent of 0 counted as 1: a tile may be as wide."""
+    extents = ([evaluate(extent, dims, {}) for extent in tensor.extents] for tensor in spec.tensors.values())
+    return max((math.prod(max(1, extent) for extent in each) for each in extents), default=0)
 
 
 class Disagreement(AssertionError):

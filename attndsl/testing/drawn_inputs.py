@@ -14,7 +14,7 @@ from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, Spec
 from attndsl.inputs import LAYOUTS, default_dims, default_params, make_inputs, relay
 from attndsl.storage import ELEMENTS, decode, encode
-from attndsl.testing.case import Array, Case
+from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.choices import Choices
 
 SIZES = (*(2, 1, 3, None, 2, 5, 4, 1, 7, None, 9, 17, 33) * 2, 0)
@@ -141,6 +141,8 @@ def _is_small(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number])
         except ValueError:  # it differs from row to row
             return max(dims.values(), default=0)
 
+    if largest(spec, dims) > MOST_ELEMENTS:
+        return False
     for block in spec.blocks:
         rows = math.prod(map(size, block.each))
         if rows > MOST_ROWS or rows * math.prod(map(size, block.over)) > MOST_WORK:

@@ -1,8 +1,7 @@
-"""A failing case on disk: a folder that shows what went wrong, and can be run again."""
+"""A failing case on disk: a folder that shows what went wrong, and that `attndsl.testing.kept` reads again."""
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import tempfile
@@ -10,22 +9,15 @@ from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from attndsl.checking.check import check
-from attndsl.diagnostics.base import SpecError
-from attndsl.syntax.read import read_source
-from attndsl.testing.case import Array, Case, Disagreement
-from attndsl.testing.fuzz import Example, Failure
-from attndsl.testing.stages import Form, check_stages
+from attndsl.driver.plain_json import to_json
+from attndsl.testing.case import Array, Disagreement
+from attndsl.testing.fuzz import Failure
+from attndsl.testing.stages import check_stages
 
 SPEC, INPUTS, CALL, MESSAGE = "case.attn", "inputs.npz", "call.json", "message.txt"
-
-
-class NoCase(ValueError):
-    """A folder that holds no case, or one that cannot be read."""
 
 
 def save(failure: Failure, folder: Path) -> Path:
@@ -39,7 +31,8 @@ def save(failure: Failure, folder: Path) -> Path:
         "strides": {name: list(array.strides) for name, array in case.arrays.items()},
         "forms": [asdict(form) for form in ([failure.form] if failure.form else failure.example.forms)],
     }
-    key = sha256((text + json.dumps(call)).encode()).hexdigest()[:8]
+    written = to_json(call)
+    key = sha256((text + written).encode()).hexdigest()[:8]
     place = folder / f"{case.spec.name}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".") as made:
@@ -48,7 +41,7 @@ def save(failure: Failure, folder: Path) -> Path:
         (part / SPEC).write_text(text, encoding="utf-8")
         arrays: dict[str, Any] = {name: np.array(array, order="C") for name, array in case.arrays.items()}
         np.savez(part / INPUTS, **arrays)
-        (part / CALL).write_text(json.dumps(call, indent=2) + "\n", encoding="utf-8")
+        (part / CALL).write_text(written + "\n", encoding="utf-8")
         (part / MESSAGE).write_text(f"{describe(failure)}\n\n{replay_command(place, failure.peer)}\n", encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)
         part.rename(place)
@@ -58,19 +51,6 @@ def save(failure: Failure, folder: Path) -> Path:
 def replay_command(place: Path, peer: str | None) -> str:
     """What runs a saved case again."""
     return shlex.join(["attndsl", "fuzz", "--replay", str(place), *(["--against", peer] if peer is not None else [])])
-
-
-def load(place: Path) -> Example:
-    """The example in a folder that `save` wrote; raises NoCase."""
-    try:
-        call = json.loads((place / CALL).read_text(encoding="utf-8"))
-        with np.load(place / INPUTS, allow_pickle=False) as stored:
-            arrays = {name: with_strides(stored[name], call["strides"][name]) for name in stored.files}
-        spec = check(read_source(place / SPEC))
-        forms = tuple(Form(**form) for form in call["forms"])
-        return Example(Case(spec, call["types"], call["dims"], call["params"], arrays), forms)
-    except (OSError, ValueError, KeyError, TypeError, BadZipFile, SpecError) as error:
-        raise NoCase(f"{place} holds no case of `attndsl fuzz`: {error}") from error
 
 
 def describe(failure: Failure) -> str:
@@ -88,18 +68,6 @@ def describe(failure: Failure) -> str:
     )
     shapes = "\n".join(f"    {name}: {_layout(array)}" for name, array in case.arrays.items())
     return f"{prefix}{said}{how}\n\n{case.spec.source.text.rstrip()}\n\nInputs:\n{shapes}"
-
-
-def with_strides(array: Array, strides: list[int]) -> Array:
-    """The array laid out in memory with these strides in bytes, between which all bits are set."""
-    if not array.size or not array.ndim:
-        return array
-    reach = [stride * (size - 1) for stride, size in zip(strides, array.shape, strict=True)]
-    low, high = sum(min(0, each) for each in reach), sum(max(0, each) for each in reach)
-    memory = np.full(high - low + array.itemsize, 0xFF, np.uint8)
-    laid: Array = np.ndarray(array.shape, array.dtype, memory.data, -low, tuple(strides))
-    laid[...] = array
-    return laid
 
 
 def _blamed(failure: Failure) -> Exception:

@@ -231,7 +231,7 @@ class _Fuzzer:
         except KeyboardInterrupt:
             summary.interrupted = True
         except Unsatisfiable as error:
-            raise Unmet("no extents and parameters were found that meet its conditions") from error
+            raise Unmet("no small extents and parameters were found that meet its conditions") from error
         except Exception:
             if summary.failure is None:
                 raise

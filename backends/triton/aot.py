@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import linecache
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -41,8 +42,12 @@ class PackageMissing(ImportError):
         )
 
 
+LARGEST_TENSOR = 2**59
+"""The most elements of a tensor, none of more than 8 bytes: torch counts bytes in 63 bits."""
+
+
 class TooLarge(ValueError):
-    """A kernel that needs more shared memory than a program has on the target."""
+    """A tensor that no memory holds, or a kernel that needs more shared memory than a program has on the target."""
 
 
 class Launch(NamedTuple):
@@ -107,9 +112,11 @@ def compile_ahead(text: str, name: str, target: Target, tensors: Sequence[torch.
 
 
 def stand_in(element: str, extents: Sequence[int]) -> torch.Tensor:
-    """A tensor that has a shape and no memory. 8-bit floats are bytes, as kernels take them."""
+    """A tensor that has a shape and no memory. 8-bit floats are bytes, as kernels take them. Raises TooLarge."""
     import torch
 
+    if math.prod(extents) > LARGEST_TENSOR:
+        raise TooLarge(f"no memory holds a tensor of {' × '.join(map(str, extents))} elements")
     dtypes = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
     dtypes |= {"i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
     return torch.empty(list(extents), dtype=dtypes.get(element, torch.uint8), device="meta")

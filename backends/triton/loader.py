@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256 as _sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +26,10 @@ DTYPES = {
     "*i8": torch.int8, "*u8": torch.uint8, "*i32": torch.int32, "*i64": torch.int64, "*u1": torch.bool,
 }  # fmt: skip
 MAX_PROGRAMS = 2**31 - 1
+_NAME = re.compile(r"\w[\w.-]*")
+"""A file's name without a folder."""
+
+_AGAIN = "run `attndsl compile` again, which writes all of the folder's files"
 
 triton = SimpleNamespace(cdiv=lambda a, b: -(-a // b), next_power_of_2=lambda n: 1 << max(n - 1, 0).bit_length())
 tl = SimpleNamespace(int32="int32", int64="int64")
@@ -106,11 +112,15 @@ class Hip:
 
 
 class Binary:
-    """One file of code, loaded on a device when it is first launched there. `about` is its entry in the manifest."""
+    """One file of code, loaded on a device when it is first launched there.
 
-    def __init__(self, driver: Any, folder: Path, about: Mapping[str, Any]) -> None:
+    `digest` is the SHA-256 of what the file must hold, `about` its entry in the manifest.
+    """
+
+    def __init__(self, driver: Any, path: Path, digest: str, about: Mapping[str, Any]) -> None:
         self.driver = driver
-        self.path = folder / about["code"]
+        self.path = path
+        self.digest = digest
         self.about = about
         self.fixed: dict[str, int] = about["fixed"]
         self.aligned: list[str] = about["aligned"]
@@ -156,7 +166,7 @@ class Binary:
     def _load(self, device: int) -> Handle:
         with self.lock:
             if device not in self.functions:
-                code = self.path.read_bytes()
+                code = _content(self.path, self.digest)
                 try:
                     function = self.driver.function(code, self.about["kernel"], self.about["shared"])
                 except RuntimeError as error:
@@ -234,16 +244,30 @@ class Call:
         return self.launches(*tensors, **more)
 
 
-def read(path: Path) -> dict[str, Any]:
-    """A manifest."""
-    manifest: dict[str, Any] = json.loads(path.read_text())
+def _content(path: Path, digest: str) -> bytes:
+    """What a file holds, once it is known to be what was compiled together with this launcher. Raises RuntimeError."""
+    try:
+        found = path.read_bytes()
+    except OSError as error:
+        raise RuntimeError(f"{path} cannot be read ({error.strerror}): {_AGAIN}") from None
+    if _sha256(found).hexdigest() != digest:
+        raise RuntimeError(f"{path} is not what was compiled together with this launcher: {_AGAIN}")
+    return found
+
+
+def read(path: Path, digest: str) -> dict[str, Any]:
+    """A manifest. Raises RuntimeError where it is another than this launcher's."""
+    manifest: dict[str, Any] = json.loads(_content(path, digest))
     return manifest
 
 
 def kernels(manifest: Mapping[str, Any], folder: Path) -> dict[str, Kernel]:
-    """The kernels that a manifest describes, by name; their files lie in the folder."""
+    """The kernels that a manifest describes, by name; their files lie in the folder. Raises RuntimeError."""
     driver = {"cuda": Cuda, "hip": Hip}[manifest["target"].partition(":")[0]]()
     found: dict[str, list[Binary]] = {}
     for about in manifest["kernels"]:
-        found.setdefault(about["kernel"], []).append(Binary(driver, folder, about))
+        code = about["code"]
+        if not _NAME.fullmatch(code):
+            raise RuntimeError(f"the manifest names {code!r}, which is no file beside the launcher: {_AGAIN}")
+        found.setdefault(about["kernel"], []).append(Binary(driver, folder / code, manifest["files"][code], about))
     return {name: Kernel(name, binaries) for name, binaries in found.items()}

@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ LOADER = Path(__file__).with_name("loader.py")
 def files_of(
     name: str, target: Target, about: Mapping[str, Any], binaries: Iterable[Binary], text: str
 ) -> dict[str, bytes]:
-    """The files by name, in the order in which they must appear: the manifest and the launcher describe the others.
+    """The files by name, in the order in which they must appear.
 
+    The manifest has a digest of each file of code and assembly, the launcher one of the manifest: files of several
+    compilations are never taken for one.
     `name` is that of the spec's function, `about` what the manifest says of the spec, `text` the generated file.
     """
     stem = f"{name}_{target.backend}_{target.arch}"
@@ -31,13 +34,13 @@ def files_of(
         code, assembly = f"{stem}_{number}.{target.code}", f"{stem}_{number}.{target.assembly}"
         files |= {code: binary.code, assembly: binary.assembly.encode()}
         kernels.append(_entry(binary, code, assembly))
-    manifest = {**about, "target": target.name, "launcher": f"{stem}.py", "kernels": kernels}
-    files[f"{stem}.json"] = f"{json.dumps(manifest, indent=2)}\n".encode()
-    files[f"{stem}.py"] = launcher(name, target, text).encode()
-    return files
+    digests = {file: sha256(content).hexdigest() for file, content in files.items()}
+    about = {**about, "target": target.name, "launcher": f"{stem}.py", "files": digests, "kernels": kernels}
+    manifest = f"{json.dumps(about, indent=2)}\n".encode()
+    return {**files, f"{stem}.json": manifest, f"{stem}.py": launcher(name, target, text, manifest).encode()}
 
 
-def launcher(name: str, target: Target, text: str) -> str:
+def launcher(name: str, target: Target, text: str, manifest: bytes) -> str:
     """A Python file that runs the code: the loader, then what the generated file has beside its kernels."""
     head = (
         f'"""{name}, compiled ahead of time for {target.name} by attndsl. Needs torch and the driver; compiles '
@@ -53,7 +56,7 @@ def launcher(name: str, target: Target, text: str) -> str:
     )
     return (
         f"{head}{''.join(loader.splitlines(keepends=True)[docstring:]).lstrip()}\n\n"
-        'MANIFEST = read(Path(__file__).with_suffix(".json"))\n'
+        f'MANIFEST = read(Path(__file__).with_suffix(".json"), "{sha256(manifest).hexdigest()}")\n'
         "KERNELS = kernels(MANIFEST, Path(__file__).parent)\n"
         f"{loaded}\n\n{host_text(text)}\n\n"
         f"{name}_launches = Call({name}_launches, MANIFEST)\n{tables}"

@@ -39,7 +39,10 @@ ATTNDSL = (sys.executable, "-m", "attndsl")
         ("run gqa.attn --types U=f16", "gqa has no type U. It has T."),
         ("run gqa.attn --types T=i8", "T = i8 is not allowed: T is f16 or bf16 or f32 or f64"),
         ("run gqa.attn --param window=7", "gqa has no parameter window. It has none."),
-        ("run sliding_window.attn --param window=7.5", "--param window=7.5: window is a whole number."),
+        (
+            "run sliding_window.attn --param window=7.5",
+            "--param window=7.5: window is a whole number from -2^62",
+        ),
         ("run sliding_window.attn --param widow=7", "no parameter widow, did you mean window? It has window."),
         ("run gqa.attn --seed -1", "-1 is not in the range x>=0."),
         ("compile gqa.attn --target vax", "There is no target vax. There are numpy, triton, cuda:80, cuda:89, "),

@@ -91,7 +91,7 @@ def test_a_cached_program_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_damaged_cache_changes_nothing(folder: Path) -> None:
     given = qkv()
     first = attndsl.load(GALLERY / "gqa.attn")(**given)
-    entries = list(folder.iterdir())
+    entries = list(cache.user_cache().folder.iterdir())
     assert len(entries) == 2
     for entry in entries:
         entry.write_bytes(b"damage")

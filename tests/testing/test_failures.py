@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
+import math
+import pickle
+import tracemalloc
+import warnings
 from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 import pytest
@@ -11,8 +19,10 @@ from attndsl.checking.check import check
 from attndsl.inputs import LAYOUTS, relay
 from attndsl.syntax.source import Source
 from attndsl.testing import Case
-from attndsl.testing.failures import NoCase, load, save
+from attndsl.testing.case import Array
+from attndsl.testing.failures import save
 from attndsl.testing.fuzz import Example, Failure
+from attndsl.testing.kept import NoCase, load
 from attndsl.testing.stages import Form
 
 SPEC = """attention kept(p: int = 2, w: f32 = 0.5, flag: bool = true) {
@@ -62,3 +72,175 @@ def test_a_folder_with_a_broken_file_is_no_case(broken: str, tmp_path: Path) -> 
     (place / broken).write_text("{")
     with pytest.raises(NoCase, match="holds no case"):
         load(place)
+
+
+def strictly(text: str) -> Any:
+    """JSON, of which no part is beyond RFC 8259, as Python's own reader would let it be."""
+    return json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e-300])
+def test_parameters_of_every_kind_come_back(value: float, tmp_path: Path) -> None:
+    case = Case.make(check(Source(SPEC, "kept.attn")), dims={"N": 2, "E": 2}, params={"w": value, "p": -(2**62)})
+    place = save(Failure(Example(case, (Form(),)), None, AssertionError()), tmp_path)
+    assert strictly((place / "call.json").read_text())["params"]["p"] == -(2**62)
+    assert repr(load(place).case.params) == repr(case.params)
+
+
+def kept(tmp_path: Path) -> Path:
+    return save(Failure(example("f32", "sliced", N=2, E=3), None, AssertionError()), tmp_path)
+
+
+NO_CASE = r"holds no case of `attndsl fuzz`: ."
+
+HUGE = (2**62, -(2**62), 10**18, 2**40, 2**100, -(10**30))
+STRIDES: tuple[Any, ...] = (*HUGE, 2**28, 1, -1, 3, 1.5, "4", None, True, [], math.nan)
+COUNTS: tuple[Any, ...] = (*HUGE, -1, 0, 1.5, "4", None)
+
+WRONG: dict[str, tuple[Any, ...]] = {
+    "strides/x": (*([n, 4] for n in STRIDES), *([4, n] for n in STRIDES), [], [4], [4, 4, 4], "ab", {"0": 4}, 8, None),
+    "strides": ([], None, {}, {"x": [12, 4]}, "x"),
+    "types/T": ("i8", "f128", "f64", 5, None, [], {}, "T"),
+    "types": ({}, [], {"T": "f32", "U": "f32"}, None),
+    "dims/N": (*HUGE, 3, -2, 0, "2", None, 2.5),
+    "dims": ({}, [2, 3], {"N": 2}, {"N": 2, "E": 3, "X": 1}, None),
+    "params/p": (2**63, 10**400, 1.5, True, "2", "inf", None, [], {}),
+    "params/w": (True, "1.0", "infinity", 10**400, None, [0.5]),
+    "params/flag": (1, 0, "true", None),
+    "params": ([], None, {"x": 1}, "p"),
+    "forms": (None, {}, "numpy", [5], [None], [[]], [{}], ["numpy"]),
+    "forms/0/target": ("vax", "", None, 5, [], "cuda:90"),
+    "forms/0/rows": COUNTS,
+    "forms/0/keys": COUNTS,
+    "forms/0/parts": COUNTS,
+    "forms/0/known": (0, None, "true"),
+    "forms/0/more": (0, None),
+}
+"""A place in call.json, by its keys, and what is not to be there."""
+
+
+@pytest.mark.parametrize("where", WRONG)
+def test_a_call_that_does_not_fit_is_no_case(where: str, tmp_path: Path) -> None:
+    place = kept(tmp_path)
+    whole = (place / "call.json").read_text()
+    for wrong in WRONG[where]:
+        call = json.loads(whole)
+        *path, last = where.split("/")
+        inner = call
+        for step in path:
+            inner = inner[int(step)] if isinstance(inner, list) else inner[step]
+        inner[last] = wrong
+        (place / "call.json").write_text(json.dumps(call))
+        with pytest.raises(NoCase, match=NO_CASE):
+            load(place)
+
+
+NO_CALLS = (
+    b"",
+    b"[]",
+    b"5",
+    b"null",
+    b'"x"',
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b"9" * 5000,
+    b" " * 2_000_000,
+    b'{"types": {}}',
+)
+
+
+@pytest.mark.parametrize("text", NO_CALLS)
+def test_a_call_that_is_none_is_no_case(text: bytes, tmp_path: Path) -> None:
+    place = kept(tmp_path)
+    (place / "call.json").write_bytes(text)
+    with pytest.raises(NoCase, match=NO_CASE):
+        load(place)
+
+
+def npy(array: Array, **changed: Any) -> bytes:
+    """An array's file, or one whose head says something else."""
+    made = io.BytesIO()
+    np.lib.format.write_array_header_1_0(made, np.lib.format.header_data_from_array_1_0(array) | changed)
+    return made.getvalue() + array.tobytes()
+
+
+class Executed:
+    """Says so when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return print, ("executed",)
+
+
+def pickled() -> bytes:
+    made = io.BytesIO()
+    np.save(made, np.array([Executed()], object), allow_pickle=True)
+    return made.getvalue()
+
+
+X = np.zeros((2, 3), np.float32)
+
+WRONG_FILES = {
+    "too few bytes": npy(X, shape=(2, 4)),
+    "a head that says 100 GB": npy(X, shape=(10**10, 3)),
+    "a head that says more than there are addresses": npy(X, shape=(2**62, 2**62)),
+    "negative": npy(X, shape=(-2, -3)),
+    "by columns": npy(X, fortran_order=True),
+    "another type": npy(X.astype(np.float64)),
+    "the other byte order": npy(X.astype(">f4")),
+    "of another shape": npy(np.zeros((2, 2, 3), np.float32)),
+    "objects": pickled(),
+    "no head": b"",
+    "text": b"hello",
+    "a pickle": pickle.dumps(Executed()),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_FILES)
+def test_arrays_that_do_not_fit_are_no_case(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = kept(tmp_path)
+    replace_in_zip(place / "inputs.npz", "x.npy", WRONG_FILES[what])
+    with pytest.raises(NoCase, match=NO_CASE):
+        load(place)
+    assert "executed" not in capsys.readouterr().out
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    """400 MB of zeros, packed into 400 kB: the file says so, and that is enough."""
+    place = kept(tmp_path)
+    replace_in_zip(place / "inputs.npz", "x.npy", npy(X, shape=(10**8,)) + bytes(4 * 10**8 - X.nbytes), ZIP_DEFLATED)
+    tracemalloc.start()
+    with pytest.raises(NoCase, match="compressed, or has more than"):
+        load(place)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10**8
+
+
+@pytest.mark.parametrize("names", [("x",), ("x", "y", "s", "z"), ("x", "x", "y", "s"), ("../x", "y", "s"), ()])
+def test_arrays_of_other_inputs_are_no_case(names: tuple[str, ...], tmp_path: Path) -> None:
+    place = kept(tmp_path)
+    with warnings.catch_warnings(), ZipFile(place / "inputs.npz", "w") as archive:
+        warnings.simplefilter("ignore")
+        for name in names:
+            archive.writestr(f"{name}.npy", npy(X))
+    with pytest.raises(NoCase, match=r"inputs\.npz has not x\.npy, y\.npy, s\.npy"):
+        load(place)
+
+
+@pytest.mark.parametrize("missing", ["call.json", "inputs.npz", "case.attn"])
+def test_a_folder_without_a_file_is_no_case(missing: str, tmp_path: Path) -> None:
+    place = kept(tmp_path)
+    (place / missing).unlink()
+    with pytest.raises(NoCase, match="holds no case"):
+        load(place)
+    (place / missing).mkdir()
+    with pytest.raises(NoCase, match="holds no case"):
+        load(place)
+
+
+def replace_in_zip(path: Path, name: str, content: bytes, how: int = ZIP_STORED) -> None:
+    with ZipFile(path) as archive:
+        files = {each: archive.read(each) for each in archive.namelist()} | {name: content}
+    with ZipFile(path, "w") as archive:
+        for each, written in files.items():
+            archive.writestr(each, written, how)

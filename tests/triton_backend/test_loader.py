@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 from contextlib import nullcontext
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,7 @@ class Driver:
     end = 0
 
     def __init__(self) -> None:
+        self.codes: list[bytes] = []
         self.loaded: list[str] = []
         self.launched: list[tuple[Any, ...]] = []
 
@@ -36,6 +38,7 @@ class Driver:
 
     def function(self, code: bytes, name: str, shared: int) -> str:
         assert code.startswith(b"\x7fELF")
+        self.codes.append(code)
         self.loaded.append(name)
         return name
 
@@ -76,6 +79,10 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
 @pytest.fixture
 def launcher(folder: Path, driver: Driver) -> dict[str, Any]:
     """What the written launcher defines, with `driver` in the place of AMD's."""
+    return started(folder, driver)
+
+
+def started(folder: Path, driver: Driver) -> dict[str, Any]:
     path = folder / "sliding_window_hip_gfx942.py"
     text = path.read_text().replace('"hip": Hip}', '"hip": lambda: DRIVER}')
     namespace: dict[str, Any] = {"__name__": "launcher", "__file__": str(path), "DRIVER": driver}
@@ -179,6 +186,99 @@ except RuntimeError as error:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "torch has not loaded AMD's driver: this needs its ROCm build and an AMD GPU\n"
+
+
+NAME = "sliding_window_hip_gfx942"
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What was compiled, in the order in which it was written."""
+    code = sorted((path.name for path in folder.glob(f"{NAME}_*")), key=lambda name: name.replace(".hsaco", "."))
+    return {name: (folder / name).read_bytes() for name in (*code, f"{NAME}.json", f"{NAME}.py")}
+
+
+def compiled_otherwise(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of a compilation that gave other code."""
+    made: dict[str, bytes] = {}
+    digests: dict[bytes, bytes] = {}
+    for name, content in files.items():
+        for old, new in digests.items():
+            content = content.replace(old, new)
+        made[name] = content + b"new" if name.endswith(".hsaco") else content
+        digests[sha256(files[name]).hexdigest().encode()] = sha256(made[name]).hexdigest().encode()
+    return made
+
+
+def written(folder: Path, files: dict[str, bytes]) -> Path:
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_files_of_two_compilations_are_not_taken_for_one(folder: Path, driver: Driver, tmp_path: Path) -> None:
+    """However far a writer came who was killed while he replaced the files, code of the launcher's own is loaded."""
+    old = files(folder)
+    new = compiled_otherwise(old)
+    assert all(new[name] != old[name] for name in old if not name.endswith(".amdgcn"))
+    apart = torch.zeros(2, 4, 16, 5, dtype=torch.float16).transpose(2, 3)
+    refused = []
+    for replaced in range(len(new) + 1):
+        written(tmp_path, {**old, **dict(list(new.items())[:replaced])})
+        driver.codes.clear()
+        for q in ({}, {"q": apart}):
+            try:
+                started(tmp_path, driver)["sliding_window"](*tensors(**q))
+            except RuntimeError as error:
+                refused.append((replaced, str(error)))
+        assert len({code.endswith(b"new") for code in driver.codes}) <= 1
+        if replaced in (0, len(new)):
+            assert len(driver.codes) == 2
+    assert {replaced for replaced, _ in refused} == set(range(1, len(new)))
+    assert all("is not what was compiled together with this launcher: run `att" in error for _, error in refused)
+
+
+@pytest.mark.parametrize("name", ["sliding_window_hip_gfx942.json", "sliding_window_hip_gfx942_0.hsaco"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "missing", "folder", "other", "not JSON", "deep", "huge"])
+def test_a_changed_file_is_refused(folder: Path, driver: Driver, tmp_path: Path, name: str, damage: str) -> None:
+    path = written(tmp_path, files(folder)) / name
+    whole = path.read_bytes()
+    path.unlink()
+    other = {"flipped": whole[:-1] + b"~", "cut": whole[:-1], "other": b'{"kernels": 5}', "not JSON": b"\xff"}
+    other |= {"deep": b"[" * 200_000, "huge": b'{"kernels": ' + b"9" * 5000 + b"}"}
+    if damage in other:
+        path.write_bytes(other[damage])
+    elif damage == "folder":
+        path.mkdir()
+    with pytest.raises(RuntimeError, match=rf"{name} (is not what|cannot be read).*: run `attndsl compile` again"):
+        started(tmp_path, driver)["sliding_window"](*tensors())
+    assert driver.launched == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "/etc/passwd",
+        "../secret",
+        "..",
+        ".",
+        "",
+        "sub/code.hsaco",
+        "sub\\code.hsaco",
+        "C:code.hsaco",
+        "a\0b",
+        "~",
+        "a\n",
+    ],
+)
+def test_code_lies_in_the_manifest_s_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, launcher: dict[str, Any], code: str
+) -> None:
+    monkeypatch.setattr(loader, "Hip", Driver)
+    manifest = dict(launcher["MANIFEST"])
+    assert loader.kernels(manifest, folder)
+    entry = {**manifest["kernels"][0], "code": code}
+    with pytest.raises(RuntimeError, match="which is no file beside the launcher: run `attndsl compile` again"):
+        loader.kernels({**manifest, "kernels": [entry], "files": {code: "0" * 64}}, folder)
 
 
 def test_nvidia_s_driver_is_told_how_much_shared_memory_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

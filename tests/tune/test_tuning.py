@@ -126,7 +126,7 @@ def test_an_entry_that_is_damaged_counts_for_nothing(device: Device, tmp_path: P
     tuned.put({"N": 5}, FASTER)
     assert tuned.get({"N": 8}) == FASTER
     assert tuned.get({"N": 9}) == {}
-    (entry,) = (tmp_path / "cache" / "tuned").iterdir()
+    (entry,) = (tmp_path / "cache" / "attndsl-v1" / "tuned").iterdir()
     entry.write_bytes(entry.read_bytes()[:-9])
     assert tuned.get({"N": 8}) == {}
     tuned.put({"N": 8}, FASTER)

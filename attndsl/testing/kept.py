@@ -1,0 +1,153 @@
+"""A case that was kept on disk, read again: nothing is made of what is in the folder before it is known to fit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_STORED, ZipFile
+
+import numpy as np
+
+from attndsl.checking.check import check
+from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.typed import Kind, Param, Spec
+from attndsl.inputs import default_params
+from attndsl.reference.dims import dims_of
+from attndsl.storage import accepts
+from attndsl.syntax.read import read_source
+from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
+from attndsl.testing.failures import CALL, INPUTS, SPEC
+from attndsl.testing.fuzz import TILES, Example
+from attndsl.testing.stages import Form
+
+MOST_BYTES = 2**28
+"""The most that an array takes in the file, or in memory with its strides."""
+
+MOST_TEXT = 2**20
+"""The most bytes of the file that describes a call."""
+
+MOST_OF_A_FORM = 2**12
+"""The most rows, keys and parts."""
+
+FIELDS = {"types": dict, "dims": dict, "params": dict, "strides": dict, "forms": list}
+"""What describes a call."""
+
+
+class NoCase(ValueError):
+    """A folder that holds no case, or one that cannot be read."""
+
+
+def load(place: Path) -> Example:
+    """The example in a folder that `attndsl.testing.failures.save` wrote; raises NoCase."""
+    try:
+        spec = check(read_source(place / SPEC))
+        call = _call(place / CALL)
+        types, params = _types(spec, call["types"]), _params(spec, call["params"])
+        arrays = {
+            name: with_strides(array, call["strides"].get(name))
+            for name, array in _arrays(spec, types, place / INPUTS).items()
+        }
+        dims = dims_of(spec, arrays)
+        _require(call["dims"] == dims, f"the arrays are of the extents {dims}")
+        _require(largest(spec, dims) <= MOST_ELEMENTS, f"a tensor has more than {MOST_ELEMENTS} elements")
+        known = {**default_params(spec), **params}
+        _require(all(evaluate(each, dims, known) for each in spec.requires), "a condition of the spec is not met")
+        return Example(Case(spec, types, dims, params, arrays), tuple(map(_form, call["forms"])))
+    except Exception as error:  # whatever there is to stumble over in files that anybody may have made
+        said = str(error) or type(error).__name__
+        raise NoCase(f"{place} holds no case of `attndsl fuzz`: {said}") from error
+
+
+def with_strides(array: Array, strides: Any) -> Array:
+    """The array laid out in memory with these strides in bytes, between which all bits are set. Raises ValueError."""
+    whole = isinstance(strides, list) and all(type(each) is int and each % array.itemsize == 0 for each in strides)
+    if not whole or len(strides) != array.ndim:
+        raise ValueError(
+            f"{str(strides)[:200]} are no strides of an array of the shape {array.shape} and {array.dtype}"
+        )
+    if not array.size or not array.ndim:
+        return array
+    reach = [stride * (size - 1) for stride, size in zip(strides, array.shape, strict=True)]
+    low, high = sum(min(0, each) for each in reach), sum(max(0, each) for each in reach)
+    _require(high - low < MOST_BYTES, f"an array with the strides {strides} takes more than {MOST_BYTES} bytes")
+    memory = np.full(high - low + array.itemsize, 0xFF, np.uint8)
+    laid: Array = np.ndarray(array.shape, array.dtype, memory.data, -low, tuple(strides))
+    laid[...] = array
+    return laid
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise ValueError(otherwise)
+
+
+def _call(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        text = file.read(MOST_TEXT + 1)
+    _require(len(text) <= MOST_TEXT, f"{CALL} has more than {MOST_TEXT} bytes")
+    call = json.loads(text)
+    fits = isinstance(call, dict) and all(isinstance(call.get(name), kind) for name, kind in FIELDS.items())
+    _require(fits, f"{CALL} has not {', '.join(FIELDS)}")
+    return dict(call)
+
+
+def _types(spec: Spec, given: Mapping[str, Any]) -> dict[str, str]:
+    _require(given.keys() == spec.types.keys(), f"the spec has the types {', '.join(spec.types) or 'none'}")
+    for name, element in given.items():
+        _require(element in spec.types[name], f"{name} is one of {', '.join(spec.types[name])}")
+    return dict(given)
+
+
+def _params(spec: Spec, given: Mapping[str, Any]) -> dict[str, Number]:
+    """Those that are not given need a default."""
+    known = {param.name: param for param in spec.params}
+    needed = {name for name, param in known.items() if param.default is None}
+    _require(needed <= given.keys() <= known.keys(), f"the spec has the parameters {', '.join(known) or 'none'}")
+    return {name: _number(known[name], value) for name, value in given.items()}
+
+
+def _number(param: Param, value: Any) -> Number:
+    """A parameter's value; infinities and NaN are strings in JSON."""
+    match param.kind, value:
+        case Kind.BOOL, bool(truth):
+            return truth
+        case Kind.INT, int(number) if not isinstance(value, bool) and -(2**63) <= number < 2**63:
+            return number
+        case Kind.FLOAT, float() | int() | "inf" | "-inf" | "nan" if not isinstance(value, bool):
+            return float(value)
+    raise ValueError(f"the parameter {param.name} is {repr(value)[:40]}")
+
+
+def _arrays(spec: Spec, types: Mapping[str, str], path: Path) -> dict[str, Array]:
+    """What `np.savez` wrote, read without trust in any of its sizes."""
+    arrays = {}
+    with ZipFile(path) as archive:
+        names = [f"{tensor.name}.npy" for tensor in spec.inputs]
+        _require(sorted(archive.namelist()) == sorted(names), f"{INPUTS} has not {', '.join(names)}")
+        for tensor in spec.inputs:
+            entry = archive.getinfo(f"{tensor.name}.npy")
+            small = entry.compress_type == ZIP_STORED and entry.file_size <= MOST_BYTES
+            _require(small, f"{entry.filename} is compressed, or has more than {MOST_BYTES} bytes")
+            with archive.open(entry) as file:
+                _require(np.lib.format.read_magic(file) == (1, 0), f"{entry.filename} is of another version")
+                shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+                content = file.read()
+            plain = accepts(types.get(tensor.element, tensor.element), dtype) and not by_columns
+            _require(plain and min(shape, default=0) >= 0, f"{entry.filename} is no plain array of its element type")
+            _require(math.prod(shape) * dtype.itemsize == len(content), f"{entry.filename} has not the size it says")
+            arrays[tensor.name] = np.frombuffer(content, dtype).reshape(shape).copy()
+    return arrays
+
+
+def _form(given: Any) -> Form:
+    match given:
+        case {"target": str(target), "rows": int(rows), "keys": int(keys), "parts": int(parts), "known": bool(known)}:
+            sizes = rows, keys, parts
+            small = min(rows, keys) >= (target == "numpy") and parts >= 1 and max(sizes) <= MOST_OF_A_FORM
+            if target in TILES and len(given) == len(fields(Form)) and small:
+                return Form(target, *sizes, known)
+    raise ValueError(f"there is no form {str(given)[:200]}")
