@@ -52,7 +52,7 @@ def gpu_files(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[
                 "element": types.get(tensor.element, tensor.element),
                 "shape": [_settled(extent, features) for extent in tensor.extents],
             }
-            for tensor in (*signature.inputs, *signature.outputs)
+            for tensor in signature.arguments
         ],
     }
     binaries = compile_ahead(text, name, TARGETS[target], tensors)
@@ -70,7 +70,7 @@ def generated(
     text = compile_spec(spec, types, "triton", features, machine=target).source
     tensors = [
         stand_in(types.get(tensor.element, tensor.element), _extents(tensor, signature, features))
-        for tensor in (*signature.inputs, *signature.outputs)
+        for tensor in signature.arguments
     ]
     return text, tensors
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
+from attndsl.calling import Arguments
 from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -17,6 +18,7 @@ from attndsl.ir.xdsl import (
     IntegerAttr,
     IntegerType,
     IRDLOperation,
+    ModuleOp,
     Operation,
     Pure,
     SSAValue,
@@ -102,6 +104,12 @@ def verify_extent(text: str) -> None:
         other = isinstance(node, ast.Constant) and type(node.value) is not int
         if called or other or not isinstance(node, ARITHMETIC):
             raise VerifyException(f"the extent {text!r} is more than arithmetic on dims")
+
+
+def arguments(module: ModuleOp) -> Arguments[TensorOp]:
+    """The tensors of a module in the order in which a call has them; workspaces are none."""
+    tensors = (op for op in module.body.block.ops if isinstance(op, TensorOp))
+    return Arguments.of(tensors, lambda tensor: tensor.role.data)
 
 
 Declaration = TypeVar("Declaration", bound=Operation)

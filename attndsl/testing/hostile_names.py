@@ -19,6 +19,7 @@ HELPERS: Final = (
     "Hip", "Handle", "FORMATS", "DTYPES", "KERNELS", "MANIFEST", "MAX_PROGRAMS", "read", "positional", "stream",
     "device", "grid", "warmup", "debug", "params", "specialization", "specialize_impl", "backend", "num_warps",
     "num_stages", "num_ctas", "signature", "inputs", "outputs", "target", "sizes", "machine", "name", "dtype", "where",
+    "file", "allow_pickle",
 )  # fmt: skip
 """What helpers, launchers, loaders and whoever calls them are called, and their arguments."""
 
@@ -28,8 +29,9 @@ PYTHON: Final = (
     "self", "cls", "lambda", "None", "True", "False", "def", "class", "return", "global", "yield", "async", "await",
     "match", "case", "type", "print", "range", "min", "max", "int", "float", "bool", "abs", "len", "tuple", "list",
     "dict", "str", "id", "open", "eval", "exec", "enumerate", "ValueError", "Exception", "Ellipsis", "NotImplemented",
-    "__debug__", "__class__", "__name__", "__file__", "__import__", "__builtins__", "__init__", "__call__", "__dict__",
-    "_fields", "_replace", "_asdict", "_make", "count", "index", "args", "kwargs", "nan", "e5", "E", "j",
+    "__debug__", "__debug_", "__debug", "__class__", "__name__", "__file__", "__import__", "__builtins__", "__init__",
+    "__call__", "__dict__", "_fields", "_replace", "_asdict", "_make", "count", "index", "args", "kwargs", "nan", "e5",
+    "E", "j",
 )  # fmt: skip
 """Keywords, builtins, and what Python itself looks for."""
 
