@@ -17,6 +17,7 @@ import torch
 
 from attndsl.bench.contest import TOLERANCE, Contestant, Inputs, Refused, contest
 from attndsl.bench.timing import Clock
+from attndsl.calling import Arguments
 from attndsl.ir.context import parse_module
 from attndsl.ir.machines import MACHINES, USUAL
 from attndsl.op.gpu import GpuCalls
@@ -24,7 +25,6 @@ from attndsl.op.op import Op
 from attndsl.op.plan import Launches, Plan, first_call
 from attndsl.op.torch_tensors import check
 from attndsl.passes.assign_schedules import candidates
-from attndsl.python_names import python_name
 
 GAIN = 0.03
 """The part of the tables' time that a schedule must save, twice, to be kept: less is noise."""
@@ -57,7 +57,7 @@ class Tuning:
     def __init__(self, op: Op, inputs: Inputs, params: Mapping[str, Any], clock: Clock) -> None:
         self._inputs = inputs
         self._clock = clock
-        self._named = {python_name(name): value for name, value in params.items()}
+        self._params = params
         calls, device = GpuCalls(op), next(iter(inputs.values())).device
         self._bound = check(op.signature, list(inputs.values()), params)
         self._program = calls.program(self._bound, device)
@@ -123,7 +123,7 @@ class Tuning:
     def _first_call(self, schedule: Schedule) -> tuple[Plan, list[torch.Tensor]]:
         """Raises what shows that a schedule does not fit the device."""
         launches = partial(self._program.launches, schedule=schedule)
-        plan, outputs = first_call(launches, self._inputs, self._outputs, self._named)
+        plan, outputs = first_call(launches, self._inputs, self._outputs, self._params)
         if (spills := _spills(plan)) > self._spills:
             raise Refused(f"it spills {spills} registers a thread")
         return plan, outputs
@@ -146,7 +146,10 @@ class Tuning:
 
     def _launches(self, schedule: Schedule) -> Launches:
         outputs = (output.allocate() for output in self._outputs.values())
-        return self._program.launches(*self._inputs.values(), *outputs, schedule=schedule, **self._named)
+        launches: Launches = Arguments(tuple(self._inputs.values()), tuple(outputs)).passed_to(
+            partial(self._program.launches, schedule=schedule), self._params
+        )
+        return launches
 
 
 def _key(schedule: Schedule) -> tuple[tuple[str, int], ...]:

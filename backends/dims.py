@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from attndsl.checking.extents import origins
 from attndsl.ir import spec
@@ -10,7 +10,7 @@ from attndsl.ir.text import line_of
 from attndsl.python_names import python_name
 
 
-def dim_statements(tensors: Sequence[spec.TensorOp], wanted: Collection[str]) -> Iterator[str]:
+def dim_statements(tensors: Iterable[spec.TensorOp], wanted: Collection[str]) -> Iterator[str]:
     """Python statements for the dims in `wanted`: `B, _, M, D = q.shape`, `S = cu.shape[0] - 1`."""
     inputs = {t.sym_name.data: [line_of(e.data) for e in t.extents] for t in tensors if t.role.data == "input"}
     found = origins(inputs.items())

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
 import re
 from collections.abc import Iterable
 
-from attndsl.ir.xdsl import SSAValue
+from attndsl.ir import spec
+from attndsl.ir.xdsl import ModuleOp, SSAValue
+from attndsl.python_names import python_name
+
+
+def number_names(module: ModuleOp) -> set[str]:
+    """The identifiers of the dims, parameters and choices of a module: nothing that is made up has one."""
+    params = {python_name(op.sym_name.data) for op in module.body.block.ops if isinstance(op, spec.ParameterOp)}
+    extents = " ".join(e.data for op in _tensors(module) for e in op.extents)
+    return params | set(re.findall(r"[A-Za-z_]\w*", extents))
+
+
+def spec_names(module: ModuleOp) -> set[str]:
+    """The same, and those of all tensors."""
+    return number_names(module) | {python_name(op.sym_name.data) for op in _tensors(module)}
+
+
+def _tensors(module: ModuleOp) -> list[spec.TensorOp]:
+    return [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
 
 
 class Names:
     """Gives every value a name, the same one each time. `reserved` are names that are taken."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
-        self._taken = {*keyword.kwlist, *dir(builtins), *reserved}
+        self._taken = set(reserved)
         self._names: dict[SSAValue, str] = {}
 
     def __getitem__(self, value: SSAValue) -> str:
@@ -30,11 +46,15 @@ class Names:
         self._names[value] = name
 
     def fresh(self, hint: str) -> str:
-        """A name like `hint` that nothing else has."""
-        hint = re.sub(r"_\d+$", "", hint) or "t"
-        name, number = hint, 1
+        """A name like `hint`, whatever number that ends with, that nothing else has."""
+        return self.like(re.sub(r"(_\d+)+$", "", hint) or "t")
+
+    def like(self, hint: str) -> str:
+        """The name `hint` itself, unless something else has it."""
+        plain = python_name(hint)
+        name, number = plain, 1
         while name in self._taken:
             number += 1
-            name = f"{hint}_{number}"
+            name = f"{plain}_{number}"
         self._taken.add(name)
         return name

@@ -1,4 +1,4 @@
-"""Lines of Python, indented, with the spec's lines as comments."""
+"""Lines of Python, indented, with the spec's lines as comments, which nothing in a spec or its name can leave."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import PurePath
 
 from attndsl.ir.xdsl import Attribute, FileLineColLoc
+from attndsl.printable import printable
 
 WIDTH = 100
 """How long a line may be that can be broken, its indentation included."""
@@ -16,7 +17,7 @@ class Writer:
     """Collects the text of a file. `source` is the text of the spec that comments quote."""
 
     def __init__(self, source: str) -> None:
-        self._source = source.splitlines()
+        self._source = source.split("\n")
         self._lines: list[str] = []
         self._depth = 0
         self._place = ""
@@ -30,7 +31,12 @@ class Writer:
         """One more line, after a comment where it comes from another line of the spec than the one before."""
         if text and self._place != self._written:
             self._written = self._place
-            self._lines.append(f"{'    ' * self._depth}{self._place}")
+            self._append(self._place)
+        self._append(text)
+
+    def _append(self, text: str) -> None:
+        if not text.isprintable():  # what ends a comment or a string ends here: it would be code
+            raise ValueError(f"a line of generated text holds more than can be seen: {text!r}")
         self._lines.append(f"{'    ' * self._depth}{text}" if text else "")
 
     @property
@@ -82,6 +88,6 @@ class Writer:
         """What follows comes from this place of the spec."""
         if isinstance(location, FileLineColLoc):
             line = location.line.data
-            place = f"# {PurePath(location.filename.data).name}:{line}"
-            quoted = self._source[line - 1].strip() if 0 < line <= len(self._source) else ""
+            place = f"# {printable(PurePath(location.filename.data).name)}:{line}"
+            quoted = printable(self._source[line - 1].strip()) if 0 < line <= len(self._source) else ""
             self._place = f"{place}: {quoted}" if quoted else place

@@ -52,7 +52,6 @@ Requires: tile. Ensures: every lane's stop is its start + size. Exactness: bit-e
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -61,7 +60,6 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
-from attndsl.ir.text import value_text
 from attndsl.ir.xdsl import (
     Context,
     ModuleOp,
@@ -84,8 +82,7 @@ class PadLanes(ModulePass):
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
                 lanes = [o for o in kernel.walk() if isinstance(o, tile.LaneOp) and not _is_full(o)]
-                named: dict[str, str] = {}
-                _Guards(dict(_fill(lane, named) for lane in lanes)).guard(kernel)
+                _Guards(dict(_fill(lane) for lane in lanes)).guard(kernel)
 
 
 def _is_full(lane: tile.LaneOp) -> bool:
@@ -106,11 +103,8 @@ def _is_end(stop: SSAValue, lane: tile.LaneOp) -> bool:
     return constant(lane.start) == 0 and stop is lane.size
 
 
-def _fill(lane: tile.LaneOp, named: dict[str, str]) -> tuple[SSAValue, SSAValue]:
-    """Puts a full lane in the place of another; gives it, and where it is before the other's stop.
-
-    `named` holds the sizes that have names already: a kernel takes them as arguments, each once.
-    """
+def _fill(lane: tile.LaneOp) -> tuple[SSAValue, SSAValue]:
+    """Puts a full lane in the place of another; gives it, and where it is before the other's stop."""
     name = lane.variable.data
     size, limit = lane.size, lane.stop
     starts_at_zero = constant(lane.start) == 0
@@ -119,7 +113,7 @@ def _fill(lane: tile.LaneOp, named: dict[str, str]) -> tuple[SSAValue, SSAValue]
         if limit is not size:
             limit = insert_before(lane, arith.MinSIOp(limit, _end(lane, size, name)))
         padded = tile.PaddedOp(size) if known is None else index_constant(tile.padded(int(known)))
-        size = insert_before(lane, padded, _name(size, f"{size.name_hint or name}_PAD", named))
+        size = insert_before(lane, padded, f"{size.name_hint or name}_PAD")
     full = tile.LaneOp(name, lane.start, size if starts_at_zero else _end(lane, size, name), size)
     insert_before(lane, full, lane.result.name_hint)
     inside = insert_before(lane, arith.CmpiOp(full.result, limit, "slt"), f"{name}_in")
@@ -129,16 +123,6 @@ def _fill(lane: tile.LaneOp, named: dict[str, str]) -> tuple[SSAValue, SSAValue]
 
 def _end(lane: tile.LaneOp, size: SSAValue, name: str) -> SSAValue:
     return insert_before(lane, arith.AddiOp(lane.start, size), f"{name}_end")
-
-
-def _name(size: SSAValue, wanted: str, named: dict[str, str]) -> str:
-    """A name that no other size has: equal ones may be computed in several blocks."""
-    text, name = value_text(size) or str(id(size)), wanted
-    for number in itertools.count(2):
-        if named.setdefault(name, text) == text:
-            return name
-        name = f"{wanted}_{number}"
-    raise AssertionError("there is no last number")
 
 
 class _Guards:

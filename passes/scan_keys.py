@@ -134,6 +134,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.hints import hint
 from attndsl.ir.keys import conjunction
 from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts
@@ -233,10 +234,10 @@ def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, every: SSAValue | N
     scan = scf.ForOp(low, high, step, starts, Region(block))
     insert_before(loop, scan)
 
-    def add(op: Operation, hint: str | None = None) -> SSAValue:
+    def add(op: Operation, name: str | None = None) -> SSAValue:
         op.location = loop.location
         block.add_op(op)
-        op.results[0].name_hint = hint
+        op.results[0].name_hint = hint(name)
         return op.results[0]
 
     key = add(tile.LaneOp(lane.variable.data, variable, high, step), lane.variable.data)
@@ -263,8 +264,8 @@ def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, every: SSAValue | N
     end = scf.YieldOp(*found)
     end.location = loop.location
     block.add_op(end)
-    for result, hint in zip(scan.results, ends, strict=True):
-        result.name_hint = hint
+    for result, name in zip(scan.results, ends, strict=True):
+        result.name_hint = name
     return scan.results
 
 

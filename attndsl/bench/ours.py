@@ -12,12 +12,12 @@ import torch
 from attndsl.bench import unfused
 from attndsl.bench.contest import Contestant, Inputs, Outputs, Refused
 from attndsl.bench.machine import ROOT
+from attndsl.calling import Arguments
 from attndsl.checking.typed import Spec
 from attndsl.driver.library import checked
 from attndsl.driver.module import load_function
 from attndsl.op.op import Op, load
 from attndsl.op.torch_tensors import check, empty
-from attndsl.python_names import python_name
 
 GALLERY = ROOT / "examples"
 
@@ -75,14 +75,14 @@ def scheduled(name: str, params: Params, label: str, schedule: Mapping[str, int]
             raise Refused("the file is for a GPU")
         bound = check(op.signature, tensors, params)
         function = program(op, tuple(bound.types.items()), tuple((d, bound.dims[d]) for d in op.signature.features))
-        named = {python_name(param): value for param, value in params.items()}
+        launched = partial(function, schedule=schedule)
 
         def call() -> list[torch.Tensor]:
             outputs = [
                 empty(shape, element, tensors[0].device)
                 for shape, element in zip(bound.shapes, op.output_elements(bound), strict=True)
             ]
-            function(*tensors, *outputs, schedule=schedule, **named)
+            Arguments(tuple(tensors), tuple(outputs)).passed_to(launched, params)
             return outputs
 
         return call

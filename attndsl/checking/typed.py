@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal as OneOf
 
+from attndsl.calling import Arguments
 from attndsl.syntax.source import Source, Span
 
 
@@ -208,14 +209,19 @@ class Spec:
     schedule: dict[str, int | str] = field(default_factory=dict)
 
     @property
+    def arguments(self) -> Arguments[Tensor]:
+        """The tensors in the order in which a call has them."""
+        return Arguments.of(self.tensors.values(), lambda tensor: tensor.role)
+
+    @property
     def inputs(self) -> tuple[Tensor, ...]:
         """The input tensors in the order of their declarations."""
-        return tuple(t for t in self.tensors.values() if t.role == "input")
+        return self.arguments.inputs
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
         """The output tensors in the order of their declarations."""
-        return tuple(t for t in self.tensors.values() if t.role == "output")
+        return self.arguments.outputs
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:

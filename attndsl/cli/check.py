@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from attndsl.cli.options import json_option, read_spec, specs_argument
-from attndsl.cli.output import errors_as_json, show_errors, show_json, summary
+from attndsl.cli.output import errors_as_json, show, show_errors, show_json, summary
 from attndsl.diagnostics.base import SpecError
 
 
@@ -46,5 +46,5 @@ def _check(path: str, quiet: bool) -> dict[str, Any]:
             show_errors(error)
         return {"file": path, "ok": False, "errors": errors_as_json(error), "signature": None}
     if not quiet:
-        click.echo(f"{source.name}: {summary(signature)}")
+        show(f"{source.name}: {summary(signature)}")
     return {"file": path, "ok": True, "errors": [], "signature": signature.to_json()}

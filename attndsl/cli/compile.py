@@ -9,10 +9,11 @@ import click
 
 from attndsl.backends.triton.targets import TARGETS
 from attndsl.cli.options import bind_types, check_dims, json_option, shape_option, spec_argument, types_option
-from attndsl.cli.output import show_json
+from attndsl.cli.output import show, show_json
 from attndsl.driver.files import write_together
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import artifact_of, checked, signature_of
+from attndsl.printable import file_stem
 from attndsl.syntax.source import Source
 
 SOURCES = ("numpy", "triton")
@@ -56,7 +57,7 @@ def command(
     check_dims(signature, shape)
     if target in SOURCES:
         artifact = artifact_of(source, bound, target)
-        files = {f"{artifact.name}.py": artifact.source.encode()}
+        files = {f"{file_stem(artifact.name)}.py": artifact.source.encode()}
         report = {"source": artifact.source, "schedule": dict(artifact.schedule)}
     elif target not in TARGETS:
         known = (*SOURCES, *TARGETS)
@@ -71,7 +72,7 @@ def command(
     if as_json:
         show_json({"name": signature.name, "target": target, "types": bound, "files": written, **report})
     else:
-        click.echo("".join(f"{path}\n" for path in written) if folder else report["source"], nl=False)
+        show("\n".join(written) if folder else str(report["source"]).removesuffix("\n"))
 
 
 def _write(files: Mapping[str, bytes], folder: Path) -> list[Path]:

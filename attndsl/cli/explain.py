@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from attndsl.cli.options import bind_dims, bind_types, json_option, shape_option, spec_argument, types_option
-from attndsl.cli.output import show_json
+from attndsl.cli.output import show, show_json
 from attndsl.driver.library import artifact_of, signature_of
 from attndsl.op.explain import TARGETS, compiled_for, explain, limit_of, traffic
 from attndsl.syntax.source import Source
@@ -47,4 +47,4 @@ def command(source: Source, target: str, shape: dict[str, int], types: dict[str,
         chosen = {"types": dict(artifact.types), "dims": dims, "schedule": dict(artifact.schedule)}
         show_json({**chosen, **asdict(costs), "limit": limit and limit.seconds})
     else:
-        click.echo(explain(artifact, dims))
+        show(explain(artifact, dims))

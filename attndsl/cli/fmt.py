@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from attndsl.cli.options import read_spec, specs_argument
-from attndsl.cli.output import show_errors
+from attndsl.cli.output import show, show_errors
 from attndsl.diagnostics.base import SpecError
 from attndsl.driver.files import write_atomically
 
@@ -38,13 +38,13 @@ def command(paths: tuple[str, ...], check: bool) -> None:
             continue
         if check:
             if text != source.text:
-                click.echo(path)
+                show(path)
                 failed = True
         elif path == "-":
             click.echo(text, nl=False)
         elif text != source.text:
             file = Path(path).resolve()  # a link stays a link
             write_atomically(file, text.encode(), file.stat().st_mode & 0o777)
-            click.echo(f"formatted {path}")
+            show(f"formatted {path}")
     if failed:
         raise click.exceptions.Exit(1)

@@ -19,9 +19,10 @@ from attndsl.cli.options import (
     read_spec,
     shape_option,
 )
-from attndsl.cli.output import live_line, show_json
+from attndsl.cli.output import live_line, show, show_json
 from attndsl.driver.library import checked, signature_of
 from attndsl.packages import pip_install
+from attndsl.printable import printable_lines
 
 if TYPE_CHECKING:
     from attndsl.testing.against import Peer
@@ -217,9 +218,9 @@ def _replay(place: Path, peer: Peer | None) -> None:
         for form in example.forms if peer is None else ():
             Compiler(device).check(example.case, form, thorough=True)
     except Exception as error:
-        click.echo(describe(Failure(example, form, error)))
+        show(describe(Failure(example, form, error)))
         raise click.exceptions.Exit(1) from None
-    click.echo(f"{place}: agrees now.")
+    show(f"{place}: agrees now.")
 
 
 def _show(plan: Plan, summary: Summary, place: Path | None) -> None:
@@ -257,7 +258,7 @@ def _show(plan: Plan, summary: Summary, place: Path | None) -> None:
         console.print("All agree.")
     else:
         console.print()
-        console.print((place / MESSAGE).read_text(encoding="utf-8"))
+        console.print(printable_lines((place / MESSAGE).read_text(encoding="utf-8")))
 
 
 def _as_json(summary: Summary, place: Path | None) -> dict[str, Any]:

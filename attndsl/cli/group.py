@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import StringIO
 
 import click
 
@@ -68,7 +69,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
-        error.show()
+        said = StringIO()
+        error.show(said)
+        _complain(said.getvalue().removesuffix("\n"))
         return error.exit_code
     except SpecError as error:
         from attndsl.cli.output import show_errors
@@ -76,9 +79,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         show_errors(error)
         return 1
     except (CallError, CompilerError, OSError) as error:
-        click.echo(f"Error: {error}", err=True)
+        _complain(f"Error: {error}")
         return 1
     except MemoryError as error:
         click.echo(f"Error: the memory of this machine does not suffice: {error}", err=True)
         return 1
     return code or 0  # click gives the code of an early exit, or what the command gave: None
+
+
+def _complain(text: str) -> None:
+    from attndsl.cli.output import show
+
+    show(text, err=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from attndsl.cli.output import show
+
 
 @click.command("opt")
 @click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False), required=False)
@@ -36,7 +38,7 @@ def command(
     from attndsl.ir.xdsl import ParseError
 
     try:
-        click.echo(run_passes(path, passes, print_after_all=print_after_all, time_passes=time_passes))
+        show(run_passes(path, passes, print_after_all=print_after_all, time_passes=time_passes))
     except PipelineError as error:
         raise click.UsageError(str(error)) from None
     except (ParseError, UnicodeDecodeError) as error:

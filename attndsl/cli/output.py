@@ -12,6 +12,7 @@ from attndsl.diagnostics.base import SpecError
 from attndsl.driver.plain_json import to_json
 from attndsl.driver.signature import Signature
 from attndsl.op.checks import declaration
+from attndsl.printable import printable_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -26,6 +27,11 @@ def show_errors(error: SpecError) -> None:
 
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     click.echo(render_all(error.diagnostics, error.source, colour) + "\n", err=True)
+
+
+def show(text: str, *, err: bool = False) -> None:
+    """Print text in which there may be some from outside, as names of files: no terminal acts on it."""
+    click.echo(printable_lines(text), err=err)
 
 
 def live_line(*columns: str | ProgressColumn) -> Progress:

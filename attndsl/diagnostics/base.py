@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
+from attndsl.printable import printable
 from attndsl.syntax.source import Source, Span
 
 MAX_ERRORS = 100
@@ -63,8 +64,7 @@ class _Count(int):
 def _fit(value: object) -> object:
     """A field as a message can bear it: not too long, and nothing that a terminal acts on."""
     if isinstance(value, str):
-        shown = value[:79] + "…" if len(value) > 80 else value
-        return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+        return printable(value[:79] + "…" if len(value) > 80 else value)
     return _Count(value) if isinstance(value, int) else value
 
 

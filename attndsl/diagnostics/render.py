@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.diagnostics.base import MAX_ERRORS, Diagnostic, Label
+from attndsl.printable import in_place, printable
 from attndsl.syntax.source import Source
 
 MAX_SHOWN = 20
@@ -30,7 +31,7 @@ def render(diagnostic: Diagnostic, source: Source, colour: bool = False) -> str:
     paint = _paint if colour else _leave
     head = paint(_RED, f"error[{diagnostic.code}]") + paint(_BOLD, f": {diagnostic.text(diagnostic.message)}")
     if not diagnostic.placed:
-        return f"{head}\n{paint(_BLUE, '-->')} {source.name}" if source.name else head
+        return f"{head}\n{paint(_BLUE, '-->')} {printable(source.name)}" if source.name else head
     main = Label(diagnostic.span, diagnostic.text(diagnostic.label))
     line, column = source.position(main.span.start)
     labels = sorted(((*source.position(label.span.start), label) for label in (main, *diagnostic.others())), key=_place)
@@ -38,7 +39,7 @@ def render(diagnostic: Diagnostic, source: Source, colour: bool = False) -> str:
     bar = paint(_BLUE, "|")
     lines = [
         head,
-        f"{gutter}{paint(_BLUE, '-->')} {source.name}:{line}:{column}",
+        f"{gutter}{paint(_BLUE, '-->')} {printable(source.name)}:{line}:{column}",
         f"{gutter} {bar}",
     ]
     shown = 0
@@ -66,9 +67,8 @@ def _window(line: str, start: int) -> tuple[str, int]:
     """The part of a line that holds an offset, free of what a terminal would act on, and the offset in that part."""
     first = 0 if len(line) <= MAX_WIDTH else max(0, start - MAX_WIDTH // 2)
     part = line[first : first + MAX_WIDTH]
-    clean = "".join(c if c.isprintable() else " " if c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in part)
     before, after = ("…" if first else ""), ("…" if first + MAX_WIDTH < len(line) else "")
-    return before + clean + after, start - first + len(before)
+    return before + in_place(part) + after, start - first + len(before)
 
 
 def _paint(code: str, text: str) -> str:

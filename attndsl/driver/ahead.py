@@ -53,7 +53,7 @@ def gpu_files(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[
                 "element": types.get(tensor.element, tensor.element),
                 "shape": [_settled(extent, features) for extent in tensor.extents],
             }
-            for tensor in (*signature.inputs, *signature.outputs)
+            for tensor in signature.arguments
         ],
     }
     binaries = compile_ahead(text, name, TARGETS[target], tensors)
@@ -72,7 +72,7 @@ def generated(
     dims = _stand_in_dims(spec, signature, features)
     tensors = [
         stand_in(types.get(tensor.element, tensor.element), [evaluate(extent, dims, {}) for extent in tensor.extents])
-        for tensor in (*signature.inputs, *signature.outputs)
+        for tensor in signature.arguments
     ]
     return text, tensors
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from attndsl.calling import Arguments
 from attndsl.checking.extents import Origin, origins
 from attndsl.driver.expressions import Expression, line_of
 
@@ -49,6 +50,11 @@ class Signature:
     work: Expression
     features: tuple[str, ...] = ()
     partial: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> Arguments[TensorSignature]:
+        """The tensors in the order in which a call has them."""
+        return Arguments(self.inputs, self.outputs)
 
     @cached_property
     def origins(self) -> dict[str, Origin]:

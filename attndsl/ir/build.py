@@ -15,6 +15,7 @@ from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.hints import hint
 from attndsl.ir.rewrite import attribute, constant_op
 from attndsl.ir.text import integer_text
 from attndsl.ir.xdsl import (
@@ -34,6 +35,7 @@ from attndsl.ir.xdsl import (
     index,
     math,
 )
+from attndsl.printable import printable
 from attndsl.syntax.source import Span
 
 
@@ -85,7 +87,7 @@ class _KernelBuilder:
         self.variables: dict[typed.Index, SSAValue] = {}
         self.axes = AxesAnalysis()
         self.over: SSAValue | None = None
-        self.location = FileLineColLoc(StringAttr(checked.source.name), IntAttr(1), IntAttr(1))
+        self.location = FileLineColLoc(StringAttr(printable(checked.source.name)), IntAttr(1), IntAttr(1))
 
     # --- the block
 
@@ -277,7 +279,7 @@ class _KernelBuilder:
     def at(self, span: Span) -> None:
         """What is built from here on comes from this place of the source."""
         line, column = self.spec.source.position(span.start)
-        self.location = FileLineColLoc(StringAttr(self.spec.source.name), IntAttr(line), IntAttr(column))
+        self.location = FileLineColLoc(StringAttr(printable(self.spec.source.name)), IntAttr(line), IntAttr(column))
 
     def add(self, op: Operation) -> None:
         op.location = self.location
@@ -286,7 +288,7 @@ class _KernelBuilder:
     def value(self, op: Operation) -> SSAValue:
         self.add(op)
         result = op.results[0]
-        result.name_hint = _name_hint(op)
+        result.name_hint = hint(_name(op))
         return result
 
     def number(self, value: int) -> SSAValue:
@@ -303,7 +305,7 @@ class _KernelBuilder:
         return then if condition is None else self.value(arith.SelectOp(condition, then, otherwise))
 
 
-def _name_hint(op: Operation) -> str | None:
+def _name(op: Operation) -> str | None:
     """What the spec calls a value."""
     match op:
         case attn.IndexOp():

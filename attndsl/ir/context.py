@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attndsl.ir.attn import ATTN
+from attndsl.ir.hints import settle_hints
 from attndsl.ir.spec import SPEC
 from attndsl.ir.tile import TILE
 from attndsl.ir.xdsl import Context, ModuleOp, Parser, Printer, arith, builtin, math, scf
@@ -18,7 +19,9 @@ def context() -> Context:
 
 def parse_module(text: str, name: str = "<text>") -> ModuleOp:
     """The module that a text denotes; raises ParseError."""
-    return Parser(context(), text, name).parse_module()
+    module = Parser(context(), text, name).parse_module()
+    settle_hints(module)
+    return module
 
 
 def print_module(module: ModuleOp, locations: bool = False) -> str:

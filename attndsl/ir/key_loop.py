@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attndsl.ir import attn, tile
 from attndsl.ir.contraction import Contraction, Lanes, contraction
+from attndsl.ir.hints import hint
 from attndsl.ir.keys import Reduction, common_conjuncts, conjuncts, over_of, reductions_of
 from attndsl.ir.rewrite import constant
 from attndsl.ir.tile_builder import Scope
@@ -83,7 +84,7 @@ class KeyLoop:
         build.location = over.location  # what the starts rest on may come from elsewhere
         self.block = block = build.loop_block(starts)
         name = over.variable.data
-        block.args[0].name_hint = name if sequential else f"{name}0"
+        block.args[0].name_hint = hint(name if sequential else f"{name}0")
         scope = Scope(block, over.result, {over.result: block.args[0]})
         lowering.scopes.append(scope)
         if not sequential:
@@ -180,8 +181,8 @@ class KeyLoop:
         if over.part is None or over.parts is None:
             return low, high
 
-        def add(op: Operation, hint: str | None = None) -> SSAValue:
-            return self.build.add(op, self.outside, hint)
+        def add(op: Operation, name: str | None = None) -> SSAValue:
+            return self.build.add(op, self.outside, name)
 
         length = add(arith.MaxSIOp(add(arith.SubiOp(high, low)), self.build.number(0)), "length")
         tiles = add(arith.MuliOp(get(over.parts), keys))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.contraction import Contraction, Lanes, contraction
+from attndsl.ir.hints import hint
 from attndsl.ir.key_loop import KeyLoop, levels
 from attndsl.ir.keys import over_of
 from attndsl.ir.polynomial import Facts
@@ -125,7 +126,7 @@ class Lowering:
             values[row.result] = self.build.add(spec.ModOp(rest, extent), block, row.variable.data)
             rest = self.build.add(arith.FloorDivSIOp(rest, extent), block)
         values[rows[0].result] = rest
-        rest.name_hint = rows[0].variable.data
+        rest.name_hint = hint(rows[0].variable.data)
 
     def later_rows_see_more(self) -> bool:
         """Whether the number of a row's keys grows with the row."""
@@ -200,7 +201,7 @@ class Lowering:
 
     def lower(self, op: Operation) -> SSAValue:
         """One source operation; its operands have been lowered."""
-        scope, hint = self.home(op.results[0]), op.results[0].name_hint
+        scope, name = self.home(op.results[0]), op.results[0].name_hint
         lowered: Operation
         match op:
             case attn.GridOp():
@@ -222,7 +223,7 @@ class Lowering:
                 return self.sum(op)
             case _:
                 lowered = op.clone({operand: self.get(operand) for operand in op.operands})
-        return self.build.add(lowered, scope.block, hint)
+        return self.build.add(lowered, scope.block, name)
 
     def own_keys(self, op: attn.ReadOp) -> Sequence[SSAValue]:
         """The conditions that a key is one of the row's own, where a read needs them.
@@ -272,7 +273,7 @@ class Lowering:
         zero = self.build.number(0) if whole else self.build.constant(0.0, op.result.type)
         start = self.build.add(tile.SpreadOp(zero, lanes), home.block)
         block = self.build.loop_block([start])
-        block.args[0].name_hint = axis.variable.data
+        block.args[0].name_hint = hint(axis.variable.data)
         self.scopes.append(Scope(block, op.over, {op.over: block.args[0]}))
         self.need([op.body])
         self.build.location = op.location

@@ -8,6 +8,7 @@ from xdsl.transforms.common_subexpression_elimination import cse
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from attndsl.ir import tile
+from attndsl.ir.hints import hint
 from attndsl.ir.xdsl import (
     AnyFloat,
     Attribute,
@@ -65,13 +66,13 @@ def remove_dead(module: ModuleOp) -> None:
     region_dce(module.body)
 
 
-def insert_before(anchor: Operation, op: Operation, hint: str | None = None) -> SSAValue:
+def insert_before(anchor: Operation, op: Operation, name: str | None = None) -> SSAValue:
     """Puts `op` before `anchor`, with its place in the source, and gives its first result."""
     op.location = anchor.location
     block = anchor.parent
     assert block is not None
     block.insert_op_before(op, anchor)
-    op.results[0].name_hint = hint
+    op.results[0].name_hint = hint(name)
     return op.results[0]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
+from attndsl.calling import Arguments
 from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir.extents import names_of, parse_extent
 from attndsl.ir.xdsl import (
@@ -16,6 +17,7 @@ from attndsl.ir.xdsl import (
     IntegerAttr,
     IntegerType,
     IRDLOperation,
+    ModuleOp,
     Operation,
     Pure,
     SSAValue,
@@ -82,6 +84,12 @@ class TensorOp(IRDLOperation):
             raise VerifyException(f"@{self.sym_name.data} is partial, and no output")
         for extent in self.extents:
             parse_extent(extent.data)
+
+
+def arguments(module: ModuleOp) -> Arguments[TensorOp]:
+    """The tensors of a module in the order in which a call has them; workspaces are none."""
+    tensors = (op for op in module.body.block.ops if isinstance(op, TensorOp))
+    return Arguments.of(tensors, lambda tensor: tensor.role.data)
 
 
 Declaration = TypeVar("Declaration", bound=Operation)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.hints import hint
 from attndsl.ir.rewrite import constant_op
 from attndsl.ir.xdsl import Attribute, Block, LocationAttr, Operation, SSAValue, UnknownLoc, arith, index
 
@@ -35,10 +36,10 @@ class TileBuilder:
         op.location = self.location
         block.add_op(op)
 
-    def add(self, op: Operation, block: Block, hint: str | None = None) -> SSAValue:
+    def add(self, op: Operation, block: Block, name: str | None = None) -> SSAValue:
         """Puts an operation at the end of a block, and gives its first result."""
         self.place(op, block)
-        op.results[0].name_hint = hint
+        op.results[0].name_hint = hint(name)
         return op.results[0]
 
     def constant(self, value: float, type_: Attribute) -> SSAValue:

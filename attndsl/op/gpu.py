@@ -27,7 +27,7 @@ from attndsl.op.checks import Bound
 from attndsl.op.plan import Launches, Output, Plan, first_call
 from attndsl.op.torch_tensors import ELEMENTS, check
 from attndsl.packages import pip_install
-from attndsl.python_names import python_name
+from attndsl.python_names import launches_name
 
 if TYPE_CHECKING:
     from attndsl.op.op import Op
@@ -106,12 +106,11 @@ class GpuCalls:
         bound, device = check(self._op.signature, tensors, params), tensors[0].device
         # One call at a time: what two threads want compiled is compiled once.
         with self._lock, torch.cuda.device(device):
-            named = {python_name(name): value for name, value in params.items()}
             inputs = dict(zip(self._inputs, tensors, strict=True))
             program = self.program(bound, device)
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
             with compiling(self._op.signature.name):
-                plan, outputs = first_call(launches, inputs, self.outputs(bound, device), named)
+                plan, outputs = first_call(launches, inputs, self.outputs(bound, device), params)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
                 self._plans.clear()
@@ -136,7 +135,7 @@ class GpuCalls:
             if importlib.util.find_spec("triton") is None:
                 raise errors.TritonMissing(name, pip_install("triton"))
             artifact = self._op.artifact("triton", sizes, machine(), **bound.types)
-            launches = load_module(artifact)[f"{python_name(name)}_launches"]
+            launches = load_module(artifact)[launches_name(name)]
             self._programs[key] = Program(artifact, launches, Tuned(described(device), artifact.source))
         return self._programs[key]
 

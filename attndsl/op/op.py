@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from attndsl.calling import Arguments
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.library import artifact_of, signature_of, spec_key
 from attndsl.driver.module import load_function
@@ -17,7 +18,6 @@ from attndsl.driver.signature import Signature
 from attndsl.ir.machines import USUAL
 from attndsl.op import errors
 from attndsl.op.checks import Bound, bind, declaration, example_call, split
-from attndsl.python_names import python_name
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
@@ -60,7 +60,7 @@ class Op:
 
             register(self)
 
-    def __call__(self, *positional: Any, **arguments: Any) -> Any:
+    def __call__(self, /, *positional: Any, **arguments: Any) -> Any:
         """The outputs for these inputs and parameters, all given by name. Raises CallError.
 
         On a GPU also TritonFails, a RuntimeError, where Triton's own compiler gives up.
@@ -168,9 +168,8 @@ class Op:
         bound = bind(self.signature, {name: arrays.describe(array) for name, array in inputs.items()}, params)
         elements = self.output_elements(bound)
         outputs = [arrays.empty(shape, element) for shape, element in zip(bound.shapes, elements, strict=True)]
-        self.program(bound.types)(
-            *map(arrays.bits, inputs.values()), *outputs, **{python_name(name): value for name, value in params.items()}
-        )
+        arguments = Arguments(tuple(map(arrays.bits, inputs.values())), tuple(outputs))
+        arguments.passed_to(self.program(bound.types), params)
         return tuple(arrays.like(output, e, inputs.values()) for output, e in zip(outputs, elements, strict=True))
 
     def output_elements(self, bound: Bound) -> tuple[str, ...]:

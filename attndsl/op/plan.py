@@ -9,6 +9,9 @@ from typing import Any
 
 import torch
 
+from attndsl.calling import Arguments
+from attndsl.python_names import pointer_name
+
 ALIGNMENT = 256
 """The bytes at whose multiples workspaces begin: more than any load of a kernel wants."""
 
@@ -95,15 +98,15 @@ def first_call(
 ) -> tuple[Plan, list[torch.Tensor]]:
     """Makes a call through Triton, which compiles what it has not yet; how to make it again, and its outputs.
 
-    `program` takes inputs and outputs by position. Its kernels call the pointer of a tensor `NAME_ptr`, and write a
-    workspace before they read it.
+    A kernel calls the pointer of a tensor as `pointer_name` says, and writes a workspace before it reads it.
     """
     made = [output.allocate() for output in outputs.values()]
-    given = [*inputs.values(), *made]
-    numbers = {f"{name}_ptr": number for number, name in enumerate((*inputs, *outputs))}
+    given = Arguments(tuple(inputs.values()), tuple(made))
+    names = Arguments(tuple(inputs), tuple(outputs))
+    numbers = {pointer_name(name): number for number, name in enumerate(names)}
     workspaces: list[torch.Tensor] = []
     launches = []
-    for kernel, programs, arguments, options in program(*given, **params):
+    for kernel, programs, arguments, options in given.passed_to(program, params):
         fixed = list(arguments)
         pointers = []
         for position, (name, argument) in enumerate(zip(kernel.arg_names, arguments, strict=True)):

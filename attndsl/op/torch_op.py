@@ -12,12 +12,12 @@ import torch
 from torch._compile import _disable_dynamo
 from torch.autograd import forward_ad
 
+from attndsl.calling import Arguments
 from attndsl.op import errors
 from attndsl.op.checks import Bound
 from attndsl.op.gpu import GpuCalls, is_plain
 from attndsl.op.op import Op, alive
 from attndsl.op.torch_tensors import PACKED, bits, check, empty
-from attndsl.python_names import python_name
 
 _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
 
@@ -65,8 +65,8 @@ def _register(op: Op, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
             return gpu.compute(inputs, params)
         bound = check(signature, inputs, params)
         outputs = allocate(bound, inputs[0].device)
-        named = {python_name(param): value for param, value in params.items()}
-        op.program(bound.types)(*map(bits, inputs), *map(bits, outputs), **named)
+        tensors = Arguments(tuple(map(bits, inputs)), tuple(map(bits, outputs)))
+        tensors.passed_to(op.program(bound.types), params)
         return outputs
 
     def shapes_only(*arguments: Any) -> list[torch.Tensor]:
@@ -113,8 +113,9 @@ def _refuse_derivatives(op: Op, tensors: Sequence[torch.Tensor]) -> None:
 
 
 def _schema(op: Op) -> str:
-    arguments = [f"Tensor {python_name(tensor.name)}" for tensor in op.signature.inputs]
-    arguments += [f"{_KINDS[param.kind]} {python_name(param.name)}" for param in op.signature.params]
+    """Its arguments go by their places alone: torch has words of its own, as `self`."""
+    arguments = [f"Tensor input_{n}" for n in range(len(op.signature.inputs))]
+    arguments += [f"{_KINDS[param.kind]} param_{n}" for n, param in enumerate(op.signature.params)]
     return f"({', '.join(arguments)}) -> Tensor[]"
 
 

@@ -101,7 +101,7 @@ class Case:
         """The same call with NaN and infinities in all that no output depends on."""
         return self.given(**poison_absent(self.spec, self.arrays, self.params))
 
-    def given(self, **arrays: Array) -> Case:
+    def given(self, /, **arrays: Array) -> Case:
         """The same call with other arrays for some inputs."""
         return replace(self, arrays={**self.arrays, **arrays})
 

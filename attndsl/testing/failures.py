@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from string import ascii_letters, digits
+from zipfile import ZipFile
 
 import numpy as np
 
 from attndsl.driver.plain_json import to_json
+from attndsl.printable import file_stem, printable_lines
 from attndsl.testing.case import Array, Disagreement
 from attndsl.testing.fuzz import Failure
 from attndsl.testing.stages import check_stages
@@ -33,14 +37,13 @@ def save(failure: Failure, folder: Path) -> Path:
     }
     written = to_json(call)
     key = sha256((text + written).encode()).hexdigest()[:8]
-    place = folder / f"{case.spec.name}-{key}"
+    place = folder / f"{file_stem(case.spec.name)}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".") as made:
         part = Path(made) / place.name
         part.mkdir()
         (part / SPEC).write_text(text, encoding="utf-8")
-        arrays: dict[str, Any] = {name: np.array(array, order="C") for name, array in case.arrays.items()}
-        np.savez(part / INPUTS, **arrays)
+        _save_arrays(part / INPUTS, case.arrays)
         (part / CALL).write_text(written + "\n", encoding="utf-8")
         (part / MESSAGE).write_text(f"{describe(failure)}\n\n{replay_command(place, failure.peer)}\n", encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)
@@ -50,7 +53,8 @@ def save(failure: Failure, folder: Path) -> Path:
 
 def replay_command(place: Path, peer: str | None) -> str:
     """What runs a saved case again."""
-    return shlex.join(["attndsl", "fuzz", "--replay", str(place), *(["--against", peer] if peer is not None else [])])
+    words = ["attndsl", "fuzz", "--replay", str(place), *(["--against", peer] if peer is not None else [])]
+    return " ".join(map(_shell_word, words))
 
 
 def describe(failure: Failure) -> str:
@@ -67,7 +71,24 @@ def describe(failure: Failure) -> str:
         + ", ".join(f"{name} = {value}" for name, value in asdict(form).items() if name != "target")
     )
     shapes = "\n".join(f"    {name}: {_layout(array)}" for name, array in case.arrays.items())
-    return f"{prefix}{said}{how}\n\n{case.spec.source.text.rstrip()}\n\nInputs:\n{shapes}"
+    return printable_lines(f"{prefix}{said}{how}\n\n{case.spec.source.text.rstrip()}\n\nInputs:\n{shapes}")
+
+
+def _save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+    """What `np.savez` does, which has words of its own for arguments: `file` may be an input."""
+    with ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.array(array, order="C"), allow_pickle=False)
+
+
+def _shell_word(word: str) -> str:
+    """A word as a shell reads it, and in one line of what can be seen: by its bytes where it is more than that."""
+    if word.isprintable():
+        return shlex.quote(word)
+    plain = f"/.-_{ascii_letters}{digits}"
+    shown = (chr(byte) if chr(byte) in plain else f"\\x{byte:02x}" for byte in os.fsencode(word))
+    return f"$'{''.join(shown)}'"
 
 
 def _blamed(failure: Failure) -> Exception:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.backends.numpy.emit import emit
+from attndsl.calling import Arguments
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import Spec
 from attndsl.driver.passes import parse_pipeline, run_pipeline
@@ -37,9 +38,8 @@ class Program:
     def run(self, case: Case, parts: int = 1) -> dict[str, Array]:
         """The outputs of a call, written into arrays that were full of something else; its keys are in one part."""
         outputs = empty_outputs(case)
-        inputs = [case.arrays[tensor.name] for tensor in case.spec.inputs]
-        params = {python_name(name): value for name, value in case.params.items()}
-        self.function(*inputs, *outputs.values(), **params)
+        inputs = tuple(case.arrays[tensor.name] for tensor in case.spec.inputs)
+        Arguments(inputs, tuple(outputs.values())).passed_to(self.function, case.params)
         return outputs
 
 

@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attndsl.backends.triton.failing import compiling
+from attndsl.calling import Arguments
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS
@@ -91,12 +93,12 @@ class TritonProgram:
         Raises TritonFails.
         """
         elements = {tensor.name: case.element(tensor.name) for tensor in case.spec.tensors.values()}
-        inputs = [tensor_of(case.arrays[t.name], elements[t.name], self.device) for t in case.spec.inputs]
+        inputs = tuple(tensor_of(case.arrays[t.name], elements[t.name], self.device) for t in case.spec.inputs)
         outputs = {name: tensor_of(array, elements[name], self.device) for name, array in empty_outputs(case).items()}
-        params = {python_name(name): value for name, value in case.params.items()}
         # Triton's interpreter computes with NumPy, which warns of NaN.
         with compiling(case.spec.name), np.errstate(all="ignore"):
-            self.function(*inputs, *outputs.values(), **params, schedule={"PARTS": parts})
+            launched = partial(self.function, schedule={"PARTS": parts})
+            Arguments(inputs, tuple(outputs.values())).passed_to(launched, case.params)
         return {name: array_of(tensor, elements[name]) for name, tensor in outputs.items()}
 
 

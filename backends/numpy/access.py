@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from attndsl.backends.numpy.expressions import Expressions, Lane, Text, dtype
@@ -23,7 +23,7 @@ class Place(NamedTuple):
 class Access:
     """Spells loads and stores; `helpers` collects the names of the prelude's functions that were used."""
 
-    def __init__(self, tensors: Sequence[spec.TensorOp], text: Expressions) -> None:
+    def __init__(self, tensors: Iterable[spec.TensorOp], text: Expressions) -> None:
         self.tensors = {t.sym_name.data: t for t in tensors}
         self.text = text
         self.helpers: set[str] = set()

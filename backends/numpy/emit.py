@@ -8,11 +8,12 @@ which the caller has allocated and which it writes whole.
 from __future__ import annotations
 
 from attndsl.backends.dims import dim_statements
-from attndsl.backends.names import Names
+from attndsl.backends.names import Names, spec_names
 from attndsl.backends.numpy.access import Access
 from attndsl.backends.numpy.expressions import Expressions, literal
 from attndsl.backends.numpy.prelude import HELPERS
 from attndsl.backends.writer import Writer
+from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import number
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, i1, scf
@@ -27,19 +28,20 @@ def emit(module: ModuleOp, source: str = "") -> str:
 
     `source` is the text of the spec, whose lines the comments quote.
     """
-    tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
-    return _Emitter(tensors, params, source).file(kernels)
+    return _Emitter(spec.arguments(module), params, Names(spec_names(module)), source).file(kernels)
 
 
 class _Emitter:
-    def __init__(self, tensors: list[spec.TensorOp], params: list[spec.ParameterOp], source: str) -> None:
+    def __init__(
+        self, tensors: Arguments[spec.TensorOp], params: list[spec.ParameterOp], names: Names, source: str
+    ) -> None:
         self.tensors = tensors
         self.params = params
         self.out = Writer(source)
-        self.names = Names(["np", *HELPERS, *(python_name(t.sym_name.data) for t in tensors)])
-        self.text = Expressions(self.names)
+        self.names = names
+        self.text = Expressions(names)
         self.access = Access(tensors, self.text)
 
     # --- the file
@@ -49,8 +51,6 @@ class _Emitter:
         ops = [op for kernel in kernels for op in kernel.body.walk()]
         arguments = [python_name(t.sym_name.data) for t in self.tensors]
         dims = sorted({op.dim.data for op in ops if isinstance(op, spec.DimOp)})
-        for taken in (*dims, *(p.sym_name.data for p in self.params)):
-            self.names.fresh(python_name(taken))
         keywords = ["*", *map(self.keyword, self.params)] if self.params else []
         self.out.line('@np.errstate(all="ignore")')
         self.out.line(f"def {name}({', '.join([*arguments, *keywords])}):")

@@ -14,9 +14,9 @@ from attndsl.backends.triton.widths import Bound, is_identity
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Operation, SSAValue, arith, scf
-from attndsl.python_names import python_name
+from attndsl.python_names import pointer_name, python_name
 
-DECODED = {"f8e4m3": "from_f8e4m3", "f8e5m2": "from_f8e5m2"}
+DECODED = {"f8e4m3": "_from_f8e4m3", "f8e5m2": "_from_f8e5m2"}
 AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
 """Element types that are computed with as they are, where the kernel computes in that type."""
 
@@ -88,7 +88,7 @@ class Access:
     def _pointer(self, op: tile.LoadOp | tile.StoreOp, tile_: SSAValue) -> str:
         lanes = self.text.lanes(tile_)
         tensor = self.tensors[op.tensor.string_value()]
-        terms, near, spans = [f"{tensor.sym_name.data}_ptr"], list[str](), Bound()
+        terms, near, spans = [pointer_name(tensor.sym_name.data)], list[str](), Bound()
         for axis, (value, stride) in enumerate(zip(op.indices, stride_names(tensor), strict=True)):
             place = place_of(value, self.text.axes, self.text.widths)
             if place is None:

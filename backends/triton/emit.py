@@ -7,18 +7,18 @@ takes its inputs, then its outputs, which the caller has allocated and which it 
 
 from __future__ import annotations
 
-from attndsl.backends.names import Names
+from attndsl.backends.names import Names, number_names, spec_names
 from attndsl.backends.triton.access import Access, joined
 from attndsl.backends.triton.expressions import Expressions, Text
 from attndsl.backends.triton.facts import executed
-from attndsl.backends.triton.helpers import HELPERS, helpers_text
+from attndsl.backends.triton.helpers import helpers_text
 from attndsl.backends.triton.launcher import SPLIT, Launched, Launcher
-from attndsl.backends.triton.parameters import Parameters, quotient_names, scalar_type
+from attndsl.backends.triton.parameters import Parameters, scalar_type, size_key
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant, number
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
-from attndsl.python_names import python_name
+from attndsl.python_names import pointer_name, python_name
 
 
 def emit(module: ModuleOp, source: str = "") -> str:
@@ -29,17 +29,17 @@ def emit(module: ModuleOp, source: str = "") -> str:
     tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
-    out = Writer(source)
+    out, numbers = Writer(source), number_names(module)
     helpers: set[str] = set()
     launched = []
     for kernel in kernels:
         parameters = Parameters.of(kernel, tensors)
-        writer = _Kernel(kernel, parameters, out)
+        writer = _Kernel(kernel, parameters, Names(numbers), out)
         writer.write()
         helpers |= writer.text.helpers
         launched.append(Launched(writer.name, kernel, parameters, writer.text.bounds))
     name = spec_name(kernels)
-    launcher = Launcher(name, [t for t in tensors if t.role.data != "workspace"], params, out)
+    launcher = Launcher(name, spec.arguments(module), params, spec_names(module), out)
     launcher.write(launched)
     return _header(name) + helpers_text(helpers) + launcher.tables(launched) + "\n\n" + out.text()
 
@@ -67,31 +67,39 @@ def _header(name: str) -> str:
 class _Kernel:
     """Writes the function of one kernel."""
 
-    def __init__(self, kernel: tile.KernelOp, parameters: Parameters, out: Writer) -> None:
+    def __init__(self, kernel: tile.KernelOp, parameters: Parameters, names: Names, out: Writer) -> None:
         self.kernel = kernel
         self.parameters = parameters
         self.out = out
         self.name = kernel_name(kernel)
+        self.names = names
+        self.counts = {op: names.like(f"n_{op.variable.data}") for op in parameters.counts}
+        self._bind_arguments()
         self.arguments = self._arguments()
-        own = ["tl", "triton", "torch", "INDEX", "LARGEST", *HELPERS]
-        self.names = Names([*own, *(a.partition(":")[0] for a in self.arguments)])
-        for quotient, name in zip(parameters.quotients, quotient_names(parameters.quotients), strict=True):
-            self.names.bind(quotient, name)
         self.text = Expressions(kernel, self.names, parameters.static)
         self.access = Access(kernel, parameters.tensors, self.text)
         self.executed = executed(kernel, self.access.read)
+
+    def _bind_arguments(self) -> None:
+        """Gives names to what a launch works out for the kernel."""
+        for n, quotient in enumerate(self.parameters.quotients):
+            self.names.bind(quotient, self.names.like(f"{quotient.name_hint or 'quotient'}_{n}"))
+        sizes = {size_key(size): self.names.like(size.name_hint or "size") for size in self.parameters.sizes}
+        for op in self.kernel.walk():
+            if isinstance(op, tile.PaddedOp) and size_key(op.result) in sizes:
+                self.names.bind(op.result, sizes[size_key(op.result)])
 
     def _arguments(self) -> list[str]:
         taken = self.parameters
         arguments = []
         for tensor in taken.tensors:
             strides = taken.strides[tensor.sym_name.data]
-            arguments += [f"{tensor.sym_name.data}_ptr", *(f"{s}: tl.int64" for s in strides[:-1]), *strides[-1:]]
+            arguments += [pointer_name(tensor.sym_name.data), *(f"{s}: tl.int64" for s in strides[:-1]), *strides[-1:]]
         arguments += [f"{name}: tl.int64" for name in (*map(python_name, taken.dims), *taken.parts)]
         arguments += [f"{python_name(op.param.data)}: tl.{scalar_type(op.result.type)}" for op in taken.params]
-        arguments += [f"{name}: tl.int64" for name in quotient_names(taken.quotients)]
-        arguments += [f"n_{op.variable.data}: tl.int32" for op in taken.counts]
-        sizes = [*map(python_name, taken.static), *(str(size.name_hint) for size in taken.sizes)]
+        arguments += [f"{name}: tl.int64" for name in map(self.names.__getitem__, taken.quotients)]
+        arguments += [f"{name}: tl.int32" for name in self.counts.values()]
+        sizes = [*map(python_name, taken.static), *map(self.names.__getitem__, taken.sizes)]
         return [*arguments, *(f"{name}: tl.constexpr" for name in ("INDEX", *sizes, *taken.choices))]
 
     def write(self) -> None:
@@ -106,7 +114,7 @@ class _Kernel:
         self.out.listed(f"def {self.name}(", self.arguments, "):")
         with self.out.indented():
             if any(map(self.text.picks_largest, self.executed)):
-                self.out.line(f"LARGEST: tl.constexpr = {2**31 - 1} if INDEX == tl.int32 else {2**63 - 1}")
+                self.out.line(f"{self.text.largest}: tl.constexpr = {2**31 - 1} if INDEX == tl.int32 else {2**63 - 1}")
             self._programs()
             self._block(self.kernel.body.block)
         self.out.line("")
@@ -120,14 +128,14 @@ class _Kernel:
         number = self.names.fresh("program")
         self.out.line(f"{number} = tl.program_id(0)")
         for place, op in enumerate(programs):
-            later = [f"n_{other.variable.data}" for other in programs[place + 1 :]]
+            later = [self.counts[other] for other in programs[place + 1 :]]
             digit = number
             if later:
                 digit += f" // {later[0]}" if len(later) == 1 else f" // ({' * '.join(later)})"
             if place > 0:
-                digit += f" % n_{op.variable.data}"
+                digit += f" % {self.counts[op]}"
             if op.descending is not None:
-                digit = f"(n_{op.variable.data} - 1 - {digit})"
+                digit = f"({self.counts[op]} - 1 - {digit})"
             step = "" if constant(op.step) == 1 else f" * {self.text[op.step].code}"
             digit = f"{digit if digit == number or op.descending is not None else f'({digit})'}.to(tl.int64)"
             self.out.line(f"{self.names[op.result]} = {digit}{step}")
@@ -160,13 +168,12 @@ class _Kernel:
                 self._call(op, f"{self.names[op.result]} = ", self.access.load(op))
             case tile.StoreOp():
                 self._call(op, "", self.access.store(op))
-            case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp() | arith.ConstantOp():
+            case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp():
+                pass
+            case tile.PaddedOp() | arith.ConstantOp():
                 pass
             case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.parameters.quotients:
                 pass
-            case tile.PaddedOp():
-                assert op.result.name_hint is not None
-                self.names.bind(op.result, op.result.name_hint)
             case _:
                 self._value(op)
 

@@ -53,7 +53,7 @@ class Expressions:
 
     `helpers` collects the functions of helpers.py that are called; `halves` are values that have 16 bits, and their
     types, `short` integers that were read as 32 bits; `rounds_to_f16` says whether an output is of f16; `bounds`
-    collects what must fit 32 bits where the arithmetic of rows and keys is to.
+    collects what must fit 32 bits where the arithmetic of rows and keys is to; `largest` names the largest INDEX.
     """
 
     def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
@@ -65,6 +65,7 @@ class Expressions:
         self.rounds_to_f16 = False
         self.widths = Widths()
         self.bounds = Bound()
+        self.largest = names.like("LARGEST")
         self._static = frozenset(static)
         self._kept: dict[SSAValue, Text] = {}
         lanes = [op for op in kernel.walk() if isinstance(op, tile.LaneOp)]
@@ -221,7 +222,7 @@ class Expressions:
         What is narrow is cast where the result must be `wide`; elsewhere Triton widens it by itself.
         """
         if narrow and is_identity(value):
-            return Text("LARGEST") if constant(value) == IDENTITY else Text("-LARGEST", 8)
+            return Text(self.largest) if constant(value) == IDENTITY else Text(f"-{self.largest}", 8)
         if not lanes and _is_plain(value):
             # The functions of Triton's interpreter take no plain number.
             return Text(f"tl.cast({self[value].code}, tl.float32)")
@@ -290,7 +291,7 @@ class Expressions:
                 name = "max" if isinstance(op, tile.MaxOp) else "min"
                 return Text(f"tl.{name}({body.code}, {axis}).to(tl.int64)")
         # Unlike tl.max and tl.min, these keep NaN.
-        helper = "larger" if isinstance(op, tile.MaxOp) else "smaller"
+        helper = "_larger" if isinstance(op, tile.MaxOp) else "_smaller"
         self.helpers.add(helper)
         return Text(f"tl.reduce({body.code}, {axis}, {helper})")
 
@@ -311,8 +312,8 @@ class Expressions:
         """What stands before and after a number that memory holds as `element`, to make it one of `type_`."""
         if element != "bf16" or not self.rounds_to_f16:
             return "", f".to(tl.{type_})"
-        self.helpers.add("from_bf16")
-        return "from_bf16(", ")" if type_ == "float32" else f").to(tl.{type_})"
+        self.helpers.add("_from_bf16")
+        return "_from_bf16(", ")" if type_ == "float32" else f").to(tl.{type_})"
 
     def _widened(self, value: SSAValue, text: Text) -> Text:
         if value not in self.halves:

@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 HELPERS: dict[str, str] = {
-    "floor_mod": '''
-def floor_mod(a, b):
+    "_floor_mod": '''
+def _floor_mod(a, b):
     """The remainder that has the divisor's sign; Triton's % has the dividend's."""
     rest = a % b
     return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
 ''',
-    "floor_div": '''
-def floor_div(a, b):
+    "_floor_div": '''
+def _floor_div(a, b):
     """The quotient, rounded down; Triton's // rounds to 0."""
-    return (a - floor_mod(a, b)) // b
+    return (a - _floor_mod(a, b)) // b
 ''',
-    "larger": '''
-def larger(a, b):
+    "_larger": '''
+def _larger(a, b):
     """The larger of two numbers; NaN where one is."""
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 ''',
-    "smaller": '''
-def smaller(a, b):
+    "_smaller": '''
+def _smaller(a, b):
     """The smaller of two numbers; NaN where one is."""
     return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
 ''',
-    "tanh": '''
-def tanh(x):
+    "_tanh": '''
+def _tanh(x):
     """With an error of one step at 1, near 0 too: what a score or a gate needs."""
     return 1 - 2 / (tl.exp(2 * x) + 1)
 ''',
-    "from_bf16": '''
-def from_bf16(x):
+    "_from_bf16": '''
+def _from_bf16(x):
     """As f32, by its bits: what LLVM sees widened from bf16 and rounded to f16 it computes in f16, of less range."""
     return (x.to(tl.uint16, bitcast=True).to(tl.uint32) << 16).to(tl.float32, bitcast=True)
 ''',
-    "from_f8e4m3": '''
-def from_f8e4m3(bits):
+    "_from_f8e4m3": '''
+def _from_f8e4m3(bits):
     """The numbers that bytes encode: a sign, 4 bits of exponent, 3 of mantissa; all ones is NaN."""
     code = bits.to(tl.int32) & 127
     normal = (code + (120 << 3) << 20).to(tl.float32, bitcast=True)
@@ -45,15 +45,15 @@ def from_f8e4m3(bits):
     value = tl.where(code == 127, float("nan"), value)
     return tl.where(bits > 127, -value, value)
 ''',
-    "from_f8e5m2": '''
-def from_f8e5m2(bits):
+    "_from_f8e5m2": '''
+def _from_f8e5m2(bits):
     """The numbers that bytes encode: the upper halves of f16 numbers."""
     return (bits.to(tl.int16) << 8).to(tl.float16, bitcast=True).to(tl.float32)
 ''',
 }
 """Each is decorated with triton.jit in the file."""
 
-NEEDS = {"floor_div": ("floor_mod",)}
+NEEDS = {"_floor_div": ("_floor_mod",)}
 """Which helpers a helper calls."""
 
 

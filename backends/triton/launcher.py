@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from attndsl.backends.triton.facts import is_launch_time, is_nonnegative, leaves
 from attndsl.backends.triton.parameters import Parameters
 from attndsl.backends.triton.widths import LARGEST_TILE, Bound, terms
 from attndsl.backends.writer import Writer
+from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, number
@@ -114,13 +115,21 @@ class Launcher:
     """Writes the functions for the kernels of one spec: `NAME_launches`, which says what is run, and `NAME`."""
 
     def __init__(
-        self, name: str, tensors: Sequence[spec.TensorOp], params: Sequence[spec.ParameterOp], out: Writer
+        self,
+        name: str,
+        tensors: Arguments[spec.TensorOp],
+        params: Sequence[spec.ParameterOp],
+        names: Collection[str],
+        out: Writer,
     ) -> None:
         self.name = name
         self.tensors = tensors
         self.params = params
+        self.names = names
+        local = Names(names)
+        self.launches, self.chosen, self.arguments = map(local.like, ("launches", "chosen", "arguments"))
         self.out = out
-        self.device = f"{python_name(tensors[0].sym_name.data)}.device"
+        self.device = f"{python_name(next(iter(tensors)).sym_name.data)}.device"
 
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
@@ -138,11 +147,9 @@ class Launcher:
             self.out.line('"""The launches of a call: a kernel, how many programs, its arguments, its options."""')
             dims = {op.dim.data for each in launched for op in each.kernel.walk() if isinstance(op, spec.DimOp)}
             self._dims(dims)
-            self.out.line("launches = []")
-            named = [*dims, *(param.sym_name.data for param in self.params)]
-            reserved = [*arguments, *map(python_name, named), "chosen", "launches", "schedule"]
-            self._launches(launched, reserved)
-            self.out.line("return launches")
+            self.out.line(f"{self.launches} = []")
+            self._launches(launched)
+            self.out.line(f"return {self.launches}")
         self._caller(arguments, keywords)
 
     def _caller(self, arguments: Sequence[str], keywords: Sequence[str]) -> None:
@@ -155,11 +162,13 @@ class Launcher:
                 if tensor.partial is not None:
                     self.out.line(f"{python_name(tensor.sym_name.data)}.zero_()  # what no program writes is 0")
             named = [*(python_name(p.sym_name.data) for p in self.params), "schedule"]
-            given = [*arguments, *(f"{name}={name}" for name in named)]
-            self.out.listed(f"launches = {self.name}_launches(", given, ")")
-            self.out.line("for kernel, programs, arguments, options in launches:")
+            words = [*arguments, *(f"{name}={name}" for name in named)]
+            self.out.listed(f"{self.launches} = {self.name}_launches(", words, ")")
+            local = Names(self.names)
+            kernel, programs, given, settings = map(local.like, ("kernel", "programs", "arguments", "settings"))
+            self.out.line(f"for {kernel}, {programs}, {given}, {settings} in {self.launches}:")
             with self.out.indented():
-                self.out.line("kernel[(programs,)](*arguments, **options)")
+                self.out.line(f"{kernel}[({programs},)](*{given}, **{settings})")
 
     def _dims(self, dims: set[str]) -> None:
         for statement in dim_statements(self.tensors, dims):
@@ -177,8 +186,9 @@ class Launcher:
             self.out.line(f"{tensor.sym_name.data}: {tensor.role.data}, {tensor.element.data}[{shape}]")
         self.out.line('"""')
 
-    def _launches(self, launched: Sequence[Launched], reserved: Sequence[str]) -> None:
+    def _launches(self, launched: Sequence[Launched]) -> None:
         """The launches of the kernels; where there are two forms, of that which is chosen."""
+        reserved = {*self.names, self.launches, self.chosen, self.arguments}
         for form, kernels in groupby(launched, lambda each: each.kernel.form):
             if form == SPLIT:
                 self.out.line("else:")
@@ -187,7 +197,7 @@ class Launcher:
                     self.out.indent()
                 for each in kernels:
                     part = launched[launched.index(each) + 1] if form == WHOLE else each
-                    counts = self._counts(each, part.kernel, Names([each.name, *reserved]))
+                    counts = self._counts(each, part.kernel, Names(reserved))
                     if form == WHOLE:
                         self.out.line(f"PARTS = {self._parts(each, part, counts)}")
                         self.out.line("if PARTS == 1:")
@@ -201,7 +211,7 @@ class Launcher:
         # Others step through features, one at a time.
         keys = max(steps, key=lambda step: constant(step) or LARGEST_TILE)
         tiles = f"triton.cdiv({_cut_keys(part.kernel)}, {host_text(keys)})"
-        return f"choose_parts(chosen, {_grid(counts.values())}, {tiles}, {self.device})"
+        return f"_choose_parts({self.chosen}, {_grid(counts.values())}, {tiles}, {self.device})"
 
     def _workspaces(self, launched: Launched) -> None:
         """Allocates what a kernel leaves to a later one."""
@@ -224,9 +234,10 @@ class Launcher:
             self.out.line(f"{count} = {count_text(program)}")
         keys = _cut_keys(cut) or _keys(kernel)  # a part has the tiles that it was counted in
         if kernel.merges:
-            self.out.line(f"chosen = choose({schedules_name(name)}, {_keys(kernel)}, None)")  # its tiles are its own
+            # Its tiles are its own.
+            self.out.line(f"{self.chosen} = _choose({schedules_name(name)}, {_keys(kernel)}, None)")
         elif rows is None:
-            self.out.line(f"chosen = choose({schedules_name(name)}, {keys}, schedule)")
+            self.out.line(f"{self.chosen} = _choose({schedules_name(name)}, {keys}, schedule)")
         else:
             grid = _grid(n for program, n in others.items() if not isinstance(program.extent.owner, spec.ChoiceOp))
             given = [
@@ -237,10 +248,10 @@ class Launcher:
                 self.device,
                 "schedule",
             ]
-            self.out.listed("chosen = choose_rows(", given, ")")
+            self.out.listed(f"{self.chosen} = _choose_rows(", given, ")")
         divided = {op.choice.data: op.divides for op in kernel.walk() if isinstance(op, spec.ChoiceOp)}
         for choice in taken.choices:
-            self.out.line(f'{choice} = chosen["{choice}"]')
+            self.out.line(f'{choice} = {self.chosen}["{choice}"]')
             if (number := divided[choice]) is not None:
                 self.out.line(f"if {number.value.data} % {choice}:")
                 with self.out.indented():
@@ -254,7 +265,7 @@ class Launcher:
         """One launch, with the schedule that was chosen."""
         name, _, taken, bounds = launched
         self.out.listed("INDEX = tl.int32 if sum([", terms(bounds), "]) < 2**31 else tl.int64")
-        self.out.line("arguments = (")
+        self.out.line(f"{self.arguments} = (")
         with self.out.indented():
             for tensor in taken.tensors:
                 own = python_name(tensor.sym_name.data)
@@ -266,7 +277,8 @@ class Launcher:
             for words in (numbers, ["INDEX", *sizes, *taken.choices]):
                 self.out.filled(words)
         self.out.line(")")
-        self.out.listed("launches.append((", [name, _grid(counts.values()), "arguments", "options(chosen)"], "))")
+        given = [name, _grid(counts.values()), self.arguments, f"_options({self.chosen})"]
+        self.out.listed(f"{self.launches}.append((", given, "))")
 
 
 def _tiled_rows(kernel: tile.KernelOp) -> tile.ProgramOp | None:
@@ -324,7 +336,7 @@ def _literal(value: int | float | bool) -> str:
 
 CHOOSE = '''
 
-def choose(schedules, keys, asked):
+def _choose(schedules, keys, asked):
     """The schedule whose tiles just hold so many keys, or the last; what is asked for goes before."""
     fitting = [schedule for schedule in schedules if schedule.get("KEYS", keys) >= keys]
     return {**(fitting[0] if fitting else schedules[-1]), **(asked or {})}
@@ -332,31 +344,31 @@ def choose(schedules, keys, asked):
 
 CHOOSE_ROWS = '''
 
-def processors(device):
+def _processors(device):
     """How many programs a device runs side by side at least."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
-def choose_rows(schedules, rows, others, keys, device, asked):
+def _choose_rows(schedules, rows, others, keys, device, asked):
     """The schedule of the fewest rows with which no processor has more than a few tiles, or that just holds all rows.
 
     For each tile of rows there are `others` programs, of so many keys. What is asked for goes before.
     """
     for schedule in schedules:
         size, tiles = schedule.get("ROWS", rows), triton.cdiv(keys, schedule.get("KEYS", max(1, keys)))
-        if size >= rows or others * triton.cdiv(rows, size) * tiles <= 4 * processors(device):
+        if size >= rows or others * triton.cdiv(rows, size) * tiles <= 4 * _processors(device):
             break
     return {**schedule, **(asked or {})}
 
 
-def options(schedule):
+def _options(schedule):
     """What of a schedule is said to Triton at a launch."""
     return {name: schedule[name] for name in ("num_warps", "num_stages")}
 '''
 
 CHOOSE_PARTS = '''
 
-def choose_parts(schedule, programs, tiles, device):
+def _choose_parts(schedule, programs, tiles, device):
     """How many parts the keys are cut into: one, where they are few.
 
     Else so many that each processor has a program of at least 2 tiles, or two of at least 16.
@@ -365,7 +377,7 @@ def choose_parts(schedule, programs, tiles, device):
         return schedule["PARTS"]
     if tiles < 8:
         return 1
-    each = processors(device) // max(1, programs)
+    each = _processors(device) // max(1, programs)
     parts = max(1, min(each, tiles // 2), min(2 * each, tiles // 16))
     return triton.cdiv(tiles, triton.cdiv(tiles, parts))  # parts that would be empty are none
 '''

@@ -14,6 +14,7 @@ from attndsl.backends.triton.aot import Binary
 from attndsl.backends.triton.host import host_text, kernel_names
 from attndsl.backends.triton.launcher import schedules_name
 from attndsl.backends.triton.targets import Target
+from attndsl.printable import file_stem
 
 LOADER = Path(__file__).with_name("loader.py")
 
@@ -27,7 +28,7 @@ def files_of(
     compilations are never taken for one.
     `name` is that of the spec's function, `about` what the manifest says of the spec, `text` the generated file.
     """
-    stem = f"{name}_{target.backend}_{target.arch}"
+    stem = f"{file_stem(name)}_{target.backend}_{target.arch}"
     files: dict[str, bytes] = {}
     kernels = []
     for number, binary in enumerate(binaries):
@@ -54,13 +55,20 @@ def launcher(name: str, target: Target, text: str, manifest: bytes) -> str:
         for kernel in kernel_names(text)
         if f"\n{(table := schedules_name(kernel))} = " in text
     )
-    return (
-        f"{head}{''.join(loader.splitlines(keepends=True)[docstring:]).lstrip()}\n\n"
+    start = (
+        f"{''.join(loader.splitlines(keepends=True)[docstring:]).lstrip()}\n\n"
         f'MANIFEST = read(Path(__file__).with_suffix(".json"), "{sha256(manifest).hexdigest()}")\n'
         "KERNELS = kernels(MANIFEST, Path(__file__).parent)\n"
-        f"{loaded}\n\n{host_text(text)}\n\n"
-        f"{name}_launches = Call({name}_launches, MANIFEST)\n{tables}"
+        f"{loaded}"
     )
+    end = f"{name}_launches = Call({name}_launches, MANIFEST)\n{tables}"
+    return f"{head}{start}\n\n{_apart(host_text(text), name, start + end)}\n\n{end}"
+
+
+def _apart(host: str, name: str, loader: str) -> str:
+    """What a file has beside its kernels; the spec's function gets a `_` where the loader calls something the same."""
+    said = {node.id for node in ast.walk(ast.parse(loader)) if isinstance(node, ast.Name)}
+    return host.replace(f"\ndef {name}(", f"\ndef {name}_(") if name in said else host
 
 
 def _entry(binary: Binary, code: str, assembly: str) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attndsl.backends.triton.facts import executed, is_quotient, leaves
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
+from attndsl.ir.text import value_text
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
+from attndsl.python_names import python_name
 
 POINTERS = {
     "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8e4m3": "u8", "f8e5m2": "u8",
@@ -47,8 +49,7 @@ class Parameters:
         ops = [op for op in kernel.walk() if op in found]
         used = {op.tensor.string_value() for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp)}
         taken = tuple(t for t in tensors if t.sym_name.data in used)
-        # Equal sizes, computed in several blocks, have one name.
-        sizes = tuple({op.result.name_hint: op.result for op in ops if isinstance(op, tile.PaddedOp)}.values())
+        sizes = tuple({size_key(op.result): op.result for op in ops if isinstance(op, tile.PaddedOp)}.values())
         static = {leaf.owner.dim.data for size in sizes for leaf in leaves(size) if isinstance(leaf.owner, spec.DimOp)}
         dims = dict.fromkeys(op.dim.data for op in ops if isinstance(op, spec.DimOp))
         dims.update(dict.fromkeys(sorted(static)))
@@ -90,14 +91,15 @@ def _is_feature(place: SSAValue) -> bool:
     return isinstance(place.owner, tile.LaneOp) and constant(place.owner.start) is not None
 
 
-def quotient_names(quotients: Sequence[SSAValue]) -> list[str]:
-    """What the quotients of a launch are called in a kernel."""
-    return [f"{quotient.name_hint or 'quotient'}_{n}" for n, quotient in enumerate(quotients)]
+def size_key(size: SSAValue) -> object:
+    """The same for equal results of `tile.padded`, which several blocks may compute: a kernel takes each once."""
+    assert isinstance(size.owner, tile.PaddedOp)
+    return value_text(size.owner.size) or size
 
 
 def stride_names(tensor: spec.TensorOp) -> list[str]:
     """What the strides of a tensor are called in a kernel, in elements."""
-    return [f"{tensor.sym_name.data}_s{n}" for n in range(len(tensor.extents))]
+    return [f"{python_name(tensor.sym_name.data)}_s{n}" for n in range(len(tensor.extents))]
 
 
 def scalar_type(type_: Attribute) -> str:

@@ -35,7 +35,7 @@ Choose = Callable[..., Chosen]
 def chosen() -> Choose:
     """The launches of a decode or prefill on a device of 132 processors, by its extents."""
     module = load_module(artifact_of(read_source(GQA), {"T": "bf16"}, "triton", {"D": 128, "E": 128}))
-    module["gqa_launches"].__globals__["processors"] = lambda device: PROCESSORS
+    module["gqa_launches"].__globals__["_processors"] = lambda device: PROCESSORS
 
     def choose(b: int, m: int, n: int, heads: int = 16, kv_heads: int = 1, apart: int = 128) -> Chosen:
         shapes = ((b, heads, m, 128), (b, kv_heads, n, 128), (b, kv_heads, n, 128), (b, heads, m, 128))
@@ -99,7 +99,7 @@ ONE_HEAD = """attention one_head {
 @pytest.mark.parametrize("asked", [None, {"KEYS": 32}, {"KEYS": 256}])
 def test_a_part_has_the_tiles_that_it_was_counted_in(asked: dict[str, int] | None) -> None:
     module = load_module(artifact_of(Source(ONE_HEAD, "one_head.attn"), {}, "triton"))
-    module["one_head_launches"].__globals__["processors"] = lambda device: PROCESSORS
+    module["one_head_launches"].__globals__["_processors"] = lambda device: PROCESSORS
     tensors = [torch.empty(shape, device="meta") for shape in ((1, 8), (1, 65536, 8), (1, 8))]
     (part, programs, arguments, _), (merge, *_) = module["one_head_launches"](*tensors, schedule=asked)
     given = dict(zip(part.arg_names, arguments, strict=True))

@@ -15,6 +15,7 @@ THOROUGH = (
     "arithmetic",  # every operator
     "differential",  # several states in a loop, and a block of their own
     "gqa",  # full and mixed tiles
+    "hostile_names",  # as is every identifier in it, and its declarations are out of order
     "int4_cache",  # values made in registers
     "mla_projections",  # contractions in the loop over keys
     "packed_ragged",  # rows whose keys end where data say

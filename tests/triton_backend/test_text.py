@@ -53,7 +53,7 @@ def test_every_operation_has_a_row() -> None:
 
 def test_every_helper_is_called_and_every_call_has_a_helper() -> None:
     called = {row.helper for row in POINTWISE.values() if row.helper} | {n for names in NEEDS.values() for n in names}
-    assert HELPERS.keys() == called | {"from_bf16", "from_f8e4m3", "from_f8e5m2"}
+    assert HELPERS.keys() == called | {"_from_bf16", "_from_f8e4m3", "_from_f8e5m2"}
     for name, text in HELPERS.items():
         (function,) = ast.parse(text).body
         assert isinstance(function, ast.FunctionDef)

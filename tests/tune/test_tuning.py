@@ -44,7 +44,7 @@ def test_tiles_of_more_rows_are_tried_where_they_are_fewer(device: Device, monke
     assert search.tables["ROWS"] == 64
     # 128 rows make half as many tiles, though as many programs once these are cut into twice as many parts.
     launches: Any = search._program.launches
-    monkeypatch.setitem(launches.__globals__, "choose_parts", lambda asked, n, *_: asked.get("PARTS", 8 // n))
+    monkeypatch.setitem(launches.__globals__, "_choose_parts", lambda asked, n, *_: asked.get("PARTS", 8 // n))
     assert {schedule["ROWS"] for schedule in search.schedules()} == {16, 32, 64, 128}
 
 
@@ -117,7 +117,7 @@ def test_no_schedule_is_begun_after_the_budget(device: Device, monkeypatch: pyte
 def test_parts_are_told(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     search = tuning(device)
     launches: Any = search._program.launches
-    monkeypatch.setitem(launches.__globals__, "choose_parts", lambda *_: 7)
+    monkeypatch.setitem(launches.__globals__, "_choose_parts", lambda *_: 7)
     assert search.trial(FASTER).parts == 7
 
 

@@ -1,0 +1,38 @@
+"""The order of a call's arguments, which whoever writes a function of a spec and whoever calls it read here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from attndsl.python_names import keywords
+
+Tensor = TypeVar("Tensor")
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Generic[Tensor]):
+    """The tensors of a call, or what stands for each: inputs, then outputs, both in the order of their declarations.
+
+    Every function that is made of a spec takes them so, by position, and then its parameters by keyword.
+    """
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+    @classmethod
+    def of(cls, declared: Iterable[Tensor], role: Callable[[Tensor], str]) -> Arguments[Tensor]:
+        """Tensors as they are declared, in whatever order; what is neither `input` nor `output` is no argument."""
+        found: dict[str, list[Tensor]] = {"input": [], "output": []}
+        for tensor in declared:
+            found.get(role(tensor), []).append(tensor)
+        return cls(tuple(found["input"]), tuple(found["output"]))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        yield from self.inputs
+        yield from self.outputs
+
+    def passed_to(self, function: Callable[..., Any], params: Mapping[str, Any]) -> Any:
+        """What a generated function gives for these tensors and parameters."""
+        return function(*self.inputs, *self.outputs, **keywords(params))
