@@ -1,4 +1,7 @@
-"""What the pointwise operators mean on Python's numbers; those that need not all their operands are left out."""
+"""What the pointwise operators mean on Python's numbers; those that need not all their operands are left out.
+
+Integers wrap to 64 bits.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,27 @@ import math
 import operator
 from collections.abc import Callable
 from typing import Any
+
+LARGEST_PARAMETER = 2**62
+"""The magnitude up to which a call takes an `int` parameter: the sum of two such, or with an index, fits 64 bits."""
+
+LARGEST_SIZE = 2**48
+"""The extent up to which a call takes a dim: no memory has more elements."""
+
+
+def wrap(value: int) -> int:
+    """The 64-bit two's complement integer equal to `value` modulo 2^64."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of integers whose result wraps. Symbolic ones, as torch has them while it traces, stay as they are."""
+
+    def wrapping(*operands: Any) -> Any:
+        result = function(*operands)
+        return result if type(result) is not int or -(2**63) <= result < 2**63 else wrap(result)
+
+    return wrapping
 
 
 def _shift_left(value: int, by: int) -> int:
@@ -29,25 +53,30 @@ def _real_divide(left: float, right: float) -> float:
 
 
 MEANINGS: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("iadd", "fadd"), operator.add),
-    **dict.fromkeys(("isub", "fsub"), operator.sub),
-    **dict.fromkeys(("imul", "fmul"), operator.mul),
-    **dict.fromkeys(("ineg", "fneg"), operator.neg),
+    "iadd": _wrapping(operator.add),
+    "isub": _wrapping(operator.sub),
+    "imul": _wrapping(operator.mul),
+    "idiv": _wrapping(operator.floordiv),
+    "ineg": _wrapping(operator.neg),
+    "iabs": _wrapping(abs),
+    "ishl": _wrapping(_shift_left),
+    "fadd": operator.add,
+    "fsub": operator.sub,
+    "fmul": operator.mul,
+    "fneg": operator.neg,
+    "fabs": abs,
     **dict.fromkeys(("imin", "fmin"), min),
     **dict.fromkeys(("imax", "fmax"), max),
-    **dict.fromkeys(("iabs", "fabs"), abs),
     **dict.fromkeys(("ieq", "feq", "beq"), operator.eq),
     **dict.fromkeys(("ine", "fne", "bne"), operator.ne),
     **dict.fromkeys(("ilt", "flt"), operator.lt),
     **dict.fromkeys(("ile", "fle"), operator.le),
     **dict.fromkeys(("igt", "fgt"), operator.gt),
     **dict.fromkeys(("ige", "fge"), operator.ge),
-    "idiv": operator.floordiv,
     "imod": operator.mod,
     "iand": operator.and_,
     "ior": operator.or_,
     "ixor": operator.xor,
-    "ishl": _shift_left,
     "ishr": _shift_right,
     "fdiv": _real_divide,
     "not": operator.not_,

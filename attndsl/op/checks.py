@@ -9,13 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE
 from attndsl.driver.expressions import Expression, evaluate, names, show
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import errors
-
-LARGEST_PARAMETER = 2**62
-"""The magnitude up to which an `int` parameter is taken: the sum of two such, or with an index, fits 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +133,8 @@ def _dim(signature: Signature, dim: str, given: Mapping[str, Given]) -> int:
     if origin.line.rank and (size < 0 or origin.line.at(size) != found):
         extent = next(tensor.extents[origin.axis] for tensor in signature.inputs if tensor.name == origin.tensor)
         raise errors.NoDimGives(signature.name, origin.tensor, found, origin.axis, show(extent), dim)
+    if type(size) is int and size > LARGEST_SIZE:  # one that torch traces is bounded by what it stands for
+        raise errors.DimTooLarge(signature.name, origin.tensor, dim, size, "2^48")
     return size
 
 

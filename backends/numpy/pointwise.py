@@ -63,6 +63,12 @@ POINTWISE: dict[type[Operation], Spelling] = {
     math.FloorOp: _call("np.floor"),
 }
 
+WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp, arith.FloorDivSIOp)
+"""The operations whose results may leave 64 bits; Python's numbers go on where NumPy's wrap."""
+
+RING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
+"""Those of which it does not matter whether an operand has wrapped, where the result wraps."""
+
 COMPARISONS = {
     "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=",
     "oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">=",

@@ -22,6 +22,7 @@ from attndsl.backends.triton.widths import IDENTITY, Bound, Widths, is_identity
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.python_names import python_name
@@ -63,6 +64,7 @@ class Expressions:
         self.halves: Mapping[SSAValue, str] = {}
         self.short: set[SSAValue] = set()
         self.rounds_to_f16 = False
+        self.ranges = Ranges()
         self.widths = Widths()
         self.bounds = Bound()
         self._static = frozenset(static)
@@ -173,8 +175,10 @@ class Expressions:
         narrow = self.runs_narrow(op.results[0]) or divides
         if narrow:
             self.bounds |= self.widths.bound(op.results[0]) or Bound()
-        wide = any(map(is_identity, op.operands))
+        wide = any(map(is_identity, op.operands)) or (not narrow and all(map(self._is_short, op.operands)))
         operands = [self.operand(operand, lanes, narrow, wide) for operand in op.operands]
+        if op.results[0].type == index and not self.ranges.fits(op.results[0]) and self._is_static(op.results[0]):
+            operands[0] = Text(f"tl.cast({operands[0].code}, tl.int64)")  # a plain integer does not wrap
         if op.results[0] not in self.halves:
             operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
         if spelling.level == ATOM:
@@ -183,6 +187,10 @@ class Expressions:
         codes = [text.within(spelling.level + (n > 0)) for n, text in enumerate(operands)]
         text = Text(spelling.template.format(*codes), spelling.level)
         return Text(f"{text.within(ATOM)}.to(tl.int64)") if divides else text
+
+    def _is_short(self, value: SSAValue) -> bool:
+        """Whether an operand does not widen others to 64 bits."""
+        return constant(value) is not None or self.runs_narrow(value)
 
     def _divides_once(self, op: Operation) -> bool:
         """Whether a program divides bounded integers, once: in 64 bits a GPU calls a function for that."""
