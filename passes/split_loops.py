@@ -85,6 +85,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.clip import not_far_above, not_far_below
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.polynomial import Facts
@@ -214,6 +215,7 @@ def _full_start(loop: scf.ForOp, starts: Sequence[SSAValue], facts: Facts) -> SS
     if not starts:
         return low
     latest = _over_rows(loop, starts, arith.MaxSIOp, tile.MaxOp)
+    latest = not_far_above(latest, loop.ub, loop, facts.ranges)
     length = _distance(loop, low, latest, facts)
     rounded = insert_before(loop, arith.SubiOp(insert_before(loop, arith.AddiOp(length, size)), _one(loop)))
     return insert_before(loop, arith.AddiOp(low, _whole_tiles(loop, rounded)), "full_start")
@@ -227,9 +229,7 @@ def _covered(loop: scf.ForOp, start: SSAValue, stops: Sequence[SSAValue], facts:
 
 def _distance(loop: scf.ForOp, start: SSAValue, end: SSAValue, facts: Facts) -> SSAValue:
     """How far an end is from a start, which is not negative; 0 where it is before it, however far."""
-    difference = insert_before(loop, arith.SubiOp(end, start))
-    if not facts.ranges.fits(difference):
-        difference = insert_before(loop, arith.SubiOp(insert_before(loop, arith.MaxSIOp(end, _zero(loop))), start))
+    difference = insert_before(loop, arith.SubiOp(not_far_below(end, loop, facts.ranges), start))
     return insert_before(loop, arith.MaxSIOp(difference, _zero(loop)))
 
 

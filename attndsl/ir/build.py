@@ -15,6 +15,8 @@ from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.clip import FAR
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import attribute, constant_op
 from attndsl.ir.text import integer_text
 from attndsl.ir.xdsl import (
@@ -84,6 +86,7 @@ class _KernelBuilder:
         self.scalars: dict[int, Scalar] = {}
         self.variables: dict[typed.Index, SSAValue] = {}
         self.axes = AxesAnalysis()
+        self.ranges = Ranges(elements)
         self.over: SSAValue | None = None
         self.location = FileLineColLoc(StringAttr(checked.source.name), IntAttr(1), IntAttr(1))
 
@@ -131,7 +134,9 @@ class _KernelBuilder:
         value = self.select(extent.present, extent.value, self.number(0))
         if index_.extent is index_.bound:
             return value
-        return self.value(arith.MinSIOp(value, self.scalar(index_.bound).value))
+        value = self.value(arith.MinSIOp(value, self.scalar(index_.bound).value))
+        # Data may say anything: what packs or cuts ranges subtracts and multiplies their ends.
+        return value if self.ranges(value).low >= -FAR else self.value(arith.MaxSIOp(value, self.number(0)))
 
     def write(self, write: typed.Write) -> None:
         for axis in write.axes:

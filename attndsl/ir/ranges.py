@@ -7,7 +7,7 @@ says of sizes: a product of integers that are made of dims and index variables i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,8 @@ from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
 from attndsl.storage import ELEMENTS
 
-LARGEST_CHOICE = 2**20
-"""What a launch chooses, or pads to a power of two, is at most so much."""
+LARGEST_CHOICE = 2**12
+"""A launch chooses no more rows or keys of a tile, or parts of the keys."""
 
 LARGEST_PRODUCT = 2**56
 """What a product of sizes is taken to be within, where those alone do not tell that it fits."""
@@ -47,9 +47,13 @@ INT64 = Range(-(2**63), 2**63 - 1)
 
 
 class Ranges:
-    """The ranges of integers, remembered. Valid while the module does not change, or values are replaced by equal ones."""
+    """The ranges of integers, remembered. Valid while the module does not change, or values are replaced by equal ones.
 
-    def __init__(self) -> None:
+    `elements` are the element types of tensors, of which a module that is still being built has no declarations.
+    """
+
+    def __init__(self, elements: Mapping[str, str] | None = None) -> None:
+        self._elements = elements
         self._known: dict[SSAValue, Range] = {}
         self._fits: dict[SSAValue, bool] = {}
         self._sizes: dict[SSAValue, bool] = {}
@@ -85,9 +89,9 @@ class Ranges:
             counts = isinstance(loop, scf.ForOp) and value is op.args[0]
             return Range(min(0, self._known[loop.lb].low), LARGEST_SIZE) if counts else INT64
         match op:
-            case spec.DimOp():
+            case spec.DimOp() | tile.PaddedOp():
                 return Range(0, LARGEST_SIZE)
-            case tile.PaddedOp() | spec.ChoiceOp():
+            case spec.ChoiceOp():
                 return Range(1, LARGEST_CHOICE)
             case spec.ParamOp():
                 return Range(-LARGEST_PARAMETER, LARGEST_PARAMETER)
@@ -97,7 +101,7 @@ class Ranges:
             case tile.LaneOp():
                 return Range(0, max(0, min(LARGEST_SIZE, self._known[op.stop].high - 1)))
             case attn.ReadOp() | tile.LoadOp():
-                return _element(op)
+                return self._element(op)
             case tile.SpreadOp() | tile.RelabelOp():
                 return self._known[op.value]
             case tile.MaxOp() | tile.MinOp():  # a tile has at least one row and one key
@@ -113,6 +117,13 @@ class Ranges:
         combine = _COMBINED.get(type(op))
         return combine(*(self._known[v] for v in op.operands)) if combine is not None else INT64
 
+    def _element(self, op: attn.ReadOp | tile.LoadOp) -> Range:
+        """What the element type of a tensor holds."""
+        if self._elements is None:
+            self._elements = {t.sym_name.data: t.element.data for t in spec.declarations(op, spec.TensorOp)}
+        limits = np.iinfo(ELEMENTS[self._elements[op.tensor.string_value()]].dtype)
+        return Range(int(limits.min), int(limits.max))
+
     def _multiple(self, op: arith.MuliOp) -> Range | None:
         """The range of (a / b) * b, which is a or less by what is left over; None of any other product."""
         quotient = op.lhs.owner
@@ -127,8 +138,8 @@ class Ranges:
         if value not in self._sizes:
             op = value.owner
             given = spec.DimOp | attn.IndexOp | tile.ProgramOp | tile.LaneOp | spec.ChoiceOp | tile.PaddedOp
-            parts = [v for v in op.operands if constant(v) is None] if isinstance(op, Operation) else []
-            made = isinstance(op, given) or (bool(parts) and type(op) in _COMBINED and all(map(self._is_size, parts)))
+            parts = [v for v in _sources(value) if constant(v) is None] if _computes(op) else []
+            made = isinstance(op, given) or (bool(parts) and all(map(self._is_size, parts)))
             made = made or (self._known[value].low >= -LARGEST_SIZE and self._is_below_size(value))
             self._sizes[value] = made or (isinstance(op, Block) and value is op.args[0])
         return self._sizes[value]
@@ -147,7 +158,14 @@ class Ranges:
                 return all(constant(v) is not None or below(v) for v in op.operands)
             case arith.SubiOp():
                 return self._known[op.rhs].low >= 0 and below(op.lhs)
+            case tile.MaxOp() | tile.MinOp():
+                return below(op.body)
         return False
+
+
+def _computes(op: Operation | Block) -> bool:
+    """Whether an operation makes an integer of integers."""
+    return type(op) in _COMBINED or isinstance(op, arith.SelectOp | tile.MaxOp | tile.MinOp | tile.SpreadOp)
 
 
 def _sources(value: SSAValue) -> list[SSAValue]:
@@ -158,17 +176,9 @@ def _sources(value: SSAValue) -> list[SSAValue]:
         return [loop.lb] if isinstance(loop, scf.ForOp) and value is op.args[0] else []
     if op.regions or isinstance(op, attn.ReadOp | tile.LoadOp | spec.ChoiceOp | tile.PaddedOp):
         return []
+    if isinstance(op, tile.MaxOp | tile.MinOp):
+        return [op.body]
     return [v for v in op.operands if v.type == index]
-
-
-def _element(op: attn.ReadOp | tile.LoadOp) -> Range:
-    """What the element type of a tensor holds."""
-    name = op.tensor.string_value()
-    for tensor in spec.declarations(op, spec.TensorOp):
-        if tensor.sym_name.data == name:
-            limits = np.iinfo(ELEMENTS[tensor.element.data].dtype)
-            return Range(int(limits.min), int(limits.max))
-    return INT64
 
 
 def _corners(function: Callable[[int, int], int], a: Range, b: Range) -> Range:

@@ -146,8 +146,10 @@ def _keep_half(value: SSAValue, element: str, halves: dict[SSAValue, str]) -> bo
 
 
 def _compares(op: Operation) -> bool:
-    """Whether an operation takes integers of any width: it compares them, or leaves some out of a least or largest."""
-    return isinstance(op, arith.CmpiOp) or (isinstance(op, arith.SelectOp) and any(map(is_identity, op.operands)))
+    """Whether an operation takes integers of 32 bits: it compares them, or leaves some out of a least or largest."""
+    if isinstance(op, arith.CmpiOp):
+        return all(-(2**31) <= (constant(value) or 0) < 2**31 for value in op.operands)
+    return isinstance(op, arith.SelectOp) and any(map(is_identity, op.operands))
 
 
 def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:
