@@ -39,6 +39,10 @@ from attndsl.ir.xdsl import (
 from attndsl.syntax.source import Span
 
 
+PARAMETERS: Mapping[Kind, Attribute] = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: f32}
+"""The types of parameters: a real one is of f32, whatever it is computed with."""
+
+
 class Scalar(NamedTuple):
     """A value and where it is present; None: everywhere."""
 
@@ -60,8 +64,9 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     ]
     kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}
     parameters = [
-        spec.ParameterOp(p.name, kinds[p.kind], None if p.default is None else attribute(p.default, kinds[p.kind]))
+        spec.ParameterOp(p.name, type_, None if p.default is None else attribute(p.default, type_))
         for p in checked.params
+        for type_ in (PARAMETERS[p.kind],)
     ]
     schedule = DictionaryAttr(
         {k: StringAttr(v) if isinstance(v, str) else IntegerAttr(v, 64) for k, v in checked.schedule.items()}
@@ -167,7 +172,9 @@ class _KernelBuilder:
             case typed.DimValue():
                 return Scalar(self.value(spec.DimOp(expr.name)), None)
             case typed.ParamValue():
-                return Scalar(self.value(spec.ParamOp(expr.name, self.types[expr.kind])), None)
+                given = self.value(spec.ParamOp(expr.name, PARAMETERS[expr.kind]))
+                widened = given.type == f32 and self.types[Kind.FLOAT] == f64
+                return Scalar(self.value(arith.ExtFOp(given, f64)) if widened else given, None)
             case typed.IndexValue():
                 if expr.index not in self.variables:
                     self.variable(expr.index, attn.AxisOp)

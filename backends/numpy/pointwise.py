@@ -48,6 +48,7 @@ POINTWISE: dict[type[Operation], Spelling] = {
     arith.MulfOp: _infix("*", 7),
     arith.DivfOp: _infix("/", 7),
     arith.NegfOp: Spelling("-{0}", "-{0}", 8),
+    arith.ExtFOp: Spelling("{0}.astype(np.float64)", "np.float64({0})"),
     arith.MinimumfOp: Spelling("np.minimum({0}, {1})", "np.minimum({0}, {1})"),
     arith.MaximumfOp: Spelling("np.maximum({0}, {1})", "np.maximum({0}, {1})"),
     math.AbsFOp: _call("np.abs"),

@@ -117,8 +117,7 @@ class Expressions:
         if isinstance(owner, spec.DimOp):
             return Text(python_name(owner.dim.data))
         if isinstance(owner, spec.ParamOp):
-            name = python_name(owner.param.data)
-            return Text(_double(name) if value.type == f64 else name)
+            return Text(python_name(owner.param.data))
         if isinstance(owner, spec.ChoiceOp):
             return Text(owner.choice.data)
         if value in self._kept:
