@@ -27,7 +27,7 @@ _SINGLE = struct.Struct("<f")
 
 
 def single(value: float) -> float:
-    """The number that an `f32` parameter is: the nearest of f32. Raises OverflowError where that would be an infinity."""
+    """What an `f32` parameter is: the nearest number of f32. Raises OverflowError where that would be an infinity."""
     (rounded,) = _SINGLE.unpack(_SINGLE.pack(value))
     return float(rounded)
 

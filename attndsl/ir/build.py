@@ -38,7 +38,6 @@ from attndsl.ir.xdsl import (
 )
 from attndsl.syntax.source import Span
 
-
 PARAMETERS: Mapping[Kind, Attribute] = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: f32}
 """The types of parameters: a real one is of f32, whatever it is computed with."""
 

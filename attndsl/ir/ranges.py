@@ -86,8 +86,9 @@ class Ranges:
             return Range(int(known), int(known))
         if isinstance(op, Block):
             loop = op.parent_op()
-            counts = isinstance(loop, scf.ForOp) and value is op.args[0]
-            return Range(min(0, self._known[loop.lb].low), LARGEST_SIZE) if counts else INT64
+            if isinstance(loop, scf.ForOp) and value is op.args[0]:
+                return Range(min(0, self._known[loop.lb].low), LARGEST_SIZE)
+            return INT64
         match op:
             case spec.DimOp() | tile.PaddedOp():
                 return Range(0, LARGEST_SIZE)
@@ -133,8 +134,10 @@ class Ranges:
         return Range(whole.low - max(0, self._known[op.rhs].high - 1), whole.high)
 
     def _is_size(self, value: SSAValue) -> bool:
-        """Whether an integer is made of dims and index variables, and is no number; or is no larger than such, nor far
-        below 0: what is read of lengths is brought within dims before anything is computed of it."""
+        """Whether an integer is made of dims and index variables, and is no number.
+
+        Or is no larger than such, and not far below 0: a length that is read is brought within dims first.
+        """
         if value not in self._sizes:
             op = value.owner
             given = spec.DimOp | attn.IndexOp | tile.ProgramOp | tile.LaneOp | spec.ChoiceOp | tile.PaddedOp

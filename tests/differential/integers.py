@@ -1,4 +1,4 @@
-"""Every operator on ints, on the edges of 64 bits, however an int arises; and what Python's unbounded ints say of it."""
+"""Every operator on ints at the edges of 64 bits, however an int arises; and what Python's ints say of it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,10 @@ def wanted(source: str, case: Case) -> dict[str, Array]:
             "dim alone": (n, wrap(n * 2**62)),
         }[source]
         values.append({name: wrap(function(*operands)) for name, (_, function) in OPERATORS.items()})
-    halves: dict[str, Callable[[int], int]] = {"high": lambda value: value >> 32, "low": lambda value: value & 0xFFFFFFFF}
+    halves: dict[str, Callable[[int], int]] = {
+        "high": lambda value: value >> 32,
+        "low": lambda value: value & 0xFFFFFFFF,
+    }
     return {
         f"{name}_{half}": np.array([float(part(row[name])) for row in values])
         for name in OPERATORS

@@ -1,4 +1,4 @@
-"""Ints are 64 bits, two's complement, wherever they are computed: the reference, the IR, NumPy, Triton's interpreter."""
+"""Ints have 64 bits wherever they are computed: in the reference, the IR, NumPy, Triton's interpreter."""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ def test_a_kernel_takes_an_f32(element: str) -> None:
     assert ("tl.cast(tl.cast(scale, tl.float32), tl.float64)" in text) == (element == "f64")
 
 
-@pytest.mark.parametrize(("condition", "holds"), [("scale > 0.1", True), ("scale <= 0.1", False), ("scale < 0.25", True)])
+@pytest.mark.parametrize(
+    ("condition", "holds"), [("scale > 0.1", True), ("scale <= 0.1", False), ("scale < 0.25", True)]
+)
 def test_a_requirement_is_of_the_number_that_the_parameter_became(condition: str, holds: bool) -> None:
     text = SCALED.replace("each", f"require {condition} each")
     spec, arrays = spec_of(text), {"x": np.ones(1)}
@@ -84,7 +86,7 @@ def test_a_requirement_is_of_the_number_that_the_parameter_became(condition: str
     if holds:
         assert attndsl.compile(text)(**arrays, scale=0.1)[0] == TENTH
     else:
-        with pytest.raises(RequirementFails, match="here scale = 0.10000000149011612"):
+        with pytest.raises(RequirementFails, match=r"here scale = 0\.10000000149011612"):
             attndsl.compile(text)(**arrays, scale=0.1)
 
 
