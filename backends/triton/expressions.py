@@ -18,7 +18,7 @@ from attndsl.backends.triton.pointwise import (
     TRUNCATING,
     Spelling,
 )
-from attndsl.backends.triton.widths import IDENTITY, Bound, Widths, is_identity
+from attndsl.backends.triton.widths import IDENTITY, Bound, Widths, is_identity, is_short
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
@@ -174,8 +174,11 @@ class Expressions:
         narrow = self.runs_narrow(op.results[0]) or divides
         if narrow:
             self.bounds |= self.widths.bound(op.results[0]) or Bound()
-        wide = any(map(is_identity, op.operands)) or (not narrow and all(map(self._is_short, op.operands)))
-        operands = [self.operand(operand, lanes, narrow, wide) for operand in op.operands]
+        neutral = {v for v in op.operands if is_identity(v, op)}
+        wide = bool(neutral) or (not narrow and all(map(self._is_short, op.operands)))
+        operands = [
+            _neutral(v) if narrow and v in neutral else self.operand(v, lanes, narrow, wide) for v in op.operands
+        ]
         if op.results[0].type == index and not self.ranges.fits(op.results[0]) and self._is_static(op.results[0]):
             operands[0] = Text(f"tl.cast({operands[0].code}, tl.int64)")  # a plain integer does not wrap
         if op.results[0] not in self.halves:
@@ -205,13 +208,12 @@ class Expressions:
         """
         op = value.owner
         larger = op.operands if isinstance(op, arith.MaxSIOp | arith.MinSIOp) else ()
-        fits = all(self.widths.narrow(v) or is_identity(v) for v in larger)
+        fits = all(self.widths.narrow(v) and is_short(v) for v in larger)
         return fits and bool(self.axes(value)) and self.widths.narrow(value)
 
     def picks_largest(self, op: Operation) -> bool:
         """Whether an operation takes the integer that stands for no value, as an INDEX."""
-        chooses = isinstance(op, arith.SelectOp) and any(map(is_identity, op.operands))
-        return chooses and self.runs_narrow(op.results[0])
+        return any(is_identity(value, op) for value in op.operands) and self.runs_narrow(op.results[0])
 
     def as_index(self, value: SSAValue, text: Text) -> str:
         """A text, cast to INDEX; what is cast is bounded."""
@@ -227,8 +229,6 @@ class Expressions:
 
         What is narrow is cast where the result must be `wide`; elsewhere Triton widens it by itself.
         """
-        if narrow and is_identity(value):
-            return Text("LARGEST") if constant(value) == IDENTITY else Text("-LARGEST", 8)
         if not lanes and _is_plain(value):
             # The functions of Triton's interpreter take no plain number.
             return Text(f"tl.cast({self[value].code}, tl.float32)")
@@ -243,8 +243,9 @@ class Expressions:
 
     def _comparison(self, op: arith.CmpiOp | arith.CmpfOp) -> Text:
         lanes = self.lanes(op.result)
-        narrow = any(map(self.runs_narrow, op.operands)) and all(map(self.widths.narrow, op.operands))
-        operands = [self.operand(v, lanes, narrow) for v in op.operands]
+        short = all(map(is_short, op.operands))
+        narrow = short and any(map(self.runs_narrow, op.operands)) and all(map(self.widths.narrow, op.operands))
+        operands = [self.operand(v, lanes, narrow, wide=not short) for v in op.operands]
         if not self._compares_halves(op):
             operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
         left, right = (text.within(COMPARISON_LEVEL + 1) for text in operands)
@@ -355,6 +356,11 @@ def _number(value: float | bool, like: SSAValue) -> Text:
     if text in ("inf", "-inf", "nan"):
         return Text(f'float("{text}")')
     return Text(text, 8 if text.startswith("-") else ATOM)
+
+
+def _neutral(value: SSAValue) -> Text:
+    """The integer that stands for no value, as an INDEX."""
+    return Text("LARGEST") if constant(value) == IDENTITY else Text("-LARGEST", 8)
 
 
 def _double(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, SSAValue, arith, index, scf
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
 from attndsl.python_names import python_name
 
 Bound = Counter[tuple[str, ...]]
@@ -69,7 +69,7 @@ class Widths:
             case tile.MaxOp() | tile.MinOp():
                 return self.bound(op.body)
             case arith.SelectOp():
-                return self._sum(v for v in (op.lhs, op.rhs) if not is_identity(v))
+                return self._sum(v for v in (op.lhs, op.rhs) if not is_identity(v, op))
             case arith.MaxSIOp() | arith.MinSIOp() if is_nonnegative(value):
                 return self._upper(value)
             case arith.AddiOp() | arith.SubiOp() | arith.MaxSIOp() | arith.MinSIOp():
@@ -104,7 +104,7 @@ class Widths:
             case tile.MaxOp() | tile.MinOp():
                 return self._upper(op.body)
             case arith.SelectOp():
-                return _total(self._upper(v) for v in (op.lhs, op.rhs) if not is_identity(v))
+                return _total(self._upper(v) for v in (op.lhs, op.rhs) if not is_identity(v, op))
             case tile.SpreadOp():
                 return self._upper(op.value)
             case scf.ForOp() if (start := self._falling(op, value)) is not None:
@@ -131,9 +131,21 @@ class Widths:
         return _total(map(self.bound, values))
 
 
-def is_identity(value: SSAValue) -> bool:
-    """Whether a value is the integer that stands for no value, in the largest or the least of some."""
-    return value.type == index and abs(constant(value) or 0) >= IDENTITY
+def is_identity(value: SSAValue, user: Operation) -> bool:
+    """Whether `user` takes a value as the integer that stands for no value, in the largest or the least of some."""
+    return value.type == index and abs(constant(value) or 0) >= IDENTITY and _leaves_out(user)
+
+
+def _leaves_out(op: Operation) -> bool:
+    """Whether an operation selects of what there is a largest or a least; a spec's own numbers may be as large."""
+    extreme = tile.MaxOp | tile.MinOp
+    users = [use.operation for use in op.results[0].uses] if isinstance(op, arith.SelectOp) else []
+    return bool(users) and all(isinstance(user, extreme) or _leaves_out(user) for user in users)
+
+
+def is_short(value: SSAValue) -> bool:
+    """Whether a value is no number that needs more than 32 bits."""
+    return -(2**31) <= (constant(value) or 0) < 2**31
 
 
 def _total(bounds: Iterable[Bound | None]) -> Bound | None:

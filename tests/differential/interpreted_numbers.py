@@ -49,7 +49,7 @@ def reals(given: float) -> None:
     assert program.run(case)["o"].tolist() == [TENTH, TENTH]
 
 
-FIRST = ("parameter and element", "index and large number", "dim", "from data to a row", "pages from a parameter on")
+FIRST = ("parameter and element", "index and large number", "from data to a row", "large numbers")
 """The first part, which tells most; all others are the second."""
 
 

@@ -23,6 +23,7 @@ SUMS = {
     "back from data": "sum(x[n[i] - j])",
     "data that a mask moves": "sum(x[c[j]], c[j] + 1 <= N)",
     "beyond 32 bits": "sum(x[j], c[j] < 3000000000 and j < 3000000000 and n[i] > -5000000000)",
+    "large numbers": "sum(x[j] * f32(((if j < 3 then j else 9223372036854775807) >> 40) + minimum(j, 3000000000)))",
     "shifts of rows": "sum(x[j], (1 << (i + 34)) > j << 33 and (j & 4294967295) == j)",
     "a multiple and back": "sum(x[i * 4611686018427387904 / 4611686018427387904 + j])",
     "a sum of what is not negative": "sum(x[maximum(c[j], 0) + maximum(c[j], 0)])",
