@@ -45,6 +45,9 @@ class Range(NamedTuple):
 
 INT64 = Range(-(2**63), 2**63 - 1)
 
+IDENTITY = 2**63 - 1
+"""What stands for no value in the largest or least of none; it takes part in no arithmetic."""
+
 
 class Ranges:
     """The ranges of integers, remembered. Valid while the module does not change, or values are replaced by equal ones.
@@ -84,11 +87,12 @@ class Ranges:
         known, op = constant(value), value.owner
         if known is not None:
             return Range(int(known), int(known))
-        if isinstance(op, Block):
-            loop = op.parent_op()
-            if isinstance(loop, scf.ForOp) and value is op.args[0]:
+        if isinstance(op, Block | scf.ForOp):
+            loop = op.parent_op() if isinstance(op, Block) else op
+            if isinstance(loop, scf.ForOp) and value is loop.body.block.args[0]:
                 return Range(min(0, self._known[loop.lb].low), LARGEST_SIZE)
-            return INT64
+            carried = _sources(value)
+            return Range.of(end for v in carried for end in self._known[v]) if carried else INT64
         match op:
             case spec.DimOp() | tile.PaddedOp():
                 return Range(0, LARGEST_SIZE)
@@ -108,8 +112,8 @@ class Ranges:
             case tile.MaxOp() | tile.MinOp():  # a tile has at least one row and one key
                 return self._known[op.body]
             case arith.SelectOp():
-                then, otherwise = self._known[op.lhs], self._known[op.rhs]
-                return Range.of((*then, *otherwise))
+                chosen = [v for v in (op.lhs, op.rhs) if not is_identity(v, op)]
+                return Range.of(end for v in chosen or (op.lhs, op.rhs) for end in self._known[v])
             case arith.MuliOp() if (whole := self._multiple(op)) is not None:
                 return whole
             case arith.MuliOp() if all(map(self._is_size, op.operands)):
@@ -166,6 +170,18 @@ class Ranges:
         return False
 
 
+def is_identity(value: SSAValue, user: Operation) -> bool:
+    """Whether `user` takes a value as the integer that stands for no value, in the largest or the least of some."""
+    return value.type == index and abs(constant(value) or 0) >= IDENTITY and _leaves_out(user)
+
+
+def _leaves_out(op: Operation) -> bool:
+    """Whether an operation selects of what there is a largest or a least; a spec's own numbers may be as large."""
+    extreme = tile.MaxOp | tile.MinOp
+    users = [use.operation for use in op.results[0].uses] if isinstance(op, arith.SelectOp) else []
+    return bool(users) and all(isinstance(user, extreme) or _leaves_out(user) for user in users)
+
+
 def _computes(op: Operation | Block) -> bool:
     """Whether an operation makes an integer of integers."""
     return type(op) in _COMBINED or isinstance(op, arith.SelectOp | tile.MaxOp | tile.MinOp | tile.SpreadOp)
@@ -174,10 +190,11 @@ def _computes(op: Operation | Block) -> bool:
 def _sources(value: SSAValue) -> list[SSAValue]:
     """The integers that the range of one rests on."""
     op = value.owner
-    if isinstance(op, Block):
-        loop = op.parent_op()
-        return [loop.lb] if isinstance(loop, scf.ForOp) and value is op.args[0] else []
-    if op.regions or isinstance(op, attn.ReadOp | tile.LoadOp | spec.ChoiceOp | tile.PaddedOp):
+    loop = op.parent_op() if isinstance(op, Block) else op
+    if isinstance(loop, scf.ForOp):
+        variable, *states = loop.body.block.args
+        return [loop.lb] if value is variable else _merged(loop, value, states)
+    if isinstance(op, Block) or op.regions or isinstance(op, attn.ReadOp | tile.LoadOp | spec.ChoiceOp | tile.PaddedOp):
         return []
     if isinstance(op, tile.MaxOp | tile.MinOp):
         return [op.body]
@@ -187,6 +204,16 @@ def _sources(value: SSAValue) -> list[SSAValue]:
 def _corners(function: Callable[[int, int], int], a: Range, b: Range) -> Range:
     """What a function that rises or falls with each operand makes of two ranges."""
     return Range.of(function(x, y) for x in a for y in b)
+
+
+def _merged(loop: scf.ForOp, value: SSAValue, states: list[SSAValue]) -> list[SSAValue]:
+    """What a loop starts from and what comes, where it carries the least or the largest of them; else none."""
+    place = (states if value in states else list(loop.results)).index(value)
+    last = loop.body.block.last_op
+    end = last.operands[place].owner if last is not None else None
+    if not isinstance(end, arith.MinSIOp | arith.MaxSIOp) or states[place] not in end.operands:
+        return []
+    return [loop.iter_args[place], *(v for v in end.operands if v is not states[place])]
 
 
 def _multiply(a: Range, b: Range) -> Range:

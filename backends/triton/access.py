@@ -10,8 +10,9 @@ from attndsl.backends.triton.facts import read
 from attndsl.backends.triton.offsets import Place, place_of
 from attndsl.backends.triton.parameters import scalar_type, stride_names
 from attndsl.backends.triton.pointwise import ATOM
-from attndsl.backends.triton.widths import Bound, is_identity, is_short
+from attndsl.backends.triton.widths import Bound, is_short
 from attndsl.ir import spec, tile
+from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Operation, SSAValue, arith, scf
 from attndsl.python_names import python_name

@@ -18,11 +18,11 @@ from attndsl.backends.triton.pointwise import (
     TRUNCATING,
     Spelling,
 )
-from attndsl.backends.triton.widths import IDENTITY, Bound, Widths, is_identity, is_short
+from attndsl.backends.triton.widths import Bound, Widths, is_short
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
-from attndsl.ir.ranges import Ranges
+from attndsl.ir.ranges import IDENTITY, Ranges, is_identity
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.python_names import python_name

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 
 from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
 from attndsl.ir import spec, tile
+from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
+from attndsl.ir.xdsl import Block, SSAValue, arith, index, scf
 from attndsl.python_names import python_name
 
 Bound = Counter[tuple[str, ...]]
@@ -23,9 +24,6 @@ LARGEST_TILE = 2**12
 """No tile is longer: what is chosen at a launch counts as this much."""
 
 ONE = Bound({(): 1})
-
-IDENTITY = 2**63 - 1
-"""What stands for no value in the largest or least of none; it takes part in no arithmetic."""
 
 
 class Widths:
@@ -129,18 +127,6 @@ class Widths:
 
     def _sum(self, values: Iterable[SSAValue]) -> Bound | None:
         return _total(map(self.bound, values))
-
-
-def is_identity(value: SSAValue, user: Operation) -> bool:
-    """Whether `user` takes a value as the integer that stands for no value, in the largest or the least of some."""
-    return value.type == index and abs(constant(value) or 0) >= IDENTITY and _leaves_out(user)
-
-
-def _leaves_out(op: Operation) -> bool:
-    """Whether an operation selects of what there is a largest or a least; a spec's own numbers may be as large."""
-    extreme = tile.MaxOp | tile.MinOp
-    users = [use.operation for use in op.results[0].uses] if isinstance(op, arith.SelectOp) else []
-    return bool(users) and all(isinstance(user, extreme) or _leaves_out(user) for user in users)
 
 
 def is_short(value: SSAValue) -> bool:
