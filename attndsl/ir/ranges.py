@@ -7,7 +7,7 @@ says of sizes: a product of integers that are made of dims and index variables i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -206,9 +206,10 @@ def _corners(function: Callable[[int, int], int], a: Range, b: Range) -> Range:
     return Range.of(function(x, y) for x in a for y in b)
 
 
-def _merged(loop: scf.ForOp, value: SSAValue, states: list[SSAValue]) -> list[SSAValue]:
+def _merged(loop: scf.ForOp, value: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
     """What a loop starts from and what comes, where it carries the least or the largest of them; else none."""
-    place = (states if value in states else list(loop.results)).index(value)
+    carried: Sequence[SSAValue] = states if value in states else loop.results
+    place = carried.index(value)
     last = loop.body.block.last_op
     end = last.operands[place].owner if last is not None else None
     if not isinstance(end, arith.MinSIOp | arith.MaxSIOp) or states[place] not in end.operands:

@@ -6,6 +6,7 @@ import json
 import sys
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 from attndsl.testing.triton_program import TritonProgram, prepare
 
@@ -55,10 +56,10 @@ FIRST = ("parameter and element", "index and large number", "from data to a row"
 
 def main(part: int) -> None:
     """One part of what there is."""
-    checks: list[tuple[Callable[..., None], str | float]] = [(ints, source) for source in integers.SOURCES]
+    checks: list[tuple[Callable[..., None], Any]] = [(ints, source) for source in integers.SOURCES]
     checks += [(ends, name) for name in key_ends.SUMS]
-    chosen = [(check, what) for check, what in checks if (what in FIRST) == (part == 0)]
-    for check, what in [*chosen, (reals, 0.1)]:
+    checks = [(check, what) for check, what in checks if (what in FIRST) == (part == 0)]
+    for check, what in [*checks, (reals, 0.1)]:
         error = ""
         try:
             check(what)
