@@ -48,10 +48,12 @@ from dataclasses import dataclass
 
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.clip import not_far_above, not_far_below
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.keys import common_conjuncts, conjunction, conjuncts, over_of, reductions_of
 from attndsl.ir.polynomial import Facts
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import guarded, index_constant, insert_before, remove_dead, replace, sort_block
 from attndsl.ir.text import value_text
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith, i1
@@ -88,10 +90,10 @@ def _bound(kernel: attn.KernelOp, over: attn.OverOp) -> None:
         narrowed = guarded(reduction, conjunction(rest, reduction))
         insert_before(reduction, narrowed)
         replace(reduction, narrowed.results)
-    _narrow(over, list(taken.values()))
+    _narrow(over, list(taken.values()), bounder.intervals.facts.ranges)
 
 
-def _narrow(over: attn.OverOp, intervals: list[Bounds]) -> None:
+def _narrow(over: attn.OverOp, intervals: list[Bounds], ranges: Ranges) -> None:
     start, extent = over.start, over.extent
     for interval in intervals:
         if interval.lower is not None:
@@ -104,6 +106,8 @@ def _narrow(over: attn.OverOp, intervals: list[Bounds]) -> None:
             extent = insert_before(over, arith.MinSIOp(extent, interval.upper), "row_stop")
     if start is not None and start is not over.start:
         start = insert_before(over, arith.MaxSIOp(start, insert_before(over, index_constant(0))), "row_start")
+        start = not_far_above(start, over.extent, over, ranges, "row_start")
+    extent = not_far_below(extent, over, ranges, "row_stop")
     bound = over.bound if over.bound is not None or value_text(over.extent) is None else over.extent
     narrowed = attn.OverOp(over.variable.data, extent, bound, start)
     replace(over, [insert_before(over, narrowed, over.variable.data)])

@@ -42,6 +42,7 @@ from typing import Any
 
 import numpy as np
 
+from attndsl.checking.numbers import wrap
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -65,19 +66,21 @@ from attndsl.ir.xdsl import (
 )
 
 FOLDS: dict[type[Operation], Callable[..., Any]] = {
-    arith.AddiOp: operator.add,
-    arith.SubiOp: operator.sub,
-    arith.MuliOp: operator.mul,
-    arith.FloorDivSIOp: lambda a, b: a // b if b else None,
+    arith.AddiOp: lambda a, b: wrap(a + b),
+    arith.SubiOp: lambda a, b: wrap(a - b),
+    arith.MuliOp: lambda a, b: wrap(a * b),
+    arith.FloorDivSIOp: lambda a, b: wrap(a // b) if b else None,
     spec.ModOp: lambda a, b: a % b if b else None,
     arith.MinSIOp: min,
     arith.MaxSIOp: max,
     arith.AndIOp: operator.and_,
     arith.OrIOp: operator.or_,
     arith.XOrIOp: operator.xor,
+    arith.ShLIOp: lambda a, b: wrap(a << b) if 0 <= b < 64 else None,
+    arith.ShRSIOp: lambda a, b: a >> b if 0 <= b < 64 else None,
     spec.ToFloatOp: float,
 }
-"""What is computed of constant integers, exactly. Real numbers are computed as `meaning` has them."""
+"""What is computed of constant integers, wrapping. Real numbers are computed as `meaning` has them."""
 
 RIGHT_IDENTITIES: dict[type[Operation], int | float] = {
     arith.AddiOp: 0,
@@ -110,8 +113,8 @@ class FoldConstants(RewritePattern):
         typed = [r(v) if isinstance(v, float) else v for r, v in zip(reals, values, strict=True)]
         with np.errstate(all="ignore"):
             result = fold(*typed) if fold is not None else None
-        # What overflows or is not a number is left to the target.
-        if result is None or result != result or (isinstance(result, int) and not -(2**63) <= result < 2**63):
+        # What is not a number is left to the target.
+        if result is None or result != result:
             return
         rewriter.replace(op, constant_op(result, op.results[0].type))
 
@@ -168,10 +171,11 @@ class AddConstantsOnce(RewritePattern):
         first, second = constant(inner.rhs), constant(op.rhs)
         if first is None or second is None:
             return
-        total = (first if isinstance(inner, arith.AddiOp) else -first) + (
-            second if isinstance(op, arith.AddiOp) else -second
+        total = wrap(
+            int(first if isinstance(inner, arith.AddiOp) else -first)
+            + int(second if isinstance(op, arith.AddiOp) else -second)
         )
-        amount = index_constant(abs(int(total)))
+        amount = index_constant(wrap(abs(total)))
         combine = arith.AddiOp if total >= 0 else arith.SubiOp
         rewriter.insert(amount)
         rewriter.replace(op, combine(inner.lhs, amount.result))

@@ -125,6 +125,7 @@ class _Rows:
                 return _together(self.direction(op.lhs, lane), None if falling is None else -falling)
             case arith.MuliOp() | arith.FloorDivSIOp():
                 steady = lane not in self.axes(op.rhs) and self.facts.nonnegative(self.facts.of(op.rhs))
+                steady = steady and self.facts.ranges.fits(value)
                 return self.direction(op.lhs, lane) if steady else None
         return None
 

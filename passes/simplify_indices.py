@@ -44,6 +44,7 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.materialise import materialise
 from attndsl.ir.meaning import OPPOSITES, predicate
 from attndsl.ir.polynomial import Facts, Polynomial, add, number
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import insert_before, replace
 from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, arith, i1
 
@@ -63,12 +64,13 @@ class SimplifyIndices(ModulePass):
 
 def _simplify(kernel: attn.KernelOp) -> None:
     assumed = _assumed(kernel)
+    ranges = Ranges()
     compared: list[arith.CmpiOp] = []
     for op in list(kernel.body.block.ops):
         if op in assumed:
             continue
         # The analysis is made anew: replacing a value by an equal one makes what it remembered stale.
-        facts = Facts(kernel.body.block)
+        facts = Facts(kernel.body.block, ranges)
         match op:
             case arith.CmpiOp():
                 if not _compare(op, facts) and not _compared(op, facts, compared):

@@ -85,6 +85,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.clip import not_far_above, not_far_below
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.polynomial import Facts
@@ -137,8 +138,8 @@ def _split(loop: scf.ForOp, facts: Facts) -> None:
         return
     starts = [bounds.lower for bounds in settled.values() if bounds.lower is not None]
     stops = [bounds.upper for bounds in settled.values() if bounds.upper is not None]
-    start = _full_start(loop, starts)
-    covered = _covered(loop, start, stops)
+    start = _full_start(loop, starts, facts)
+    covered = _covered(loop, start, stops, facts)
     stop = insert_before(loop, arith.AddiOp(start, covered), "full_stop")
     full = _copy(loop)
     loop.parent.insert_op_before(full, loop)  # type: ignore[union-attr]
@@ -184,7 +185,7 @@ def _settled(loop: scf.ForOp, lane: tile.LaneOp, facts: Facts) -> dict[Operation
 
 def _has_fixed_ends(op: arith.CmpiOp, key: SSAValue, loop: scf.ForOp, facts: Facts) -> bool:
     """Whether all that a comparison is made of is the key or was there before the loop."""
-    atoms = {v for side in op.operands for monomial in facts.of(side) for v in monomial}
+    atoms = {v for side in op.operands for monomial in facts.of(side, free=True) for v in monomial}
     quotients = {v for v in atoms if isinstance(v.owner, arith.FloorDivSIOp) and v.owner.lhs is key}
     divisors = {v.owner.rhs for v in quotients if isinstance(v.owner, arith.FloorDivSIOp)}
     rest = (atoms | divisors) - quotients - {key}
@@ -208,22 +209,28 @@ def _is_near(end: SSAValue, axes: AxesAnalysis) -> bool:
     return isinstance(op, near) and all(_is_near(value, axes) for value in op.operands if value.type == index)
 
 
-def _full_start(loop: scf.ForOp, starts: Sequence[SSAValue]) -> SSAValue:
+def _full_start(loop: scf.ForOp, starts: Sequence[SSAValue], facts: Facts) -> SSAValue:
     """The first key of the first tile, counted from where the loop begins, that all rows see from its first key on."""
     low, size = loop.lb, loop.step
     if not starts:
         return low
     latest = _over_rows(loop, starts, arith.MaxSIOp, tile.MaxOp)
-    length = insert_before(loop, arith.MaxSIOp(insert_before(loop, arith.SubiOp(latest, low)), _zero(loop)))
+    latest = not_far_above(latest, loop.ub, loop, facts.ranges)
+    length = _distance(loop, low, latest, facts)
     rounded = insert_before(loop, arith.SubiOp(insert_before(loop, arith.AddiOp(length, size)), _one(loop)))
     return insert_before(loop, arith.AddiOp(low, _whole_tiles(loop, rounded)), "full_start")
 
 
-def _covered(loop: scf.ForOp, start: SSAValue, stops: Sequence[SSAValue]) -> SSAValue:
+def _covered(loop: scf.ForOp, start: SSAValue, stops: Sequence[SSAValue], facts: Facts) -> SSAValue:
     """How many keys the full tiles have, from `start` on."""
     earliest = _over_rows(loop, list(dict.fromkeys([*stops, loop.ub])), arith.MinSIOp, tile.MinOp)
-    length = insert_before(loop, arith.MaxSIOp(insert_before(loop, arith.SubiOp(earliest, start)), _zero(loop)))
-    return _whole_tiles(loop, length, "covered")
+    return _whole_tiles(loop, _distance(loop, start, earliest, facts), "covered")
+
+
+def _distance(loop: scf.ForOp, start: SSAValue, end: SSAValue, facts: Facts) -> SSAValue:
+    """How far an end is from a start, which is not negative; 0 where it is before it, however far."""
+    difference = insert_before(loop, arith.SubiOp(not_far_below(end, loop, facts.ranges), start))
+    return insert_before(loop, arith.MaxSIOp(difference, _zero(loop)))
 
 
 def _over_rows(

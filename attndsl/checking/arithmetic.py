@@ -8,6 +8,7 @@ the coefficients, which makes every step exact. A term that may be absent is nev
 from __future__ import annotations
 
 from attndsl.checking.graph import Graph
+from attndsl.checking.numbers import LARGEST_SIZE, wrap
 from attndsl.checking.typed import Constant, DimValue, Expr
 from attndsl.syntax.source import Span
 
@@ -20,11 +21,6 @@ MAX_TERMS = 16
 
 MAX_FACTORS = 8
 """A longer product is left as it was written."""
-
-
-def wrap(value: int) -> int:
-    """The 64-bit two's complement integer equal to `value` modulo 2^64."""
-    return (value + 2**63) % 2**64 - 2**63
 
 
 class Arithmetic:
@@ -82,7 +78,7 @@ class Arithmetic:
                 return left
             if isinstance(left, Constant):
                 return self._graph.constant(wrap(int(left.value) // divisor), span)
-            if form and self._of_dims(form) and all(count % divisor == 0 for count in form.values()):
+            if form and self._fits(form) and all(count % divisor == 0 for count in form.values()):
                 return self.build({term: count // divisor for term, count in form.items()}, span)
         return self._graph.apply("idiv", (left, right), span)
 
@@ -134,6 +130,7 @@ class Arithmetic:
     def _partial(self, term: Monomial) -> bool:
         return any(self._graph.facts(factor).partial for factor in term)
 
-    def _of_dims(self, form: Linear) -> bool:
-        """Whether only dims are in it: their products never wrap, so that an exact division is one."""
-        return all(isinstance(factor, DimValue) for term in form for factor in term)
+    def _fits(self, form: Linear) -> bool:
+        """Whether it is of dims alone, and never wraps: then an exact division is one. Products of dims are sizes."""
+        sizes = all(isinstance(factor, DimValue) for term in form for factor in term)
+        return sizes and sum(map(abs, form.values())) * LARGEST_SIZE < 2**63

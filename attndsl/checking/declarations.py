@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal as OneOf
 
 from attndsl import diagnostics as errors
@@ -9,6 +10,7 @@ from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import is_exact, line_of
+from attndsl.checking.numbers import single
 from attndsl.checking.scopes import Binding, Broken, ElementType, Scalar, Scope, Storage
 from attndsl.checking.typed import (
     FLOAT_TYPES,
@@ -61,8 +63,9 @@ class Declarations:
                 self._context.report(
                     errors.declarations.WrongDefault(node.span, name=name, wanted=node.type.text, got=given)
                 )
-            elif abs(default) == float("inf") or (kind is Kind.INT and not -(2**63) <= default < 2**63):
-                self._context.report(errors.declarations.DefaultTooLarge(node.span, name=name))
+            elif kind is not Kind.BOOL and not _fits(default, kind):
+                room = "64 bits" if kind is Kind.INT else "an f32"
+                self._context.report(errors.declarations.DefaultTooLarge(node.span, name=name, room=room))
             elif kind is Kind.FLOAT:
                 default = float(default)
         self.params.append(Param(name, kind, default, node.span))
@@ -187,3 +190,13 @@ class Declarations:
             self._scope.add(name.text, binding)
         else:
             self._context.report(errors.names.Shadows(name.span, name=name.text, first=before.span))
+
+
+def _fits(number: float, kind: Kind) -> bool:
+    """Whether a parameter of this kind can be the number."""
+    if kind is Kind.INT:
+        return -(2**63) <= number < 2**63
+    try:
+        return math.isfinite(single(number))
+    except OverflowError:
+        return False

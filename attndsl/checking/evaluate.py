@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attndsl.checking.numbers import MEANINGS
-from attndsl.checking.typed import Apply, Constant, DimValue, Expr, ParamValue
+from attndsl.checking.numbers import MEANINGS, single
+from attndsl.checking.typed import Apply, Constant, DimValue, Expr, Kind, ParamValue
 
 Number = int | float | bool
 
@@ -21,6 +21,8 @@ def evaluate(expr: Expr, dims: Mapping[str, int], params: Mapping[str, Number]) 
             return value
         case DimValue(name=name):
             return dims[name]
+        case ParamValue(kind=Kind.FLOAT, name=name):
+            return single(params[name])
         case ParamValue(name=name):
             return params[name]
         case Apply(operator="and", arguments=(left, right)):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,15 @@ LARGEST_SIZE = 2**48
 def wrap(value: int) -> int:
     """The 64-bit two's complement integer equal to `value` modulo 2^64."""
     return (value + 2**63) % 2**64 - 2**63
+
+
+_SINGLE = struct.Struct("<f")
+
+
+def single(value: float) -> float:
+    """What an `f32` parameter is: the nearest number of f32. Raises OverflowError where that would be an infinity."""
+    (rounded,) = _SINGLE.unpack(_SINGLE.pack(value))
+    return float(rounded)
 
 
 def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:

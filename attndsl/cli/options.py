@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import click
 
+from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature
-from attndsl.op.checks import LARGEST_PARAMETER, LARGEST_SIZE
 from attndsl.syntax.read import decode, read_source
 from attndsl.syntax.source import MAX_BYTES, Source
 

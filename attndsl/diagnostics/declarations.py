@@ -21,9 +21,10 @@ class WrongDefault(Diagnostic):
 @dataclass(frozen=True)
 class DefaultTooLarge(Diagnostic):
     name: str
+    room: str
 
     code = "E702"
-    message = "the default of `{name}` does not fit in 64 bits"
+    message = "the default of `{name}` does not fit in {room}"
     label = "too large"
 
 

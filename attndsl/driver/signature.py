@@ -61,6 +61,11 @@ class Signature:
         """Where a call reads each dim off."""
         return origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in self.inputs)
 
+    @cached_property
+    def reals(self) -> tuple[str, ...]:
+        """The `f32` parameters."""
+        return tuple(param.name for param in self.params if param.kind == "float")
+
     def to_json(self) -> dict[str, Any]:
         """The signature as values that `json` can write."""
         return asdict(self)

@@ -15,7 +15,9 @@ from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.clip import FAR
 from attndsl.ir.hints import hint
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import attribute, constant_op
 from attndsl.ir.text import integer_text
 from attndsl.ir.xdsl import (
@@ -37,6 +39,9 @@ from attndsl.ir.xdsl import (
 )
 from attndsl.printable import printable
 from attndsl.syntax.source import Span
+
+PARAMETERS: Mapping[Kind, Attribute] = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: f32}
+"""The types of parameters: a real one is of f32, whatever it is computed with."""
 
 
 class Scalar(NamedTuple):
@@ -60,8 +65,9 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     ]
     kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}
     parameters = [
-        spec.ParameterOp(p.name, kinds[p.kind], None if p.default is None else attribute(p.default, kinds[p.kind]))
+        spec.ParameterOp(p.name, type_, None if p.default is None else attribute(p.default, type_))
         for p in checked.params
+        for type_ in (PARAMETERS[p.kind],)
     ]
     schedule = DictionaryAttr(
         {k: StringAttr(v) if isinstance(v, str) else IntegerAttr(v, 64) for k, v in checked.schedule.items()}
@@ -86,6 +92,7 @@ class _KernelBuilder:
         self.scalars: dict[int, Scalar] = {}
         self.variables: dict[typed.Index, SSAValue] = {}
         self.axes = AxesAnalysis()
+        self.ranges = Ranges(elements)
         self.over: SSAValue | None = None
         self.location = FileLineColLoc(StringAttr(printable(checked.source.name)), IntAttr(1), IntAttr(1))
 
@@ -133,7 +140,9 @@ class _KernelBuilder:
         value = self.select(extent.present, extent.value, self.number(0))
         if index_.extent is index_.bound:
             return value
-        return self.value(arith.MinSIOp(value, self.scalar(index_.bound).value))
+        value = self.value(arith.MinSIOp(value, self.scalar(index_.bound).value))
+        # Data may say anything: what packs or cuts ranges subtracts and multiplies their ends.
+        return value if self.ranges(value).low >= -FAR else self.value(arith.MaxSIOp(value, self.number(0)))
 
     def write(self, write: typed.Write) -> None:
         for axis in write.axes:
@@ -164,7 +173,9 @@ class _KernelBuilder:
             case typed.DimValue():
                 return Scalar(self.value(spec.DimOp(expr.name)), None)
             case typed.ParamValue():
-                return Scalar(self.value(spec.ParamOp(expr.name, self.types[expr.kind])), None)
+                given = self.value(spec.ParamOp(expr.name, PARAMETERS[expr.kind]))
+                widened = given.type == f32 and self.types[Kind.FLOAT] == f64
+                return Scalar(self.value(arith.ExtFOp(given, f64)) if widened else given, None)
             case typed.IndexValue():
                 if expr.index not in self.variables:
                     self.variable(expr.index, attn.AxisOp)

@@ -8,7 +8,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.materialise import materialise
 from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts, Polynomial, add, number
-from attndsl.ir.rewrite import constant
+from attndsl.ir.rewrite import constant, insert_before
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 
 
@@ -34,9 +34,9 @@ class Intervals:
         It is one where the comparison is linear in the variable, or in a quotient of it.
         """
         if predicate(op) != "eq":
-            slack = self.facts.slack(op)
+            slack = self.facts.slack(op, free=True)
             return self._at_least_zero(slack) if slack is not None else None
-        left, right = self.facts.of(op.lhs), self.facts.of(op.rhs)
+        left, right = self.facts.of(op.lhs, free=True), self.facts.of(op.rhs, free=True)
         low, high = self._at_least_zero(add(left, right, -1)), self._at_least_zero(add(right, left, -1))
         if low is None or high is None:
             return None
@@ -55,9 +55,10 @@ class Intervals:
         if monomial[0] is not self.variable and divisor is None:
             return None
         if coefficient == 1:
-            lowest = {m: -c for m, c in rest.items()}
-            return Bounds(self._scaled(lowest, divisor), None)
-        return Bounds(None, self._scaled(add(rest, number(1)), divisor))
+            lower = self._scaled({m: -c for m, c in rest.items()}, divisor)
+            return None if lower is None else Bounds(lower, None)
+        upper = self._scaled(add(rest, number(1)), divisor)
+        return None if upper is None else Bounds(None, upper)
 
     def _divisor(self, value: SSAValue) -> SSAValue | None:
         """What the variable is divided by in `value`, if that is all that is done to it."""
@@ -66,9 +67,13 @@ class Intervals:
             return None
         return op.rhs if self.facts.positive(op.rhs) else None
 
-    def _scaled(self, bound: Polynomial, divisor: SSAValue | None) -> SSAValue:
+    def _scaled(self, bound: Polynomial, divisor: SSAValue | None) -> SSAValue | None:
+        """What a bound of a quotient is one of the variable; None where the product may leave 64 bits."""
         if divisor is None:
             return materialise(bound, self.anchor)
+        product = insert_before(self.anchor, arith.MuliOp(materialise(bound, self.anchor), divisor))
+        if not self.facts.ranges.fits(product):
+            return None
         known = constant(divisor)
         factor = number(int(known)) if known is not None else self.facts.of(divisor)
         return materialise(self.facts.multiply(bound, factor), self.anchor)

@@ -53,6 +53,7 @@ POINTWISE: dict[type[Operation], Callable[..., Any]] = {
     arith.MulfOp: np.multiply,
     arith.DivfOp: np.divide,
     arith.NegfOp: np.negative,
+    arith.ExtFOp: np.float64,
     arith.MinimumfOp: np.minimum,
     arith.MaximumfOp: np.maximum,
     math.AbsFOp: np.abs,

@@ -5,12 +5,15 @@ quotients, remainders, reads) to its coefficient. Two facts make it useful:
 
 - a dim is never negative, an index variable runs from 0 to its extent less 1, a remainder from 0 to its divisor less 1;
 - where an `assume` says that a % b == 0, the product of b and the quotient a / b is a.
+
+Proofs are about integers without bounds. So an integer that may have left 64 bits is not taken apart.
 """
 
 from __future__ import annotations
 
 from attndsl.ir import attn, spec
 from attndsl.ir.meaning import predicate
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, i1
 
@@ -40,11 +43,15 @@ def add(a: Polynomial, b: Polynomial, factor: int = 1) -> Polynomial:
 
 
 class Facts:
-    """What is known of the integers of one kernel. Valid while the kernel does not change."""
+    """What is known of the integers of one kernel. Valid while the kernel does not change.
 
-    def __init__(self, block: Block) -> None:
+    `ranges` may be those of an earlier analysis.
+    """
+
+    def __init__(self, block: Block, ranges: Ranges | None = None) -> None:
+        self.ranges = ranges or Ranges()
         self._order: dict[SSAValue, int] = {}
-        self._known: dict[SSAValue, Polynomial] = {}
+        self._known: tuple[dict[SSAValue, Polynomial], dict[SSAValue, Polynomial]] = ({}, {})
         self._proofs: dict[tuple[frozenset[tuple[Monomial, int]], int], bool] = {}
         self._exact: set[tuple[SSAValue, SSAValue]] = set()
         self._nonzero: set[SSAValue] = set()
@@ -66,23 +73,30 @@ class Facts:
 
     # --- polynomials
 
-    def of(self, value: SSAValue) -> Polynomial:
-        """The polynomial of an integer."""
-        if value not in self._known:
-            self._known[value] = self._expand(value.owner, value)
-        return self._known[value]
+    def of(self, value: SSAValue, free: bool = False) -> Polynomial:
+        """The polynomial of an integer; where it is `free`, what may leave 64 bits is taken apart too.
 
-    def _expand(self, op: Operation | Block, value: SSAValue) -> Polynomial:
+        A free one is that integer but for multiples of 2^64. It serves to move the terms of a comparison from side to
+        side, of which the manual says that it may be done.
+        """
+        known = self._known[free]
+        if value not in known:
+            known[value] = self._expand(value.owner, value, free)
+        return known[value]
+
+    def _expand(self, op: Operation | Block, value: SSAValue, free: bool) -> Polynomial:
         known = constant(value)
         if known is not None:
             return number(int(known))
-        match op:
-            case arith.AddiOp():
-                return add(self.of(op.lhs), self.of(op.rhs))
-            case arith.SubiOp():
-                return add(self.of(op.lhs), self.of(op.rhs), -1)
-            case arith.MuliOp():
-                return self.multiply(self.of(op.lhs), self.of(op.rhs))
+        if isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp) and (free or self.ranges.fits(value)):
+            left, right = (self.of(operand, free) for operand in op.operands)
+            match op:
+                case arith.AddiOp():
+                    return add(left, right)
+                case arith.SubiOp():
+                    return add(left, right, -1)
+                case arith.MuliOp():
+                    return self.multiply(left, right)
         return {(value,): 1}
 
     def multiply(self, a: Polynomial, b: Polynomial) -> Polynomial:
@@ -134,11 +148,11 @@ class Facts:
             return {self._monomial((*rest, op.rhs)): coefficient}
         return None
 
-    def slack(self, op: arith.CmpiOp) -> Polynomial | None:
+    def slack(self, op: arith.CmpiOp, free: bool = False) -> Polynomial | None:
         """What is at least 0 where a comparison of integers by order holds, and only there; None for others."""
         if op.lhs.type == i1:
             return None
-        lhs, rhs = self.of(op.lhs), self.of(op.rhs)
+        lhs, rhs = self.of(op.lhs, free), self.of(op.rhs, free)
         match predicate(op):
             case "sle":
                 return add(rhs, lhs, -1)

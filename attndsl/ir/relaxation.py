@@ -77,7 +77,7 @@ class Relaxation:
 
     def comparisons(self, op: arith.CmpiOp) -> Iterator[SSAValue]:
         """What holds of the key where a comparison holds for the rows, brought to the form `rows ? keys`."""
-        slack, relation = add(self.facts.of(op.lhs), self.facts.of(op.rhs), -1), predicate(op)
+        slack, relation = add(self.facts.of(op.lhs, free=True), self.facts.of(op.rhs, free=True), -1), predicate(op)
         keys = {m: -c for m, c in slack.items() if any(self.key in self.axes(v) for v in m)}
         rows = {m: c for m, c in slack.items() if m not in keys}
         if any(self.loop.is_ancestor(v.owner) for m in rows for v in m):

@@ -6,6 +6,7 @@ from attndsl.checking import lines, typed
 from attndsl.checking.extents import Term
 from attndsl.ir import spec
 from attndsl.ir.extents import CALLS, INFIX, NEGATION, parse_extent
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 from attndsl.python_names import python_name
@@ -45,7 +46,10 @@ _LONGEST = 200
 
 
 def value_text(value: SSAValue, binding: int = 0) -> str | None:
-    """An integer of the IR in that form; None where it is long, or more than arithmetic on dims and parameters."""
+    """An integer of the IR in that form.
+
+    None where it is long, may leave 64 bits, or is more than arithmetic on dims and parameters.
+    """
     known, op = constant(value), value.owner
     if known is not None:
         return str(known)
@@ -54,6 +58,8 @@ def value_text(value: SSAValue, binding: int = 0) -> str | None:
     if isinstance(op, spec.ParamOp):
         return python_name(op.param.data)
     if not isinstance(op, Operation) or type(op) not in {**_VALUE_INFIX, **_VALUE_CALLS}:
+        return None
+    if not Ranges().fits(value):
         return None
     called = _VALUE_CALLS.get(type(op))
     sign, strength = _VALUE_INFIX.get(type(op), (", ", 0))

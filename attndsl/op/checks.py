@@ -9,13 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE, single
 from attndsl.driver.expressions import Expression, evaluate, names, show
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import errors
-
-LARGEST_PARAMETER = 2**62
-"""The magnitude up to which an `int` parameter is taken: the sum of two such, or with an index, fits 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +24,6 @@ class Given:
     dtype: str
     shape: tuple[int, ...]
     device: str = "cpu"
-
-
-LARGEST_SIZE = 2**48
-"""The extent up to which a dim is taken: no memory has more elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +52,16 @@ def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str,
 
 
 def bind(signature: Signature, given: Mapping[str, Given], params: Mapping[str, Any]) -> Bound:
-    """Types, dims and output shapes of a call; every element type, extent and requirement is checked."""
+    """Types, dims and output shapes of a call; every element type, extent and requirement is checked.
+
+    Requirements are of the f32 numbers that programs make of `f32` parameters.
+    """
     types = _bind_types(signature, given)
     _check_ranks(signature, given)
     dims = {dim: _dim(signature, dim, given) for dim in signature.origins}
     _check_extents(signature, given, dims)
+    if signature.reals:
+        params = {**params, **{name: _single(signature, name, params[name]) for name in signature.reals}}
     for require in signature.requires:
         if not _holds(require, dims, params):
             raise errors.RequirementFails(signature.name, show(require), _because(signature, require, dims, params))
@@ -105,9 +104,22 @@ def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int |
             return int(value)
         raise errors.WrongParameter(signature.name, param.name, shown(int(value)), "an int from -2^62 to 2^62")
     if param.kind == "float" and isinstance(value, int | float | np.integer | np.floating) and not is_bool:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # an int
+            raise errors.WrongParameter(signature.name, param.name, str(value), "a number that fits in f32") from None
     article = "an int" if param.kind == "int" else f"a {param.kind}"
     raise errors.WrongParameter(signature.name, param.name, f"{value!r} ({type(value).__name__})", article)
+
+
+def _single(signature: Signature, name: str, value: Any) -> Any:
+    """The f32 number that a parameter is; one that torch traces stays as it is."""
+    if type(value) is not float:
+        return value
+    try:
+        return single(value)
+    except OverflowError:
+        raise errors.WrongParameter(signature.name, name, str(value), "a number that fits in f32") from None
 
 
 def _bind_types(signature: Signature, given: Mapping[str, Given]) -> dict[str, str]:
@@ -145,6 +157,8 @@ def _dim(signature: Signature, dim: str, given: Mapping[str, Given]) -> int:
     if origin.line.rank and (size < 0 or origin.line.at(size) != found):
         extent = next(tensor.extents[origin.axis] for tensor in signature.inputs if tensor.name == origin.tensor)
         raise errors.NoDimGives(signature.name, origin.tensor, found, origin.axis, show(extent), dim)
+    if type(size) is int and size > LARGEST_SIZE:  # one that torch traces is bounded by what it stands for
+        raise errors.DimTooLarge(signature.name, origin.tensor, dim, size, "2^48")
     return size
 
 

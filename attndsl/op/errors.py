@@ -184,6 +184,16 @@ class NoDimGives(CallError, ValueError):
 
 
 @dataclass(eq=False, repr=False)
+class DimTooLarge(CallError, ValueError):
+    name: str
+    dim: str
+    found: int
+    largest: str
+
+    message = "{name} says {dim} = {found}, but a dim of {spec} is at most {largest}"
+
+
+@dataclass(eq=False, repr=False)
 class UndefinedExtent(CallError, ValueError):
     name: str
     dimension: int

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from attndsl.checking.numbers import LARGEST_SIZE
 from attndsl.checking.typed import Kind
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.expressions import evaluate
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import Signature, TensorSignature
 from attndsl.ir.machines import MACHINES, USUAL, Device
-from attndsl.op.checks import LARGEST_SIZE, shown
+from attndsl.op.checks import shown
 from attndsl.storage import ELEMENTS
 
 TARGETS = ("numpy", "triton", *MACHINES)

@@ -39,7 +39,8 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
     had met, and a bound e of the error of what a program computes for x. Let u be `rounding.unit`, half a step of
     the type that computes.
 
-    - What is read has the size |x| and no error. A number of the spec that the type does not hold has the error u |x|.
+    - What is read, or given as a parameter, has the size |x| and no error. A number of the spec that the type does not
+      hold has the error u |x|.
     - a + b: s = s_a + s_b, e = e_a + e_b + u s. It is u times the *size*, not |a + b|, so that it holds however a pass
       reassociates: each way to bracket a sum, or to multiply it out, adds the same terms (section 4.2).
     - a b: s = s_a s_b, e = |a| e_b + |b| e_a + e_a e_b + u s.
@@ -102,8 +103,10 @@ class _Analysis:
     def _of(self, expr: Expr) -> Errors:
         own = self._row.known[expr]
         match expr:
-            case Constant(kind=Kind.FLOAT) | ParamValue(kind=Kind.FLOAT):
+            case Constant(kind=Kind.FLOAT):
                 return self._rounding.number(own.value)
+            case ParamValue():
+                return Errors(np.abs(own.value), np.zeros(own.value.shape))
             case Read():
                 return self._read(expr)
             case Apply():

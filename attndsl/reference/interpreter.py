@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.evaluate import evaluate
-from attndsl.checking.typed import STORAGE_KINDS, Block, Index, Spec
+from attndsl.checking.numbers import single
+from attndsl.checking.typed import STORAGE_KINDS, Block, Index, Kind, Spec
 from attndsl.reference.dims import dims_of
 from attndsl.reference.row import Call, Row
 from attndsl.storage import decode, float_element
@@ -19,7 +20,7 @@ Params = Mapping[str, int | float | bool]
 
 
 def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> Outputs:
-    """The outputs of a spec in float64.
+    """The outputs of a spec in float64; an `f32` parameter is the f32 number that is nearest to what is given.
 
     `arrays` has an array for each input, in the dtype that holds its element type (`attndsl.storage`); a parameter
     that `params` lacks has its default. Raises ValueError where one of them is missing or does not fit.
@@ -50,6 +51,9 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Call:
     dims = dims_of(spec, arrays)
     given = {param.name: params.get(param.name, param.default) for param in spec.params}
     known = {name: value for name, value in given.items() if value is not None}
+    for param in spec.params:
+        if param.kind is Kind.FLOAT and param.name in known:
+            known[param.name] = single(known[param.name])
     if missing := given.keys() - known.keys():
         raise ValueError(f"no value for the parameter `{min(missing)}`")
     tensors = {}

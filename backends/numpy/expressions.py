@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.pointwise import ATOM, COMPARISON_LEVEL, COMPARISONS, POINTWISE
+from attndsl.backends.numpy.pointwise import ATOM, COMPARISON_LEVEL, COMPARISONS, POINTWISE, RING, WRAPPING
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Attribute, Block, Operation, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
@@ -58,6 +59,7 @@ class Expressions:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.axes = AxesAnalysis()
+        self.ranges = Ranges()
         self.helpers: set[str] = set()
         self._kept: dict[SSAValue, Text] = {}
         self._spans: dict[Lane, Span] = {}
@@ -188,7 +190,22 @@ class Expressions:
         if op.results[0].type not in (index, i1) and (len(numbers) == len(operands) or isinstance(op, arith.SelectOp)):
             for n in numbers:
                 operands[n] = f"{dtype(op.results[0].type)}({operands[n]})"
-        return Text(row.number.format(*operands), row.level or ATOM)
+        text = Text(row.number.format(*operands), row.level or ATOM)
+        return self.wrapped(text) if self.leaves_64_bits(op) and not self.is_wrapped_later(op) else text
+
+    def wrapped(self, text: Text) -> Text:
+        """A number of Python's that may have left 64 bits, brought back."""
+        self.helpers.add("_int64")
+        return Text(f"_int64({text.code})")
+
+    def leaves_64_bits(self, op: Operation) -> bool:
+        """Whether an operation on single numbers may give one that needs more."""
+        return isinstance(op, WRAPPING) and not self.axes(op.results[0]) and not self.ranges.fits(op.results[0])
+
+    def is_wrapped_later(self, op: Operation) -> bool:
+        """Whether all that a number goes into is a sum or product that is wrapped itself."""
+        users = [use.operation for use in op.results[0].uses]
+        return isinstance(op, RING) and all(isinstance(user, RING) and self.leaves_64_bits(user) for user in users)
 
     def operands(self, op: Operation, level: int) -> list[str]:
         """The operands of an operation, lined up with its result, in parentheses where `level` asks for them."""

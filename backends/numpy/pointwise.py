@@ -48,6 +48,7 @@ POINTWISE: dict[type[Operation], Spelling] = {
     arith.MulfOp: _infix("*", 7),
     arith.DivfOp: _infix("/", 7),
     arith.NegfOp: Spelling("-{0}", "-{0}", 8),
+    arith.ExtFOp: Spelling("{0}.astype(np.float64)", "np.float64({0})"),
     arith.MinimumfOp: Spelling("np.minimum({0}, {1})", "np.minimum({0}, {1})"),
     arith.MaximumfOp: Spelling("np.maximum({0}, {1})", "np.maximum({0}, {1})"),
     math.AbsFOp: _call("np.abs"),
@@ -62,6 +63,12 @@ POINTWISE: dict[type[Operation], Spelling] = {
     math.TanhOp: _call("np.tanh"),
     math.FloorOp: _call("np.floor"),
 }
+
+WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp, arith.FloorDivSIOp)
+"""The operations whose results may leave 64 bits; Python's numbers go on where NumPy's wrap."""
+
+RING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
+"""Those of which it does not matter whether an operand has wrapped, where the result wraps."""
 
 COMPARISONS = {
     "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=",

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 HELPERS: dict[str, str] = {
+    "_int64": '''
+def _int64(number):
+    """What an integer is in 64 bits, which wrap; Python's have no bounds."""
+    return (number + 2**63) % 2**64 - 2**63
+''',
     "_read": '''
 def _read(tensor, where, *indices):
     """tensor[indices] where `where` holds, 0 elsewhere; reads nothing outside the tensor."""

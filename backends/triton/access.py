@@ -10,8 +10,9 @@ from attndsl.backends.triton.facts import read
 from attndsl.backends.triton.offsets import Place, place_of
 from attndsl.backends.triton.parameters import scalar_type, stride_names
 from attndsl.backends.triton.pointwise import ATOM
-from attndsl.backends.triton.widths import Bound, is_identity
+from attndsl.backends.triton.widths import Bound, is_short
 from attndsl.ir import spec, tile
+from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Operation, SSAValue, arith, scf
 from attndsl.python_names import pointer_name, python_name
@@ -146,8 +147,10 @@ def _keep_half(value: SSAValue, element: str, halves: dict[SSAValue, str]) -> bo
 
 
 def _compares(op: Operation) -> bool:
-    """Whether an operation takes integers of any width: it compares them, or leaves some out of a least or largest."""
-    return isinstance(op, arith.CmpiOp) or (isinstance(op, arith.SelectOp) and any(map(is_identity, op.operands)))
+    """Whether an operation takes integers of 32 bits: it compares them, or leaves some out of a least or largest."""
+    if isinstance(op, arith.CmpiOp):
+        return all(map(is_short, op.operands))
+    return any(is_identity(value, op) for value in op.operands)
 
 
 def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:

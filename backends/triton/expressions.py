@@ -18,10 +18,11 @@ from attndsl.backends.triton.pointwise import (
     TRUNCATING,
     Spelling,
 )
-from attndsl.backends.triton.widths import IDENTITY, Bound, Widths, is_identity
+from attndsl.backends.triton.widths import Bound, Widths, is_short
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
+from attndsl.ir.ranges import IDENTITY, Ranges, is_identity
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.python_names import python_name
@@ -63,6 +64,7 @@ class Expressions:
         self.halves: Mapping[SSAValue, str] = {}
         self.short: set[SSAValue] = set()
         self.rounds_to_f16 = False
+        self.ranges = Ranges()
         self.widths = Widths()
         self.bounds = Bound()
         self.largest = names.like("LARGEST")
@@ -116,8 +118,7 @@ class Expressions:
         if isinstance(owner, spec.DimOp):
             return Text(python_name(owner.dim.data))
         if isinstance(owner, spec.ParamOp):
-            name = python_name(owner.param.data)
-            return Text(_double(name) if value.type == f64 else name)
+            return Text(python_name(owner.param.data))
         if isinstance(owner, spec.ChoiceOp):
             return Text(owner.choice.data)
         if value in self._kept:
@@ -174,8 +175,13 @@ class Expressions:
         narrow = self.runs_narrow(op.results[0]) or divides
         if narrow:
             self.bounds |= self.widths.bound(op.results[0]) or Bound()
-        wide = any(map(is_identity, op.operands))
-        operands = [self.operand(operand, lanes, narrow, wide) for operand in op.operands]
+        neutral = {v for v in op.operands if is_identity(v, op)}
+        wide = bool(neutral) or (not narrow and all(map(self._is_short, op.operands)))
+        operands = [
+            self._neutral(v) if narrow and v in neutral else self.operand(v, lanes, narrow, wide) for v in op.operands
+        ]
+        if op.results[0].type == index and not self.ranges.fits(op.results[0]) and self._is_static(op.results[0]):
+            operands[0] = Text(f"tl.cast({operands[0].code}, tl.int64)")  # a plain integer does not wrap
         if op.results[0] not in self.halves:
             operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
         if spelling.level == ATOM:
@@ -184,6 +190,14 @@ class Expressions:
         codes = [text.within(spelling.level + (n > 0)) for n, text in enumerate(operands)]
         text = Text(spelling.template.format(*codes), spelling.level)
         return Text(f"{text.within(ATOM)}.to(tl.int64)") if divides else text
+
+    def _neutral(self, value: SSAValue) -> Text:
+        """The integer that stands for no value, as an INDEX."""
+        return Text(self.largest) if constant(value) == IDENTITY else Text(f"-{self.largest}", 8)
+
+    def _is_short(self, value: SSAValue) -> bool:
+        """Whether an operand does not widen others to 64 bits."""
+        return constant(value) is not None or self.runs_narrow(value)
 
     def _divides_once(self, op: Operation) -> bool:
         """Whether a program divides bounded integers, once: in 64 bits a GPU calls a function for that."""
@@ -199,13 +213,12 @@ class Expressions:
         """
         op = value.owner
         larger = op.operands if isinstance(op, arith.MaxSIOp | arith.MinSIOp) else ()
-        fits = all(self.widths.narrow(v) or is_identity(v) for v in larger)
+        fits = all(self.widths.narrow(v) and is_short(v) for v in larger)
         return fits and bool(self.axes(value)) and self.widths.narrow(value)
 
     def picks_largest(self, op: Operation) -> bool:
         """Whether an operation takes the integer that stands for no value, as an INDEX."""
-        chooses = isinstance(op, arith.SelectOp) and any(map(is_identity, op.operands))
-        return chooses and self.runs_narrow(op.results[0])
+        return any(is_identity(value, op) for value in op.operands) and self.runs_narrow(op.results[0])
 
     def as_index(self, value: SSAValue, text: Text) -> str:
         """A text, cast to INDEX; what is cast is bounded."""
@@ -221,8 +234,6 @@ class Expressions:
 
         What is narrow is cast where the result must be `wide`; elsewhere Triton widens it by itself.
         """
-        if narrow and is_identity(value):
-            return Text(self.largest) if constant(value) == IDENTITY else Text(f"-{self.largest}", 8)
         if not lanes and _is_plain(value):
             # The functions of Triton's interpreter take no plain number.
             return Text(f"tl.cast({self[value].code}, tl.float32)")
@@ -237,8 +248,9 @@ class Expressions:
 
     def _comparison(self, op: arith.CmpiOp | arith.CmpfOp) -> Text:
         lanes = self.lanes(op.result)
-        narrow = any(map(self.runs_narrow, op.operands)) and all(map(self.widths.narrow, op.operands))
-        operands = [self.operand(v, lanes, narrow) for v in op.operands]
+        short = all(map(is_short, op.operands))
+        narrow = short and any(map(self.runs_narrow, op.operands)) and all(map(self.widths.narrow, op.operands))
+        operands = [self.operand(v, lanes, narrow, wide=not short) for v in op.operands]
         if not self._compares_halves(op):
             operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
         left, right = (text.within(COMPARISON_LEVEL + 1) for text in operands)

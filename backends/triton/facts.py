@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from attndsl.ir import spec, tile
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, scf
 
@@ -27,7 +28,9 @@ def is_nonnegative(value: SSAValue) -> bool:
             return is_nonnegative(owner.body)
         case spec.ModOp():
             return is_nonnegative(owner.rhs)
-        case arith.AddiOp() | arith.MuliOp() | arith.FloorDivSIOp() | arith.MinSIOp():
+        case arith.AddiOp() | arith.MuliOp():
+            return all(map(is_nonnegative, owner.operands)) and Ranges().fits(value)
+        case arith.FloorDivSIOp() | arith.MinSIOp():
             return all(map(is_nonnegative, owner.operands))
         case arith.SubiOp():
             return constant(owner.rhs) == 1 and is_positive(owner.lhs)

@@ -7,14 +7,17 @@ from collections.abc import Iterable
 HELPERS: dict[str, str] = {
     "_floor_mod": '''
 def _floor_mod(a, b):
-    """The remainder that has the divisor's sign; Triton's % has the dividend's."""
-    rest = a % b
+    """The remainder that has the divisor's sign; Triton's % has the dividend's, and none for -1 of the least number."""
+    rest = a % (b + 2 * (b == -1))
     return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
 ''',
     "_floor_div": '''
 def _floor_div(a, b):
-    """The quotient, rounded down; Triton's // rounds to 0."""
-    return (a - _floor_mod(a, b)) // b
+    """The quotient, rounded down; Triton's // rounds to 0, and has none by -1 of the least number."""
+    by = b + 2 * (b == -1)
+    quotient = a // by
+    rest = a - quotient * by
+    return tl.where(b == -1, -a, quotient - ((rest != 0) & ((rest < 0) != (b < 0))))
 ''',
     "_larger": '''
 def _larger(a, b):
@@ -53,11 +56,8 @@ def _from_f8e5m2(bits):
 }
 """Each is decorated with triton.jit in the file."""
 
-NEEDS = {"_floor_div": ("_floor_mod",)}
-"""Which helpers a helper calls."""
-
 
 def helpers_text(wanted: Iterable[str]) -> str:
-    """The text of helpers and of those that they call, in the order of the table."""
-    names = {name for root in wanted for name in (root, *NEEDS.get(root, ()))}
+    """The text of helpers, in the order of the table."""
+    names = set(wanted)
     return "".join(f"\n\n@triton.jit{text}" for name, text in HELPERS.items() if name in names)

@@ -20,8 +20,9 @@ from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
 from attndsl.ir.meaning import predicate
+from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant, number
-from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, arith, scf
+from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, arith, index, scf
 from attndsl.python_names import python_name
 
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
@@ -52,7 +53,7 @@ COMPARISONS = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge
 
 
 def host_text(value: SSAValue, nested: bool = False) -> str:
-    """An integer or condition of dims and parameters, as Python computes it."""
+    """An integer or condition of dims and parameters, as Python computes it: what may leave 64 bits is brought back."""
     known = constant(value)
     if known is not None:
         return str(known)
@@ -77,6 +78,8 @@ def host_text(value: SSAValue, nested: bool = False) -> str:
         case _:
             sign = INFIX[type(op)]
     left, right = (host_text(v, nested=True) for v in op.operands)
+    if value.type == index and not Ranges().fits(value):
+        return f"((({left} {sign} {right}) + 2**63) % 2**64 - 2**63)"
     return f"({left} {sign} {right})" if nested else f"{left} {sign} {right}"
 
 

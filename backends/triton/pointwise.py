@@ -50,6 +50,7 @@ POINTWISE: dict[type[Operation], Spelling] = {
     arith.MulfOp: _infix("*", 7),
     arith.DivfOp: _infix("/", 7),
     arith.NegfOp: Spelling("-{0}", 8),
+    arith.ExtFOp: Spelling("tl.cast({0}, tl.float64)"),
     arith.MinimumfOp: _helper("_smaller", 2),
     arith.MaximumfOp: _helper("_larger", 2),
     math.AbsFOp: Spelling("tl.abs({0})"),

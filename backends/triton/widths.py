@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
 from attndsl.ir import spec, tile
+from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, SSAValue, arith, index, scf
 from attndsl.python_names import python_name
@@ -23,9 +24,6 @@ LARGEST_TILE = 2**12
 """No tile is longer: what is chosen at a launch counts as this much."""
 
 ONE = Bound({(): 1})
-
-IDENTITY = 2**63 - 1
-"""What stands for no value in the largest or least of none; it takes part in no arithmetic."""
 
 
 class Widths:
@@ -69,7 +67,7 @@ class Widths:
             case tile.MaxOp() | tile.MinOp():
                 return self.bound(op.body)
             case arith.SelectOp():
-                return self._sum(v for v in (op.lhs, op.rhs) if not is_identity(v))
+                return self._sum(v for v in (op.lhs, op.rhs) if not is_identity(v, op))
             case arith.MaxSIOp() | arith.MinSIOp() if is_nonnegative(value):
                 return self._upper(value)
             case arith.AddiOp() | arith.SubiOp() | arith.MaxSIOp() | arith.MinSIOp():
@@ -104,7 +102,7 @@ class Widths:
             case tile.MaxOp() | tile.MinOp():
                 return self._upper(op.body)
             case arith.SelectOp():
-                return _total(self._upper(v) for v in (op.lhs, op.rhs) if not is_identity(v))
+                return _total(self._upper(v) for v in (op.lhs, op.rhs) if not is_identity(v, op))
             case tile.SpreadOp():
                 return self._upper(op.value)
             case scf.ForOp() if (start := self._falling(op, value)) is not None:
@@ -131,9 +129,9 @@ class Widths:
         return _total(map(self.bound, values))
 
 
-def is_identity(value: SSAValue) -> bool:
-    """Whether a value is the integer that stands for no value, in the largest or the least of some."""
-    return value.type == index and abs(constant(value) or 0) >= IDENTITY
+def is_short(value: SSAValue) -> bool:
+    """Whether a value is no number that needs more than 32 bits."""
+    return -(2**31) <= (constant(value) or 0) < 2**31
 
 
 def _total(bounds: Iterable[Bound | None]) -> Bound | None:

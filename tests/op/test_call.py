@@ -329,3 +329,10 @@ import sys, attndsl.op.op, attndsl.op.numpy_arrays, attndsl.op.explain
 sys.exit(", ".join({"torch", "xdsl", "lark", "triton", "rich", "click"} & set(sys.modules)) or None)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_dim_is_an_extent_that_memory_can_have() -> None:
+    op = attndsl.compile("attention t { dims N input x : bool[N] output o : f32[1] each i in 1 o[i] = f32(N) }")
+    assert op(x=np.broadcast_to(np.True_, (2**48,)))[0] == 2.0**48
+    with pytest.raises(errors.DimTooLarge, match=r"x says N = 281474976710657, but a dim of t is at most 2\^48"):
+        op(x=np.broadcast_to(np.True_, (2**48 + 1,)))

@@ -10,6 +10,7 @@ import torch
 
 from attndsl.bench.unfused.lanes import Axes, Lanes, along, both, contract, spread, union
 from attndsl.bench.unfused.operators import MEANINGS, present_of
+from attndsl.checking.numbers import single
 from attndsl.checking.typed import (
     Apply,
     Block,
@@ -81,6 +82,8 @@ class Rows:
                 return self._scalar(kind, value)
             case DimValue(name=name):
                 return self._scalar(Kind.INT, self.call.dims[name])
+            case ParamValue(kind=Kind.FLOAT, name=name):
+                return self._scalar(Kind.FLOAT, single(self.call.params[name]))
             case ParamValue(kind=kind, name=name):
                 return self._scalar(kind, self.call.params[name])
             case IndexValue(index=index):

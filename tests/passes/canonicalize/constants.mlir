@@ -49,19 +49,24 @@ attn.kernel @a_division_by_zero_stays {
   attn.write @o[%i, %quotient] = %real : f32
 }
 
-// CHECK-LABEL: attn.kernel @what_overflows_stays {
+// CHECK-LABEL: attn.kernel @what_overflows_wraps {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %i = attn.each "i" to %M
-// CHECK-NEXT:    %large = arith.constant 9223372036854775807 : index
-// CHECK-NEXT:    %sum = arith.addi %large, %large : index
+// CHECK-NEXT:    %sum = arith.constant 4 : index
 // CHECK-NEXT:    %one = arith.constant 1.000000e+00 : f32
 // CHECK-NEXT:    attn.write @o[%i, %sum] = %one : f32
 // CHECK-NEXT:  }
-attn.kernel @what_overflows_stays {
+attn.kernel @what_overflows_wraps {
   %M = spec.dim "M"
   %i = attn.each "i" to %M
   %large = arith.constant 9223372036854775807 : index
-  %sum = arith.addi %large, %large : index
+  %three = arith.constant 3 : index
+  %double = arith.addi %large, %large : index
+  %shifted = arith.shli %three, %three : index
+  %half = arith.shrsi %shifted, %three : index
+  %twice = arith.muli %half, %double : index
+  %ten = arith.constant 10 : index
+  %sum = arith.addi %twice, %ten : index
   %one = arith.constant 1.0 : f32
   attn.write @o[%i, %sum] = %one : f32
 }
