@@ -46,17 +46,15 @@ def launcher(name: str, target: Target, text: str) -> str:
     loader = LOADER.read_text()
     docstring = ast.parse(loader).body[0].end_lineno
     loaded = "".join(f'{kernel} = KERNELS["{kernel}"]\n' for kernel in kernel_names(text))
-    tables = "".join(
-        f"{table} = {kernel}.compiled({table})\n"
-        for kernel in kernel_names(text)
-        if f"\n{(table := schedules_name(kernel))} = " in text
-    )
+    tables = {schedules_name(kernel): kernel for kernel in kernel_names(text)}
+    chosen = "".join(f"{table} = {kernel}.compiled({table})\n" for table, kernel in tables.items())
+    general = "".join(f"    {table}={kernel}.compiled({table}, INDEX=tl.int64),\n" for table, kernel in tables.items())
     return (
         f"{head}{''.join(loader.splitlines(keepends=True)[docstring:]).lstrip()}\n\n"
         'MANIFEST = read(Path(__file__).with_suffix(".json"))\n'
         "KERNELS = kernels(MANIFEST, Path(__file__).parent)\n"
         f"{loaded}\n\n{host_text(text)}\n\n"
-        f"{name}_launches = Call({name}_launches, MANIFEST)\n{tables}"
+        f"{chosen}{name}_launches = Call(\n    {name}_launches,\n    MANIFEST,\n{general})\n"
     )
 
 
