@@ -120,10 +120,16 @@ class _Bounder:
         self.over = over
         self.key = over.result
         self.axes = AxesAnalysis()
+        self.known: dict[SSAValue, Bounds | None] = {}
         self.intervals = Intervals(over.result, over, facts)
 
     def interval(self, condition: SSAValue) -> Bounds | None:
         """The interval that a condition is, or None where it is none."""
+        if condition not in self.known:
+            self.known[condition] = self._interval(condition)
+        return self.known[condition]
+
+    def _interval(self, condition: SSAValue) -> Bounds | None:
         if self.key not in self.axes(condition):
             # Without the key it holds for all of a row's keys or for none.
             upper = insert_before(self.over, arith.SelectOp(condition, self.over.extent, self._zero()))

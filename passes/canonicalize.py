@@ -236,8 +236,14 @@ class SimplifyLogic(RewritePattern):
 
 def _terms(value: SSAValue, kind: type[arith.AndIOp] | type[arith.OrIOp]) -> set[SSAValue]:
     """What a conjunction, or a disjunction, of conditions joins."""
-    op = value.owner
-    return _terms(op.lhs, kind) | _terms(op.rhs, kind) if isinstance(op, kind) else {value}
+    found: set[SSAValue] = set()
+    stack = [value]
+    while stack:
+        joined = stack.pop()
+        if joined not in found:
+            found.add(joined)
+            stack += joined.owner.operands if isinstance(joined.owner, kind) else ()
+    return {term for term in found if not isinstance(term.owner, kind)}
 
 
 class SimplifySelect(RewritePattern):

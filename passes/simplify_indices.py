@@ -66,19 +66,23 @@ def _simplify(kernel: attn.KernelOp) -> None:
     assumed = _assumed(kernel)
     ranges = Ranges()
     compared: list[arith.CmpiOp] = []
+    facts = Facts(kernel.body.block, ranges)
     for op in list(kernel.body.block.ops):
         if op in assumed:
             continue
-        # The analysis is made anew: replacing a value by an equal one makes what it remembered stale.
-        facts = Facts(kernel.body.block, ranges)
         match op:
             case arith.CmpiOp():
-                if not _compare(op, facts) and not _compared(op, facts, compared):
+                settled = _compare(op, facts) or _compared(op, facts, compared)
+                if not settled:
                     compared.append(op)
             case arith.FloorDivSIOp() | spec.ModOp():
-                _divide(op, facts)
+                settled = _divide(op, facts)
             case arith.MinSIOp() | arith.MaxSIOp():
-                _extreme(op, facts)
+                settled = _extreme(op, facts)
+            case _:
+                continue
+        if settled:  # a value that was replaced by an equal one makes stale what the analysis remembers
+            facts = Facts(kernel.body.block, ranges)
 
 
 def _assumed(kernel: attn.KernelOp) -> set[Operation]:
@@ -142,24 +146,30 @@ def _without_quotient(slack: Polynomial, facts: Facts) -> list[Polynomial]:
     return claims
 
 
-def _divide(op: arith.FloorDivSIOp | spec.ModOp, facts: Facts) -> None:
+def _divide(op: arith.FloorDivSIOp | spec.ModOp, facts: Facts) -> bool:
+    """Whether a quotient or a remainder was."""
     if not facts.positive(op.rhs):
-        return
+        return False
     divisor = facts.of(op.rhs)
     quotient, rest = facts.divide(facts.of(op.lhs), op.rhs)
     if not facts.nonnegative(rest):
         quotient, rest = add(quotient, number(1), -1), add(rest, divisor)
     below = add(add(divisor, number(1), -1), rest, -1)
     if not (facts.nonnegative(rest) and facts.nonnegative(below)):
-        return
+        return False
     if not quotient and isinstance(op, spec.ModOp):
         replace(op, [op.lhs])
-    elif quotient or isinstance(op, arith.FloorDivSIOp):
+        return True
+    if quotient or isinstance(op, arith.FloorDivSIOp):
         replace(op, [materialise(quotient if isinstance(op, arith.FloorDivSIOp) else rest, op)])
+        return True
+    return False
 
 
-def _extreme(op: arith.MinSIOp | arith.MaxSIOp, facts: Facts) -> None:
+def _extreme(op: arith.MinSIOp | arith.MaxSIOp, facts: Facts) -> bool:
+    """Whether a minimum or a maximum was."""
     for smaller, larger in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
         if facts.nonnegative(add(facts.of(larger), facts.of(smaller), -1)):
             replace(op, [smaller if isinstance(op, arith.MinSIOp) else larger])
-            return
+            return True
+    return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attndsl.checking.graph import Graph
 from attndsl.checking.numbers import LARGEST_SIZE, wrap
-from attndsl.checking.typed import Constant, DimValue, Expr
+from attndsl.checking.typed import Apply, Constant, DimValue, Expr
 from attndsl.syntax.source import Span
 
 Monomial = tuple[Expr, ...]
@@ -59,7 +59,8 @@ class Arithmetic:
                 return self.build({term: wrap(factor * count) for term, count in self.linear(other).items()}, span)
         if self._graph.facts(left).uniform and self._graph.facts(right).uniform:
             ones, others = self.linear(left), self.linear(right)
-            if len(ones) * len(others) <= MAX_TERMS:
+            # What was too long is left alone from then on: taken as one factor, each further sum would double it.
+            if len(ones) * len(others) <= MAX_TERMS and not (self._as_written(left) or self._as_written(right)):
                 form: Linear = {}
                 for one, a in ones.items():
                     for other_term, b in others.items():
@@ -120,6 +121,10 @@ class Arithmetic:
         if count == -1:
             return self._graph.apply("ineg", (product,), span)
         return self._graph.apply("imul", (self._graph.constant(wrap(count), span), product), span)
+
+    def _as_written(self, expr: Expr) -> bool:
+        """Whether an expression is a product that was not multiplied out."""
+        return isinstance(expr, Apply) and expr.operator == "imul" and expr not in self._forms
 
     def _serial(self, expr: Expr) -> int:
         return self._graph.facts(expr).serial

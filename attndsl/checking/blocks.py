@@ -7,6 +7,7 @@ from attndsl.checking.bounds import infer_bound
 from attndsl.checking.constants import may_be_in_range
 from attndsl.checking.context import Context, Rows
 from attndsl.checking.expressions import Expressions
+from attndsl.checking.graph import MAX_PARTS, TooManyParts
 from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, Scalar, Scope, Storage
 from attndsl.checking.typed import Block, Expr, Index, Kind, Reduce, Tensor, Write, walk
@@ -140,6 +141,8 @@ class Blocks:
             scope.add(name.text, Broken(name.span))
             return None
         reads = graph.facts(extent).reads
+        if not reads and graph.facts(extent).parts > MAX_PARTS:
+            raise TooManyParts(extent.span)
         index = Index(name.text, "each" if role == "each" else "over", extent, bound or extent, node.span)
         if bound is None and reads:
             self._unbounded[index] = node

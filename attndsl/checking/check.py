@@ -10,7 +10,7 @@ from attndsl.checking.context import Context, Definers, TooManyErrors
 from attndsl.checking.declarations import Declarations
 from attndsl.checking.definitions import Definitions
 from attndsl.checking.expressions import Expressions
-from attndsl.checking.graph import MAX_DEPTH, MAX_EXPRESSIONS, TooDeep, TooManyExpressions
+from attndsl.checking.graph import MAX_DEPTH, MAX_EXPRESSIONS, MAX_PARTS, TooDeep, TooManyExpressions, TooManyParts
 from attndsl.checking.scopes import Scalar, Scope
 from attndsl.checking.typed import Apply, Block, Constant, Expr, Spec, Sum, walk
 from attndsl.diagnostics import SpecError
@@ -34,6 +34,8 @@ def check(source: Source) -> Spec:
         context.report(errors.limits.DefinitionsTooDeep(error.span, limit=MAX_DEPTH))
     except TooManyExpressions as error:
         context.report(errors.limits.TooManyExpressions(error.span, limit=MAX_EXPRESSIONS))
+    except TooManyParts as error:
+        context.report(errors.limits.TooManyParts(error.span, limit=MAX_PARTS))
     if context.diagnostics:
         raise SpecError(source, list(context.diagnostics))
     return spec

@@ -31,6 +31,10 @@ MAX_EXPRESSIONS = 10_000
 MAX_DEPTH = 200
 """The deepest nesting of expressions once definitions are expanded; what follows may walk them by recursion."""
 
+MAX_PARTS = 1000
+"""The most parts of an extent, and of any expression of dims and parameters, each counted as often as it is used:
+callers and launchers compute it from its text."""
+
 E = TypeVar("E", bound=Expr)
 
 _NONE: frozenset[Index] = frozenset()
@@ -52,16 +56,22 @@ class TooDeep(TooLarge):
     """The definitions expand to something nested deeper than MAX_DEPTH."""
 
 
+class TooManyParts(TooLarge):
+    """The definitions expand to an extent, or something of dims and parameters, that has more than MAX_PARTS."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of an expression.
 
     `free` are the variables it depends on, `bound` those that a Sum in it binds; it `reads` a tensor, contains a
-    Reduce, may be absent (`partial`); `serial` counts the expressions as they are made.
+    Reduce, may be absent (`partial`); `serial` counts the expressions as they are made, `parts` those that it is made
+    of, each as often as it is used.
     """
 
     serial: int
     depth: int
+    parts: int
     free: frozenset[Index]
     bound: frozenset[Index]
     reads: bool
@@ -149,6 +159,8 @@ class Graph:
         self._facts[expr] = facts = self._examine(expr)
         if facts.depth > MAX_DEPTH:
             raise TooDeep(expr.span)
+        if facts.parts > MAX_PARTS and facts.uniform:
+            raise TooManyParts(expr.span)
         return expr
 
     def _examine(self, expr: Expr) -> Facts:
@@ -172,6 +184,7 @@ class Graph:
         return Facts(
             serial=len(self._facts),
             depth=1 + max((p.depth for p in parts), default=0),
+            parts=1 + sum(p.parts for p in parts),
             free=free,
             bound=bound,
             reads=isinstance(expr, Read) or any(p.reads for p in parts),

@@ -9,7 +9,7 @@ import click
 
 from attndsl.backends.triton.targets import TARGETS
 from attndsl.cli.options import bind_types, check_dims, json_option, shape_option, spec_argument, types_option
-from attndsl.cli.output import show, show_json
+from attndsl.cli.output import live_line, show, show_json
 from attndsl.driver.files import write_together
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import artifact_of, checked, signature_of
@@ -88,7 +88,11 @@ def _gpu_files(source: Source, types: Mapping[str, str], target: str, sizes: Map
     from attndsl.driver.ahead import ExtentsMissing, gpu_files
 
     try:
-        return gpu_files(checked(source), types, target, sizes)
+        with live_line() as progress:
+            task = progress.add_task(f"compiling for {target}", total=None)
+            return gpu_files(
+                checked(source), types, target, sizes, lambda done, of: progress.update(task, completed=done, total=of)
+            )
     except ExtentsMissing as error:
         raise click.UsageError(f"{error}: --shape {','.join(f'{dim}=…' for dim in error.dims)}") from None
     except (PackageMissing, TooLarge, TritonFails) as error:

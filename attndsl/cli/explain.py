@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import click
 
 from attndsl.cli.options import bind_dims, bind_types, json_option, shape_option, spec_argument, types_option
 from attndsl.cli.output import show, show_json
 from attndsl.driver.library import artifact_of, signature_of
-from attndsl.op.explain import TARGETS, compiled_for, explain, limit_of, traffic
+from attndsl.op.explain import TARGETS, compiled_for, computed, explain, limit_of, traffic
 from attndsl.syntax.source import Source
 
 
@@ -39,12 +39,13 @@ def command(source: Source, target: str, shape: dict[str, int], types: dict[str,
     dims = bind_dims(source, signature, shape)
     artifact = artifact_of(source, bind_types(signature, types), *compiled_for(target, signature, dims))
     try:
-        costs = traffic(signature, artifact.types, dims)
+        needed = traffic(signature, artifact.types, dims)
     except ValueError as error:
         raise click.UsageError(f"{error}: give smaller extents with --shape.") from None
     if as_json:
+        costs = replace(needed, work=computed(source, artifact, dims))
         limit = limit_of(artifact, costs)
         chosen = {"types": dict(artifact.types), "dims": dims, "schedule": dict(artifact.schedule)}
-        show_json({**chosen, **asdict(costs), "limit": limit and limit.seconds})
+        show_json({**chosen, **asdict(costs), "needed": needed.work, "limit": limit and limit.seconds})
     else:
-        show(explain(artifact, dims))
+        show(explain(source, artifact, dims))

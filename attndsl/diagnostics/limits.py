@@ -53,3 +53,13 @@ class TooManyExpressions(Diagnostic):
     message = "with its definitions put in, the spec has more than {limit} different expressions"
     label = "the limit is passed here"
     note = "a definition is expanded wherever it is used; one that uses another twice, at different indices, doubles it"
+
+
+@dataclass(frozen=True)
+class TooManyParts(Diagnostic):
+    limit: int
+
+    code = "E060"
+    message = "with its definitions put in, an extent or something of dims and parameters has more than {limit} parts"
+    label = "the limit is passed here"
+    note = "every call computes it; a definition that uses another twice doubles it"

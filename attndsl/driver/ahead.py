@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from attndsl.backends.triton.aot import compile_ahead, require_packages, stand_in
+from attndsl.backends.triton.aot import Progress, compile_ahead, require_packages, stand_in
 from attndsl.backends.triton.manifest import files_of
 from attndsl.backends.triton.targets import TARGETS
 from attndsl.checking.typed import Spec
@@ -32,10 +32,17 @@ class ExtentsMissing(ValueError):
         super().__init__(f"GPU code is made for fixed extents of {', '.join(dims)}")
 
 
-def gpu_files(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
+def gpu_files(
+    spec: Spec,
+    types: Mapping[str, str],
+    target: str,
+    sizes: Mapping[str, int],
+    progress: Progress = lambda done, total: None,
+) -> dict[str, bytes]:
     """A spec compiled for one of TARGETS, with the extents of `sizes`, as files by name: code, manifest and launcher.
 
-    Raises ExtentsMissing, PackageMissing, TooLarge, TritonFails.
+    `progress` is shown how many kernels are compiled, and of how many. Raises ExtentsMissing, PackageMissing, TooLarge,
+    TritonFails.
     """
     require_packages()
     name = python_name(spec.name)
@@ -56,7 +63,7 @@ def gpu_files(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[
             for tensor in signature.arguments
         ],
     }
-    binaries = compile_ahead(text, name, TARGETS[target], tensors)
+    binaries = compile_ahead(text, name, TARGETS[target], tensors, progress)
     return files_of(name, TARGETS[target], about, binaries, text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 from attndsl.calling import Arguments
 from attndsl.checking.extents import Origin, origins
-from attndsl.driver.expressions import Expression, line_of
+from attndsl.driver.expressions import Expression, evaluate, line_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,10 @@ class Signature:
     """How a spec is called.
 
     `types` maps each type variable to the element types that it may stand for, `requires` hold at every call, and
-    `work` is how many floating-point operations its contractions are, were no position masked. `features` are the dims
-    that the extents of feature axes rest on, sorted: code for a GPU is made for their extents. `partial` names the
-    outputs of which a call may leave elements to no row; those are 0.
+    `work` has a product for each contraction: the extents that it runs through, for the first row and for the last,
+    which differ where an extent depends on the row. `features` are the dims that the extents of feature axes rest on,
+    sorted: code for a GPU is made for their extents. `partial` names the outputs of which a call may leave elements to
+    no row; those are 0.
     """
 
     name: str
@@ -47,7 +49,7 @@ class Signature:
     inputs: tuple[TensorSignature, ...]
     outputs: tuple[TensorSignature, ...]
     requires: tuple[Expression, ...]
-    work: Expression
+    work: tuple[tuple[tuple[Expression, Expression], ...], ...]
     features: tuple[str, ...] = ()
     partial: tuple[str, ...] = ()
 
@@ -66,6 +68,22 @@ class Signature:
         """The `f32` parameters."""
         return tuple(param.name for param in self.params if param.kind == "float")
 
+    def operations(self, dims: Mapping[str, int], params: Mapping[str, int | float | bool]) -> int:
+        """How many floating-point operations the contractions are, were no position masked: two a term.
+
+        An extent that depends on the row counts with the mean of the first row's and the last's. One that divides by 0
+        is 0.
+        """
+
+        def size(extent: Expression) -> int:
+            try:
+                return max(0, int(evaluate(extent, dims, params)))
+            except ZeroDivisionError:
+                return 0
+
+        products = ([size(first) + size(last) for first, last in product] for product in self.work)
+        return sum(2 * math.prod(product) // 2 ** len(product) for product in products)
+
     def to_json(self) -> dict[str, Any]:
         """The signature as values that `json` can write."""
         return asdict(self)
@@ -81,7 +99,7 @@ class Signature:
             inputs=tuple(map(_tensor, data["inputs"])),
             outputs=tuple(map(_tensor, data["outputs"])),
             requires=tuple(map(_expression, data["requires"])),
-            work=_expression(data["work"]),
+            work=tuple(tuple((_expression(a), _expression(b)) for a, b in product) for product in data["work"]),
             features=tuple(data["features"]),
             partial=tuple(data["partial"]),
         )

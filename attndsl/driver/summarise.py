@@ -34,7 +34,7 @@ def summarise(spec: Spec) -> Signature:
         inputs=tuple(map(_tensor, spec.arguments.inputs)),
         outputs=tuple(map(_tensor, spec.arguments.outputs)),
         requires=tuple(map(_expression, spec.requires)),
-        work=_work(spec),
+        work=tuple(product for block in spec.blocks for product in _contractions(block)),
         features=feature_dims(spec),
         partial=partial_outputs(spec),
     )
@@ -85,25 +85,18 @@ def _pages(block: Block) -> set[str]:
     }
 
 
-def _work(spec: Spec) -> Expression:
-    """A multiplication and an addition for every term of every contraction, masks not counted."""
-    total: Expression = 0
-    for term in (term for block in spec.blocks for term in _block_terms(block)):
-        total = ("iadd", total, term)
-    return total
-
-
-def _block_terms(block: Block) -> list[Expression]:
+def _contractions(block: Block) -> list[tuple[tuple[Expression, Expression], ...]]:
+    """The extents that each contraction runs through, one for each variable that a term of it depends on."""
     variables = _variables(block)
-    terms = []
+    products = []
     for expr in variables:
         match expr:
             case Sum():
-                terms.append(_product(variables[expr.body] | {expr.index}))
+                products.append(_extents(variables[expr.body] | {expr.index}))
             case Reduce(function="softmax", value=Expr() as value) | Reduce(function="sum", score=value):
                 if any(index.role == "axis" for index in variables[value]):
-                    terms.append(_product(variables[expr] | variables[value] | set(block.over)))
-    return terms
+                    products.append(_extents(variables[expr] | variables[value] | set(block.over)))
+    return products
 
 
 def _variables(block: Block) -> dict[Expr, frozenset[Index]]:
@@ -123,8 +116,17 @@ def _variables(block: Block) -> dict[Expr, frozenset[Index]]:
     return found
 
 
-def _product(indices: frozenset[Index] | set[Index]) -> Expression:
-    product: Expression = 2
-    for index in sorted(indices, key=lambda index: (index.span.start, index.name)):
-        product = ("imul", product, _expression(index.bound))
-    return product
+def _extents(indices: frozenset[Index] | set[Index]) -> tuple[tuple[Expression, Expression], ...]:
+    """The bound of each index, for the first row and for the last."""
+    ordered = sorted(indices, key=lambda index: (index.span.start, index.name))
+    return tuple((_at(index.bound, last=False), _at(index.bound, last=True)) for index in ordered)
+
+
+def _at(bound: Expr, last: bool) -> Expression:
+    """A bound at the first or at the last values of the indices that it depends on."""
+    match bound:
+        case IndexValue(index=index):
+            return ("isub", _at(index.bound, last), 1) if last else 0
+        case Apply():
+            return (bound.operator, *(_at(argument, last) for argument in bound.arguments))
+    return _expression(bound)

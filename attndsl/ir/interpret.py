@@ -69,7 +69,7 @@ def interpret(
     `arrays` holds the inputs by name, `dims` every dim, `params` every parameter, `choices` what `spec.choice` gives.
     Of kernels that have a form, those run whose form `choices` asks for.
     """
-    run = _Run(dict(arrays), dims, params, choices)
+    run = Run(dict(arrays), dims, params, choices)
     for op in module.body.block.ops:
         if isinstance(op, spec.TensorOp):
             run.declare(op)
@@ -86,7 +86,9 @@ def interpret(
     return {name: encode(array, run.elements[name]) for name, array in run.outputs.items()}
 
 
-class _Run:
+class Run:
+    """One run of a module; `values` holds what its operations have given."""
+
     def __init__(
         self,
         arrays: dict[str, Array],

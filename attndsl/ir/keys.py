@@ -23,13 +23,18 @@ def reductions_of(kernel: attn.KernelOp) -> list[Reduction]:
 
 
 def conjuncts(where: SSAValue | None) -> list[SSAValue]:
-    """The conditions that hold together where `where` does; none where there is none."""
-    if where is None:
-        return []
-    op = where.owner
-    if isinstance(op, arith.AndIOp) and where.type == i1:
-        return [*conjuncts(op.lhs), *conjuncts(op.rhs)]
-    return [where]
+    """The conditions that hold together where `where` does, each once; none where there is none."""
+    found: dict[SSAValue, None] = {}
+    stack = [] if where is None else [where]
+    while stack:
+        condition = stack.pop()
+        op = condition.owner
+        if condition in found:
+            continue
+        found[condition] = None
+        if isinstance(op, arith.AndIOp) and condition.type == i1:
+            stack += (op.rhs, op.lhs)
+    return [c for c in found if not (isinstance(c.owner, arith.AndIOp) and c.type == i1)]
 
 
 def common_conjuncts(reductions: Sequence[Reduction]) -> list[SSAValue]:

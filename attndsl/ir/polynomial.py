@@ -11,6 +11,8 @@ Proofs are about integers without bounds. So an integer that may have left 64 bi
 
 from __future__ import annotations
 
+from itertools import chain, islice
+
 from attndsl.ir import attn, spec
 from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import Ranges
@@ -23,8 +25,20 @@ Polynomial = dict[Monomial, int]
 _ROUNDS = 8
 """How many variables are bounded away before a proof is given up; masks and index maps need two or three."""
 
-_CLAIMS = 1000
+_CLAIMS = 200
 """How many claims a proof may rest on before it is given up; masks and index maps need about ten."""
+
+_DEEPEST = 40
+"""How many claims a proof may rest on one below the other, each on the next."""
+
+_BOUNDS = 8
+"""How many of the numbers that a value is the least of are tried for its upper bound."""
+
+_TERMS = 32
+"""A value of more terms is not taken apart: each factor more would double them."""
+
+_FACTORS = 8
+"""Nor is one with a longer product: a square of a square of a square …"""
 
 
 def number(value: int) -> Polynomial:
@@ -42,6 +56,11 @@ def add(a: Polynomial, b: Polynomial, factor: int = 1) -> Polynomial:
     return result
 
 
+def _is_short(a: Polynomial) -> bool:
+    """Whether a polynomial is worth having; its coefficients are 64-bit integers."""
+    return len(a) <= _TERMS and all(len(m) <= _FACTORS and -(2**63) <= c < 2**63 for m, c in a.items())
+
+
 class Facts:
     """What is known of the integers of one kernel. Valid while the kernel does not change.
 
@@ -53,6 +72,8 @@ class Facts:
         self._order: dict[SSAValue, int] = {}
         self._known: tuple[dict[SSAValue, Polynomial], dict[SSAValue, Polynomial]] = ({}, {})
         self._proofs: dict[tuple[frozenset[tuple[Monomial, int]], int], bool] = {}
+        self._depth = 0
+        self._claims = 0
         self._exact: set[tuple[SSAValue, SSAValue]] = set()
         self._nonzero: set[SSAValue] = set()
         for op in block.ops:
@@ -92,11 +113,13 @@ class Facts:
             left, right = (self.of(operand, free) for operand in op.operands)
             match op:
                 case arith.AddiOp():
-                    return add(left, right)
+                    found = add(left, right)
                 case arith.SubiOp():
-                    return add(left, right, -1)
+                    found = add(left, right, -1)
                 case arith.MuliOp():
-                    return self.multiply(left, right)
+                    found = self.multiply(left, right)
+            if _is_short(found):
+                return found
         return {(value,): 1}
 
     def multiply(self, a: Polynomial, b: Polynomial) -> Polynomial:
@@ -104,8 +127,9 @@ class Facts:
         result: Polynomial = {}
         for left, x in a.items():
             for right, y in b.items():
-                result = add(result, {self._monomial(left + right): x * y})
-        return result
+                monomial = self._monomial(left + right)
+                result[monomial] = result.get(monomial, 0) + x * y
+        return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
 
     def _monomial(self, factors: Monomial) -> Monomial:
         for quotient in factors:
@@ -171,7 +195,12 @@ class Facts:
         # The same variables bounded away in another order end in the same claim: without a memory the search explodes.
         key = (frozenset(a.items()), rounds)
         if key not in self._proofs:
-            self._proofs[key] = len(self._proofs) < _CLAIMS and self._prove(a, rounds)
+            self._claims = self._claims + 1 if self._depth else 1
+            if self._claims > _CLAIMS or self._depth == _DEEPEST:
+                return False
+            self._depth += 1
+            self._proofs[key] = self._prove(a, rounds)
+            self._depth -= 1
         return self._proofs[key]
 
     def _prove(self, a: Polynomial, rounds: int) -> bool:
@@ -251,5 +280,6 @@ class Facts:
 
     def _at_most(self, value: SSAValue) -> list[Polynomial]:
         if isinstance(value.owner, arith.MinSIOp):
-            return [bound for operand in value.owner.operands for bound in self._at_most(operand)]
+            below = chain.from_iterable(map(self._at_most, value.owner.operands))
+            return list(islice(below, _BOUNDS))
         return [self.of(value)]

@@ -42,11 +42,17 @@ class Relaxation:
         self.loop, self.key, self.anchor, self.every = loop, key, anchor, every
         self.facts = facts
         self.axes = AxesAnalysis()
+        self.known: dict[SSAValue, SSAValue | None] = {}
         loads = [op for op in loop.body.block.ops if isinstance(op, tile.LoadOp)]
         self.places = set(computed_in(loop, *(place for load in loads for place in load.indices)))
 
     def of(self, condition: SSAValue) -> SSAValue | None:
         """The condition on the key; None where nothing, or nothing of use, can be said of it."""
+        if condition not in self.known:
+            self.known[condition] = self._of(condition)
+        return self.known[condition]
+
+    def _of(self, condition: SSAValue) -> SSAValue | None:
         if self.rests_on_key(condition):
             return None if self.only_places(condition) else condition
         op = condition.owner

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attndsl.checking.numbers import LARGEST_SIZE
 from attndsl.checking.typed import Kind
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.expressions import evaluate
 from attndsl.driver.hints import did_you_mean
+from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature, TensorSignature
 from attndsl.ir.machines import MACHINES, USUAL, Device
 from attndsl.op.checks import shown
 from attndsl.storage import ELEMENTS
+from attndsl.syntax.source import Source
 
 TARGETS = ("numpy", "triton", *MACHINES)
 """What code is explained for; `triton` is the usual machine."""
@@ -23,7 +25,10 @@ TARGETS = ("numpy", "triton", *MACHINES)
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The bytes of all inputs and of all outputs, and the floating-point operations were no position masked."""
+    """The bytes of all inputs and of all outputs, and the floating-point operations were no position masked.
+
+    `traffic` counts those of the spec, each once; `explain` those of the program, which may make some of them anew.
+    """
 
     read: int
     written: int
@@ -35,7 +40,6 @@ def traffic(signature: Signature, types: Mapping[str, str], dims: Mapping[str, i
 
     Raises ValueError where that is beyond all floats.
     """
-    params = {param.name: 1 if param.default is None else param.default for param in signature.params}
 
     def size(tensors: Iterable[TensorSignature]) -> int:
         return sum(
@@ -44,10 +48,14 @@ def traffic(signature: Signature, types: Mapping[str, str], dims: Mapping[str, i
             for tensor in tensors
         )
 
-    found = Traffic(size(signature.inputs), size(signature.outputs), max(0, evaluate(signature.work, dims, params)))
+    found = Traffic(size(signature.inputs), size(signature.outputs), signature.operations(dims, _params(signature)))
     if max(found.read, found.written, found.work) > sys.float_info.max:
         raise ValueError(f"a call of {signature.name} with these dims is more than a float can count")
     return found
+
+
+def _params(signature: Signature) -> dict[str, int | float | bool]:
+    return {param.name: 1 if param.default is None else param.default for param in signature.params}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +117,23 @@ def check_dims(signature: Signature, dims: Mapping[str, int]) -> None:
             raise ValueError(f"{name} = {shown(size)}: an extent is an int from 0 to 2^48")
 
 
-def explain(artifact: Artifact, dims: Mapping[str, int]) -> str:
+def computed(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> int:
+    """The floating-point operations of the contractions that a program does for these dims, were no position masked."""
+    from attndsl.driver.compile import lower
+    from attndsl.driver.unmasked import unmasked
+    from attndsl.ir.work import work_of
+
+    spec, signature = unmasked(checked(source)), artifact.signature
+    sizes = {dim: dims[dim] for dim in signature.features} if artifact.machine else {}
+    module, _ = lower(spec, artifact.types, artifact.target, sizes, artifact.machine or USUAL)
+    return work_of(module, dims, _params(signature))
+
+
+def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
     """The schedule of an artifact, and what it moves and computes for these dims, on a GPU at best in what time."""
-    moved = traffic(artifact.signature, artifact.types, dims)
+    needed = traffic(artifact.signature, artifact.types, dims)
+    moved = replace(needed, work=computed(source, artifact, dims))
+    again = f", of which the spec needs {quantity(needed.work, 'flop')} once" if moved.work > needed.work else ""
     types = ", ".join(f"{name} = {element}" for name, element in artifact.types.items())
     rows = [("types", types)] if types else []
     rows += [("dims", ", ".join(f"{name} = {dims[name]}" for name in artifact.signature.dims))]
@@ -119,7 +141,7 @@ def explain(artifact: Artifact, dims: Mapping[str, int]) -> str:
     rows += [
         ("inputs", f"{quantity(moved.read, 'B', 1024)}"),
         ("outputs", f"{quantity(moved.written, 'B', 1024)}"),
-        ("work", f"{quantity(moved.work, 'flop')}, were no position masked"),
+        ("work", f"{quantity(moved.work, 'flop')}{again}, were no position masked"),
     ]
     if moved.read + moved.written:
         rows.append(("intensity", f"{moved.work / (moved.read + moved.written):.1f} flop/B"))

@@ -129,7 +129,7 @@ class Op:
         from attndsl.op.explain import check_dims, compiled_for, explain
 
         check_dims(self.signature, dims)
-        return explain(self.artifact(*compiled_for(target, self.signature, dims)), dims)
+        return explain(self.spec, self.artifact(*compiled_for(target, self.signature, dims)), dims)
 
     def program(self, types: Mapping[str, str]) -> Callable[..., None]:
         """The compiled function for these element types; made once."""

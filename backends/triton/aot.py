@@ -10,10 +10,15 @@ import importlib.util
 import inspect
 import linecache
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from itertools import groupby
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from attndsl.backends.triton.failing import compiling
@@ -30,7 +35,11 @@ Form = Literal["usual", "any"]
 """What code is right for: the `usual` strides and addresses, which are 1 or a multiple of 16 where those of contiguous
 tensors are, and extents below 2^31; or any."""
 
-FORMS: tuple[Form, ...] = ("usual", "any")
+WORKERS = min(8, os.cpu_count() or 1)
+"""How many kernels are compiled at once, in threads: Triton, LLVM and ptxas work beside Python."""
+
+Progress = Callable[[int, int], None]
+"""Is shown how many kernels are compiled, and of how many."""
 
 
 class PackageMissing(ImportError):
@@ -89,26 +98,44 @@ def require_packages() -> None:
             raise PackageMissing(package)
 
 
-def compile_ahead(text: str, name: str, target: Target, tensors: Sequence[torch.Tensor]) -> Iterator[Binary]:
-    """All that the function `name` of a generated file launches for tensors of these types, in every form.
+def compile_ahead(
+    text: str, name: str, target: Target, tensors: Sequence[torch.Tensor], progress: Progress = lambda done, total: None
+) -> list[Binary]:
+    """All that the function `name` of a generated file launches for tensors of these types.
 
-    The tensors need no memory. Schedules that need more shared memory than there is are left out. Raises
-    PackageMissing, TritonFails, and TooLarge where a kernel is left with none.
+    Each kernel in the usual form with every schedule that the target has the shared memory for, and in the form for any
+    with the first: that is seldom needed, and takes the longest. The tensors need no memory. Raises PackageMissing,
+    TritonFails, and TooLarge where nothing of a form fits.
     """
     require_packages()
     functions = load(text)
-    for kernel, found in groupby(launches(text, name, tensors), lambda launch: launch.kernel):
-        fitting, too_large = 0, None
-        for launch in found:
-            try:
-                made = [compile_launch(functions[kernel], launch, form, target) for form in FORMS]
-            except TooLarge as error:
-                too_large = error
-            else:
-                fitting += 1
-                yield from made
-        if too_large is not None and not fitting:
-            raise too_large
+    pool = ThreadPoolExecutor(WORKERS)
+    try:
+        kernels: list[list[Future[Binary]]] = []
+        for kernel, group in groupby(launches(text, name, tensors), lambda launch: launch.kernel):
+            found = list(group)
+            tasks: list[tuple[list[Launch], Form]] = [*(([launch], "usual") for launch in found), (found, "any")]
+            kernels.append([pool.submit(_compile_first, functions[kernel], *task, target) for task in tasks])
+        asked = [future for futures in kernels for future in futures]
+        for done, future in enumerate(as_completed(asked), 1):
+            if not isinstance(future.exception(), TooLarge):
+                future.result()
+            progress(done, len(asked))
+    finally:
+        pool.shutdown(cancel_futures=True)  # what fails, or is interrupted, waits for nothing that has not begun
+    made: list[Binary] = []
+    for *usual, general in kernels:
+        fitting = [future for future in usual if future.exception() is None] or usual[-1:]
+        made += [future.result() for future in (*fitting, general)]
+    return made
+
+
+def _compile_first(function: Any, found: Sequence[Launch], form: Form, target: Target) -> Binary:
+    """Code for the first of a kernel's launches that fits the target. Raises TooLarge where none does, TritonFails."""
+    for launch in found[:-1]:
+        with suppress(TooLarge):
+            return compile_launch(function, launch, form, target)
+    return compile_launch(function, found[-1], form, target)
 
 
 def stand_in(element: str, extents: Sequence[int]) -> torch.Tensor:
@@ -204,6 +231,28 @@ class _Source(NamedTuple):
         return made
 
 
+@cache
+def _source_class() -> Any:
+    """Triton's class of sources, for use by several threads.
+
+    One at a time parses Python: 3.11 loses count of its own recursion else, and the interpreter's lock is held anyway.
+    """
+    from triton.compiler import ASTSource
+
+    parsing = RLock()
+
+    class Source(ASTSource):  # type: ignore[misc]
+        def hash(self) -> str:
+            with parsing:
+                return str(super().hash())
+
+        def make_ir(self, *arguments: Any, **named: Any) -> Any:
+            with parsing:
+                return super().make_ir(*arguments, **named)
+
+    return Source
+
+
 def compile_launch(function: Any, launch: Launch, form: Form, target: Target) -> Binary:
     """Code for a kernel, `function` as `load` gives it, right for one launch and those like it.
 
@@ -211,13 +260,12 @@ def compile_launch(function: Any, launch: Launch, form: Form, target: Target) ->
     """
     import triton
     from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
 
     made = _Source.of(function, launch, form)
     arch = int(target.arch) if target.backend == "cuda" else target.arch
     with compiling(launch.kernel):
         kernel = triton.compile(
-            ASTSource(
+            _source_class()(
                 fn=function,
                 signature=made.signature,
                 constexprs={**made.constants, **made.fixed},

@@ -12,49 +12,74 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, scf
 
 def is_nonnegative(value: SSAValue) -> bool:
     """Whether an integer can be seen to be at least 0 wherever it is looked at."""
-    known = constant(value)
-    if known is not None:
-        return known >= 0
-    owner = value.owner
-    match owner:
-        case Block():
-            loop = owner.parent_op()
-            return isinstance(loop, scf.ForOp) and value is owner.args[0] and is_nonnegative(loop.lb)
-        case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
-            return True
-        case tile.LaneOp():
-            return is_nonnegative(owner.start)
-        case tile.MinOp():
-            return is_nonnegative(owner.body)
-        case spec.ModOp():
-            return is_nonnegative(owner.rhs)
-        case arith.AddiOp() | arith.MuliOp():
-            return all(map(is_nonnegative, owner.operands)) and Ranges().fits(value)
-        case arith.FloorDivSIOp() | arith.MinSIOp():
-            return all(map(is_nonnegative, owner.operands))
-        case arith.SubiOp():
-            return constant(owner.rhs) == 1 and is_positive(owner.lhs)
-        case arith.MaxSIOp():
-            return any(map(is_nonnegative, owner.operands))
-        case arith.SelectOp():
-            return is_nonnegative(owner.lhs) and is_nonnegative(owner.rhs)
-    return False
+    return _Signs().nonnegative(value)
 
 
 def is_positive(value: SSAValue) -> bool:
     """Whether an integer can be seen to be at least 1."""
-    known = constant(value)
-    if known is not None:
-        return known > 0
-    owner = value.owner
-    match owner:
-        case spec.ChoiceOp() | tile.PaddedOp():
-            return True
-        case arith.MuliOp():
-            return all(map(is_positive, owner.operands))
-        case arith.AddiOp():
-            return all(map(is_nonnegative, owner.operands)) and any(map(is_positive, owner.operands))
-    return False
+    return _Signs().positive(value)
+
+
+class _Signs:
+    """What is seen of integers, each looked at once: values share operands."""
+
+    def __init__(self) -> None:
+        self._nonnegative: dict[SSAValue, bool] = {}
+        self._positive: dict[SSAValue, bool] = {}
+        self._ranges = Ranges()
+
+    def nonnegative(self, value: SSAValue) -> bool:
+        if value not in self._nonnegative:
+            self._nonnegative[value] = self._is_nonnegative(value)
+        return self._nonnegative[value]
+
+    def positive(self, value: SSAValue) -> bool:
+        if value not in self._positive:
+            self._positive[value] = self._is_positive(value)
+        return self._positive[value]
+
+    def _is_nonnegative(self, value: SSAValue) -> bool:
+        known = constant(value)
+        if known is not None:
+            return known >= 0
+        owner = value.owner
+        match owner:
+            case Block():
+                loop = owner.parent_op()
+                return isinstance(loop, scf.ForOp) and value is owner.args[0] and self.nonnegative(loop.lb)
+            case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
+                return True
+            case tile.LaneOp():
+                return self.nonnegative(owner.start)
+            case tile.MinOp():
+                return self.nonnegative(owner.body)
+            case spec.ModOp():
+                return self.nonnegative(owner.rhs)
+            case arith.AddiOp() | arith.MuliOp():
+                return all(map(self.nonnegative, owner.operands)) and self._ranges.fits(value)
+            case arith.FloorDivSIOp() | arith.MinSIOp():
+                return all(map(self.nonnegative, owner.operands))
+            case arith.SubiOp():
+                return constant(owner.rhs) == 1 and self.positive(owner.lhs)
+            case arith.MaxSIOp():
+                return any(map(self.nonnegative, owner.operands))
+            case arith.SelectOp():
+                return self.nonnegative(owner.lhs) and self.nonnegative(owner.rhs)
+        return False
+
+    def _is_positive(self, value: SSAValue) -> bool:
+        known = constant(value)
+        if known is not None:
+            return known > 0
+        owner = value.owner
+        match owner:
+            case spec.ChoiceOp() | tile.PaddedOp():
+                return True
+            case arith.MuliOp():
+                return all(map(self.positive, owner.operands))
+            case arith.AddiOp():
+                return all(map(self.nonnegative, owner.operands)) and any(map(self.positive, owner.operands))
+        return False
 
 
 def leaves(value: SSAValue) -> Iterator[SSAValue]:

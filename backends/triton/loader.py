@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256 as _sha256
 from pathlib import Path
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -187,10 +187,11 @@ class Kernel:
             self.binaries.setdefault(_key(about["constants"], about["options"]), []).append(binary)
         self.constants: list[str] = list(binaries[0].about["constants"])
 
-    def compiled(self, schedules: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-        """Those of the schedules that there is code for: the others do not fit the GPU."""
+    def compiled(self, schedules: Sequence[Mapping[str, Any]], **constants: Any) -> tuple[Mapping[str, Any], ...]:
+        """Those of the schedules that there is code for, made for these constants: others may not fit the GPU."""
         made = [dict(key) for key in self.binaries]
-        return tuple(s for s in schedules if any(all(m.get(n, v) == v for n, v in s.items()) for m in made))
+        asked = [(schedule, {**schedule, **constants}) for schedule in schedules]
+        return tuple(s for s, wanted in asked if any(all(m.get(n, v) == v for n, v in wanted.items()) for m in made))
 
     def __getitem__(self, grid: tuple[int]) -> Callable[..., None]:
         """A function that launches the kernel on arguments and options."""
@@ -206,13 +207,24 @@ class Kernel:
 
         return run
 
-    def _binary(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> Binary:
+    def runs(self, arguments: Sequence[Any], options: Mapping[str, Any]) -> bool:
+        """Whether there is code for a launch."""
+        return self._find(dict(zip(self.names, arguments, strict=True)), options) is not None
+
+    def _find(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> Binary | None:
         """The code for these values: the usual one, or that for any strides, whose indices have 64 bits."""
         constants = {name: values[name] for name in self.constants}
         for wanted in (constants, {**constants, "INDEX": tl.int64}):
             for binary in self.binaries.get(_key(wanted, options), ()):
                 if binary.takes(values):
                     return binary
+        return None
+
+    def _binary(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> Binary:
+        """The code for these values; raises ValueError where there is none."""
+        if binary := self._find(values, options):
+            return binary
+        constants = {name: values[name] for name in self.constants}
         made = " or ".join(_listed(*key) for key in self.binaries)
         raise ValueError(f"{self.name} is not compiled for {_listed(*_key(constants, options))}, but for {made}")
 
@@ -226,14 +238,20 @@ def _listed(*pairs: tuple[str, Any]) -> str:
 
 
 class Call:
-    """The spec's function that lists a call's launches; it refuses tensors that the code is not made for."""
+    """The spec's function that lists a call's launches; it refuses tensors that the code is not made for.
 
-    def __init__(self, launches: Callable[..., Any], manifest: Mapping[str, Any]) -> None:
+    Where the usual code is not right for a call, the function chooses from the tables `general` instead: schedules of
+    which there is code for any strides.
+    """
+
+    def __init__(self, launches: FunctionType, manifest: Mapping[str, Any], **general: Any) -> None:
         self.launches = launches
+        self.general = FunctionType(launches.__code__, {**launches.__globals__, **general})
+        self.general.__kwdefaults__ = launches.__kwdefaults__
         self.shapes = [(t["name"], t["shape"]) for t in manifest["tensors"]]
 
     def __call__(self, *tensors: torch.Tensor, **more: Any) -> Any:
-        """What the function gives."""
+        """The launches, each a kernel, how many programs, its arguments and its options."""
         for (name, shape), tensor in zip(self.shapes, tensors, strict=True):
             given = tensor.shape
             if len(given) != len(shape) or any(
@@ -241,7 +259,10 @@ class Call:
             ):
                 wanted = ", ".join(map(str, shape))
                 raise ValueError(f"{name} is [{', '.join(map(str, given))}]; compiled for [{wanted}]")
-        return self.launches(*tensors, **more)
+        found = self.launches(*tensors, **more)
+        if all(kernel.runs(arguments, options) for kernel, _, arguments, options in found):
+            return found
+        return self.general(*tensors, **more)
 
 
 def _content(path: Path, digest: str) -> bytes:

@@ -50,18 +50,16 @@ def launcher(name: str, target: Target, text: str, manifest: bytes) -> str:
     loader = LOADER.read_text()
     docstring = ast.parse(loader).body[0].end_lineno
     loaded = "".join(f'{kernel} = KERNELS["{kernel}"]\n' for kernel in kernel_names(text))
-    tables = "".join(
-        f"{table} = {kernel}.compiled({table})\n"
-        for kernel in kernel_names(text)
-        if f"\n{(table := schedules_name(kernel))} = " in text
-    )
+    tables = {schedules_name(kernel): kernel for kernel in kernel_names(text)}
+    chosen = "".join(f"{table} = {kernel}.compiled({table})\n" for table, kernel in tables.items())
+    general = "".join(f"    {table}={kernel}.compiled({table}, INDEX=tl.int64),\n" for table, kernel in tables.items())
     start = (
         f"{''.join(loader.splitlines(keepends=True)[docstring:]).lstrip()}\n\n"
         f'MANIFEST = read(Path(__file__).with_suffix(".json"), "{sha256(manifest).hexdigest()}")\n'
         "KERNELS = kernels(MANIFEST, Path(__file__).parent)\n"
         f"{loaded}"
     )
-    end = f"{name}_launches = Call({name}_launches, MANIFEST)\n{tables}"
+    end = f"{chosen}{name}_launches = Call(\n    {name}_launches,\n    MANIFEST,\n{general})\n"
     return f"{head}{start}\n\n{_apart(host_text(text), name, start + end)}\n\n{end}"
 
 

@@ -23,6 +23,9 @@ Bound = Counter[tuple[str, ...]]
 LARGEST_TILE = 2**12
 """No tile is longer: what is chosen at a launch counts as this much."""
 
+MOST_TERMS = 64
+"""A sum of more products bounds nothing: the launcher would compute them at each call."""
+
 ONE = Bound({(): 1})
 
 
@@ -36,7 +39,8 @@ class Widths:
         """What is at least |value|, over dims and the sizes of parameters; None where there is nothing."""
         if value not in self._known:
             self._known[value] = None  # a loop's own state bounds nothing
-            self._known[value] = self._bound(value)
+            found = self._bound(value)
+            self._known[value] = found if found is None or len(found) <= MOST_TERMS else None
         return self._known[value]
 
     def narrow(self, value: SSAValue) -> bool:

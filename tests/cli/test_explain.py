@@ -41,14 +41,25 @@ def test_the_least_time_on_a_gpu(attndsl: Any, gqa: Path) -> None:
         title, *_, limit = attndsl("explain", gqa, *DECODE, *more).out.splitlines()
         return f"{title}: {limit.split(maxsplit=1)[1]}"
 
-    # 134,348,800 bytes in and out, 2^29 operations
+    # 134,348,800 bytes in and out, 2^29 operations; four rows share keys, and tiles have sixteen
     assert told("--target", "cuda:90") == told("--target", "triton")
     assert told("--target", "cuda:90") == (
         "gqa for triton on cuda:90: 28 µs on H200 SXM, were nothing masked: "
-        "28 µs for bytes at 4.8 TB/s, 0.543 µs for products at 989 Tflop/s"
+        "28 µs for bytes at 4.8 TB/s, 2.17 µs for products at 989 Tflop/s"
     )
     assert "on hip:gfx942: 25.3 µs on Instinct MI300X" in told("--target", "hip:gfx942")
     assert told() == "gqa for numpy: 4.0 flop/B"  # nothing is known of this machine's CPU
+
+
+def test_what_is_done_and_what_is_needed(attndsl: Any, gqa: Path) -> None:
+    found = json.loads(attndsl("explain", gqa, *DECODE, "--json").out)
+    assert (found["work"], found["needed"]) == (2**29, 2**29)
+    found = json.loads(attndsl("explain", gqa, *DECODE, "--target", "cuda:90", "--json").out)
+    assert (found["work"], found["needed"]) == (2**31, 2**29)
+    assert (
+        "2.15 Gflop, of which the spec needs 537 Mflop once, were no position masked"
+        in attndsl("explain", gqa, *DECODE, "--target", "cuda:90").out
+    )
 
 
 def test_the_least_time_as_a_number(attndsl: Any, gqa: Path) -> None:

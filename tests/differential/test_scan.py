@@ -182,7 +182,7 @@ def test_the_first_run_of_keys_that_all_rows_see_is_found(
     def hold(run: Any, op: tile.HoldsOp) -> None:
         found.append((run.scalar(op.start), run.scalar(op.stop)))
 
-    monkeypatch.setattr("attndsl.ir.interpret._Run.hold", hold)
+    monkeypatch.setattr("attndsl.ir.interpret.Run.hold", hold)
     interpret(tiled(case.spec, SCAN, whole=True), case.arrays, case.dims, case.params)
     assert set(found) == set(runs)
 

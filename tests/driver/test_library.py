@@ -15,7 +15,6 @@ from attndsl.checking.typed import Spec
 from attndsl.diagnostics import SpecError
 from attndsl.driver import cache, fingerprint, library
 from attndsl.driver.artifact import Artifact
-from attndsl.driver.expressions import evaluate
 from attndsl.driver.passes import run_pipeline
 from attndsl.driver.signature import Signature
 from attndsl.driver.summarise import feature_dims, summarise
@@ -174,6 +173,21 @@ def test_work_counts_the_terms_of_contractions() -> None:
     latent = summarise(library.checked(read_source(next(p for p in GALLERY if p.stem == "mla_projections"))))
     keys, values = 2 * 3 * 5 * 11 * 7, 2 * 3 * 5 * 17 * 7
     scores, outputs = 2 * 3 * 13 * 5 * (11 + 19), 2 * 3 * 13 * 5 * 17
-    assert evaluate(latent.work, dims, {}) == 2 * (keys + values + scores + outputs)
+    assert latent.operations(dims, {}) == 2 * (keys + values + scores + outputs)
     weights = summarise(library.checked(read_source(next(p for p in GALLERY if p.stem == "relu_attention"))))
-    assert evaluate(weights.work, dims, {}) == 2 * (2 * 3 * 13 * 5 * (11 + 17))
+    assert weights.operations(dims, {}) == 2 * (2 * 3 * 13 * 5 * (11 + 17))
+
+
+def test_work_of_rows_that_see_more_and_more() -> None:
+    text = """attention triangle {
+        dims N, D
+        input x : f32[N, D]
+        output o : f32[N]
+        each i in N
+        over j in i + 1
+        o[i] = logsumexp(x[i,:] . x[j,:])
+    }"""
+    work = summarise(library.checked(Source(text))).operations
+    assert work({"N": 7, "D": 3}, {}) == 2 * 3 * (7 * 8 // 2)
+    assert work({"N": 0, "D": 3}, {}) == 0
+    assert work({"N": 2**40, "D": 2}, {}) == 2**41 * (2**40 + 1)  # no 64 bits hold it

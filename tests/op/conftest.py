@@ -33,7 +33,7 @@ GQA = Signature(
     ),
     outputs=(tensor("o", "T", "B", "Hq", "M", "E"),),
     requires=(("ieq", ("imod", ("dim", "Hq"), ("dim", "Hkv")), 0),),
-    work=("imul", ("imul", 2, ("dim", "M")), ("dim", "N")),
+    work=(tuple((("dim", dim), ("dim", dim)) for dim in "MN"),),
 )
 
 GQA_SOURCE = """
@@ -67,7 +67,7 @@ ODD = Signature(
     ),
     outputs=(tensor("_o", "f32", "B"), tensor("lse", "bf16", ("isub", ("dim", "N"), ("dim", "B")))),
     requires=(("ine", ("dim", "N"), 0), ("or", ("param", "in_"), ("fgt", ("param", "limit"), 1.0))),
-    work=0,
+    work=(),
 )
 
 ODD_SOURCE = """

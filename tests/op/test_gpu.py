@@ -38,7 +38,7 @@ SCALE = Signature(
     inputs=tuple(TensorSignature(name, "T", (("dim", "N"), ("dim", "D"))) for name in ("x", "y")),
     outputs=(TensorSignature("o", "T", (("dim", "N"), ("dim", "D"))), TensorSignature("rows", "f32", (("dim", "N"),))),
     requires=(("igt", ("dim", "D"), 0),),
-    work=0,
+    work=(),
     features=("D",),
     partial=("rows",),
 )

@@ -13,7 +13,18 @@ from typing import Any
 import pytest
 import torch
 
-from attndsl.backends.triton.aot import PackageMissing, TooLarge, compile_launch, launches, load, stand_in
+from attndsl.backends.triton import aot
+from attndsl.backends.triton.aot import (
+    Form,
+    Launch,
+    PackageMissing,
+    TooLarge,
+    compile_ahead,
+    compile_launch,
+    launches,
+    load,
+    stand_in,
+)
 from attndsl.backends.triton.targets import TARGETS
 from attndsl.checking.check import check
 from attndsl.driver.ahead import ExtentsMissing, generated, gpu_files
@@ -106,6 +117,47 @@ def test_more_shared_memory_than_there_is_is_refused() -> None:
     deep = launch._replace(options={**launch.options, "num_stages": 12})
     with pytest.raises(TooLarge, match=r"mha_kernel with .*num_stages=12 needs \d+ bytes of shared .* on cuda:89"):
         compile_launch(load(text)[launch.kernel], deep, "usual", TARGETS["cuda:89"])
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, too_large: Callable[[Launch, Form], bool]) -> list[tuple[Launch, Form]]:
+    """What compiling a spec ahead of time asks of Triton, which is said to find some of it too large."""
+    found: list[tuple[Launch, Form]] = []
+
+    def compile_launch(function: Any, launch: Launch, form: Form, target: Any) -> Any:
+        found.append((launch, form))
+        if too_large(launch, form):
+            raise TooLarge(f"{launch.kernel} needs more")
+        return launch, form
+
+    monkeypatch.setattr(aot, "compile_launch", compile_launch)
+    text, tensors = generated(spec_of("int4_cache"), {"T": "bf16"}, "cuda:90", {"D": 128, "E": 128})
+    told: list[tuple[int, int]] = []
+    made: Any = compile_ahead(text, "int4_cache", TARGETS["cuda:90"], tensors, lambda *numbers: told.append(numbers))
+    assert [done for done, _ in told] == list(range(1, len(told) + 1)) and {of for _, of in told} == {len(told)}
+    assert sorted(map(repr, made)) == sorted(repr(each) for each in found if not too_large(*each))
+    return found
+
+
+def test_each_schedule_is_compiled_once_and_each_kernel_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A form for any strides with every schedule took more time than all the others."""
+    found = asked(monkeypatch, lambda launch, form: False)
+    text, tensors = generated(spec_of("int4_cache"), {"T": "bf16"}, "cuda:90", {"D": 128, "E": 128})
+    known = list(launches(text, "int4_cache", tensors))
+    assert sorted(repr(launch) for launch, form in found if form == "usual") == sorted(map(repr, known))
+    kernels = dict.fromkeys(launch.kernel for launch in known)
+    assert sorted(launch.kernel for launch, form in found if form == "any") == sorted(kernels) and len(kernels) == 3
+
+
+def test_the_form_for_any_strides_is_that_of_the_first_schedule_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = asked(monkeypatch, lambda launch, form: form == "any" and launch.values.get("ROWS") == 16)
+    rows = [launch.values["ROWS"] for launch, form in found if form == "any" and "ROWS" in launch.values]
+    assert sorted(rows) == [16, 16, 32, 32]
+
+
+@pytest.mark.parametrize("form", ["usual", "any"])
+def test_a_kernel_of_which_nothing_fits_is_refused(monkeypatch: pytest.MonkeyPatch, form: Form) -> None:
+    with pytest.raises(TooLarge, match="int4_cache_part_kernel needs more"):
+        asked(monkeypatch, lambda launch, asked: asked == form and launch.kernel == "int4_cache_part_kernel")
 
 
 def test_missing_extents_are_named() -> None:

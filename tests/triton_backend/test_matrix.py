@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import resource
 from itertools import product
+from pathlib import Path
 
 import pytest
 
+from attndsl.driver.ahead import gpu_files
+
 from .ahead import ELEMENTS, TARGETS_OF_CI, compiled, compiled_as_launched
-from .lowered import GALLERY
+from .lowered import GALLERY, spec_of
 
 pytestmark = pytest.mark.matrix
 
@@ -60,3 +64,20 @@ def test_nothing_is_spilled(name: str, target: str) -> None:
 def test_all_that_may_be_launched_fits(name: str, target: str) -> None:
     """In f32, whose products keep most in shared memory; what is too large is not compiled but refused."""
     assert compiled_as_launched(name, target, "f32", FAST[name])
+
+
+def processor_time() -> float:
+    """The seconds of this process and of those that it has started and waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+@pytest.mark.parametrize("name", ["nvfp4", "five_bit"])
+def test_caches_that_are_unpacked_take_seconds_to_compile(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty on two cores that nothing else uses; beside other work the same takes half as much again."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    start = processor_time()
+    gpu_files(spec_of(name), {"T": "bf16"}, "cuda:90", {"D": 128, "E": 128})
+    assert processor_time() - start < 60

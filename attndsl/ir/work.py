@@ -1,0 +1,146 @@
+"""How many floating-point operations a `tile` module does for given dims, counted without doing them.
+
+A term of a contraction is two, a multiplication and an addition: `tile.dot` is one, and so is a `tile.sum` of what has
+a lane of features. Pointwise arithmetic, maxima and the sums of weights are not counted. What a program makes anew for
+each tile counts each time. Where ranges rest on data, these are taken to be 0. Tiles are walked by size: all full ones
+at once, and the one at the edge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.interpret import Lanes, Run
+from attndsl.ir.rewrite import constant, number
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, index, scf
+
+
+def contracted(op: Operation, axes: AxesAnalysis) -> frozenset[SSAValue]:
+    """The lanes of which each combination is a term of a contraction; none where an operation is no contraction."""
+    match op:
+        case tile.DotOp():
+            return axes(op.lhs) | axes(op.rhs)
+        case tile.SumOp() if any(constant(lane.owner.start) == 0 for lane in axes(op.body) | {op.over}):  # type: ignore[union-attr]
+            return axes(op.body) | {op.over}
+    return frozenset()
+
+
+def work_of(
+    module: ModuleOp, dims: Mapping[str, int], params: Mapping[str, Any], choices: Mapping[str, int] | None = None
+) -> int:
+    """The operations of a module.
+
+    `choices` gives what a launch chooses. Without it the keys are in one part, and tiles those of the schedule that
+    just holds a kernel's rows, or of its last.
+    """
+    form = "whole" if choices is None or choices["PARTS"] == 1 else "split"
+    kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
+    ran = [kernel for kernel in kernels if kernel.form is None or kernel.form.data == form]
+    return sum(_Count(dims, params, choices or _chosen(kernel, dims, params)).kernel(kernel) for kernel in ran)
+
+
+def _chosen(kernel: tile.KernelOp, dims: Mapping[str, int], params: Mapping[str, Any]) -> dict[str, int]:
+    listed = kernel.schedules.data if kernel.schedules is not None else ()
+    schedules = [{name: int(number(size)) for name, size in each.data.items()} for each in listed]
+    count = _Count(dims, params, {"PARTS": 1})
+    rows = [
+        count.number(op.extent)
+        for op in kernel.walk()
+        if isinstance(op, tile.ProgramOp) and isinstance(op.step.owner, spec.ChoiceOp)
+    ]
+    fitting = [schedule for schedule in schedules if all(schedule["ROWS"] >= each for each in rows)]
+    return {"PARTS": 1, **(*fitting, *schedules[-1:], {})[0]}
+
+
+class _Count:
+    def __init__(self, dims: Mapping[str, int], params: Mapping[str, Any], choices: Mapping[str, int]) -> None:
+        self.run = Run({}, dims, params, choices)
+        self.axes = AxesAnalysis()
+        self.at: dict[SSAValue, int] = {}
+        self.asked: set[SSAValue] = set()
+
+    def kernel(self, kernel: tile.KernelOp) -> int:
+        """What all programs of a kernel do."""
+        return self.block(list(kernel.body.block.ops))
+
+    def block(self, ops: Sequence[Operation]) -> int:
+        """What a block does; what follows a `tile.program` is done for each of its values."""
+        total = 0
+        for position, op in enumerate(ops):
+            match op:
+                case tile.ProgramOp():
+                    steps = range(0, self.number(op.extent), self.number(op.step))
+                    return total + self.steps(op.result, steps, self.number(op.extent), ops[position + 1 :])
+                case scf.ForOp():
+                    steps = range(self.number(op.lb), self.number(op.ub), self.number(op.step))
+                    total += self.steps(op.body.block.args[0], steps, self.number(op.ub), list(op.body.block.ops))
+                case scf.IfOp():  # of which one branch is for numbers that are not finite, and folds all again
+                    total += min(self.block(list(region.block.ops)) for region in op.regions if region.blocks)
+                case _ if lanes := contracted(op, self.axes):
+                    total += 2 * math.prod(map(self.length, lanes))
+        return total
+
+    def steps(self, variable: SSAValue, steps: range, stop: int, ops: Sequence[Operation]) -> int:
+        """What operations do for all values of a variable: the first stands for all that a full step follows.
+
+        Unless something else than how long a tile is rests on the value.
+        """
+        full = min(len(steps), max(0, stop - steps.start) // steps.step)
+        alike = [(steps[0], full)] if full else []
+        alike += [(start, 1) for start in steps[full:]]
+        self.asked.discard(variable)
+        total = sum(count * self.within(variable, start, ops) for start, count in alike)
+        if variable not in self.asked:
+            return total
+        return sum(self.within(variable, start, ops) for start in steps)
+
+    def within(self, variable: SSAValue, start: int, ops: Sequence[Operation]) -> int:
+        """What operations do for one value of a variable."""
+        self.at[variable] = start
+        total = self.block(ops)
+        del self.at[variable]
+        return total
+
+    def length(self, lane: SSAValue) -> int:
+        """How many values a lane has."""
+        assert isinstance(lane.owner, tile.LaneOp)
+        begin, stop, size = lane.owner.start, lane.owner.stop, self.number(lane.owner.size)
+        if isinstance(stop.owner, arith.AddiOp) and set(stop.owner.operands) == {begin, lane.owner.size}:
+            return size  # a full tile, wherever it is
+        start = self.at[begin] if begin in self.at else self.number(begin)
+        return max(0, min(start + size, self.number(stop)) - start)
+
+    def number(self, value: SSAValue) -> int:
+        """An integer or a condition; what it reads of data is 0."""
+        self.run.values.clear()
+        for needed in self.needed(value):
+            if needed in self.at:
+                self.asked.add(needed)
+                self.run.values[needed] = Lanes(np.asarray(self.at[needed]))
+            elif isinstance(needed.owner, tile.LoadOp):
+                self.run.values[needed] = Lanes(np.asarray(0 if needed.type == index else False))
+            else:
+                assert isinstance(needed.owner, Operation)
+                self.run.run(needed.owner)
+        return self.run.scalar(value)
+
+    def needed(self, value: SSAValue) -> list[SSAValue]:
+        """What is to be computed for a value, in order."""
+        found: dict[SSAValue, None] = {}
+        stack = [(value, False)]
+        while stack:
+            top, ready = stack.pop()
+            if ready:
+                found[top] = None
+            elif top not in found:
+                stack.append((top, True))
+                if top not in self.at and not isinstance(top.owner, tile.LoadOp):
+                    assert isinstance(top.owner, Operation)
+                    stack += [(operand, False) for operand in top.owner.operands]
+        return list(found)

@@ -1,0 +1,83 @@
+"""The operations that `attndsl explain` counts are those that the IR's interpreter does."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attndsl.checking.typed import Reduce, Spec, walk
+from attndsl.driver.library import artifact_of, checked, signature_of
+from attndsl.driver.passes import parse_pipeline, run_pipeline
+from attndsl.driver.unmasked import unmasked
+from attndsl.ir import interpret as interpreter
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.build import build
+from attndsl.ir.interpret import CHOICES, Lanes, Run, interpret
+from attndsl.ir.work import contracted, work_of
+from attndsl.ir.xdsl import Operation, SSAValue
+from attndsl.op.explain import computed, explain, traffic
+from attndsl.syntax.read import read_source
+from attndsl.testing.case import Case
+from attndsl.testing.stages import Form
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+GALLERY = sorted(path.stem for path in EXAMPLES.glob("*.attn"))
+CHOSEN = [{**CHOICES, "PARTS": 1}, {"ROWS": 2, "KEYS": 5, "PARTS": 3}]
+UNLIKE = ("gqa", "differential", "int4_cache", "mla_projections", "packed_ragged", "paged_decode", "qk_norm", "rotary")
+"""Specs that differ in what they contract, and where ranges end."""
+
+
+class Counting(Run):
+    """Counts the terms of the contractions that it does, by the extents of what it has in hand."""
+
+    count = 0
+
+    def evaluate(self, op: Operation) -> Lanes:
+        lanes: frozenset[SSAValue] = contracted(op, AxesAnalysis())
+        Counting.count += 2 * math.prod(self.values[lane].array.size for lane in lanes) if lanes else 0
+        return super().evaluate(op)
+
+
+def spec_of(name: str) -> Spec:
+    return checked(read_source(EXAMPLES / f"{name}.attn"))
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [*((name, "numpy") for name in GALLERY), *((name, "triton") for name in UNLIKE)]
+)
+def test_the_interpreter_does_as_many(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With extents that tiles divide and that they do not, the keys in one part and in three where they can be."""
+    monkeypatch.setattr(interpreter, "Run", Counting)
+    spec = unmasked(spec_of(name))
+    cases = [Case.make(spec, seed=seed) for seed in (0, 1)]
+    module = build(spec, cases[0].types)
+    size = 4 if target == "numpy" else 0
+    run_pipeline(module, parse_pipeline(Form(target, rows=size, keys=size).pipeline(cases[0])))
+    for case, choices in zip(cases, CHOSEN, strict=True):
+        zeros = {name: np.zeros_like(array) for name, array in case.arrays.items() if array.dtype.kind in "iu"}
+        Counting.count = 0
+        interpret(module, {**case.arrays, **zeros}, case.dims, case.params, choices)
+        assert Counting.count == work_of(module, case.dims, case.params, choices) > 0
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_an_unmasked_spec_has_no_mask(name: str) -> None:
+    spec = unmasked(spec_of(name))
+    values = [write.value for block in spec.blocks for write in block.writes]
+    assert all(expr.mask is None for expr in walk(*values) if isinstance(expr, Reduce))
+    assert all(index.extent is index.bound for block in spec.blocks for index in (*block.each, *block.over))
+
+
+def test_what_is_made_anew_for_each_tile_counts_each_time() -> None:
+    """Keys and values from a latent: 128 rows a tile."""
+    source = read_source(EXAMPLES / "mla_projections.attn")
+    artifact = artifact_of(source, {"T": "f32"}, "numpy")
+    dims = {"B": 1, "H": 2, "M": 300, "N": 700, "D": 8, "E": 4, "R": 16, "P": 2}
+    made = 2 * (700 * (8 + 4) * 16) * 2
+    attended = 2 * (300 * 700 * (8 + 2 + 4)) * 2
+    assert computed(source, artifact, dims) == 3 * made + attended
+    assert traffic(signature_of(source), artifact.types, dims).work == made + attended
+    assert f"{(3 * made + attended) / 1e6:.3g} Mflop, of which the spec needs " in explain(source, artifact, dims)
