@@ -17,8 +17,11 @@ import numpy as np
 from attndsl.checking.check import check
 from attndsl.diagnostics.base import SpecError
 from attndsl.syntax.read import read_source
+from attndsl.syntax.source import Source
+from attndsl.testing.calls import Calling
 from attndsl.testing.case import Array, Case, Disagreement
 from attndsl.testing.fuzz import Example, Failure
+from attndsl.testing.metamorphic import Twin
 from attndsl.testing.stages import Form, check_stages
 
 SPEC, INPUTS, CALL, MESSAGE = "case.attn", "inputs.npz", "call.json", "message.txt"
@@ -38,6 +41,9 @@ def save(failure: Failure, folder: Path) -> Path:
         "params": dict(case.params),
         "strides": {name: list(array.strides) for name, array in case.arrays.items()},
         "forms": [asdict(form) for form in ([failure.form] if failure.form else failure.example.forms)],
+        "file": case.spec.source.name,
+        "calling": asdict(failure.example.calling) if failure.example.calling else None,
+        "twin": asdict(failure.example.twin) if failure.example.twin else None,
     }
     key = sha256((text + json.dumps(call)).encode()).hexdigest()[:8]
     place = folder / f"{case.spec.name}-{key}"
@@ -49,7 +55,8 @@ def save(failure: Failure, folder: Path) -> Path:
         arrays: dict[str, Any] = {name: np.array(array, order="C") for name, array in case.arrays.items()}
         np.savez(part / INPUTS, **arrays)
         (part / CALL).write_text(json.dumps(call, indent=2) + "\n", encoding="utf-8")
-        (part / MESSAGE).write_text(f"{describe(failure)}\n\n{replay_command(place, failure.peer)}\n", encoding="utf-8")
+        message = f"{describe(failure)}\n\n{replay_command(place, failure.peer)}\n"
+        (part / MESSAGE).write_text(message, encoding="utf-8", errors="backslashreplace")
         shutil.rmtree(place, ignore_errors=True)
         part.rename(place)
     return place
@@ -66,9 +73,11 @@ def load(place: Path) -> Example:
         call = json.loads((place / CALL).read_text(encoding="utf-8"))
         with np.load(place / INPUTS, allow_pickle=False) as stored:
             arrays = {name: with_strides(stored[name], call["strides"][name]) for name in stored.files}
-        spec = check(read_source(place / SPEC))
+        spec = check(Source(read_source(place / SPEC).text, call["file"]))
         forms = tuple(Form(**form) for form in call["forms"])
-        return Example(Case(spec, call["types"], call["dims"], call["params"], arrays), forms)
+        calling = Calling(**call["calling"]) if call["calling"] else None
+        twin = Twin.from_json(call["twin"]) if call["twin"] else None
+        return Example(Case(spec, call["types"], call["dims"], call["params"], arrays), forms, calling, twin)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile, SpecError) as error:
         raise NoCase(f"{place} holds no case of `attndsl fuzz`: {error}") from error
 
@@ -79,13 +88,13 @@ def describe(failure: Failure) -> str:
     error = _blamed(failure)
     said = str(error) or type(error).__name__
     prefix = "" if isinstance(error, Disagreement) else f"{case.spec.name}: {type(error).__name__}: "
-    form = failure.form
-    how = (
-        ""
-        if form is None
-        else f"\nCompiled for {form.target}: "
-        + ", ".join(f"{name} = {value}" for name, value in asdict(form).items() if name != "target")
-    )
+    form, calling, twin = failure.form, failure.example.calling, failure.example.twin
+    how = "" if form is None else f"\nCompiled for {form.target}: {_options(form)}"
+    if form is None and calling is not None:
+        how = f"\nCalled: {_options(calling)}"
+    if twin is not None:
+        how += f"\nIts twin, {twin.relation}:\n\n{twin.text.rstrip()}"
+    how += f"\nThe spec, in a file called {case.spec.source.name!a}:"
     shapes = "\n".join(f"    {name}: {_layout(array)}" for name, array in case.arrays.items())
     return f"{prefix}{said}{how}\n\n{case.spec.source.text.rstrip()}\n\nInputs:\n{shapes}"
 
@@ -111,6 +120,10 @@ def _blamed(failure: Failure) -> Exception:
     except Exception as error:
         return error
     return failure.error
+
+
+def _options(chosen: Form | Calling) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in asdict(chosen).items() if name != "target")
 
 
 def _layout(array: Array) -> str:

@@ -35,11 +35,15 @@ class Program:
     function: Callable[..., None]
 
     def run(self, case: Case, parts: int = 1) -> dict[str, Array]:
-        """The outputs of a call, written into arrays that were full of something else; its keys are in one part."""
+        """The outputs of a call, written into arrays that were full of something else; its keys are in one part.
+
+        Raises InputChanged.
+        """
         outputs = empty_outputs(case)
         inputs = [case.arrays[tensor.name] for tensor in case.spec.inputs]
         params = {python_name(name): value for name, value in case.params.items()}
-        self.function(*inputs, *outputs.values(), **params)
+        with case.untouched():
+            self.function(*inputs, *outputs.values(), **params)
         return outputs
 
 
