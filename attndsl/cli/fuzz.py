@@ -211,13 +211,13 @@ def _replay(place: Path, peer: Peer | None) -> None:
     from attndsl.testing.failures import describe
     from attndsl.testing.fuzz import Compiler, Failure
 
-    form = None
     try:
         if peer is not None:
             example.case.check(peer.name, peer.outputs(example.case))
-        for form in example.forms if peer is None else ():
-            Compiler(device).check(example.case, form, thorough=True)
+        else:
+            Compiler(device).again(example)
     except Exception as error:
+        form = example.forms[0] if len(example.forms) == 1 and example.calling is None else None
         show(describe(Failure(example, form, error)))
         raise click.exceptions.Exit(1) from None
     show(f"{place}: agrees now.")
@@ -250,6 +250,8 @@ def _show(plan: Plan, summary: Summary, place: Path | None) -> None:
         console.print(
             "passes that rewrote something: " + ", ".join(f"{n} {c}" for n, c in summary.passes.most_common())
         )
+    if summary.relations:
+        console.print("twins, written otherwise: " + ", ".join(f"{n} {c}" for n, c in summary.relations.most_common()))
     if summary.uncompiled:
         console.print(f"{summary.uncompiled} that Triton's compiler failed on, and were not run")
     if summary.interrupted:
@@ -272,6 +274,7 @@ def _as_json(summary: Summary, place: Path | None) -> dict[str, Any]:
         "used": summary.used,
         "constructs": dict(summary.constructs.most_common()),
         "passes": dict(summary.passes.most_common()),
+        "relations": dict(summary.relations.most_common()),
         "interrupted": summary.interrupted,
         "failure": None if place is None else str(place),
     }

@@ -57,7 +57,7 @@ def _integers(
     if sensible is None:
         low, high = (limits.min, limits.max) if limits.bits == 8 else (0, 3)
         return rng.integers(low, high, shape, endpoint=True)
-    high = min(sensible.high, limits.max)
+    high = min(sensible.high, limits.max, 2**62)
     values: Array = rng.integers(0, high, shape, endpoint=True)
     if sensible.use == "extent":  # long ones more often, so that small tensors are not mostly left out
         values = np.asarray(np.maximum(values, rng.integers(0, high, shape, endpoint=True)))

@@ -1,6 +1,7 @@
 """Specs, calls and comparisons that hold the compiler against the reference; for tests, ours and users'.
 
-`specs()` and `inputs(spec)` are hypothesis strategies, imported when they are asked for: hypothesis is an extra.
+`specs()` and `inputs(spec)` are hypothesis strategies, imported when they are asked for: hypothesis is an extra. Specs
+come in any order, under names that generated code may want for itself; calls with integers where their types end.
 """
 
 from importlib import import_module

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -58,6 +59,10 @@ class Disagreement(AssertionError):
         return cls(case, stage, output, Agreement(place, have, want, abs(have - want), 0.0))
 
 
+class InputChanged(AssertionError):
+    """What runs a call wrote into an input of it."""
+
+
 @dataclass(frozen=True)
 class Case:
     """The arrays and parameters of a call; a type variable that `types` lacks is f32."""
@@ -104,6 +109,19 @@ class Case:
     def given(self, /, **arrays: Array) -> Case:
         """The same call with other arrays for some inputs."""
         return replace(self, arrays={**self.arrays, **arrays})
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Raises InputChanged where the arrays have other bits afterwards; they get back those that they had."""
+        before = {name: array.copy() for name, array in self.arrays.items()}
+        try:
+            yield
+        finally:
+            changed = [name for name, array in self.arrays.items() if array.tobytes() != before[name].tobytes()]
+            for name in changed:
+                self.arrays[name][...] = before[name]
+        if changed:
+            raise InputChanged(f"{self.spec.name}: the input {changed[0]} has been written to")
 
     @cached_property
     def wanted(self) -> dict[str, Array]:

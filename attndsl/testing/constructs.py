@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
@@ -33,7 +32,7 @@ from attndsl.checking.typed import (
 )
 from attndsl.inputs.ranges import expressions
 from attndsl.syntax import tree
-from attndsl.syntax.parse import parse
+from attndsl.testing.rewriting import nodes, parsed
 from attndsl.testing.terms import applies, packs, reads, shifts, turns, variables, without_reads
 
 T = TypeVar("T")
@@ -187,6 +186,17 @@ def _has_input(element: str) -> Callable[[Spec], bool]:
     return lambda s: any(t.element == element for t in s.inputs)
 
 
+def _has_scalar(kind: Kind) -> Callable[[Spec], bool]:
+    return lambda s: any(not t.extents and STORAGE_KINDS.get(t.element, Kind.FLOAT) is kind for t in s.inputs)
+
+
+def _may_wrap(expr: Expr) -> bool:
+    """Whether it is a product of an integer that may be as large as a call says."""
+    return (
+        isinstance(expr, Apply) and expr.operator == "imul" and any(isinstance(a, ParamValue) for a in expr.arguments)
+    )
+
+
 def _has_extent(operator: str) -> Callable[[Spec], bool]:
     return lambda s: any(isinstance(e, Apply) and e.operator == operator for t in s.inputs for e in t.extents)
 
@@ -198,6 +208,9 @@ SPECS: Table[Spec] = {
     "restricted type variable": lambda s: any(len(choices) < len(FLOAT_TYPES) for choices in s.types.values()),
     "output of a named type": lambda s: any(t.element in FLOAT_TYPES for t in s.outputs),
     "scalar tensor": lambda s: any(not t.extents for t in s.inputs),
+    **{f"scalar tensor of {kind.value}": _has_scalar(kind) for kind in Kind},
+    "output before an input": lambda s: [*s.tensors.values()] != [*s.inputs, *s.outputs],
+    "product of parameters and variables": lambda s: any(map(_may_wrap, expressions(s))),
     "extent with a number": _has_extent("iadd"),
     "extent divided": _has_extent("idiv"),
     "extent that is a number": lambda s: any(isinstance(e, Constant) for t in s.inputs for e in t.extents),
@@ -266,7 +279,7 @@ def constructs(spec: Spec) -> set[str]:
     used |= _answered(BLOCKS, spec.blocks)
     used |= _answered(PARAMETERS, spec.params)
     used |= _answered(SPECS, [spec])
-    used |= _answered(NODES, _nodes(parse(spec.source)))
+    used |= _answered(NODES, nodes(parsed(spec.source.text)))
     used |= {name for name, pattern in TEXTS.items() if pattern.search(spec.source.text)}
     if any(reads(index.extent) and _is_found(spec, index) for index in variables):
         used.add(FOUND_BOUND)
@@ -282,14 +295,3 @@ def _answered(table: Table[T], things: Iterable[T]) -> set[str]:
     """The names of a table whose question some thing answers with yes."""
     kept = list(things)
     return {name for name, holds in table.items() if any(holds(thing) for thing in kept)}
-
-
-def _nodes(node: Any) -> Iterator[tree.Node]:
-    """Every node of a syntax tree."""
-    if isinstance(node, tuple):
-        for each in node:
-            yield from _nodes(each)
-    elif isinstance(node, tree.Node):
-        yield node
-        for part in fields(node):
-            yield from _nodes(getattr(node, part.name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 from hypothesis import assume
@@ -16,6 +16,7 @@ from attndsl.inputs import LAYOUTS, default_dims, default_params, make_inputs, r
 from attndsl.storage import ELEMENTS, decode, encode
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.choices import Choices
+from attndsl.testing.wrapping import comparisons_fit
 
 SIZES = (*(2, 1, 3, None, 2, 5, 4, 1, 7, None, 9, 17, 33) * 2, 0)
 """Extents to draw from: one and odd ones, such as tiles divide or do not; None for one that goes with others. Seldom
@@ -29,6 +30,12 @@ SEEDS = range(1000)
 
 INTS = (1, 2, 3, 0, 5, -1, 100)
 FLOATS = (0.5, 1.0, 0.0, -2.0, 30.0)
+
+EDGES = tuple(sign * (2**bits + more) for bits in (31, 62, 7, 8, 16, 32, 53) for more in (0, -1, 1) for sign in (1, -1))
+"""Where a type, or a number of so many bits, ends. Parameters go up to 2^62."""
+
+TAME = 100
+"""The magnitude of an `int` parameter where larger ones would make comparisons leave 64 bits."""
 
 
 def _eighth(values: Array, rng: np.random.Generator) -> Array:
@@ -73,8 +80,8 @@ def inputs(
     """Calls of a spec that meet its conditions, with all that its `dims` and `params` do not fix drawn.
 
     Extents of 0, 1 and more, element types of `elements`, layouts, values, integers that are partly such as they should
-    not be, and NaN in memory that no output depends on. With `plain` no extent is 0, values are finite, integers in
-    range, and memory is not poisoned: what any program may be asked to take.
+    not be, or stand where their type ends, and NaN in memory that no output depends on. With `plain` no extent is 0,
+    values are finite, integers in range, and memory is not poisoned: what any program may be asked to take.
     """
 
     @st.composite  # without arguments: hypothesis would spell out the spec
@@ -105,6 +112,12 @@ def draw_call(
     hostile = not plain and choices.of((False, True))
     arrays = make_inputs(spec, sizes, types, seed, numbers, hostile)
     rng = np.random.default_rng(seed)
+    edged = {name: _edged(array, rng) for name, array in arrays.items()}
+    if not plain and choices.of((False, False, False, True)) and comparisons_fit(spec, sizes, numbers, edged):
+        arrays = edged
+    elif not comparisons_fit(spec, sizes, numbers, arrays):
+        numbers = {name: _tamed(number) for name, number in numbers.items()} | dict(params)
+        assume(_meets(spec, sizes, numbers))
     for tensor in spec.inputs:
         element = types.get(tensor.element, tensor.element)
         if STORAGE_KINDS[element] is Kind.FLOAT:
@@ -132,7 +145,9 @@ def _dims(choices: Choices, spec: Spec, given: Mapping[str, int], least: int) ->
         raise
 
 
-def _is_small(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> bool:
+def extents(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> Iterator[tuple[list[int], list[int]]]:
+    """For each block how many values its `each` and its `over` variables take, or go up to."""
+
     def size(index: Index) -> int:
         try:
             return max(0, int(evaluate(index.bound, dims, params)))
@@ -141,13 +156,15 @@ def _is_small(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number])
         except ValueError:  # it differs from row to row
             return max(dims.values(), default=0)
 
-    if largest(spec, dims) > MOST_ELEMENTS:
-        return False
     for block in spec.blocks:
-        rows = math.prod(map(size, block.each))
-        if rows > MOST_ROWS or rows * math.prod(map(size, block.over)) > MOST_WORK:
-            return False
-    return True
+        yield [*map(size, block.each)], [*map(size, block.over)]
+
+
+def _is_small(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> bool:
+    return largest(spec, dims) <= MOST_ELEMENTS and all(
+        max(*rows, *keys, math.prod(rows) * math.prod(keys)) <= MOST_WORK and math.prod(rows) <= MOST_ROWS
+        for rows, keys in extents(spec, dims, params)
+    )
 
 
 def _numbers(param: Param) -> list[Number]:
@@ -156,7 +173,7 @@ def _numbers(param: Param) -> list[Number]:
         case Kind.BOOL:
             return [*usual, True, False]
         case Kind.INT:
-            return [*usual, *INTS]
+            return [*(*usual, *INTS) * 8, *(edge for edge in EDGES if abs(edge) <= 2**62)]
     return [*usual, *FLOATS]
 
 
@@ -165,6 +182,20 @@ def _meets(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) ->
         return all(evaluate(condition, dims, {**default_params(spec), **params}) for condition in spec.requires)
     except ArithmeticError:
         return False
+
+
+def _edged(array: Array, rng: np.random.Generator) -> Array:
+    """Integers of more than 8 bits with some that stand where their type, or another one, ends."""
+    if array.dtype.kind != "i" or array.dtype.itemsize == 1:
+        return array
+    limits = np.iinfo(array.dtype)
+    edges = [edge for edge in (*EDGES, 0, 1, -1, limits.min, limits.max) if limits.min <= edge <= limits.max]
+    return np.where(_eighth(array, rng), rng.choice(np.array(edges, array.dtype), array.shape), array)
+
+
+def _tamed(number: Number) -> Number:
+    """A parameter that is no larger than what it is compared with may be."""
+    return number if isinstance(number, bool | float) else max(-TAME, min(number, TAME))
 
 
 def _kinds(element: str) -> tuple[str, ...]:

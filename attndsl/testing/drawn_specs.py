@@ -13,7 +13,9 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from attndsl.syntax.source import Source
 from attndsl.testing.choices import Choices
+from attndsl.testing.disguises import USUAL_FILE, disguised, file_name
 from attndsl.testing.phrases import CONDITIONS, INPUTS, LETS, PARAMETERS, PHRASES
 
 SIZES = {
@@ -55,23 +57,34 @@ _OF_INTS = re.compile(r"\w+\[\w+[,\]]")
 
 
 class Drawn(NamedTuple):
-    """The text of a spec, and extents for its dims."""
+    """The text of a spec, extents for its dims, and the name of the file that it is said to be in."""
 
     text: str
     dims: dict[str, int]
+    file: str = USUAL_FILE
+
+    @property
+    def source(self) -> Source:
+        """The text as the compiler reads it."""
+        return Source(self.text, self.file)
 
 
 @st.composite
 def specs(draw: DrawFn) -> Drawn:
-    """A spec of one or two blocks, and a call's extents that meet its conditions."""
+    """A spec of one or two blocks, and a call's extents that meet its conditions.
+
+    Its statements stand in any order, its names and that of its file may be hostile (`attndsl.testing.disguises`).
+    """
     return draw_spec(Choices(draw))
 
 
 def draw_spec(choices: Choices) -> Drawn:
     """What `specs` draws, of choices among others."""
     draft = _Draft(choices)
-    text = draft.text()
-    return Drawn(text, _extents(choices, draft.told, draft.conditions))
+    plain = draft.text()
+    dims = _extents(choices, draft.told, draft.conditions)
+    text, names = disguised(choices, plain)
+    return Drawn(text, {names.get(name, name): size for name, size in dims.items()}, file_name(choices))
 
 
 def _extents(choices: Choices, dims: Iterable[str], conditions: Iterable[str]) -> dict[str, int]:
@@ -172,14 +185,20 @@ class _Draft:
         schedule = self._say("schedule")
         return _lines(
             [
-                f"dims {', '.join(self.told)}",
-                *([f"types {', '.join(variables)}"] if variables else []),
+                *self._named("dims", [*self.told]),
+                *self._named("types", variables),
                 *(f"input {name} : {declared}" for name, declared in self._inputs.items()),
                 *(f"output {name} : {self._written(types)}{shape}" for name, shape in self._outputs.items()),
                 *(f"require {condition}" for condition in self.conditions),
                 *([f"schedule {{ {schedule} }}"] if schedule else []),
             ]
         )
+
+    def _named(self, word: str, names: list[str]) -> list[str]:
+        """A statement that declares names, or one for each."""
+        if len(names) > 1 and self._choices.of((False, False, True)):
+            return [f"{word} {name}" for name in names]
+        return [f"{word} {', '.join(names)}"] if names else []
 
     def _written(self, types: list[str]) -> str:
         """The element type of an output: a type variable is one that some input has."""

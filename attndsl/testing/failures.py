@@ -17,9 +17,10 @@ import numpy as np
 
 from attndsl.driver.plain_json import to_json
 from attndsl.printable import file_stem, printable_lines
+from attndsl.testing.calls import Calling
 from attndsl.testing.case import Array, Disagreement
 from attndsl.testing.fuzz import Failure
-from attndsl.testing.stages import check_stages
+from attndsl.testing.stages import Form, check_stages
 
 SPEC, INPUTS, CALL, MESSAGE = "case.attn", "inputs.npz", "call.json", "message.txt"
 
@@ -34,6 +35,9 @@ def save(failure: Failure, folder: Path) -> Path:
         "params": dict(case.params),
         "strides": {name: list(array.strides) for name, array in case.arrays.items()},
         "forms": [asdict(form) for form in ([failure.form] if failure.form else failure.example.forms)],
+        "file": case.spec.source.name,
+        "calling": asdict(failure.example.calling) if failure.example.calling else None,
+        "twin": asdict(failure.example.twin) if failure.example.twin else None,
     }
     written = to_json(call)
     key = sha256((text + written).encode()).hexdigest()[:8]
@@ -45,7 +49,8 @@ def save(failure: Failure, folder: Path) -> Path:
         (part / SPEC).write_text(text, encoding="utf-8")
         _save_arrays(part / INPUTS, case.arrays)
         (part / CALL).write_text(written + "\n", encoding="utf-8")
-        (part / MESSAGE).write_text(f"{describe(failure)}\n\n{replay_command(place, failure.peer)}\n", encoding="utf-8")
+        message = f"{describe(failure)}\n\n{replay_command(place, failure.peer)}\n"
+        (part / MESSAGE).write_text(message, encoding="utf-8", errors="backslashreplace")
         shutil.rmtree(place, ignore_errors=True)
         part.rename(place)
     return place
@@ -63,13 +68,13 @@ def describe(failure: Failure) -> str:
     error = _blamed(failure)
     said = str(error) or type(error).__name__
     prefix = "" if isinstance(error, Disagreement) else f"{case.spec.name}: {type(error).__name__}: "
-    form = failure.form
-    how = (
-        ""
-        if form is None
-        else f"\nCompiled for {form.target}: "
-        + ", ".join(f"{name} = {value}" for name, value in asdict(form).items() if name != "target")
-    )
+    form, calling, twin = failure.form, failure.example.calling, failure.example.twin
+    how = "" if form is None else f"\nCompiled for {form.target}: {_options(form)}"
+    if form is None and calling is not None:
+        how = f"\nCalled: {_options(calling)}"
+    if twin is not None:
+        how += f"\nIts twin, {twin.relation}:\n\n{twin.text.rstrip()}"
+    how += f"\nThe spec, in a file called {case.spec.source.name!a}:"
     shapes = "\n".join(f"    {name}: {_layout(array)}" for name, array in case.arrays.items())
     return printable_lines(f"{prefix}{said}{how}\n\n{case.spec.source.text.rstrip()}\n\nInputs:\n{shapes}")
 
@@ -100,6 +105,10 @@ def _blamed(failure: Failure) -> Exception:
     except Exception as error:
         return error
     return failure.error
+
+
+def _options(chosen: Form | Calling) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in asdict(chosen).items() if name != "target")
 
 
 def _layout(array: Array) -> str:

@@ -19,13 +19,15 @@ from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import Spec
 from attndsl.ir.interpret import interpret
 from attndsl.ir.xdsl import ModuleOp
-from attndsl.syntax.source import Source
+from attndsl.op.op import Op
 from attndsl.testing.against import Peer
-from attndsl.testing.case import Case
+from attndsl.testing.calls import Calling, check_call, draw_calling, operator_of
+from attndsl.testing.case import Array, Case
 from attndsl.testing.choices import Choices
 from attndsl.testing.constructs import constructs
 from attndsl.testing.drawn_inputs import draw_call
 from attndsl.testing.drawn_specs import draw_spec
+from attndsl.testing.metamorphic import Twin, check_twin, draw_twin
 from attndsl.testing.stages import Form, Program, check_stages, choices_of, lower, program_of
 from attndsl.testing.triton_program import TritonProgram
 
@@ -72,10 +74,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Example:
-    """A call, and how each backend is to make it."""
+    """A call, and how each backend is to make it.
+
+    It may come with a way in which a user makes it too, and with another text of the spec, a twin, for the first form.
+    """
 
     case: Case
     forms: tuple[Form, ...]
+    calling: Calling | None = None
+    twin: Twin | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,8 @@ class Summary:
 
     `ran` holds, by backend, how many cases it ran, `used` the largest error as a share of its bound; `constructs` and
     `passes` how many cases had each construct of the language, and changed with each pass, of those cases that were
-    interpreted after each. `uncompiled` counts drawn specs on which Triton's own compiler failed.
+    interpreted after each; `relations` how many had a twin by each relation. `uncompiled` counts drawn specs on which
+    Triton's own compiler failed.
     """
 
     cases: int = 0
@@ -110,6 +118,7 @@ class Summary:
     seconds: float = 0.0
     constructs: Counter[str] = field(default_factory=Counter)
     passes: Counter[str] = field(default_factory=Counter)
+    relations: Counter[str] = field(default_factory=Counter)
     used: dict[str, float] = field(default_factory=dict)
     failure: Failure | None = None
     interrupted: bool = False
@@ -145,12 +154,14 @@ def _example(choices: Choices, plan: Plan) -> Example:
     elements = _elements(choices, plan)
     if plan.spec is None:
         drawn = draw_spec(choices)
-        spec = check(Source(drawn.text, "case.attn"))
+        spec = check(drawn.source)
         case = draw_call(choices, spec, drawn.dims, plan.params, elements)
     else:
         case = draw_call(choices, plan.spec, plan.dims, plan.params, elements, plain=plan.against is not None)
     able = [backend for backend in plan.backends if can_run(case, backend, plan.device)]
-    return Example(case, tuple(_form(choices, backend) for backend in able))
+    forms = tuple(_form(choices, backend) for backend in able)
+    calling = draw_calling(choices) if "numpy" in able else None
+    return Example(case, forms, calling, draw_twin(choices, case) if plan.spec is None and forms else None)
 
 
 def _elements(choices: Choices, plan: Plan) -> tuple[str, ...]:
@@ -178,10 +189,11 @@ class Compiler:
     def __init__(self, device: str) -> None:
         self._device = device
         self._made: dict[tuple[object, ...], tuple[ModuleOp, Program | TritonProgram]] = {}
+        self._operators: dict[tuple[object, ...], Op] = {}
 
     def compile(self, case: Case, form: Form) -> tuple[ModuleOp, Program | TritonProgram]:
         """The module that the emitter took, and the program."""
-        key = (case.spec.source.text, *case.types.items(), form.target, form.pipeline(case))
+        key = (case.spec.source, *case.types.items(), form.target, form.pipeline(case))
         if key not in self._made:
             module = lower(case, form)
             triton = form.target == "triton"
@@ -190,6 +202,32 @@ class Compiler:
                 self._made.clear()
             self._made[key] = module, program
         return self._made[key]
+
+    def again(self, example: Example) -> None:
+        """All that was drawn for an example, the IR interpreted after each pass; raises what is wrong with it."""
+        for form in example.forms:
+            self.check(example.case, form, thorough=True)
+        if example.twin is not None and example.forms:
+            self.twin(example.case, example.twin, example.forms[0])
+        if example.calling is not None:
+            self.call(example.case, example.calling)
+
+    def call(self, case: Case, calling: Calling) -> float:
+        """The largest error of a call of the operator, as a share of its bound. Raises AssertionError."""
+        key = (case.spec.source, *case.types.items())
+        if key not in self._operators:
+            if len(self._operators) >= KEPT:
+                self._operators.clear()
+            self._operators[key] = operator_of(case.spec.source, case.types)
+        return check_call(case, calling, self._operators[key])
+
+    def twin(self, case: Case, twin: Twin, form: Form) -> float:
+        """The largest error of a call of a twin, as a share of its bound. Raises Disagreement."""
+
+        def run(case: Case) -> dict[str, Array]:
+            return self.compile(case, form)[1].run(case, form.parts)
+
+        return check_twin(case, twin, run, narrowed=form.target == "triton")
 
     def check(self, case: Case, form: Form, thorough: bool, seen: list[str] | None = None) -> float:
         """The largest error of a case compiled in one way, as a share of its bound. Raises Disagreement.
@@ -269,12 +307,17 @@ class _Fuzzer:
             for form in example.forms if plan.against is None else ():
                 try:
                     used = self._compiler.check(example.case, form, thorough, seen)
+                    if example.twin is not None and form is example.forms[0]:
+                        used = max(used, self._compiler.twin(example.case, example.twin, form))
                 except TritonFails:
                     if plan.spec is not None:
                         raise
                     summary.uncompiled += 1  # of drawn specs some meet what Triton has to mend
                 else:
                     self._note(form.target, used)
+            form = None
+            if example.calling is not None:
+                self._note(f"{example.calling.framework} call", self._compiler.call(example.case, example.calling))
         except Exception as error:
             self._failed_at = self._failed_at or time.monotonic()
             failure = Failure(example, form, error, plan.against.name if plan.against is not None else None)
@@ -287,6 +330,7 @@ class _Fuzzer:
             summary.thorough += thorough
             summary.constructs.update(constructs(example.case.spec))
             summary.passes.update(set(seen))
+            summary.relations.update([] if example.twin is None else [example.twin.relation])
             summary.seconds = time.monotonic() - self._start
             self._progress(summary)
 

@@ -19,9 +19,12 @@ from attndsl.inputs import default_params
 from attndsl.reference.dims import dims_of
 from attndsl.storage import accepts
 from attndsl.syntax.read import read_source
+from attndsl.syntax.source import Source
+from attndsl.testing.calls import Calling
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.failures import CALL, INPUTS, SPEC
 from attndsl.testing.fuzz import TILES, Example
+from attndsl.testing.metamorphic import Twin
 from attndsl.testing.stages import Form
 
 MOST_BYTES = 2**28
@@ -33,7 +36,10 @@ MOST_TEXT = 2**20
 MOST_OF_A_FORM = 2**12
 """The most rows, keys and parts."""
 
-FIELDS = {"types": dict, "dims": dict, "params": dict, "strides": dict, "forms": list}
+MOST_THREADS = 8
+"""The most threads whose calls overlap."""
+
+FIELDS = {"types": dict, "dims": dict, "params": dict, "strides": dict, "forms": list, "file": str}
 """What describes a call."""
 
 
@@ -44,8 +50,8 @@ class NoCase(ValueError):
 def load(place: Path) -> Example:
     """The example in a folder that `attndsl.testing.failures.save` wrote; raises NoCase."""
     try:
-        spec = check(read_source(place / SPEC))
         call = _call(place / CALL)
+        spec = check(Source(read_source(place / SPEC).text, str(call["file"])))
         types, params = _types(spec, call["types"]), _params(spec, call["params"])
         arrays = {
             name: with_strides(array, call["strides"].get(name))
@@ -56,7 +62,8 @@ def load(place: Path) -> Example:
         _require(largest(spec, dims) <= MOST_ELEMENTS, f"a tensor has more than {MOST_ELEMENTS} elements")
         known = {**default_params(spec), **params}
         _require(all(evaluate(each, dims, known) for each in spec.requires), "a condition of the spec is not met")
-        return Example(Case(spec, types, dims, params, arrays), tuple(map(_form, call["forms"])))
+        case, forms = Case(spec, types, dims, params, arrays), tuple(map(_form, call["forms"]))
+        return Example(case, forms, _calling(call.get("calling")), _twin(case, call.get("twin")))
     except Exception as error:  # whatever there is to stumble over in files that anybody may have made
         said = str(error) or type(error).__name__
         raise NoCase(f"{place} holds no case of `attndsl fuzz`: {said}") from error
@@ -151,3 +158,21 @@ def _form(given: Any) -> Form:
             if target in TILES and len(given) == len(fields(Form)) and small:
                 return Form(target, *sizes, known)
     raise ValueError(f"there is no form {str(given)[:200]}")
+
+
+def _calling(given: Any) -> Calling | None:
+    match given:
+        case None:
+            return None
+        case {"framework": "numpy" | "torch" as framework, "scalars": bool(scalars), "threads": int(threads), **rest}:
+            if set(rest) == {"blas"} and rest["blas"] in (None, 1, 2) and 1 <= threads <= MOST_THREADS:
+                return Calling(framework, scalars, threads, rest["blas"])
+    raise ValueError(f"nobody calls an operator as {str(given)[:200]}")
+
+
+def _twin(case: Case, given: Any) -> Twin | None:
+    if given is None:
+        return None
+    twin = Twin.from_json(given)
+    twin.of(case)
+    return twin

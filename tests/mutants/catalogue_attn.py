@@ -128,7 +128,7 @@ def at_most_for_strict(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("numpy", "bound-loops")
 def one_bound_replaces_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several upper bounds of the keys the last one stands alone."""
-    wraps(monkeypatch, bound_loops, "_narrow", lambda original, over, found: original(over, found[-1:]))
+    wraps(monkeypatch, bound_loops, "_narrow", lambda original, over, found, *rest: original(over, found[-1:], *rest))
 
 
 # --- split-axes

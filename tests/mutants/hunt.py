@@ -25,24 +25,22 @@ from attndsl.ir.context import context
 from attndsl.ir.interpret import interpret
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.testing import Case, Disagreement, Program
-from attndsl.testing.drawn_specs import ROWS
+from attndsl.testing.calls import Calling, check_call, operator_of
+from attndsl.testing.drawn_inputs import extents
 from attndsl.testing.fuzz import Example, Plan, examples
 from attndsl.testing.stages import Form, choices_of, program_of
 from attndsl.testing.triton_program import TritonProgram, prepare
 
-from . import catalogue_attn, catalogue_numpy, catalogue_tile, catalogue_triton
-from .mutant import Mutant, mutants_of
+from . import catalogue_attn, catalogue_calls, catalogue_numpy, catalogue_tile, catalogue_triton
+from .mutant import CALL, Mutant, mutants_of
 
-MUTANTS = mutants_of(catalogue_attn, catalogue_tile, catalogue_numpy, catalogue_triton)
+MUTANTS = mutants_of(catalogue_attn, catalogue_tile, catalogue_numpy, catalogue_triton, catalogue_calls)
 
 BATCH = 50
 """Examples that hypothesis draws at a time; each time begins anew, with small ones."""
 
 MOST = 600
 """Examples after which a mutant survives."""
-
-KEYS = ("N", "K")
-"""The dims of keys."""
 
 LEAST_TILES = 2
 """Fewer tiles of rows and keys would tell little: an example that has fewer gets `SMALL_TILES`."""
@@ -66,7 +64,7 @@ class Hunted:
     """A mutant, how many examples were tried, and the stage after which the last one was wrong: none if it survived.
 
     It is wrong where a module or program gives wrong numbers, or reads where nothing is. An example at which the
-    compiler itself fails does not count as one that catches a mutant.
+    compiler itself fails does not count as one that catches a mutant, but for those of calls, which fail so for a user.
     """
 
     name: str
@@ -78,9 +76,11 @@ class Hunted:
 class Road:
     """The road of an example: the stages of its pipeline, and what is made of a module at the end."""
 
-    def __init__(self, case: Case, form: Form) -> None:
+    def __init__(self, case: Case, form: Form, calling: Calling | None = None) -> None:
         self.case = case
-        self.rows, self.keys = (prod(case.dims.get(dim, 1) for dim in dims) for dims in (ROWS, KEYS))
+        self.calling = calling
+        blocks = ((prod(each), prod(over)) for each, over in extents(case.spec, case.dims, case.params))
+        self.rows, self.keys = max(blocks, key=prod)
         few = self.rows * self.keys < LEAST_TILES * form.rows * form.keys
         rows, keys = SMALL_TILES if few else (form.rows, form.keys)
         self.form = replace(form, rows=rows, keys=keys)
@@ -122,6 +122,31 @@ class Road:
             found = made.run(case, form.parts)
         case.check("planted", found, narrowed=form.target == "triton")
 
+    def call(self) -> None:
+        """Calls the operator as the example says; raises what is wrong.
+
+        With arrays alone: torch keeps the operator of a text for good, one with a bug planted too.
+        """
+        assert self.calling is not None
+        calling = replace(self.calling, framework="numpy")
+        check_call(self.case, calling, operator_of(self.case.spec.source, self.case.types))
+
+    def call_shows(self, mutant: Mutant) -> bool:
+        """Whether the call fails with a mutant planted. Raises Unsound where it does without one."""
+        with pytest.MonkeyPatch.context() as patching:
+            mutant.patch(patching)
+            try:
+                self.call()
+            except Exception:
+                pass
+            else:
+                return False
+        try:
+            self.call()
+        except Exception as error:
+            raise Unsound(f"{self.case.spec.source.text}{self.case} {self.case.params} {self.calling}") from error
+        return True
+
     def shows(self, wrong: ModuleOp | Program | TritonProgram, right: ModuleOp | Program | TritonProgram) -> bool:
         """Whether an example tells what is wrong from what is right. Raises Unsound where that is wrong too."""
         try:
@@ -145,7 +170,7 @@ def drawn(target: str) -> Iterator[Road]:
     seen: set[str] = set()
     for example in (example for number in count() for example in batch(plan, number)):
         for form in example.forms:
-            road = Road(example.case, form)
+            road = Road(example.case, form, example.calling)
             said = f"{example.case.spec.source.text} {example.case} {road.form}"
             if said not in seen and road.is_telling:
                 seen.add(said)
@@ -185,6 +210,8 @@ def caught(road: Road, mutants: Collection[Mutant]) -> dict[Mutant, str]:
             spoilt = planted(mutant, partial(road.step, stage, before.clone() if before is not None else None))
             if spoilt is not None and not spoilt.is_structurally_equivalent(module) and road.shows(spoilt, module):
                 found[mutant] = name
+    if road.calling is not None:
+        found |= {mutant: CALL for mutant in mutants if mutant.in_call and road.call_shows(mutant)}
     in_emitter = [mutant for mutant in mutants if mutant.in_emitter]
     if module is not None and in_emitter:
         right = road.program(module)

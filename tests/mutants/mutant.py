@@ -17,11 +17,16 @@ from attndsl.passes import load_pass
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
+CALL = "call"
+"""The stage of what only calls of an operator go through."""
+
+
 @dataclass(frozen=True)
 class Mutant:
     """A bug that `patch` plants in the compiler to `target`; `blame` are the stages that it reaches.
 
-    A stage is `build`, a pass, or the target itself, which is its emitter.
+    A stage is `build`, a pass, or the target itself, which is its emitter; or CALL, which is all that a user's call
+    goes through.
     """
 
     name: str
@@ -33,6 +38,11 @@ class Mutant:
     def in_emitter(self) -> bool:
         """Whether the IR is as it should be."""
         return self.blame == {self.target}
+
+    @property
+    def in_call(self) -> bool:
+        """Whether only calls of an operator show it."""
+        return self.blame == {CALL}
 
 
 def planted(target: str, *blame: str) -> Callable[[Patch], Mutant]:

@@ -39,7 +39,7 @@ def drawn() -> tuple[tuple[Drawn, Spec], ...]:
     )
     @given(specs())
     def collect(one: Drawn) -> None:
-        found.append((one, check(Source(one.text, "drawn.attn"))))
+        found.append((one, check(one.source)))
 
     collect()
     return tuple(found)

@@ -34,6 +34,9 @@ predicate
     blocks[i / 2, j / 2]
     j {compared} length[b]
     j < length[b] + i
+    2 | {hash} % 4 {equal} {rest}
+    2 | ({hash} & 6) {equal} 2
+    lit[]
     flag
     not flag
     flag {equal} (j <= i)
@@ -55,6 +58,7 @@ line
     2 * i - {amount}
     i / 2 + {amount}
     {amount}
+    salt[] + i
 left
     j
     -j
@@ -98,4 +102,6 @@ row_atom
     i < p
     chosen[h]
     {slope} > 0.0
+    2 | {row_hash} % 3 {equal} 0
+    lit[]
 """

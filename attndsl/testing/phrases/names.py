@@ -35,6 +35,10 @@ bias_step    {real}[8, H]
 step         {int}[W]
 slope        {real}[H]
 temper       {real}[]
+temper_f8    {f8}[]
+salt         {int}[]
+salt_small   {label}[]
+lit          bool[]
 sinks        {real}[H]
 wave         {real}[H, R, 2]
 turn         {real}[M, D]
@@ -70,4 +74,5 @@ PARAMETERS = """
 p     {int_parameter}
 w     {f32_parameter}
 flag  {bool_parameter}
+seed  {seed_parameter}
 """

@@ -50,6 +50,8 @@ row_number
     {query} . {query} * 0.1
     f32(i % 4)
     w
+    f32({row_hash} % 8)
+    f32({row_hash}) * 1e-19
 o@none
     2.0 * {gate}
     3 | {gate} * {row_curve}
@@ -82,6 +84,11 @@ int_parameter
     3 | int = 2
     int = 3
     int
+seed_parameter
+    int
+    int = 2
+    int = 1442695040888963407
+    int = -4611686018427387904
 f32_parameter
     3 | f32 = 0.5
     f32

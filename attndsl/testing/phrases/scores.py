@@ -16,6 +16,8 @@ scoring
     {bias} * rsqrt(1.0 + abs(j))
     {product} + sum(r in R, s in 2) wave[h, r, s] * cos(0.5 * (r + s + (i - j) % 8))
     2 | +{product} - f32((i ^ j) & 3) * 1e-1
+    2 | {product} / sqrt(D) - f32({hash} % 1024) * 1e-3
+    {product} * 0.1 + f32({hash}) * 1e-19
 product
     9 | {query} . {key}
     3 | row . col
@@ -41,11 +43,34 @@ slope
     slope[h]
     0.1
     temper[]
+    temper_f8[]
+    f32(salt_small[]) * 0.01
 x
     3 | {product} / sqrt(D)
     {bias}
     {slope}
 """
+
+HASHES = """
+hash
+    (seed * seed + j)
+    2 | (seed * 6364136223846793005 + j)
+    ((i * 3037000507 + h) * (seed ^ j))
+    (({row_hash} ^ j) >> 13)
+    ({row_hash} + j * 2654435761)
+    ((seed << 33) - j)
+    ((j + 1) * (seed - i))
+row_hash
+    (seed * seed)
+    2 | (seed * 6364136223846793005 + i)
+    (salt[] * 0x5851F42D4C957F2D + h)
+    ((i + 1) * 6364136223846793005 >> 7)
+    (abs(seed * 3) - h)
+    ((-seed << 2) ^ i)
+    (salt[] * salt[] - salt[])
+    (if flag then seed * 5 else i)
+"""
+"""Numbers such as only wrap: they are compared with nothing before a remainder, or some of their bits, is taken."""
 
 CURVES = """
 curve

@@ -109,6 +109,7 @@ place
     (i * j) % 5
     2 | (i + j) * 999999937 % 7
     (if flag then j else 0)
+    {hash} % 5
 place@found
     3 | j
     j + 1

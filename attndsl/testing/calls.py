@@ -1,0 +1,226 @@
+"""Calls of a spec's operator as users make them: with arrays or tensors, numbers of NumPy, and in several threads."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from attndsl.checking.evaluate import Number
+from attndsl.checking.typed import Kind
+from attndsl.driver.cache import ENVIRONMENT
+from attndsl.op.op import Op
+from attndsl.syntax.source import Source
+from attndsl.testing.against import given
+from attndsl.testing.case import Array, Case
+from attndsl.testing.choices import Choices
+from attndsl.testing.triton_program import array_of
+
+ROUNDS = 8
+"""Calls that a thread makes one after another."""
+
+SWITCHING = 1e-5
+"""Seconds after which Python goes on with another thread while calls are to overlap."""
+
+ANOTHER = """attention another {
+    dims B, N, D
+    input x : f32[B, N, D]
+    output y : f32[B, N]
+    each b in B, i in N
+    over j in N
+    y[b, i] = logsumexp(x[b, i, :] . x[b, j, :])
+}"""
+"""A spec whose calls overlap with those of the one that is looked at, and with each other."""
+
+LONG = (16, 4, 4)
+"""The shape of its input: so many turns of a loop that others begin and end meanwhile."""
+
+
+class ThreadsLeft(AssertionError):
+    """After a call BLAS has another limit of threads than before."""
+
+
+class OverlapDiffers(AssertionError):
+    """A call beside others gives other bits than alone."""
+
+
+@dataclass(frozen=True)
+class Calling:
+    """How the operator of a spec is called: by whom, and beside what.
+
+    Parameters, and inputs without dims, are numbers of NumPy if they are to be `scalars`. With several `threads` calls
+    of this operator and of another one overlap, while BLAS has so many threads as `blas` says, or as it had.
+    """
+
+    framework: str = "numpy"
+    scalars: bool = False
+    threads: int = 1
+    blas: int | None = None
+
+
+def draw_calling(choices: Choices) -> Calling | None:
+    """A way to call an operator; mostly none, since that takes a compilation."""
+    if choices.of((True, True, True, False)):
+        return None
+    framework = choices.of(("numpy", "numpy", "torch") if find_spec("torch") else ("numpy",))
+    scalars = choices.of((False, True))
+    threads = choices.of((1, 1, 3))
+    return Calling(framework, scalars, threads, choices.of((2, 1, None)) if threads > 1 else None)
+
+
+def operator_of(source: Source, types: Mapping[str, str]) -> Op:
+    """The operator of a spec, compiled anew for these types, past the cache of the user."""
+    with TemporaryDirectory() as folder, _environment(ENVIRONMENT, folder):
+        op = Op(source)
+        op.program({**op.signature.default_types(), **types})
+        return op
+
+
+def check_call(case: Case, calling: Calling, op: Op) -> float:
+    """The largest error of a call, as a share of its bound.
+
+    Raises Disagreement, and an AssertionError where a call changes its inputs or what it leaves for others.
+    """
+    call = _call(case, calling, op)
+    alone = call()
+    used = case.check(f"{calling.framework} call", alone)
+    if calling.threads > 1:
+        with blas_threads(calling.blas):
+            for outputs in _overlapping(call, calling.threads):
+                for name, found in outputs.items():
+                    if found.tobytes() != alone[name].tobytes():
+                        raise OverlapDiffers(f"{case.spec.name}: {name} has other bits where calls overlap")
+    return used
+
+
+def _call(case: Case, calling: Calling, op: Op) -> Callable[[], dict[str, Array]]:
+    """The call, which raises InputChanged."""
+    convert = given if calling.framework == "torch" else lambda array, element: array
+    inputs = {tensor.name: convert(case.arrays[tensor.name], case.element(tensor.name)) for tensor in case.spec.inputs}
+    params: dict[str, Any] = dict(case.params)
+    if calling.scalars:
+        kinds = {param.name: param.kind for param in case.spec.params}
+        params = {name: _numpy_number(kinds[name], value) for name, value in params.items()}
+        if calling.framework == "numpy":
+            inputs = {name: array if array.ndim else array[()] for name, array in inputs.items()}
+    names = [tensor.name for tensor in case.spec.outputs]
+
+    def call() -> dict[str, Array]:
+        with case.untouched():
+            found = op(**inputs, **params)
+        listed = found if len(names) > 1 else (found,)
+        return {name: _as_array(value, case.element(name)) for name, value in zip(names, listed, strict=True)}
+
+    return call
+
+
+def _numpy_number(kind: Kind, value: Number) -> Any:
+    """A parameter as NumPy's arithmetic gives it; a float of 32 bits where these hold it."""
+    match kind:
+        case Kind.BOOL:
+            return np.bool_(value)
+        case Kind.INT:
+            return np.int64(value)
+    return np.float32(value) if np.float32(value) == value else np.float64(value)
+
+
+def _as_array(value: Any, element: str) -> Array:
+    return value if isinstance(value, np.ndarray) else array_of(value, element)
+
+
+# --- threads
+
+
+def _overlapping(call: Callable[[], dict[str, Array]], threads: int) -> list[dict[str, Array]]:
+    """What calls give that run side by side, among those of another operator; raises what one of them raises."""
+    found: list[dict[str, Array]] = []
+    errors: list[BaseException] = []
+    start = threading.Barrier(threads)
+    x = np.ones(LONG, np.float32)
+
+    def run(number: int) -> None:
+        try:
+            for turn in range(ROUNDS):
+                start.wait()
+                if (number + turn) % 2:
+                    another()(x=x)
+                else:
+                    found.append(call())
+        except threading.BrokenBarrierError:  # another one failed
+            pass
+        except BaseException as error:
+            errors.append(error)
+            start.abort()
+
+    workers = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCHING)
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(interval)
+    if errors:
+        raise errors[0]
+    return found
+
+
+@cache
+def another() -> Op:
+    """An operator to overlap with."""
+    return operator_of(Source(ANOTHER), {})
+
+
+@contextmanager
+def blas_threads(count: int | None) -> Iterator[None]:
+    """BLAS with so many threads meanwhile, as it has for None. Raises ThreadsLeft where it has others afterwards."""
+    before = _threads()
+    if count is not None:
+        _set_threads([count] * len(before))
+    limits = _threads()
+    try:
+        yield
+        if (after := _threads()) != limits:
+            raise ThreadsLeft(f"BLAS has {after} threads after calls that overlapped, and had {limits}")
+    finally:
+        _set_threads(before)
+
+
+@cache
+def _libraries() -> list[Any]:
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _threads() -> list[int]:
+    return [library.get_num_threads() for library in _libraries()]
+
+
+def _set_threads(counts: list[int]) -> None:
+    """As a user does: threadpoolctl itself would keep other threads from setting theirs, from 3.8 on."""
+    for library, count in zip(_libraries(), counts, strict=True):
+        getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

@@ -1,0 +1,90 @@
+"""Mutants of what calls go through: faults that were there once, and that drawn specs and calls are to find again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController
+
+from attndsl.backends import names, writer
+from attndsl.backends.numpy import emit, expressions
+from attndsl.ir import build, spec
+from attndsl.op import blas, numpy_arrays
+from attndsl.op.op import Op
+
+from .mutant import CALL, planted, wraps
+
+
+@planted("numpy", CALL)
+def outputs_where_they_are_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program takes its tensors as they are declared, and is given the inputs first."""
+
+    def declared(original: Any, module: Any) -> list[Any]:
+        arguments = {*original(module)}
+        return [op for op in module.body.block.ops if op in arguments]
+
+    wraps(monkeypatch, spec, "arguments", declared)
+
+
+@planted("numpy", CALL)
+def single_integers_have_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Integers of Python are computed with as they are."""
+    monkeypatch.setattr(expressions.Expressions, "leaves_64_bits", lambda text, op: False)
+
+
+@planted("numpy", CALL)
+def numbered_names_are_made_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value may be called `t_2` where a dim, a parameter or a tensor is."""
+
+    def reserve(original: Any, made: Any, reserved: Iterable[str]) -> None:
+        original(made, [name for name in reserved if not re.search(r"_\d+$", name)])
+
+    wraps(monkeypatch, names.Names, "__init__", reserve)
+
+
+@planted("numpy", CALL)
+def words_of_python_are_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tensor called `np` or `lambda` is called so in generated code too."""
+    monkeypatch.setattr(emit, "python_name", str)
+
+
+@planted("numpy", CALL)
+def self_is_an_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator takes itself by name, so that nothing else can be called so."""
+    original: Callable[..., Any] = Op.__call__
+
+    def call(self: Op, **arguments: Any) -> Any:
+        return original(self, **arguments)
+
+    monkeypatch.setattr(Op, "__call__", call)
+
+
+@planted("numpy", CALL)
+def one_thread_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call puts back as many threads as it found, be it those of another call."""
+
+    def on_one_thread(program: Callable[..., None]) -> Callable[..., None]:
+        def limited(*arrays: Any, **params: Any) -> None:
+            with ThreadpoolController().select(user_api="blas").limit(limits=1):
+                program(*arrays, **params)
+
+        return limited
+
+    monkeypatch.setattr(blas, "on_one_thread", on_one_thread)
+
+
+@planted("numpy", CALL)
+def names_of_files_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line break in the name of a file ends a comment."""
+    monkeypatch.setattr(build, "printable", str)
+    monkeypatch.setattr(writer, "printable", str)
+
+
+@planted("numpy", CALL)
+def numbers_of_numpy_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number of NumPy is no array, not even of a tensor without dims."""
+    monkeypatch.setattr(numpy_arrays, "is_array", lambda value: type(value) in (np.ndarray, np.memmap))

@@ -1,0 +1,100 @@
+"""What a call may not do besides giving other outputs: write to its inputs, or leave BLAS otherwise than it was."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attndsl.checking.check import check
+from attndsl.syntax.source import Source
+from attndsl.testing import Case, Disagreement, calls
+from attndsl.testing.calls import Calling, OverlapDiffers, ThreadsLeft, blas_threads, check_call
+from attndsl.testing.case import InputChanged
+
+SPEC = """attention kept(p: int = 2, w: f32 = 0.5, flag: bool = true) {
+    dims N
+    input x : f32[N]
+    input s : i32[]
+    output o : f32[N]
+    each i in N
+    o[i] = w * x[i] + f32(p + s[])
+}"""
+
+OVERLAPPING = Calling(threads=3)
+
+
+def right(x: Any, s: Any, p: Any, w: Any, flag: Any) -> Any:
+    return (np.float32(w) * x + np.float32(p + s)).astype(np.float32)
+
+
+def case() -> Case:
+    return Case.make(check(Source(SPEC)))
+
+
+@pytest.mark.parametrize(
+    "calling", [Calling(), Calling(scalars=True), OVERLAPPING, Calling(threads=3, blas=2)], ids=str
+)
+def test_a_right_call(calling: Calling) -> None:
+    assert 0 <= check_call(case(), calling, right) <= 1  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_what_is_given() -> None:
+    given: dict[str, Any] = {}
+
+    def operator(**arguments: Any) -> Any:
+        given.update(arguments)
+        return right(**arguments)
+
+    check_call(case(), Calling(scalars=True), operator)  # type: ignore[arg-type]
+    types = {name: type(value) for name, value in given.items() if name != "x"}
+    assert types == {"s": np.int32, "p": np.int64, "w": np.float32, "flag": np.bool_}
+
+
+def test_wrong_outputs() -> None:
+    with pytest.raises(Disagreement, match="after numpy call"):
+        check_call(case(), Calling(), lambda **given: right(**given) + 1)  # type: ignore[arg-type]
+
+
+def test_an_input_that_is_written_to() -> None:
+    def operator(x: Any, **given: Any) -> Any:
+        found = right(x, **given)
+        x[0] = 7
+        return found
+
+    one = case()
+    before = one.arrays["x"].copy()
+    with pytest.raises(InputChanged, match="kept: the input x has been written to"):
+        check_call(one, Calling(), operator)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(one.arrays["x"], before)
+
+
+def test_other_bits_beside_others() -> None:
+    def operator(**given: Any) -> Any:
+        return right(**given) * (1 if threading.current_thread() is threading.main_thread() else 1 + 2**-23)
+
+    with pytest.raises(OverlapDiffers):
+        check_call(case(), OVERLAPPING, lambda **given: operator(**given).astype(np.float32))  # type: ignore[arg-type]
+
+
+def test_what_fails_beside_others_is_told() -> None:
+    def operator(**given: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("not in this thread")
+        return right(**given)
+
+    with pytest.raises(RuntimeError, match="not in this thread"):
+        check_call(case(), OVERLAPPING, operator)  # type: ignore[arg-type]
+
+
+def test_threads_of_blas_that_are_not_put_back() -> None:
+    def operator(**given: Any) -> Any:
+        calls._set_threads([1] * len(before))
+        return right(**given)
+
+    before = calls._threads()
+    with pytest.raises(ThreadsLeft), blas_threads(None):
+        check_call(case(), Calling(threads=3, blas=2), operator)  # type: ignore[arg-type]
+    assert calls._threads() == before
