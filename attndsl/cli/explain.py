@@ -43,7 +43,7 @@ def command(source: Source, target: str, shape: dict[str, int], types: dict[str,
     except ValueError as error:
         raise click.UsageError(f"{error}: give smaller extents with --shape.") from None
     if as_json:
-        costs = replace(needed, work=computed(source, artifact, dims))
+        costs = replace(needed, work=computed(source, artifact, dims, needed.work))
         limit = limit_of(artifact, costs)
         chosen = {"types": dict(artifact.types), "dims": dims, "schedule": dict(artifact.schedule)}
         show_json({**chosen, **asdict(costs), "needed": needed.work, "limit": limit and limit.seconds})

@@ -117,8 +117,13 @@ def check_dims(signature: Signature, dims: Mapping[str, int]) -> None:
             raise ValueError(f"{name} = {shown(size)}: an extent is an int from 0 to 2^48")
 
 
-def computed(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> int:
-    """The floating-point operations of the contractions that a program does for these dims, were no position masked."""
+def computed(source: Source, artifact: Artifact, dims: Mapping[str, int], needed: int) -> int:
+    """The floating-point operations of the contractions that a program does for these dims, were no position masked.
+
+    What the spec needs, where that is so much that the program's indices would leave 64 bits: no call is so large.
+    """
+    if needed >= 2**63:
+        return needed
     from attndsl.driver.compile import lower
     from attndsl.driver.unmasked import unmasked
     from attndsl.ir.work import work_of
@@ -132,7 +137,7 @@ def computed(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> int
 def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
     """The schedule of an artifact, and what it moves and computes for these dims, on a GPU at best in what time."""
     needed = traffic(artifact.signature, artifact.types, dims)
-    moved = replace(needed, work=computed(source, artifact, dims))
+    moved = replace(needed, work=computed(source, artifact, dims, needed.work))
     again = f", of which the spec needs {quantity(needed.work, 'flop')} once" if moved.work > needed.work else ""
     types = ", ".join(f"{name} = {element}" for name, element in artifact.types.items())
     rows = [("types", types)] if types else []

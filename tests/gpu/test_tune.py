@@ -10,7 +10,7 @@ import torch
 
 import attndsl
 from attndsl.cli.group import run
-from attndsl.driver.cache import ENVIRONMENT
+from attndsl.driver.cache import ENVIRONMENT, user_cache
 from attndsl.op.gpu import GpuCalls
 from attndsl.op.torch_tensors import check
 
@@ -27,7 +27,7 @@ def test_a_call_is_tuned_and_launched_as_was_kept(
     assert run(["tune", str(GQA), "--shape", shape, "--types", "T=bf16", "--budget", "10"]) == 0
     out = capfd.readouterr().out
     assert "the tables' choice" in out and "schedules were tried" in out
-    assert len(list((tmp_path / "tuned").iterdir())) == 1
+    assert len(list((user_cache().folder / "tuned").iterdir())) == 1
 
     op: Any = attndsl.load(GQA)
     shapes = {"q": (1, 16, 1, 64), "k": (1, 1, 30000, 64), "v": (1, 1, 30000, 64)}

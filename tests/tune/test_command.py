@@ -21,7 +21,7 @@ FASTER = {"ROWS": 16, "KEYS": 64, "num_warps": 4, "num_stages": 4}
 @pytest.fixture
 def attndsl(device: Device, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
     """The command on a made-up GPU: its exit code, and what it prints."""
-    monkeypatch.setattr(tune, "gpu", lambda _: torch.device("cpu"))
+    monkeypatch.setattr(tune, "gpu", lambda *_: torch.device("cpu"))
     monkeypatch.setattr(timing, "GpuClock", lambda: device)
 
     def call(*arguments: str) -> tuple[int, str, str]:
