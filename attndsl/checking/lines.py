@@ -39,7 +39,7 @@ def _divides(line: Line, condition: Expr) -> bool:
 
 def _is_multiple(line: Line, rest: Expr, nothing: Expr) -> bool:
     """Whether `rest` is what is left over where the dim is divided, or more, if there is `nothing` of it."""
-    match rest, nothing:
-        case Apply(operator="imod", arguments=(DimValue(name=line.dim), Constant(value=int(number)))), Constant(value=0):
-            return number % line.divisor == 0
+    match nothing, rest:
+        case Constant(value=0), Apply(operator="imod", arguments=(DimValue(name=line.dim), Constant(value=int(by)))):
+            return by % line.divisor == 0
     return False
