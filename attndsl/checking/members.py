@@ -45,7 +45,7 @@ class Members:
 
 
 def _of_a_value(node: tree.Binary, call: tree.Call) -> bool:
-    """Whether a call is of what stands before its `.`: it has no arguments, or touches and has numbers, as for an axis."""
+    """Whether a call is of what stands before its `.`: without arguments, or touching it, with numbers for an axis."""
     touches = call.span.start - node.left.span.end == 1
     return not call.arguments or (touches and all(map(_is_number, call.arguments)))
 
