@@ -138,6 +138,7 @@ def shape(value: object) -> object:
         ("1.0\n    if j > i:  # later\n        score = -inf", "mask = not (j > i)"),
         ("1.0\n    if (flag) {\n        score = 1.0\n    }", "score = if flag then 1.0 else …"),
         ("2D", "2 * D"),
+        ("ceil(j / 2)", "(x + y - 1) / y"),
         ("k[j,:].sum(-1)", "sum(d in D) x[d]"),
         ("k[j,:].sum(axis=-1)", "sum(d in D) x[d]"),
     ],
