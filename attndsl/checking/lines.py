@@ -29,12 +29,17 @@ def _divides(line: Line, condition: Expr) -> bool:
     match condition:
         case Apply(operator="and", arguments=parts):
             return any(_divides(line, part) for part in parts)
-        case Apply(
-            operator="ieq",
-            arguments=(
-                Apply(operator="imod", arguments=(DimValue(name=line.dim), Constant(value=int(number)))),
-                Constant(value=0),
-            ),
+        case (
+            Apply(operator="ieq", arguments=(left, right))
+            | Apply(operator="not", arguments=(Apply(operator="ine", arguments=(left, right)),))
         ):
-            return number % line.divisor == 0
+            return _is_multiple(line, left, right) or _is_multiple(line, right, left)
+    return False
+
+
+def _is_multiple(line: Line, rest: Expr, nothing: Expr) -> bool:
+    """Whether `rest` is what is left over where the dim is divided, or more, if there is `nothing` of it."""
+    match nothing, rest:
+        case Constant(value=0), Apply(operator="imod", arguments=(DimValue(name=line.dim), Constant(value=int(by)))):
+            return by % line.divisor == 0
     return False

@@ -25,7 +25,7 @@ class Members:
                 if name.text in errors.foreign.MODULES:
                     return self._of_module(name, right)
         match right:
-            case tree.Call(function=name) if not right.arguments or name.text not in FUNCTION_NAMES:
+            case tree.Call(function=name) if _of_a_value(node, right) or name.text not in FUNCTION_NAMES:
                 if scope.find(name.text) is None:
                     arguments = (self._context.text(node.left.span), *self._calls.written(right))
                     return errors.names.NoMethod(name.span, name=name.text, arguments=arguments)
@@ -42,6 +42,21 @@ class Members:
             case tree.Reference(name=name) if name.text in errors.foreign.NAMES:
                 return errors.names.ForeignName(name.span, name=name.text)
         return errors.names.NoModule(module.span, name=module.text, member=self._context.text(member.span))
+
+
+def _of_a_value(node: tree.Binary, call: tree.Call) -> bool:
+    """Whether a call is of what stands before its `.`: without arguments, or touching it, with numbers for an axis."""
+    touches = call.span.start - node.left.span.end == 1
+    return not call.arguments or (touches and all(map(_is_number, call.arguments)))
+
+
+def _is_number(node: tree.Node) -> bool:
+    match node:
+        case tree.Unary(operand=operand):
+            return _is_number(operand)
+        case tree.KeywordArgument(value=value):
+            return _is_number(value)
+    return isinstance(node, tree.Number)
 
 
 def _leftmost(node: tree.Expression) -> tree.Expression:

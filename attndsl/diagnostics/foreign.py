@@ -47,7 +47,7 @@ FUNCTIONS: dict[str, tuple[Ours, ...]] = _table(
     ("to type cast view_as", Ours("", "a value has no element type; `f32(x)` makes a float of an int")),
     ("bool", Ours("{0} != 0")),
     ("round rint nearbyint around", Ours("floor({0} + 0.5)")),
-    ("ceil", Ours("-floor(-{0})")),
+    ("ceil", Ours("-floor(-{0})", "ints divide rounding down; up is `(x + y - 1) / y`")),
     ("trunc fix", Ours("if {0} < 0 then -floor(-{0}) else floor({0})")),
     ("frac", Ours("{0} - floor({0})")),
     ("fabs absolute", Ours("abs({0})")),

@@ -239,7 +239,7 @@ class SubscriptOfExpression(Diagnostic):
     label = "subscripts an expression"
 
     def hint(self) -> str:
-        if re.fullmatch(r"\w+\[[^()]*\]", self.written):
+        if re.fullmatch(r"[A-Za-z_]\w*\[[^()]*\]", self.written):
             return f"all subscripts of a tensor stand in one pair of brackets: write `{self.written}`"
         return "name it first: `let x = …`"
 

@@ -49,7 +49,7 @@ _LEXEME = re.compile(
 """Comments, names and numbers, and what stands in no spec: `//` begins a comment where prose follows."""
 
 _GOOD_NUMBER = re.compile(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_C_NUMBER = re.compile(r"(0x[0-9a-f]+|[0-9.]+(?:e[+-]?[0-9]+)?)(?:f|u|l|h|d|ul|ll|ull|[fiu][0-9]+)?")
+_C_NUMBER = re.compile(r"(0x[0-9a-f]+|[0-9.]+(?:e[+-]?[0-9]+)?)(?:f|u|l|ul|ll|ull|[fiu][0-9]+)?")
 _PRODUCT = re.compile(r"([1-9][0-9]*)(?![eE]\b)([A-Za-z]\w*)")
 
 

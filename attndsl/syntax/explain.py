@@ -129,7 +129,20 @@ def _subscripts(place: Place) -> Diagnostic | None:
     if place.type != "LSQB" or not closing:
         return None
     chain = operands.before(place.text, place.start) + operands.after(place.text, place.start)
-    return syntax.SubscriptOfExpression(place.span, written=chain.replace("][", ","))
+    return syntax.SubscriptOfExpression(place.span, written=_in_one_pair(chain))
+
+
+def _in_one_pair(chain: str) -> str:
+    """`k[j,0]` for `k[j,:][0]` and `k[j][0]`: what follows is of the axes that were taken whole, or left out."""
+    first, *later = chain.split("][")
+    name, bracket, inside = first.partition("[")
+    subscripts = inside.split(",")
+    for group in later:
+        wholes = iter([number for number, each in enumerate(subscripts) if each.strip() == ":"])
+        for each in group.split(","):
+            whole = next(wholes, len(subscripts))
+            subscripts[whole : whole + 1] = [each]
+    return name + bracket + ",".join(subscripts)
 
 
 def _parentheses(place: Place) -> Diagnostic | None:

@@ -16,8 +16,10 @@ _NEVER = re.compile(r"-\s*(?:inf|math\.inf|np\.inf|\d+e\+?\d+)", re.IGNORECASE)
 _ASSIGNED = re.compile(r"(?P<condition>.*?\S)\s*(?:\bthen\b|[:{]|(?<=\)))\s*(?P<name>\w+)\s*=\s*(?P<value>[^=].*)")
 _OTHERWISE = re.compile(r"[;}]?\s*\belse\b[\s:{]*(?:\w+\s*=\s*)?(?P<other>[^}]*)")
 _PROSE = re.compile(r"[ \t]*(--|%)[ \t]*[A-Za-z]\w*[ \t]+[A-Za-z]")
-_LOOSER = re.compile(r"\b(?:and|or|not|if|then|else)\b")
-_EXTENT = re.compile(r"range\s*\((.*)\)")
+_LOOSER = re.compile(r"\b(?:and|or|not|if|then|else|require)\b")
+_OPENS = re.compile(r"(?:[:{]|\bthen)$")
+_MEMBERS = re.compile(r"(?P<between>range\s*)?(?P<bracket>[\[(])(?P<listed>.*)[\])]")
+_COMMA = re.compile(r"\s*,\s*(?![^()\[\]]*[)\]])")
 
 
 def foreign_form(place: Place) -> Diagnostic | None:
@@ -33,7 +35,10 @@ def _statement_if(place: Place) -> Diagnostic | None:
     """`if j > i then score = -inf`."""
     if place.type != "IF" or not place.begins_line(place.token) or "LET" not in place.accepts:
         return None
-    assigned = _ASSIGNED.match(place.rest_of_line)
+    rest = place.rest_of_line
+    if _OPENS.search(rest):
+        rest = f"{rest} {place.next_line}"
+    assigned = _ASSIGNED.match(rest)
     if assigned is None:
         return None
     condition, name, value = _unwrapped(assigned["condition"]), assigned["name"], assigned["value"]
@@ -135,10 +140,22 @@ def _membership(place: Place) -> Diagnostic | None:
     if found is None or [token.type for token in place.before[-3:-1]] == ["SUM", "LPAR"]:
         return None
     element = _LOOSER.split(operands.value_before(place.text, place.start))[-1].strip() or "i"
-    extent = operands.after(place.text, place.start + found.end()) or "N"
-    extent = _EXTENT.sub(r"\1", extent)
-    test = f"0 <= {element} < {extent}"
-    return forms.NoMembership(place.span, written=f"not ({test})" if found[1] else test)
+    test = _test(element, operands.after(place.text, place.start + found.end()) or "N")
+    denied = f"not {test}" if test.startswith("(") else f"not ({test})"
+    return forms.NoMembership(place.span, written=denied if found[1] else test)
+
+
+def _test(element: str, members: str) -> str:
+    """What asks whether a number is one of a list, or lies in a range or below an extent."""
+    found = _MEMBERS.fullmatch(members)
+    listed = [] if found is None else [each for each in _COMMA.split(found["listed"].strip()) if each]
+    if found is None or not listed:
+        return f"0 <= {element} < {members}"
+    if found["between"] or (found["bracket"] == "(" and len(listed) == 1):
+        low, high = ["0", *listed][-2:] if len(listed) < 3 else listed[:2]
+        return f"{low} <= {element} < {high}"
+    either = " or ".join(f"{element} == {each}" for each in listed)
+    return either if len(listed) == 1 else f"({either})"
 
 
 def _word(place: Place) -> Diagnostic | None:

@@ -109,6 +109,13 @@ class Place:
         rest = self.text[self.span.end : self.span.end + _LONG].partition("\n")[0].partition("#")[0]
         return rest.strip() if len(rest) < _LONG else ""
 
+    @property
+    def next_line(self) -> str:
+        """The line after the token's, without a comment; empty where it is long."""
+        rest = self.text[self.span.end :].partition("\n")[2]
+        line = rest[:_LONG].partition("\n")[0].partition("#")[0]
+        return line.strip() if len(line) < _LONG else ""
+
     def is_declared(self, word: Token) -> bool:
         """Whether a word is a name that the text gives to something."""
         return any(

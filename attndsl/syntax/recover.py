@@ -21,7 +21,7 @@ MAX_ROUNDS = 20
 _GO_ON = r"(?!(?:attention|if|then|else|and|or|not|in|up|to)\b)"
 _STATEMENT = re.compile(
     rf"^[ \t]*(?:(?:{'|'.join(STATEMENTS)})\b"
-    r"|[A-Za-z_]\w*[ \t]*(?:\[[^\]\n]*\])?[ \t]*=(?!=)"
+    r"|[A-Za-z_]\w*[ \t]*(?:\[[^\]\n]*\])?[ \t]*(?:\*\*|//|<<|>>|[-+*/%|&^:])?=(?!=)"
     rf"|{_GO_ON}[A-Za-z_]\w*[ \t]+{_GO_ON}[A-Za-z_]\w*"  # two words, which stand side by side in no expression
     r"|\})",
     re.MULTILINE,

@@ -97,8 +97,8 @@ class _Sizes:
                 return max(sizes)
         sizes = [min(size, LIMIT) for size in sizes]  # these take what has wrapped
         match operator, arguments:
-            case "imod", _:
-                return min(sizes)
+            case "imod", _:  # it has the sign of what divides: -1 % p is p - 1
+                return sizes[1]
             case "ishr", (_, Constant(value=by)):
                 return (sizes[0] >> min(max(int(by), 0), 63)) + 1
             case "iand", (_, Constant(value=bits)) if bits >= 0:

@@ -91,10 +91,14 @@ def test_alone_before_with_numbers_before_divided() -> None:
         ("B % 4 == 0", True),
         ("B % 8 == 0", True),
         ("B > 0 and B % 4 == 0", True),
+        ("0 == B % 4", True),
+        ("not (B % 4 != 0)", True),
         ("B % 2 == 0", False),
         ("B % 4 == 1", False),
         ("B % 4 != 0", False),
         ("B > 0 or B % 4 == 0", False),
+        ("not (B % 4 == 0)", False),
+        ("0 == B % 2", False),
     ],
 )
 def test_a_division_is_exact_where_a_condition_says_so(condition: str, exact: bool) -> None:

@@ -127,6 +127,30 @@ def shape(value: object) -> object:
     return None if isinstance(value, Span) else value
 
 
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        ("j in range(1, minimum(i, 3))", "1 <= j < minimum(i, 3)"),
+        ("i > 0 and j in [0, p]", "(j == 0 or j == p)"),
+        ("j not in (0, minimum(i, p))", "not (j == 0 or j == minimum(i, p))"),
+        ("j in [p]", "j == p"),
+        ("1.0\n    require D in (64, 128)", "(D == 64 or D == 128)"),
+        ("1.0\n    if j > i:  # later\n        score = -inf", "mask = not (j > i)"),
+        ("1.0\n    if (flag) {\n        score = 1.0\n    }", "score = if flag then 1.0 else …"),
+        ("k[j,:][0]", "k[j,0]"),
+        ("k[:,:][j,0]", "k[j,0]"),
+        ("k[j + 1][0]", "k[j + 1,0]"),
+        ("2D", "2 * D"),
+        ("ceil(j / 2)", "(x + y - 1) / y"),
+        ("k[j,:].sum(-1)", "sum(d in D) x[d]"),
+        ("k[j,:].sum(axis=-1)", "sum(d in D) x[d]"),
+    ],
+)
+def test_what_is_said_holds_all_that_was_written(slip: str, meant: str) -> None:
+    error = fits(slip)
+    assert f"`{meant}`" in error
+
+
 @pytest.mark.parametrize("name", [name for name, way in foreign.NAMES.items() if way.written])
 def test_what_stands_for_a_name_is_sound(name: str) -> None:
     assert fits(foreign.NAMES[name].written) == ""

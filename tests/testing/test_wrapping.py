@@ -31,6 +31,7 @@ SPEC = """attention s(p: int) {{
         ("if (p * p + i & 7) == 2 then 1.0 else 0.0", 2**62, 0, True),
         ("if p * p >> 3 == 2 then 1.0 else 0.0", 2**62, 0, True),
         ("if p << 2 == i then 1.0 else 0.0", 2**61, 0, False),
+        ("if 4 * (a[i] % p) < i then 1.0 else 0.0", 2**62, -1, False),
         ("if p % i == a[i] / p then 1.0 else 0.0", 2**62, 2**62, True),
         ("f32(minimum(p * 4, i))", 2**61, 0, False),
         ("x[a[i]]", 0, -(2**63), True),
