@@ -5,7 +5,7 @@ from __future__ import annotations
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant, number
-from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, arith, i1, scf
+from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1, scf
 
 
 def describe(module: ModuleOp) -> dict[str, str]:
@@ -57,9 +57,13 @@ def _size(lane: tile.LaneOp) -> str:
 def _range(loop: scf.ForOp) -> str:
     """Whether where a loop starts or stops rests on what the rows of a tile see, and whether data say that."""
     found = "the same for all rows of a tile"
-    stack = [loop.lb.owner, loop.ub.owner]
+    stack, seen = [loop.lb.owner, loop.ub.owner], set[Operation | Block]()
     while stack:
-        match stack.pop():
+        owner = stack.pop()
+        if owner in seen:
+            continue
+        seen.add(owner)
+        match owner:
             case scf.ForOp() as earlier if not _folds(earlier):
                 return "cut to the keys that some row of the tile can see, by a first look at what the mask reads"
             case tile.MinOp() | tile.MaxOp():

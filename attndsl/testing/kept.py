@@ -24,7 +24,7 @@ from attndsl.testing.calls import Calling
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.failures import CALL, INPUTS, SPEC
 from attndsl.testing.fuzz import TILES, Example
-from attndsl.testing.metamorphic import Twin
+from attndsl.testing.metamorphic import RELATIONS, Twin
 from attndsl.testing.stages import Form
 
 MOST_BYTES = 2**28
@@ -36,8 +36,8 @@ MOST_TEXT = 2**20
 MOST_OF_A_FORM = 2**12
 """The most rows, keys and parts."""
 
-MOST_THREADS = 8
-"""The most threads whose calls overlap."""
+CALLING = {"framework": ("numpy", "torch"), "scalars": (False, True), "threads": range(1, 9), "blas": (None, 1, 2)}
+"""What describes who calls, and what it may be."""
 
 FIELDS = {"types": dict, "dims": dict, "params": dict, "strides": dict, "forms": list, "file": str}
 """What describes a call."""
@@ -59,10 +59,8 @@ def load(place: Path) -> Example:
         }
         dims = dims_of(spec, arrays)
         _require(call["dims"] == dims, f"the arrays are of the extents {dims}")
-        _require(largest(spec, dims) <= MOST_ELEMENTS, f"a tensor has more than {MOST_ELEMENTS} elements")
-        known = {**default_params(spec), **params}
-        _require(all(evaluate(each, dims, known) for each in spec.requires), "a condition of the spec is not met")
         case, forms = Case(spec, types, dims, params, arrays), tuple(map(_form, call["forms"]))
+        _check_possible(case)
         return Example(case, forms, _calling(call.get("calling")), _twin(case, call.get("twin")))
     except Exception as error:  # whatever there is to stumble over in files that anybody may have made
         said = str(error) or type(error).__name__
@@ -85,6 +83,13 @@ def with_strides(array: Array, strides: Any) -> Array:
     laid: Array = np.ndarray(array.shape, array.dtype, memory.data, -low, tuple(strides))
     laid[...] = array
     return laid
+
+
+def _check_possible(case: Case) -> None:
+    """Raises ValueError for a call that the spec refuses, or that is more than the reference can do."""
+    spec, known = case.spec, {**default_params(case.spec), **case.params}
+    _require(largest(spec, case.dims) <= MOST_ELEMENTS, f"a tensor has more than {MOST_ELEMENTS} elements")
+    _require(all(evaluate(each, case.dims, known) for each in spec.requires), "a condition of the spec is not met")
 
 
 def _require(condition: bool, otherwise: str) -> None:
@@ -161,18 +166,38 @@ def _form(given: Any) -> Form:
 
 
 def _calling(given: Any) -> Calling | None:
-    match given:
-        case None:
-            return None
-        case {"framework": "numpy" | "torch" as framework, "scalars": bool(scalars), "threads": int(threads), **rest}:
-            if set(rest) == {"blas"} and rest["blas"] in (None, 1, 2) and 1 <= threads <= MOST_THREADS:
-                return Calling(framework, scalars, threads, rest["blas"])
-    raise ValueError(f"nobody calls an operator as {str(given)[:200]}")
+    if given is None:
+        return None
+    _require(isinstance(given, dict) and given.keys() == CALLING.keys(), f"a calling has not {', '.join(CALLING)}")
+    chosen = dict(given)
+    for name, values in CALLING.items():
+        value = chosen[name]
+        fits = any(type(value) is type(each) and value == each for each in values)
+        _require(fits, f"nobody calls an operator with {name} = {str(value)[:40]}")
+    return Calling(**chosen)
 
 
 def _twin(case: Case, given: Any) -> Twin | None:
+    """One that takes the call and gives what it gives."""
     if given is None:
         return None
     twin = Twin.from_json(given)
-    twin.of(case)
+    _require(twin.relation in RELATIONS and type(twin.exact) is bool, f"there is no twin {str(twin.relation)[:40]}")
+    other = twin.of(case)
+    _types(other.spec, other.types)
+    _params(other.spec, other.params)
+    _check_possible(other)
+    taken = all(accepts(other.element(each.name), other.arrays[each.name].dtype) for each in other.spec.inputs)
+    _require(taken, "the twin takes arrays of other types")
+    for tensor in case.spec.outputs:
+        name, shape = twin.names.get(tensor.name, tensor.name), _shape(case, tensor.name)
+        axes = twin.axes.get(tensor.name, tuple(range(len(shape))))
+        _require(any(name == each.name for each in other.spec.outputs), f"the twin has no output {str(name)[:40]}")
+        fits = sorted(axes) == list(range(len(shape))) and _shape(other, name) == [shape[axis] for axis in axes]
+        same = fits and other.element(name) == case.element(tensor.name)
+        _require(same, f"the twin's {name} has another shape or type")
     return twin
+
+
+def _shape(case: Case, tensor: str) -> list[int]:
+    return [evaluate(extent, case.dims, {}) for extent in case.spec.tensors[tensor].extents]

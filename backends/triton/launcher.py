@@ -52,35 +52,53 @@ CALLS: dict[type[Operation], str] = {arith.MinSIOp: "min", arith.MaxSIOp: "max"}
 COMPARISONS = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
 
 
-def host_text(value: SSAValue, nested: bool = False) -> str:
+def host_text(value: SSAValue) -> str:
     """An integer or condition of dims and parameters, as Python computes it: what may leave 64 bits is brought back."""
-    known = constant(value)
-    if known is not None:
-        return str(known)
-    op = value.owner
-    assert isinstance(op, Operation) and is_launch_time(value), "the size of a launch reads no data"
-    match op:
-        case spec.DimOp():
-            return python_name(op.dim.data)
-        case spec.ParamOp():
-            return python_name(op.param.data)
-        case spec.ChoiceOp():
-            return op.choice.data
-        case tile.PaddedOp():
-            return f"max(16, triton.next_power_of_2({host_text(op.size)}))"
-        case arith.SelectOp():
-            condition, then, otherwise = (host_text(v, nested=True) for v in op.operands)
-            return f"({then} if {condition} else {otherwise})"
-        case arith.CmpiOp():
-            sign = COMPARISONS[predicate(op)]
-        case _ if type(op) in CALLS:
-            return f"{CALLS[type(op)]}({', '.join(map(host_text, op.operands))})"
-        case _:
-            sign = INFIX[type(op)]
-    left, right = (host_text(v, nested=True) for v in op.operands)
-    if value.type == index and not Ranges().fits(value):
-        return f"((({left} {sign} {right}) + 2**63) % 2**64 - 2**63)"
-    return f"({left} {sign} {right})" if nested else f"{left} {sign} {right}"
+    assert is_launch_time(value), "the size of a launch reads no data"
+    return _HostText()(value)
+
+
+class _HostText:
+    """The texts of what an integer is made of, each written once: some is used many times."""
+
+    def __init__(self) -> None:
+        self._ranges = Ranges()
+        self._written: dict[tuple[SSAValue, bool], str] = {}
+
+    def __call__(self, value: SSAValue, nested: bool = False) -> str:
+        key = value, nested
+        if key not in self._written:
+            self._written[key] = self._text(value, nested)
+        return self._written[key]
+
+    def _text(self, value: SSAValue, nested: bool) -> str:
+        known = constant(value)
+        if known is not None:
+            return str(known)
+        op = value.owner
+        assert isinstance(op, Operation)
+        match op:
+            case spec.DimOp():
+                return python_name(op.dim.data)
+            case spec.ParamOp():
+                return python_name(op.param.data)
+            case spec.ChoiceOp():
+                return op.choice.data
+            case tile.PaddedOp():
+                return f"max(16, triton.next_power_of_2({self(op.size)}))"
+            case arith.SelectOp():
+                condition, then, otherwise = (self(v, nested=True) for v in op.operands)
+                return f"({then} if {condition} else {otherwise})"
+            case arith.CmpiOp():
+                sign = COMPARISONS[predicate(op)]
+            case _ if type(op) in CALLS:
+                return f"{CALLS[type(op)]}({', '.join(map(self, op.operands))})"
+            case _:
+                sign = INFIX[type(op)]
+        left, right = (self(v, nested=True) for v in op.operands)
+        if value.type == index and not self._ranges.fits(value):
+            return f"((({left} {sign} {right}) + 2**63) % 2**64 - 2**63)"
+        return f"({left} {sign} {right})" if nested else f"{left} {sign} {right}"
 
 
 def host_value(size: SSAValue, dims: Mapping[str, int]) -> int:

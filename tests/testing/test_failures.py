@@ -19,10 +19,13 @@ from attndsl.checking.check import check
 from attndsl.inputs import LAYOUTS, relay
 from attndsl.syntax.source import Source
 from attndsl.testing import Case
+from attndsl.testing.calls import Calling
 from attndsl.testing.case import Array
 from attndsl.testing.failures import save
 from attndsl.testing.fuzz import Example, Failure
 from attndsl.testing.kept import NoCase, load
+from attndsl.testing.metamorphic import Twin
+from attndsl.testing.renaming import with_names
 from attndsl.testing.stages import Form
 
 SPEC = """attention kept(p: int = 2, w: f32 = 0.5, flag: bool = true) {
@@ -36,11 +39,14 @@ SPEC = """attention kept(p: int = 2, w: f32 = 0.5, flag: bool = true) {
     o[i,:] = if flag then x[i,:] * w + y[i,:] else x[i - p + s[],:]
 }"""
 
+TWIN = Twin("renamed", with_names(SPEC, {"o": "name_0"}), names={"o": "name_0"})
+
 
 def example(element: str, layout: str, **dims: int) -> Example:
     case = Case.make(check(Source(SPEC, "kept.attn")), element, seed=1, hostile=True, dims=dims)
     arrays = {name: relay(array, layout) for name, array in case.poisoned().arrays.items()}
-    return Example(case.given(**arrays), (Form("numpy", 4, 3), Form("triton", 16, 16, 2, True)))
+    forms = Form("numpy", 4, 3), Form("triton", 16, 16, 2, True)
+    return Example(case.given(**arrays), forms, Calling("torch", True, 3, 2), TWIN)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -48,7 +54,7 @@ def example(element: str, layout: str, **dims: int) -> Example:
 def test_a_case_comes_back_as_it_was(layout: str, element: str, tmp_path: Path) -> None:
     kept = example(element, layout, N=3, E=4)
     found = load(save(Failure(kept, None, AssertionError("wrong")), tmp_path / "failures"))
-    assert found.forms == kept.forms
+    assert (found.forms, found.calling, found.twin) == (kept.forms, kept.calling, kept.twin)
     for field in ("types", "dims", "params"):
         assert getattr(found.case, field) == getattr(kept.case, field)
     for name, array in kept.case.arrays.items():
@@ -97,6 +103,21 @@ HUGE = (2**62, -(2**62), 10**18, 2**40, 2**100, -(10**30))
 STRIDES: tuple[Any, ...] = (*HUGE, 2**28, 1, -1, 3, 1.5, "4", None, True, [], math.nan)
 COUNTS: tuple[Any, ...] = (*HUGE, -1, 0, 1.5, "4", None)
 
+TEXTS = {
+    "takes another type": TWIN.text.replace("s : i32", "s : i64"),
+    "takes other types": TWIN.text.replace("types T", "types T = f16 | bf16"),
+    "takes another parameter": TWIN.text.replace("w: f32 = 0.5", "w: int = 1"),
+    "takes one more": TWIN.text.replace("w: f32", "z: int, w: f32"),
+    "is not for these dims": TWIN.text.replace("types T", "types T\n    require N == 5"),
+    "gives another name": SPEC,
+    "gives another type": TWIN.text.replace("name_0 : T", "name_0 : f64"),
+    "gives another shape": TWIN.text.replace("name_0 : T[N, E]", "name_0 : T[N + 1, E]"),
+    "gives more than there is memory": TWIN.text.replace(
+        "name_0 : T", f"z : f32[{2**40} * N]\n    output name_0 : T"
+    ).replace("each i in N", f"each k in {2**40} * N\n    z[k] = 0.0\n    each i in N"),
+}
+"""Texts that are no twin's of the example."""
+
 WRONG: dict[str, tuple[Any, ...]] = {
     "strides/x": (*([n, 4] for n in STRIDES), *([4, n] for n in STRIDES), [], [4], [4, 4, 4], "ab", {"0": 4}, 8, None),
     "strides": ([], None, {}, {"x": [12, 4]}, "x"),
@@ -115,6 +136,21 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "forms/0/parts": COUNTS,
     "forms/0/known": (0, None, "true"),
     "forms/0/more": (0, None),
+    "file": (5, None, [], {}),
+    "calling": ([], {}, "numpy", 5, True),
+    "calling/framework": ("vax", "", None, 5, ["numpy"]),
+    "calling/scalars": (0, None, "true"),
+    "calling/threads": (*COUNTS, 9, True),
+    "calling/blas": (*HUGE, 0, 3, 1.0, True, "1", []),
+    "calling/more": (0, None),
+    "twin": ([], {}, "renamed", 5, True),
+    "twin/relation": (5, None, "", "\x1b[2J", []),
+    "twin/exact": (0, None, "true"),
+    "twin/text": (5, None, "", "attention", *TEXTS.values()),
+    "twin/names": ([], None, {}, {"o": "x"}, {"x": "name_0"}, {"o": 5}, {"o": []}, "o"),
+    "twin/axes": ([], None, {"x": [0]}, {"x": [1, 0]}, {"o": [0]}, {"o": [0, 7]}, {"o": [-1, 0]}, {"o": "ab"}, 5),
+    "twin/cut": ([], None, {"x": [0, 0]}, {"x": [0, 5]}, {"x": [9, 1]}, {"x": [0]}, {"x": [0, 1.5]}, {"x": [0, 2**62]}),
+    "twin/more": (0, None),
 }
 """A place in call.json, by its keys, and what is not to be there."""
 

@@ -104,6 +104,13 @@ def test_a_product_of_sums() -> None:
     assert seconds(text, "numpy") < 5
 
 
+def test_a_launcher_s_product() -> None:
+    """Launches compute what dims make: the parts of it are each looked at once, not once for each that holds them."""
+    product = " * ".join(f"({'NM'[k % 2]} + {k})" for k in range(13))
+    head, _, body = text_of("dims", 0, lambda k: "").partition("let a0 = N + M")
+    assert seconds(f"{head}let a0 = {product}{body}", "triton") < 1.5
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("target", ["numpy", "triton"])
 @pytest.mark.parametrize(("kind", "step"), FAMILIES)
