@@ -129,7 +129,7 @@ class Blocks:
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
         """Binds one index variable in `scope`; its extent sees the names of `seen`."""
         name, graph = node.name, self._context.graph
-        extent = self._expressions.integer(node.extent, seen or scope, f"the extent of `{name.text}`")
+        extent = self._expressions.extent(node.extent, seen or scope, f"the extent of `{name.text}`")
         bound = None
         if node.bound is not None:
             bound = self._expressions.uniform(node.bound, seen or scope, f"the bound of `{name.text}`")
