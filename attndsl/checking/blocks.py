@@ -129,7 +129,7 @@ class Blocks:
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
         """Binds one index variable in `scope`; its extent sees the names of `seen`."""
         name, graph = node.name, self._context.graph
-        extent = self._expressions.integer(node.extent, seen or scope, f"the extent of `{name.text}`")
+        extent = self._expressions.extent(node.extent, seen or scope, f"the extent of `{name.text}`")
         bound = None
         if node.bound is not None:
             bound = self._expressions.uniform(node.bound, seen or scope, f"the bound of `{name.text}`")
@@ -140,11 +140,11 @@ class Blocks:
         if extent is None or (node.bound is not None and bound is None):
             scope.add(name.text, Broken(name.span))
             return None
-        reads = graph.facts(extent).reads
-        if not reads and graph.facts(extent).parts > MAX_PARTS:
+        facts = graph.facts(extent)
+        if not facts.reads and facts.parts > MAX_PARTS:
             raise TooManyParts(extent.span)
         index = Index(name.text, "each" if role == "each" else "over", extent, bound or extent, node.span)
-        if bound is None and reads:
+        if bound is None and (facts.reads or (role == "each" and facts.free)):
             self._unbounded[index] = node
         scope.add(name.text, Scalar(name.span, graph.index(index, name.span), "an index", shadowable=True))
         return index

@@ -1,4 +1,4 @@
-"""Bounds of index variables whose extent reads data, from the extents of the tensors that they walk.
+"""Bounds of index variables whose extent a launch cannot tell, from the extents of the tensors that they walk.
 
 An index `a + i` into a dimension of extent X bounds `i` by X, `i - c` by X + c, and `i / c` by X * c. What is read for
 certain bounds by the smallest of its extents, the two branches of an `if` by the larger of theirs; several reductions

@@ -176,9 +176,6 @@ class Declarations:
             error = errors.declarations.ParameterInShape
             self._context.report(error(node.span, role=role))
             return None
-        if expr is not None and any(part.kind is Kind.FLOAT for part in walk(expr)):
-            self._context.report(errors.declarations.RealInShape(node.span))
-            return None
         if isinstance(expr, Constant) and expr.value < 0:
             self._context.report(errors.declarations.NegativeExtent(node.span, extent=int(expr.value)))
             return None

@@ -12,7 +12,7 @@ from attndsl.checking.names import Names
 from attndsl.checking.pointwise import Pointwise
 from attndsl.checking.scopes import Scalar, Scope
 from attndsl.checking.text import expression_text
-from attndsl.checking.typed import Expr, Index, Kind
+from attndsl.checking.typed import Expr, Index, Kind, walk
 from attndsl.checking.values import Result, Value, Weights
 from attndsl.syntax import tree
 from attndsl.syntax.source import Span
@@ -78,10 +78,18 @@ class Expressions:
         return self.scalar(node, scope, place, Kind.INT)
 
     def uniform(self, node: tree.Expression, scope: Scope, place: str) -> Expr | None:
-        """An integer that is the same for a whole call: made of dims, parameters and numbers."""
-        expr = self.integer(node, scope, place)
+        """An integer that is the same for a whole call: made of dims, parameters and whole numbers."""
+        expr = self.extent(node, scope, place)
         if expr is not None and not self._graph.facts(expr).uniform:
             self._context.report(errors.indices.NotUniform(node.span, place=place))
+            return None
+        return expr
+
+    def extent(self, node: tree.Expression, scope: Scope, place: str) -> Expr | None:
+        """An integer that, where it is the same for a whole call, the host computes as kernels do: without reals."""
+        expr = self.integer(node, scope, place)
+        if expr is not None and self._graph.facts(expr).uniform and any(part.kind is Kind.FLOAT for part in walk(expr)):
+            self._context.report(errors.declarations.RealInExtent(node.span, place=place))
             return None
         return expr
 

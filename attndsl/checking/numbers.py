@@ -62,6 +62,11 @@ def _real_divide(left: float, right: float) -> float:
     return left / right
 
 
+def _or_nan(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of real numbers that is NaN where one of them is."""
+    return lambda *operands: function(*operands) if all(x == x for x in operands) else math.nan
+
+
 def _real(function: Callable[[float], float], pole: float = math.nan) -> Callable[[float], float]:
     """A real function that is NaN where Python's raises, but `pole` at 0 and where it leaves the floats."""
 
@@ -89,8 +94,10 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "fmul": operator.mul,
     "fneg": operator.neg,
     "fabs": abs,
-    **dict.fromkeys(("imin", "fmin"), min),
-    **dict.fromkeys(("imax", "fmax"), max),
+    "imin": min,
+    "imax": max,
+    "fmin": _or_nan(min),
+    "fmax": _or_nan(max),
     **dict.fromkeys(("ieq", "feq", "beq"), operator.eq),
     **dict.fromkeys(("ine", "fne", "bne"), operator.ne),
     **dict.fromkeys(("ilt", "flt"), operator.lt),

@@ -47,8 +47,9 @@ class Index:
     """An index variable, told from others by identity.
 
     `extent` and `bound` are integer expressions: the variable takes the values 0 … min(extent, bound) - 1. `bound`
-    reads no tensor. An `each` variable's extent may read tensors at earlier `each` variables, an `over` variable's at
-    any `each` variable; an `axis` variable's is made of dims, parameters and numbers. An absent extent is 0.
+    reads no tensor, and that of an `each` variable depends on no other. An `each` variable's extent may read tensors
+    at earlier `each` variables, an `over` variable's at any `each` variable; an `axis` variable's is made of dims,
+    parameters and numbers. An absent extent is 0.
     """
 
     name: str

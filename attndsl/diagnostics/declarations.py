@@ -108,9 +108,11 @@ class ParameterInShape(Diagnostic):
 
 
 @dataclass(frozen=True)
-class RealInShape(Diagnostic):
+class RealInExtent(Diagnostic):
+    place: str
+
     code = "E711"
-    message = "the extents of a tensor are computed from ints alone"
+    message = "{place} is computed from ints alone"
     label = "contains a real number"
     fix = (
         "write it with ints, such as `2 * B > 5` for `f32(B) > 2.5`: a kernel rounds real numbers, and a call does not"

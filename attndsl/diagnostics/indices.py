@@ -22,7 +22,7 @@ class NoBound(Diagnostic):
     name: str
 
     code = "E402"
-    message = "nothing bounds `{name}`, whose extent is read from data"
+    message = "nothing bounds `{name}`, whose extent rests on data or an index"
     label = "how large can it be?"
     note = "a bound follows from the tensors that `{name}` walks in every case, and here none does"
     fix = "state one: `{name} in … up to …`"

@@ -40,6 +40,9 @@ _INFERENCE = torch._C.DispatchKeySet(torch._C.DispatchKey.BackendSelect)
 _EAGER = {_INFERENCE.raw_repr(), _INFERENCE.add(torch._C.DispatchKey.ADInplaceOrView).raw_repr()}
 """The state of torch's dispatcher in a thread where nothing traces, transforms or overrides what is called."""
 
+_TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, bool: repr}
+"""What tells a parameter from all others: 0.0 equals -0.0, True equals 1, and NaN not itself."""
+
 
 def is_plain(tensors: Iterable[Any]) -> bool:
     """Whether a call may go around torch's dispatcher, which costs more than a launch.
@@ -162,14 +165,14 @@ def machine() -> str:
 
 
 def _key(tensors: Iterable[Any], params: Iterable[Any]) -> tuple[object, ...] | None:
-    """All that a plan rests on; None where a tensor has no strides, which no plan is for.
+    """All that a plan rests on; None where a tensor has no strides, or a parameter is no number: no plan is for those.
 
     Triton compiles other code for pointers that are no multiples of 16 bytes.
     """
     try:
         return (
             *[(t.dtype, t.device, t.shape, t.stride(), t.data_ptr() % 16) for t in tensors],
-            *[(type(value), value) for value in params],
+            *[_TOLD[type(value)](value) for value in params],
         )
-    except RuntimeError:
+    except (RuntimeError, KeyError):
         return None

@@ -7,6 +7,7 @@ import pytest
 from attndsl.checking.check import check
 from attndsl.checking.text import expression_text
 from attndsl.diagnostics import SpecError
+from attndsl.driver.compile import compile_spec
 from attndsl.syntax.source import Source
 
 from .specs import checked
@@ -92,3 +93,18 @@ def test_a_row_is_bounded_by_what_it_writes() -> None:
         }""")
     )
     assert expression_text(spec.blocks[0].each[1].bound) == "maximum(2 * M, 3 * B)"
+
+
+@pytest.mark.parametrize(("place", "wanted"), [("i, k", "M"), ("i, i + k", "M"), ("i, k * 2", "(M + 1) / 2")])
+def test_a_row_whose_number_depends_on_another_is_bounded_too(place: str, wanted: str) -> None:
+    """A launch counts programs, as many for every value of the index before."""
+    head = "attention test { dims N, M input x : f32[N, M] output o : f32[N, M]"
+    spec = check(Source(f"{head} each i in N, k in i + 1 o[{place}] = x[i, k] }}"))
+    compile_spec(spec, {}, "triton")
+    assert expression_text(spec.blocks[0].each[1].bound) == wanted
+
+
+def test_nothing_bounds_a_row_that_is_written_anywhere() -> None:
+    head = "attention test { dims N input x : f32[N] output o : f32[N, N]"
+    with pytest.raises(SpecError, match="E402"):
+        check(Source(f"{head} each i in N, k in i + 1 o[i, k % N] = x[i] }}"))

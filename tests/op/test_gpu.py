@@ -188,6 +188,14 @@ def test_what_changes_from_call_to_call_changes_the_outputs_and_compiles_nothing
     assert (op.compilations, len(compiler.compiled)) == (2, 1)
 
 
+@pytest.mark.parametrize(("factors", "plans"), [((0.0, -0.0), 2), ((float("nan"), -float("nan")), 1)])
+def test_plans_tell_a_zero_from_the_other_and_know_nan(scale: Any, factors: tuple[float, float], plans: int) -> None:
+    op, _ = scale
+    for factor in factors:
+        op(**inputs(), factor=factor)
+    assert len(op.gpu._plans) == plans
+
+
 def test_feature_dims_and_types_have_code_of_their_own(scale: Any) -> None:
     op, compiler = scale
     for d in (3, 4, 3):
@@ -223,8 +231,9 @@ def test_a_mistake_is_told_after_a_good_call_too(scale: Any) -> None:
     op, _ = scale
     given = inputs()
     op(**given)
-    with pytest.raises(errors.WrongParameter):
-        op(**given, shift=False)
+    for mistake in (False, [1]):
+        with pytest.raises(errors.WrongParameter):
+            op(**given, shift=mistake)
     with pytest.raises(errors.UnknownArgument):
         op(**given, shft=1)
     with pytest.raises(errors.MissingArgument):

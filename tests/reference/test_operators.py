@@ -19,17 +19,13 @@ LAZY = {"and", "or", "iselect", "fselect", "bselect"}
 
 SAMPLES: dict[Kind, tuple[Any, ...]] = {
     Kind.INT: (0, 1, -1, 2, 7, -7, 63, 64, 65, -64, 2**62, 2**63 - 1, -(2**63)),
-    Kind.FLOAT: (0.0, 0.5, 1.0, -1.5, 3.0, -700.0, 700.0, -8000.0, 8000.0, math.inf, -math.inf),
+    Kind.FLOAT: (0.0, 0.5, 1.0, -1.5, 3.0, -700.0, 700.0, -8000.0, 8000.0, math.inf, -math.inf, math.nan),
     Kind.BOOL: (False, True),
 }
 
 
 def rows() -> list[tuple[str, Operator]]:
     return [(name, row) for name, row in OPERATORS.items() if name not in LAZY]
-
-
-def wrap(value: Any) -> Any:
-    return (value + 2**63) % 2**64 - 2**63
 
 
 def test_no_row_is_missing_and_none_is_idle() -> None:
@@ -49,8 +45,6 @@ def test_arrays_and_numbers_agree(name: str, row: Operator) -> None:
         with np.errstate(all="ignore"):
             result = np.asarray(MEANINGS[name](*arguments))
         assert result.dtype == WIDE[row.gives]
-        if row.gives is Kind.INT:
-            expected = wrap(expected)
         np.testing.assert_allclose(result[0], expected, rtol=1e-15, err_msg=f"{name}{sample}")
         compared += 1
     assert compared > 1
