@@ -19,7 +19,8 @@ class Hold:
     """Libraries held to one thread from when the first program enters until the last one leaves, however they overlap.
 
     Who is inside is one dict, which changes in single steps; the libraries are then made to agree with it, from any
-    state that an interruption may have left. What someone else has set meanwhile stays.
+    state that an interruption may have left. What someone else has set meanwhile stays, unless it is 1: that cannot be
+    told from what is held.
     """
 
     def __init__(self, find: Callable[[], Iterable[Any]]) -> None:
