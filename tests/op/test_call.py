@@ -289,7 +289,7 @@ def test_what_an_operator_tells_of_itself(gqa: Any) -> None:
 
 def test_explain_counts_bytes_and_operations(gqa: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     op, _ = gqa
-    monkeypatch.setattr("attndsl.op.explain.computed", lambda source, artifact, dims: 3 << 20)
+    monkeypatch.setattr("attndsl.op.explain.computed", lambda source, artifact, dims, needed: 3 << 20)
     text = op.explain(B=1, Hq=4, Hkv=2, M=512, N=1024, D=64, E=64)
     assert text.splitlines() == [
         "gqa for numpy",
