@@ -59,13 +59,11 @@ def value_text(value: SSAValue, binding: int = 0) -> str | None:
         return python_name(op.param.data)
     if not isinstance(op, Operation) or type(op) not in {**_VALUE_INFIX, **_VALUE_CALLS}:
         return None
-    if not Ranges().fits(value):
-        return None
     called = _VALUE_CALLS.get(type(op))
     sign, strength = _VALUE_INFIX.get(type(op), (", ", 0))
     left = value_text(op.operands[0], strength)
     right = value_text(op.operands[1], strength + 1) if left is not None else None
-    if left is None or right is None or len(left) + len(right) > _LONGEST:
+    if left is None or right is None or len(left) + len(right) > _LONGEST or not Ranges().fits(value):
         return None
     if called is not None:
         return f"{called}({left}, {right})"

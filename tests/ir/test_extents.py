@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.ir import attn, spec
+from attndsl.ir.build import build
+from attndsl.ir.rewrite import insert_before
+from attndsl.ir.text import known_limit
+from attndsl.ir.xdsl import arith
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, check_stages
 
@@ -45,8 +50,19 @@ attention keys {
 
 @pytest.mark.parametrize("text", [ROWS, KEYS])
 def test_two_negative_extents_have_no_values(text: str) -> None:
-    spec = check(Source(text, "negative.attn"))
+    checked = check(Source(text, "negative.attn"))
     lengths: dict[str, Any] = {"h": np.array([-2, 1, -1], np.int32), "w": np.array([-3, 2, 2], np.int32)}
     dims = {"B": 3, "P": 2, "Q": 3, "N": 4}
-    case = Case.make(spec, dims={name: size for name, size in dims.items() if name in spec.dims}).given(**lengths)
+    case = Case.make(checked, dims={name: size for name, size in dims.items() if name in checked.dims}).given(**lengths)
     check_stages([case])
+
+
+def test_a_limit_is_asked_of_kernels_that_stand_in_no_module() -> None:
+    """As they are while a pass makes them: what is read has no declaration there."""
+    module = build(check(Source(KEYS)), {})
+    (kernel,) = (op for op in module.walk() if isinstance(op, attn.KernelOp))
+    (over,) = (op for op in kernel.walk() if isinstance(op, attn.OverOp))
+    limit = insert_before(over, spec.DimOp("P"))
+    extent = insert_before(over, arith.MinSIOp(over.extent, limit))
+    module.body.block.detach_op(kernel)
+    assert known_limit(extent) is limit
