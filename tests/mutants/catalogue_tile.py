@@ -203,8 +203,8 @@ def full_tiles_one_too_far(monkeypatch: pytest.MonkeyPatch) -> None:
 def full_tiles_start_one_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tile in which a row's keys start counts as full."""
 
-    def start(original: Any, loop: scf.ForOp, starts: Any) -> SSAValue:
-        found: SSAValue = original(loop, starts)
+    def start(original: Any, loop: scf.ForOp, starts: Any, *more: Any) -> SSAValue:
+        found: SSAValue = original(loop, starts, *more)
         early = insert_before(loop, arith.SubiOp(found, loop.step))
         return insert_before(loop, arith.MaxSIOp(loop.lb, early)) if starts else found
 

@@ -66,7 +66,7 @@ def last_rows_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("triton", "triton")
 def one_part_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """A launch merges the parts of keys but the last."""
-    rewrites_lines(monkeypatch, r"^chosen = choose\((\w+_MERGE_SCHEDULES)", r"PARTS -= 1; chosen = choose(\1")
+    rewrites_lines(monkeypatch, r"^chosen = _choose\((\w+_MERGE_SCHEDULES)", r"PARTS -= 1; chosen = _choose(\1")
 
 
 @planted("triton", "triton")
