@@ -197,19 +197,60 @@ class AbsorbZero(RewritePattern):
         rewriter.replace(op, constant_op(0, op.results[0].type))
 
 
-def _opposite(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two comparisons have the same operands, and one holds where the other does not."""
-    x, y = a.owner, b.owner
-    if not isinstance(x, arith.CmpiOp) or not isinstance(y, arith.CmpiOp):
-        return False
-    return x.lhs is y.lhs and x.rhs is y.rhs and OPPOSITES.get(predicate(x)) == predicate(y)
+Term = SSAValue | tuple[SSAValue, SSAValue, str]
+"""A condition: a comparison of integers by its operands and its predicate, or whatever else is true or false."""
 
 
+def _term(value: SSAValue) -> Term:
+    op = value.owner
+    return (op.lhs, op.rhs, predicate(op)) if isinstance(op, arith.CmpiOp) else value
+
+
+def _opposite(term: Term) -> Term | None:
+    """The comparison of the same operands that holds where another does not."""
+    if not isinstance(term, tuple) or (other := OPPOSITES.get(term[2])) is None:
+        return None
+    return (term[0], term[1], other)
+
+
+class Conjunctions:
+    """The conditions that a conjunction, or a disjunction, joins: remembered for each value.
+
+    A guard of nested reads holds those of all reads before it: walked through anew at each step they would be looked
+    at a quadratic number of times. Rewriting an operand leaves what is remembered true but not whole, so that it is
+    forgotten between walks: the last walk changes nothing and has seen everything.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[SSAValue, type[Operation]], frozenset[Term]] = {}
+
+    def __call__(self, value: SSAValue, kind: type[arith.AndIOp] | type[arith.OrIOp]) -> frozenset[Term]:
+        """The terms of a value: itself where it joins nothing."""
+        stack = [value]
+        while stack:
+            joined = stack[-1]
+            parts = joined.owner.operands if isinstance(joined.owner, kind) else ()
+            waiting = [part for part in parts if (part, kind) not in self._known]
+            stack += waiting
+            if not waiting:
+                of_parts = (self._known[part, kind] for part in parts)
+                self._known[joined, kind] = frozenset().union(*of_parts) if parts else frozenset({_term(joined)})
+                stack.pop()
+        return self._known[value, kind]
+
+    def forget(self) -> None:
+        """Begins anew."""
+        self._known.clear()
+
+
+@dataclass(frozen=True)
 class SimplifyLogic(RewritePattern):
     """x and true -> x, x and false -> false, x and (x and y) -> x and y, x and not x -> false; likewise or
 
     And not not x -> x.
     """
+
+    conjunctions: Conjunctions
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, (arith.AndIOp, arith.OrIOp, arith.XOrIOp)) or op.result.type != i1:
@@ -225,25 +266,14 @@ class SimplifyLogic(RewritePattern):
                 rewriter.replace(op, constant_op(not known, i1))
             return
         neutral = isinstance(op, arith.AndIOp)
-        left, right = _terms(op.lhs, type(op)), _terms(op.rhs, type(op))
+        left, right = (self.conjunctions(operand, type(op)) for operand in (op.lhs, op.rhs))
+        small, large = sorted((left, right), key=len)
         if right <= left or other is neutral:
             rewriter.replace(op, [], [op.lhs])
         elif left <= right or other is not None:
             rewriter.replace(op, [], [op.rhs])
-        elif any(_opposite(a, b) for a in left for b in right):
+        elif not large.isdisjoint(map(_opposite, small)):
             rewriter.replace(op, constant_op(not neutral, i1))
-
-
-def _terms(value: SSAValue, kind: type[arith.AndIOp] | type[arith.OrIOp]) -> set[SSAValue]:
-    """What a conjunction, or a disjunction, of conditions joins."""
-    found: set[SSAValue] = set()
-    stack = [value]
-    while stack:
-        joined = stack.pop()
-        if joined not in found:
-            found.add(joined)
-            stack += joined.owner.operands if isinstance(joined.owner, kind) else ()
-    return {term for term in found if not isinstance(term.owner, kind)}
 
 
 class SimplifySelect(RewritePattern):
@@ -263,8 +293,9 @@ class SimplifySelect(RewritePattern):
             self._logic(op, rewriter)
 
     def _logic(self, op: arith.SelectOp, rewriter: PatternRewriter) -> None:
-        then = op.lhs is op.cond or (False if _opposite(op.lhs, op.cond) else uniform(op.lhs))
-        otherwise = _opposite(op.rhs, op.cond) or (False if op.rhs is op.cond else uniform(op.rhs))
+        opposite = _opposite(_term(op.cond))
+        then = op.lhs is op.cond or (False if _term(op.lhs) == opposite else uniform(op.lhs))
+        otherwise = _term(op.rhs) == opposite or (False if op.rhs is op.cond else uniform(op.rhs))
         if otherwise is False:
             rewriter.replace(op, arith.AndIOp(op.cond, op.lhs))
         elif then is True:
@@ -278,15 +309,18 @@ class SimplifySelect(RewritePattern):
             rewriter.replace(op, [true, negated, combined])
 
 
+@dataclass(frozen=True)
 class DropGuardedSelect(RewritePattern):
     """select c, (load where c and d), 0 -> load where c and d"""
+
+    conjunctions: Conjunctions
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: arith.SelectOp, rewriter: PatternRewriter, /) -> None:
         load = op.lhs.owner
         if not isinstance(load, (attn.ReadOp, tile.LoadOp)) or load.where is None or uniform(op.rhs) != 0:
             return
-        if _terms(op.cond, arith.AndIOp) <= _terms(load.where, arith.AndIOp):
+        if self.conjunctions(op.cond, arith.AndIOp) <= self.conjunctions(load.where, arith.AndIOp):
             rewriter.replace(op, [], [op.lhs])
 
 
@@ -368,23 +402,24 @@ class SumThinDots(RewritePattern):
         rewriter.replace(op, [*made, tile.SumOp(terms.results[0], op.over)])
 
 
-PATTERNS: tuple[RewritePattern, ...] = (
-    FoldConstants(),
-    ConstantsLast(),
-    DropIdentities(),
-    MultiplyByPowers(),
-    AddConstantsOnce(),
-    AbsorbZero(),
-    SimplifyLogic(),
-    SimplifySelect(),
-    DropGuardedSelect(),
-    UniformAll(),
-    DropTrueGuards(),
-    DropFalseReads(),
-    DropTrueAssumptions(),
-    FoldAll(),
-    SumThinDots(),
-)
+def _patterns(conjunctions: Conjunctions) -> tuple[RewritePattern, ...]:
+    return (
+        FoldConstants(),
+        ConstantsLast(),
+        DropIdentities(),
+        MultiplyByPowers(),
+        AddConstantsOnce(),
+        AbsorbZero(),
+        SimplifyLogic(conjunctions),
+        SimplifySelect(),
+        DropGuardedSelect(conjunctions),
+        UniformAll(),
+        DropTrueGuards(),
+        DropFalseReads(),
+        DropTrueAssumptions(),
+        FoldAll(),
+        SumThinDots(),
+    )
 
 
 @dataclass(frozen=True)
@@ -395,5 +430,6 @@ class Canonicalize(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, PATTERNS)
+        conjunctions = Conjunctions()
+        rewrite(op, _patterns(conjunctions), conjunctions.forget)
         keep_lanes(op)

@@ -63,7 +63,7 @@ Requires: tile. Exactness: bit-exact. Idempotent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
@@ -109,9 +109,15 @@ class _Rows:
 
     axes: AxesAnalysis
     facts: Facts
+    known: dict[tuple[SSAValue, SSAValue], int | None] = field(default_factory=dict)
 
     def direction(self, value: SSAValue, lane: SSAValue) -> int | None:
         """1 where a number never falls along a lane, -1 where it never grows, 0 where it stays, else None."""
+        if (value, lane) not in self.known:  # values share operands
+            self.known[value, lane] = self._direction(value, lane)
+        return self.known[value, lane]
+
+    def _direction(self, value: SSAValue, lane: SSAValue) -> int | None:
         if value is lane:
             return 1
         if lane not in self.axes(value):

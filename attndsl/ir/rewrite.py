@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from xdsl.transforms.common_subexpression_elimination import cse
 from xdsl.transforms.dead_code_elimination import region_dce
@@ -24,6 +24,7 @@ from attndsl.ir.xdsl import (
     PatternRewriter,
     PatternRewriterListener,
     PatternRewriteWalker,
+    Region,
     RewritePattern,
     SSAValue,
     UnknownLoc,
@@ -54,11 +55,21 @@ class _Located(RewritePattern):
             op.location = self.location
 
 
-def rewrite(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
-    """Applies patterns until none matches; removes what is dead on the way. True where anything changed."""
+def rewrite(
+    module: ModuleOp, patterns: Sequence[RewritePattern], after_walk: Callable[[], None] = lambda: None
+) -> bool:
+    """Applies patterns until none matches; removes what is dead on the way. True where anything changed.
+
+    `after_walk` is called after each walk of the module; the last walk changes nothing.
+    """
+
+    def walked(region: Region, listener: PatternRewriterListener) -> bool:
+        after_walk()
+        return False
+
     located = _Located(GreedyRewritePatternApplier(list(patterns), dce_enabled=True))
     listener = PatternRewriterListener(operation_insertion_handler=[located.inserted])
-    return PatternRewriteWalker(located, listener=listener).rewrite_module(module)
+    return PatternRewriteWalker(located, listener=listener, post_walk_func=walked).rewrite_module(module)
 
 
 def remove_dead(module: ModuleOp) -> None:

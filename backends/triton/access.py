@@ -70,7 +70,8 @@ class Access:
         elif any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in op.result.uses):
             pass  # what a loop carries is widened where it is used
         elif op.result not in self.text.halves and stored != wanted:
-            before, after = self.text.widening(element, wanted)
+            narrow = self.text.runs_narrow(op.result)
+            before, after = ("", ".to(INDEX)") if narrow else self.text.widening(element, wanted)
             opening, closing = f"{before}{opening}", f"{closing}{after}"
         return [opening, *arguments, closing]
 

@@ -176,7 +176,7 @@ class Expressions:
         if narrow:
             self.bounds |= self.widths.bound(op.results[0]) or Bound()
         neutral = {v for v in op.operands if is_identity(v, op)}
-        wide = bool(neutral) or (not narrow and all(map(self._is_short, op.operands)))
+        wide = bool(neutral) or (not narrow and all(self._is_short(v) for v in op.operands if v.type == index))
         operands = [
             self._neutral(v) if narrow and v in neutral else self.operand(v, lanes, narrow, wide) for v in op.operands
         ]

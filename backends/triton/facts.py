@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from attndsl.ir import spec, tile
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, scf
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
 
 
 def is_nonnegative(value: SSAValue) -> bool:
@@ -65,6 +65,8 @@ class _Signs:
                 return any(map(self.nonnegative, owner.operands))
             case arith.SelectOp():
                 return self.nonnegative(owner.lhs) and self.nonnegative(owner.rhs)
+            case tile.LoadOp() | arith.AndIOp() | arith.OrIOp() | arith.XOrIOp() | arith.ShLIOp() | arith.ShRSIOp():
+                return value.type == index and self._ranges(value).low >= 0
         return False
 
     def _is_positive(self, value: SSAValue) -> bool:

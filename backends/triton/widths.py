@@ -2,7 +2,8 @@
 
 Integer arithmetic on tiles costs twice as much, and twice the registers, in 64 bits. The integers that vary along a
 tile are numbers of rows and keys, and what is computed of them; a launch whose dims bound them all below 2^31 runs them
-in 32 bits, any other in 64. What is computed of data that was read is never bounded so, and neither is an address.
+in 32 bits, any other in 64. What memory holds in 8 bits, and what is computed of it, is bounded whatever the launch.
+Larger integers that were read are not, and neither is an address.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 
 from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
 from attndsl.ir import spec, tile
-from attndsl.ir.ranges import is_identity
+from attndsl.ir.ranges import Ranges, is_identity
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, SSAValue, arith, index, scf
 from attndsl.python_names import python_name
@@ -34,13 +35,14 @@ class Widths:
 
     def __init__(self) -> None:
         self._known: dict[SSAValue, Bound | None] = {}
+        self._known_upper: dict[SSAValue, Bound | None] = {}
+        self._ranges = Ranges()
 
     def bound(self, value: SSAValue) -> Bound | None:
         """What is at least |value|, over dims and the sizes of parameters; None where there is nothing."""
         if value not in self._known:
             self._known[value] = None  # a loop's own state bounds nothing
-            found = self._bound(value)
-            self._known[value] = found if found is None or len(found) <= MOST_TERMS else None
+            self._known[value] = _useful(self._bound(value))
         return self._known[value]
 
     def narrow(self, value: SSAValue) -> bool:
@@ -87,10 +89,27 @@ class Widths:
                 return left + ONE if left is not None and self.bound(op.rhs) is not None else None
             case spec.ModOp():
                 return self.bound(op.rhs) if self.bound(op.lhs) is not None else None
+            case tile.LoadOp() if not any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in value.uses):
+                return self._within(value)  # what a loop carries is widened where it is used
+            case arith.ShLIOp() | arith.ShRSIOp() if (
+                not 0 <= self._ranges(op.rhs).low <= self._ranges(op.rhs).high < 32
+            ):
+                return None  # all bits of 32 are shifted out
+            case arith.AndIOp() | arith.OrIOp() | arith.XOrIOp() | arith.ShLIOp() | arith.ShRSIOp():
+                return self._within(value) if all(self.narrow(v) and is_short(v) for v in op.operands) else None
         return None
+
+    def _within(self, value: SSAValue) -> Bound | None:
+        """The largest magnitude of an integer, as far as that is known before a launch."""
+        return Bound({(): max(map(abs, self._ranges(value)))})
 
     def _upper(self, value: SSAValue) -> Bound | None:
         """What is at least an integer, which may be far below."""
+        if value not in self._known_upper:
+            self._known_upper[value] = _useful(self._upper_of(value))
+        return self._known_upper[value]
+
+    def _upper_of(self, value: SSAValue) -> Bound | None:
         op = value.owner
         match op:
             case arith.MinSIOp():
@@ -136,6 +155,11 @@ class Widths:
 def is_short(value: SSAValue) -> bool:
     """Whether a value is no number that needs more than 32 bits."""
     return -(2**31) <= (constant(value) or 0) < 2**31
+
+
+def _useful(bound: Bound | None) -> Bound | None:
+    """A bound that a launcher can compute, and that some launch keeps."""
+    return bound if bound is not None and len(bound) <= MOST_TERMS and bound[()] < 2**31 else None
 
 
 def _total(bounds: Iterable[Bound | None]) -> Bound | None:

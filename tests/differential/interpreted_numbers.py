@@ -50,7 +50,7 @@ def reals(given: float) -> None:
     assert program.run(case)["o"].tolist() == [TENTH, TENTH]
 
 
-FIRST = ("parameter and element", "index and large number", "from data to a row", "large numbers")
+FIRST = ("parameter and element", "bytes", "of bytes", "index and large number", "from data to a row", "large numbers")
 """The first part, which tells most; all others are the second."""
 
 

@@ -26,6 +26,13 @@ STEPS = {
         "({a} >> 1) ^ ({b} & {k})",
         "c[i, {a}] + {b}",
         "if {a} < {k} then {b} + c[i,{k}] else {a} * 2",
+        "minimum({a}, {b} - c[i,{k}])",
+        "({a} + {b}) / 2 + j",
+    ),
+    "row": (
+        "minimum({a}, 2 * i + {k}) + maximum({b}, i)",
+        "minimum({a}, {b} - {k}) + i",
+        "if {a} < N - i then {b} else ({a} + {b}) / 2",
     ),
     "mask": (
         "{a} and j < i + {k}",
@@ -38,13 +45,20 @@ STEPS = {
         "exp({a}) + sin({b})",
         "if j < i + {k} then {a} else x[i,{k}]",
         "{a} * (x[i,{k}] + {b})",
+        "{a} * {b} - {a}",
     ),
     "dims": ("{a} * {b}", "{a} * (N + {k} * M)", "{a} % 7 + {b} / 3", "maximum({a}, {b} - {k})"),
 }
 """What one definition may do with an earlier one, or with two, by what it gives."""
 
-FIRST = {"int": "i + j", "mask": "j < i", "float": "x[i,j]", "dims": "N + M"}
-LAST = {"int": "sum(x[i, {a}])", "mask": "sum(x[i,j], {a})", "float": "sum({a})", "dims": "sum(x[i, j + {a}])"}
+FIRST = {"int": "i + j", "row": "i", "mask": "j < i", "float": "x[i,j]", "dims": "N + M"}
+LAST = {
+    "int": "sum(x[i, {a}])",
+    "row": "sum(x[i,j], j < {a})",
+    "mask": "sum(x[i,j], {a})",
+    "float": "sum({a})",
+    "dims": "sum(x[i, j + {a}])",
+}
 
 
 def text_of(kind: str, length: int, step: Callable[[int], str]) -> str:
@@ -83,6 +97,12 @@ FAMILIES = [(kind, step) for kind, steps in STEPS.items() for step in steps]
 @pytest.mark.parametrize(("kind", "step"), FAMILIES)
 def test_a_chain_of_one_step(kind: str, step: str) -> None:
     hold(kind, 6, lambda k: step, "numpy")
+
+
+@pytest.mark.parametrize("step", ["c[i, {a}] + {b}", "minimum({a}, j + {k}) + minimum({b}, i + {k})"])
+def test_a_chain_of_one_step_on_gpus(step: str) -> None:
+    """Guards of reads in reads, and least of leasts, each of which an analysis walked through anew."""
+    hold("int", 12, lambda k: step, "triton")
 
 
 @pytest.mark.parametrize("kind", STEPS)

@@ -12,7 +12,7 @@ stored
     9 | v[b, h, {place}, :]
     9 | v_group[b, group, {place}, :]
     5 | v_pages[table[b, at / S], at % S, group, :]
-    2 | v_book[table[b, at / 32], at % 32, group, :]
+    4 | v_book[table[b, at / 32], at % 32, group, :]
     v_view[b, {head}, {place}, :]
     2 | (v_small[b, {head}, at, :] * v_scale[b, {head}, at] * 0.01)
     4 | v_f8[b, {head}, {place}, :]
