@@ -64,7 +64,7 @@ def half_is_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("numpy", "canonicalize")
 def guard_of_another_condition(monkeypatch: pytest.MonkeyPatch) -> None:
     """The choice between what a guarded read gives and 0 is dropped, whatever the guard says."""
-    monkeypatch.setattr(canonicalize, "_terms", lambda value, kind: set())
+    monkeypatch.setattr(canonicalize.Conjunctions, "__call__", lambda self, value, kind: frozenset())
 
 
 # --- simplify-indices

@@ -43,6 +43,12 @@ def test_the_stage_that_is_wrong_is_named(mutant: Mutant, name: str, monkeypatch
     assert {caught.value.stage} == mutant.blame
 
 
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_what_a_mutant_changes_is_there(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that is called otherwise since is told here, and not by the hunt alone."""
+    mutant.patch(monkeypatch)
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("target", ["numpy", "triton"])
 def test_drawn_specs_catch_every_mutant(target: str) -> None:
