@@ -87,6 +87,7 @@ OPERATORS: dict[str, Operator] = {
     "sin": Operator("sin()", (F,), F, Curve(monotone=False)),
     "cos": Operator("cos()", (F,), F, Curve(monotone=False)),
     "tanh": Operator("tanh()", (F,), F, Curve(near_one=True)),
+    "erf": Operator("erf()", (F,), F, Curve()),
     "sigmoid": Operator("sigmoid()", (F,), F, Curve(near_one=True)),
     "relu": Operator("relu()", (F,), F, Curve(exact=True)),
     "floor": Operator("floor()", (F,), F, Curve(exact=True)),
