@@ -58,7 +58,7 @@ class Tuning:
         self._inputs = inputs
         self._clock = clock
         self._params = params
-        calls, device = GpuCalls(op), next(iter(inputs.values())).device
+        calls, device = GpuCalls(op.binding), next(iter(inputs.values())).device
         self._bound = check(op.signature, list(inputs.values()), params)
         self._program = calls.program(self._bound, device)
         self._outputs = calls.outputs(self._bound, device)
@@ -67,7 +67,7 @@ class Tuning:
         self._spills = _spills(plan)
         self._plans = {_key({}): plan}
         self._wanted = {name: output.double() for name, output in zip(self._outputs, outputs, strict=True)}
-        elements = {*self._bound.types.values(), *op.output_elements(self._bound)} & TOLERANCE.keys()
+        elements = {*self._bound.types.values(), *op.binding.output_elements(self._bound)} & TOLERANCE.keys()
         self._element = max(elements, key=TOLERANCE.__getitem__, default="f32")
         self.tables, self.parts = self._chosen({})
 

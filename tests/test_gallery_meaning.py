@@ -35,6 +35,7 @@ def case(make: Callable[[], Case]) -> Callable[[], Case]:
 @pytest.mark.parametrize("path", sorted(GALLERY.glob("*.attn")), ids=lambda path: path.stem)
 def test_spec_means_its_formula(path: Path) -> None:
     RANDOM.bit_generator.state = np.random.default_rng(7).bit_generator.state
+    assert path.stem in CASES, "a spec of the gallery has its formula below, as a function of its name"
     inputs, params, outputs = CASES[path.stem]()
     spec = check(Source(path.read_text(encoding="utf-8"), path.name))
     assert path.stem == spec.name

@@ -80,7 +80,7 @@ def scheduled(name: str, params: Params, label: str, schedule: Mapping[str, int]
         def call() -> list[torch.Tensor]:
             outputs = [
                 empty(shape, element, tensors[0].device)
-                for shape, element in zip(bound.shapes, op.output_elements(bound), strict=True)
+                for shape, element in zip(bound.shapes, op.binding.output_elements(bound), strict=True)
             ]
             Arguments(tuple(tensors), tuple(outputs)).passed_to(launched, params)
             return outputs

@@ -121,6 +121,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "sin": _real(math.sin),
     "cos": _real(math.cos),
     "tanh": math.tanh,
+    "erf": math.erf,
     "sigmoid": _sigmoid,
     "relu": lambda x: max(x, 0.0),
     "floor": lambda x: float(math.floor(x)) if math.isfinite(x) else x,

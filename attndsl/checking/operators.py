@@ -1,7 +1,7 @@
 """The pointwise operators of the language: one row each, with its typing rule.
 
-What an operator means stands in two other tables that must have the same rows: `attndsl.reference` (float64 NumPy)
-and `attndsl.ir.build` (the IR operation). A test compares the three.
+What an operator means stands in other tables that must have the same rows; `tests/ir/test_tables.py` compares them,
+and names the file where one is missing.
 """
 
 from __future__ import annotations
@@ -14,12 +14,29 @@ B, I, F = Kind.BOOL, Kind.INT, Kind.FLOAT  # noqa: E741
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """How a function of one real number runs: what `attndsl.reference` bounds its rounding errors by.
+
+    `monotone`: it only rises or only falls; one that does not has values and slopes within -1 and 1, as a sine.
+    `exact`: it rounds nothing. `near_one`: targets compute it through others, whose results are near 1.
+    """
+
+    monotone: bool = True
+    exact: bool = False
+    near_one: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
-    """The kinds that an operator takes and gives, and how it is written; `()` in `spelling` marks a function."""
+    """The kinds that an operator takes and gives, and how it is written; `()` in `spelling` marks a function.
+
+    A `curve` marks a function that is called by the name of its row: an integer argument is promoted.
+    """
 
     spelling: str
     takes: tuple[Kind, ...]
     gives: Kind
+    curve: Curve | None = None
 
 
 OPERATORS: dict[str, Operator] = {
@@ -61,18 +78,19 @@ OPERATORS: dict[str, Operator] = {
     "fgt": Operator(">", (F, F), B),
     "fge": Operator(">=", (F, F), B),
     "fselect": Operator("if then else", (B, F, F), F),
-    "exp": Operator("exp()", (F,), F),
-    "exp2": Operator("exp2()", (F,), F),
-    "log": Operator("log()", (F,), F),
-    "log2": Operator("log2()", (F,), F),
-    "sqrt": Operator("sqrt()", (F,), F),
-    "rsqrt": Operator("rsqrt()", (F,), F),
-    "sin": Operator("sin()", (F,), F),
-    "cos": Operator("cos()", (F,), F),
-    "tanh": Operator("tanh()", (F,), F),
-    "sigmoid": Operator("sigmoid()", (F,), F),
-    "relu": Operator("relu()", (F,), F),
-    "floor": Operator("floor()", (F,), F),
+    "exp": Operator("exp()", (F,), F, Curve()),
+    "exp2": Operator("exp2()", (F,), F, Curve()),
+    "log": Operator("log()", (F,), F, Curve(near_one=True)),
+    "log2": Operator("log2()", (F,), F, Curve(near_one=True)),
+    "sqrt": Operator("sqrt()", (F,), F, Curve()),
+    "rsqrt": Operator("rsqrt()", (F,), F, Curve()),
+    "sin": Operator("sin()", (F,), F, Curve(monotone=False)),
+    "cos": Operator("cos()", (F,), F, Curve(monotone=False)),
+    "tanh": Operator("tanh()", (F,), F, Curve(near_one=True)),
+    "erf": Operator("erf()", (F,), F, Curve()),
+    "sigmoid": Operator("sigmoid()", (F,), F, Curve(near_one=True)),
+    "relu": Operator("relu()", (F,), F, Curve(exact=True)),
+    "floor": Operator("floor()", (F,), F, Curve(exact=True)),
     # truth values; `and`, `or` and every select reach only the operands that decide
     "and": Operator("and", (B, B), B),
     "or": Operator("or", (B, B), B),

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 
 from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
+from attndsl.checking.operators import OPERATORS
 from attndsl.checking.text import expression_text
 from attndsl.checking.typed import Constant, Expr, Kind
 from attndsl.checking.values import Value
 from attndsl.syntax import operands
 from attndsl.syntax.source import Span
 
-FUNCTIONS = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu", "floor")
+FUNCTIONS = tuple(name for name, row in OPERATORS.items() if row.curve is not None)
 """The functions of one real number that give one; an integer argument is promoted."""
 
 _REAL = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv", "minimum": "fmin", "maximum": "fmax"}

@@ -423,6 +423,7 @@ OPERATIONS: dict[str, Make] = {
     "sin": _op(math.SinOp),
     "cos": _op(math.CosOp),
     "tanh": _op(math.TanhOp),
+    "erf": _op(math.ErfOp),
     "sigmoid": _sigmoid,
     "relu": _relu,
     "floor": _op(math.FloorOp),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import erf as error_function
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ POINTWISE: dict[type[Operation], Callable[..., Any]] = {
     math.SinOp: np.sin,
     math.CosOp: np.cos,
     math.TanhOp: np.tanh,
+    math.ErfOp: np.vectorize(error_function, otypes=[np.float64]),
     math.FloorOp: np.floor,
 }
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.autograd import forward_ad
@@ -23,14 +23,12 @@ from attndsl.driver.module import load_module
 from attndsl.driver.tuned import Tuned
 from attndsl.ir.machines import MACHINES
 from attndsl.op import errors
+from attndsl.op.binding import Binding
 from attndsl.op.checks import Bound
 from attndsl.op.plan import Launches, Output, Plan, first_call
 from attndsl.op.torch_tensors import ELEMENTS, check
 from attndsl.packages import pip_install
 from attndsl.python_names import launches_name
-
-if TYPE_CHECKING:
-    from attndsl.op.op import Op
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
@@ -75,10 +73,10 @@ class Program:
 class GpuCalls:
     """How operators of one text are called with tensors of GPUs; any number of threads may do so at once."""
 
-    def __init__(self, op: Op) -> None:
-        self._op = op
-        self._inputs = [tensor.name for tensor in op.signature.inputs]
-        self._params = [(param.name, param.default) for param in op.signature.params]
+    def __init__(self, binding: Binding) -> None:
+        self._binding = binding
+        self._inputs = [tensor.name for tensor in binding.signature.inputs]
+        self._params = [(param.name, param.default) for param in binding.signature.params]
         self._known = {*self._inputs, *(name for name, _ in self._params)}
         self._plans: dict[tuple[object, ...] | None, Plan] = {}
         self._programs: dict[tuple[object, ...], Program] = {}
@@ -106,13 +104,13 @@ class GpuCalls:
         plan = self._plans.get(key)
         if plan is not None:
             return plan(tensors)
-        bound, device = check(self._op.signature, tensors, params), tensors[0].device
+        bound, device = check(self._binding.signature, tensors, params), tensors[0].device
         # One call at a time: what two threads want compiled is compiled once.
         with self._lock, torch.cuda.device(device):
             inputs = dict(zip(self._inputs, tensors, strict=True))
             program = self.program(bound, device)
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
-            with compiling(self._op.signature.name):
+            with compiling(self._binding.signature.name):
                 plan, outputs = first_call(launches, inputs, self.outputs(bound, device), params)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
@@ -122,8 +120,8 @@ class GpuCalls:
 
     def outputs(self, bound: Bound, device: torch.device) -> dict[str, Output]:
         """What a call has to allocate."""
-        signature = self._op.signature
-        made = zip(signature.outputs, bound.shapes, self._op.output_elements(bound), strict=True)
+        signature = self._binding.signature
+        made = zip(signature.outputs, bound.shapes, self._binding.output_elements(bound), strict=True)
         return {
             tensor.name: Output(shape, ELEMENTS[element], device, tensor.name in signature.partial)
             for tensor, shape, element in made
@@ -131,13 +129,13 @@ class GpuCalls:
 
     def program(self, bound: Bound, device: torch.device) -> Program:
         """The code for these element types, extents of feature dims and GPU."""
-        sizes = {dim: bound.dims[dim] for dim in self._op.signature.features}
+        sizes = {dim: bound.dims[dim] for dim in self._binding.signature.features}
         key = (*bound.types.values(), *sizes.values(), device)
         if key not in self._programs:
-            name = self._op.signature.name
+            name = self._binding.signature.name
             if importlib.util.find_spec("triton") is None:
                 raise errors.TritonMissing(name, pip_install("triton"))
-            artifact = self._op.artifact("triton", sizes, machine(), **bound.types)
+            artifact = self._binding.artifact("triton", sizes, machine(), **bound.types)
             launches = load_module(artifact)[launches_name(name)]
             self._programs[key] = Program(artifact, launches, Tuned(described(device), artifact.source))
         return self._programs[key]

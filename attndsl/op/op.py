@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from attndsl.calling import Arguments
 from attndsl.driver.artifact import Artifact
-from attndsl.driver.library import artifact_of, signature_of, spec_key
-from attndsl.driver.module import load_function
 from attndsl.driver.signature import Signature
 from attndsl.ir.machines import USUAL
 from attndsl.op import errors
-from attndsl.op.checks import Bound, bind, declaration, example_call, split
+from attndsl.op.binding import Binding
+from attndsl.op.checks import bind, declaration, example_call, split
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
-    from attndsl.op.gpu import GpuCalls
+    from attndsl.op.torch_op import TensorCalls
     from attndsl.storage import Array
 
 
@@ -46,19 +43,12 @@ class Op:
     """
 
     def __init__(self, spec: Source) -> None:
-        self.spec = spec
-        self.signature = signature_of(spec)
-        self.gpu: GpuCalls | None = None
-        self._artifacts: dict[tuple[object, ...], Artifact] = {}
-        self._programs: dict[tuple[str, ...], Callable[..., None]] = {}
-        self._lock = threading.Lock()
-        self.key = f"{self.signature.name}_{spec_key(spec)}"
+        self.binding = Binding(spec)
+        self.spec, self.signature, self.key = spec, self.binding.signature, self.binding.key
+        self._tensor_calls: TensorCalls | None = None
         self._outputs = _outputs_type(self.signature)
-        alive.add(self)
-        if "torch" in sys.modules:  # else at the first call with tensors, for all that are alive
-            from attndsl.op.torch_op import register
-
-            register(self)
+        if "torch" in sys.modules:  # else at the first call with tensors
+            self._register()
 
     def __call__(self, /, *positional: Any, **arguments: Any) -> Any:
         """The outputs for these inputs and parameters, all given by name. Raises CallError.
@@ -68,15 +58,15 @@ class Op:
         if positional:
             raise errors.PositionalArgument(self.signature.name, example_call(self.signature))
         torch = sys.modules.get("torch")
-        if torch is not None and not torch.compiler.is_compiling() and self.gpu is not None:
-            outputs = self.gpu.again(arguments)
+        if torch is not None and not torch.compiler.is_compiling() and self._tensor_calls is not None:
+            outputs = self._tensor_calls.gpu.again(arguments)
             if outputs is not None:
                 return self._outputs(*outputs)
         inputs, params = split(self.signature, arguments)
         if self._holds_tensors(inputs):
-            from attndsl.op.torch_op import call
-
-            return self._outputs(*call(self, inputs, params))
+            self._register()
+            assert self._tensor_calls is not None
+            return self._outputs(*self._tensor_calls(inputs, params))
         return self._outputs(*self._compute_arrays(inputs, params))
 
     def __reduce__(self) -> tuple[type[Op], tuple[Source]]:
@@ -93,21 +83,12 @@ class Op:
         Code for `triton` is made for `sizes`, extents of feature dims, and for a machine of attndsl.ir.machines. Raises
         ValueError for types that the spec does not allow.
         """
-        bound = {**self.signature.default_types(), **types}
-        for name, element in types.items():
-            if element not in self.signature.types.get(name, ()):
-                allowed = ", ".join(f"{n} = {' | '.join(c)}" for n, c in self.signature.types.items()) or "no types"
-                raise ValueError(f"{self.signature.name} has no type {name} = {element}: it has {allowed}")
-        key = (target, *sizes.items(), machine, *bound.values())
-        with self._lock:
-            if key not in self._artifacts:
-                self._artifacts[key] = artifact_of(self.spec, bound, target, sizes, machine)
-            return self._artifacts[key]
+        return self.binding.artifact(target, sizes, machine, **types)
 
     @property
     def compilations(self) -> int:
         """How many kernels Triton has compiled, or loaded from its own cache, for calls with tensors of GPUs."""
-        return 0 if self.gpu is None else self.gpu.compilations
+        return 0 if self._tensor_calls is None else self._tensor_calls.gpu.compilations
 
     @property
     def source(self) -> str:
@@ -131,14 +112,17 @@ class Op:
         check_dims(self.signature, dims)
         return explain(self.spec, self.artifact(*compiled_for(target, self.signature, dims)), dims)
 
-    def program(self, types: Mapping[str, str]) -> Callable[..., None]:
-        """The compiled function for these element types; made once."""
-        key = tuple(types.values())
-        if key not in self._programs:
-            from attndsl.op.blas import on_one_thread
+    def _register(self) -> None:
+        """Makes torch know the op, once, at the latest at its first call with tensors."""
+        if self._tensor_calls is None:
+            from attndsl.op.torch_op import register
 
-            self._programs[key] = on_one_thread(load_function(self.artifact(**types)))
-        return self._programs[key]
+            self._tensor_calls = register(self.binding)
+
+    # That call may be one that torch.compile traces, and what it traces cannot register an operator; what is marked so
+    # it runs, and takes the result for a constant. It is what torch.compiler.assume_constant_result sets, for which
+    # torch would have to be imported.
+    vars(_register)["_dynamo_marked_constant"] = True
 
     def _holds_tensors(self, inputs: Mapping[str, Any]) -> bool:
         """Whether the inputs are torch's and not NumPy's."""
@@ -166,15 +150,11 @@ class Op:
         from attndsl.op import numpy_arrays as arrays
 
         bound = bind(self.signature, {name: arrays.describe(array) for name, array in inputs.items()}, params)
-        elements = self.output_elements(bound)
+        elements = self.binding.output_elements(bound)
         outputs = [arrays.empty(shape, element) for shape, element in zip(bound.shapes, elements, strict=True)]
         arguments = Arguments(tuple(map(arrays.bits, inputs.values())), tuple(outputs))
-        arguments.passed_to(self.program(bound.types), params)
+        arguments.passed_to(self.binding.program(bound.types), params)
         return tuple(arrays.like(output, e, inputs.values()) for output, e in zip(outputs, elements, strict=True))
-
-    def output_elements(self, bound: Bound) -> tuple[str, ...]:
-        """The element type of each output of a call."""
-        return tuple(bound.types.get(tensor.element, tensor.element) for tensor in self.signature.outputs)
 
 
 def _outputs_type(signature: Signature) -> Callable[..., Any]:
@@ -183,7 +163,3 @@ def _outputs_type(signature: Signature) -> Callable[..., Any]:
         return lambda output: output
     names = [tensor.name for tensor in signature.outputs]
     return namedtuple(f"{signature.name}_outputs", names, rename=True)
-
-
-alive: WeakSet[Op] = WeakSet()
-"""Every operator in use, so that torch learns of them when it is first used, even while it traces a program."""

@@ -5,7 +5,9 @@ Import this only when torch is in use.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,18 +15,14 @@ from torch._compile import _disable_dynamo
 from torch.autograd import forward_ad
 
 from attndsl.calling import Arguments
+from attndsl.driver.signature import Signature
 from attndsl.op import errors
+from attndsl.op.binding import Binding
 from attndsl.op.checks import Bound
 from attndsl.op.gpu import GpuCalls, is_plain
-from attndsl.op.op import Op, alive
 from attndsl.op.torch_tensors import PACKED, bits, check, empty
 
 _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
-
-operators: dict[str, Callable[..., list[torch.Tensor]]] = {}
-"""torch's operators by key: they take inputs, then parameters, by position, and give a list of outputs."""
-
-_gpu_calls: dict[str, GpuCalls] = {}
 
 _library = torch.library.Library("attndsl", "FRAGMENT")
 
@@ -32,31 +30,48 @@ _KERNELS = ("CompositeExplicitAutograd", "NestedTensorCPU", "NestedTensorCUDA")
 """The dispatch keys of every tensor that is no subclass: what computes also refuses, in words."""
 
 
-def register(op: Op) -> None:
-    """Make `op` known to torch, once for all ops of the same text."""
-    if op.key not in operators:
-        _gpu_calls[op.key] = GpuCalls(op)
-        operators[op.key] = _register(op, _gpu_calls[op.key])
-    op.gpu = _gpu_calls[op.key]
+@dataclass(frozen=True, slots=True)
+class TensorCalls:
+    """How ops of one text are called with tensors: through torch's dispatcher, or on a GPU around it.
+
+    `operator` is torch's: it takes inputs, then parameters, by position, and gives a list of outputs.
+    """
+
+    operator: Callable[..., list[torch.Tensor]]
+    gpu: GpuCalls
+
+    def __call__(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
+        """The outputs for these inputs and parameters, all of each in the order of their declarations."""
+        tensors = list(inputs.values())
+        if is_plain(tensors):
+            return self.gpu.compute(tensors, params)
+        return self.operator(*tensors, *params.values())
 
 
-def call(op: Op, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
-    """The outputs for these inputs and parameters, all of each in the order of their declarations."""
-    tensors = list(inputs.values())
-    if op.gpu is not None and is_plain(tensors):
-        return op.gpu.compute(tensors, params)
-    return operators[op.key](*tensors, *params.values())
+_registered: dict[str, TensorCalls] = {}
+"""By the key of a binding: torch takes no operator twice, so ops of equal texts share one."""
+
+_registering = threading.Lock()
 
 
-def _register(op: Op, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
-    signature = op.signature
+def register(binding: Binding) -> TensorCalls:
+    """How ops of this binding's text are called with tensors, once torch knows of them."""
+    with _registering:
+        if binding.key not in _registered:
+            gpu = GpuCalls(binding)
+            _registered[binding.key] = TensorCalls(_register(binding, gpu), gpu)
+        return _registered[binding.key]
+
+
+def _register(binding: Binding, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
+    signature = binding.signature
     count = len(signature.inputs)
 
     def params_of(arguments: Sequence[Any]) -> dict[str, Any]:
         return {param.name: value for param, value in zip(signature.params, arguments[count:], strict=True)}
 
     def allocate(bound: Bound, device: torch.device) -> list[torch.Tensor]:
-        elements = op.output_elements(bound)
+        elements = binding.output_elements(bound)
         return [empty(shape, element, device) for shape, element in zip(bound.shapes, elements, strict=True)]
 
     def compute(*arguments: Any) -> list[torch.Tensor]:
@@ -66,7 +81,7 @@ def _register(op: Op, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
         bound = check(signature, inputs, params)
         outputs = allocate(bound, inputs[0].device)
         tensors = Arguments(tuple(map(bits, inputs)), tuple(map(bits, outputs)))
-        tensors.passed_to(op.program(bound.types), params)
+        tensors.passed_to(binding.program(bound.types), params)
         return outputs
 
     def shapes_only(*arguments: Any) -> list[torch.Tensor]:
@@ -74,7 +89,7 @@ def _register(op: Op, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
         return allocate(check(signature, inputs, params_of(arguments)), inputs[0].device)
 
     def undifferentiated(keys: torch._C.DispatchKeySet, *arguments: Any) -> list[torch.Tensor]:
-        _refuse_derivatives(op, arguments[:count])
+        _refuse_derivatives(signature, arguments[:count])
         with torch._C._AutoDispatchBelowAutograd():
             outputs: list[torch.Tensor] = operator.redispatch(keys & torch._C._after_autograd_keyset, *arguments)
         return outputs
@@ -85,39 +100,35 @@ def _register(op: Op, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
     def unpacked(_class: type, _operator: Any, _types: Any, arguments: Sequence[Any], _named: Any) -> Any:
         return shapes_only(*arguments)
 
-    name = f"attndsl::{op.key}"
-    torch.library.define(name, _schema(op), lib=_library, tags=torch.Tag.pt2_compliant_tag)
-    operator: torch._ops.OpOverload[..., list[torch.Tensor]] = getattr(torch.ops.attndsl, op.key).default
+    name = f"attndsl::{binding.key}"
+    torch.library.define(name, _schema(signature), lib=_library, tags=torch.Tag.pt2_compliant_tag)
+    operator: torch._ops.OpOverload[..., list[torch.Tensor]] = getattr(torch.ops.attndsl, binding.key).default
     for key in _KERNELS:
-        _library.impl(op.key, _disable_dynamo(compute), key)
+        _library.impl(binding.key, _disable_dynamo(compute), key)
     torch.library.register_fake(name, shapes_only, lib=_library)
-    _library.impl(op.key, undifferentiated, "Autograd", with_keyset=True)
-    _library.impl(op.key, unbatched, "FuncTorchBatched")
+    _library.impl(binding.key, undifferentiated, "Autograd", with_keyset=True)
+    _library.impl(binding.key, unbatched, "FuncTorchBatched")
     for packed in PACKED:
         torch.library.register_torch_dispatch(name, packed, unpacked, lib=_library)
     return operator
 
 
-def _refuse_derivatives(op: Op, tensors: Sequence[torch.Tensor]) -> None:
+def _refuse_derivatives(signature: Signature, tensors: Sequence[torch.Tensor]) -> None:
     """Raises GradientWanted where what is computed of these inputs would have to be differentiated.
 
     It is asked at the place of torch's dispatcher where derivatives are made: by any road to the operator, under every
     transform, while torch traces too.
     """
     backward, forward = torch.is_grad_enabled(), forward_ad._current_level >= 0
-    for tensor, input_ in zip(tensors, op.signature.inputs, strict=True):
+    for tensor, input_ in zip(tensors, signature.inputs, strict=True):
         if backward and tensor.requires_grad:
-            raise errors.GradientWanted(op.signature.name, input_.name)
+            raise errors.GradientWanted(signature.name, input_.name)
         if forward and forward_ad.unpack_dual(tensor).tangent is not None:
-            raise errors.TangentWanted(op.signature.name, input_.name)
+            raise errors.TangentWanted(signature.name, input_.name)
 
 
-def _schema(op: Op) -> str:
+def _schema(signature: Signature) -> str:
     """Its arguments go by their places alone: torch has words of its own, as `self`."""
-    arguments = [f"Tensor input_{n}" for n in range(len(op.signature.inputs))]
-    arguments += [f"{_KINDS[param.kind]} param_{n}" for n, param in enumerate(op.signature.params)]
+    arguments = [f"Tensor input_{n}" for n in range(len(signature.inputs))]
+    arguments += [f"{_KINDS[param.kind]} param_{n}" for n, param in enumerate(signature.params)]
     return f"({', '.join(arguments)}) -> Tensor[]"
-
-
-for _op in tuple(alive):  # those made before torch was imported
-    register(_op)

@@ -6,18 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from attndsl.checking.operators import OPERATORS, Curve
 from attndsl.reference.lanes import Array
 from attndsl.reference.operators import MEANINGS
 from attndsl.reference.rounding import FUNCTION, Errors, Rounding
 
 COMPARISONS = ("feq", "fne", "flt", "fle", "fgt", "fge")
 SELECTS = ("iselect", "fselect", "bselect")
-EXTREMES = ("fmin", "fmax")
-MONOTONE = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "floor")
-WAVES = ("sin", "cos")
-EXACT = ("relu", "floor")
-NEAR_ONE = ("log", "log2", "tanh", "sigmoid")
-"""Functions that targets compute through others, whose results are near 1 or 0: off by so much of 1."""
 
 
 def pointwise(
@@ -51,13 +46,16 @@ def _float(
     operator: str, values: Sequence[Array], found: Sequence[Errors], result: Array, rounding: Rounding
 ) -> tuple[Array, Array, Array]:
     """Size, error, and where a result that is not finite is certain."""
-    if operator in MONOTONE:
-        return _monotone(operator, values[0], found[0], result, rounding)
     certain = np.ones(result.shape, bool)
-    if operator in WAVES:
-        return np.abs(result), np.minimum(found[0].error, 2.0) + FUNCTION * rounding.unit, certain
+    match OPERATORS[operator].curve:
+        case Curve(monotone=True) as curve:
+            return _monotone(operator, curve, values[0], found[0], result, rounding)
+        case Curve():
+            return np.abs(result), np.minimum(found[0].error, 2.0) + FUNCTION * rounding.unit, certain
     if operator in ("fneg", "fabs"):
         return found[0].size, found[0].error, certain
+    if len(values) != 2:
+        raise KeyError(f"no errors of {operator}")
     (a, b), (left, right) = values, found
     broken = ~(np.isfinite(a) & np.isfinite(b))
     match operator:
@@ -83,7 +81,9 @@ def _float(
     raise KeyError(f"no errors of {operator}")
 
 
-def _monotone(operator: str, x: Array, found: Errors, result: Array, rounding: Rounding) -> tuple[Array, Array, Array]:
+def _monotone(
+    operator: str, curve: Curve, x: Array, found: Errors, result: Array, rounding: Rounding
+) -> tuple[Array, Array, Array]:
     """Functions that only rise or only fall: the error of the operand moves the result between two values."""
     function: Callable[[Array], Array] = MEANINGS[operator]
     finite = np.isfinite(x)
@@ -91,8 +91,8 @@ def _monotone(operator: str, x: Array, found: Errors, result: Array, rounding: R
     if operator in ("exp", "exp2"):  # a scale of the exponent is rounded, as is the change of its base
         off = off + np.where(finite, 3 * rounding.unit * found.size, 0.0)
     error = np.where(off > 0, np.maximum(np.abs(function(x + off) - result), np.abs(function(x - off) - result)), 0.0)
-    if operator not in EXACT:
-        error = error + FUNCTION * rounding.unit * (np.abs(result) + (operator in NEAR_ONE)) + rounding.tiny
+    if not curve.exact:
+        error = error + FUNCTION * rounding.unit * (np.abs(result) + curve.near_one) + rounding.tiny
     size = found.size if operator == "relu" else np.abs(result)
     return size, np.where(np.isnan(error), np.inf, error), ~finite | (found.error == 0)
 

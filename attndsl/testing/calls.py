@@ -82,7 +82,7 @@ def operator_of(source: Source, types: Mapping[str, str]) -> Op:
     """The operator of a spec, compiled anew for these types, past the cache of the user."""
     with TemporaryDirectory() as folder, _environment(ENVIRONMENT, folder):
         op = Op(source)
-        op.program({**op.signature.default_types(), **types})
+        op.binding.program({**op.signature.default_types(), **types})
         return op
 
 

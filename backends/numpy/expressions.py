@@ -182,6 +182,8 @@ class Expressions:
 
     def pointwise(self, op: Operation) -> Text:
         row = POINTWISE[type(op)]
+        if row.helper is not None:
+            self.helpers.add(row.helper)
         if self.axes(op.results[0]):
             return Text(row.array.format(*self.operands(op, row.level)), row.level or ATOM)
         operands = self.operands(op, row.level)

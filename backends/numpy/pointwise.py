@@ -12,12 +12,13 @@ class Spelling(NamedTuple):
     """A template for arrays and one for single Python or NumPy numbers; `{0}` is the first operand.
 
     `level` is how tightly the array form binds in Python: operands that bind less are put in parentheses. 0 marks a
-    call, whose operands need none.
+    call, whose operands need none. `helper` is the function of prelude.py that it calls, if it does.
     """
 
     array: str
     number: str
     level: int = 0
+    helper: str | None = None
 
 
 def _infix(sign: str, level: int) -> Spelling:
@@ -61,6 +62,7 @@ POINTWISE: dict[type[Operation], Spelling] = {
     math.SinOp: _call("np.sin"),
     math.CosOp: _call("np.cos"),
     math.TanhOp: _call("np.tanh"),
+    math.ErfOp: Spelling("_erf({0})", "_erf({0})", helper="_erf"),
     math.FloorOp: _call("np.floor"),
 }
 

@@ -38,6 +38,14 @@ def _dot_where(weights, values, where):
         product[row] = weights[row, where[row]] @ values[where[row]]
     return product
 ''',
+    "_erf": '''
+def _erf(numbers):
+    """The error function, number by number: NumPy has none."""
+    from math import erf
+
+    numbers = np.asarray(numbers)
+    return np.vectorize(erf, otypes=[numbers.dtype])(numbers)[()]
+''',
     "_from_bf16": '''
 def _from_bf16(bits):
     """float32 numbers from the bits of bfloat16 ones."""

@@ -63,6 +63,7 @@ POINTWISE: dict[type[Operation], Spelling] = {
     math.SinOp: Spelling("tl.sin({0})"),
     math.CosOp: Spelling("tl.cos({0})"),
     math.TanhOp: _helper("_tanh", 1),
+    math.ErfOp: Spelling("tl.erf({0})"),
     math.FloorOp: Spelling("tl.floor({0})"),
 }
 

@@ -34,11 +34,11 @@ def test_a_call_is_tuned_and_launched_as_was_kept(
     given = {name: torch.randn(size, device="cuda").bfloat16() for name, size in shapes.items()}
     tensors = list(given.values())
     bound = check(op.signature, tensors, {})
-    tuned = GpuCalls(op).program(bound, tensors[0].device).tuned
+    tuned = GpuCalls(op.binding).program(bound, tensors[0].device).tuned
     found = []
     for schedule in ({}, {"ROWS": 16, "KEYS": 32, "num_warps": 8, "num_stages": 1}):
         tuned.put(bound.dims, schedule)
-        calls = GpuCalls(op)
+        calls = GpuCalls(op.binding)
         found.append(calls.compute(tensors, {})[0].double())
         (plan,) = calls._plans.values()
         metadata = plan.launches[0].kernel.metadata

@@ -1,24 +1,130 @@
-"""One row for each operation in each table: none is missing, and none is left over."""
+"""One row for each operator in each table: none is missing, and none is left over. A failure names the file to edit."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+import numpy as np
+import pytest
+
 from attndsl.backends.numpy import pointwise as numpy_pointwise
 from attndsl.backends.triton import pointwise as triton_pointwise
+from attndsl.backends.triton.helpers import HELPERS
+from attndsl.bench.unfused.operators import MEANINGS as UNFUSED
+from attndsl.checking.check import check
+from attndsl.checking.numbers import MEANINGS as NUMBERS
 from attndsl.checking.operators import OPERATORS
-from attndsl.ir import meaning
-from attndsl.ir.build import OPERATIONS
+from attndsl.checking.typed import Kind
+from attndsl.driver.expressions import INFIX as SHOWN
+from attndsl.ir import meaning, spec
+from attndsl.ir.build import OPERATIONS, build
+from attndsl.ir.extents import INFIX as EXTENTS
+from attndsl.ir.xdsl import Operation, arith, math
 from attndsl.reference.operators import MEANINGS
+from attndsl.reference.pointwise_errors import pointwise as errors_of
+from attndsl.reference.rounding import Errors, Rounding
+from attndsl.storage import WIDE
+from attndsl.syntax.source import Source
+from attndsl.testing.phrases import PHRASES
 
 LAZY = {"and", "or", "bselect", "fselect", "iselect"}
-"""Operators that do not evaluate all their operands: the reference has its own place for these."""
+"""Operators that do not evaluate all their operands: those of dims and parameters have a place of their own."""
+
+SIGNS = {name: row for name, row in OPERATORS.items() if len(row.takes) == 2 and not row.spelling.endswith("()")}
+INTEGER_SIGNS = [name for name, row in SIGNS.items() if {*row.takes, row.gives} == {Kind.INT}]
+CURVES = {name: row.curve for name, row in OPERATORS.items() if row.curve is not None}
+
+TABLES: dict[str, tuple[Collection[str], Collection[str]]] = {
+    "attndsl/reference/operators.py": (MEANINGS, OPERATORS),
+    "attndsl/checking/numbers.py": (NUMBERS, OPERATORS.keys() - LAZY),
+    "attndsl/ir/build.py": (OPERATIONS, OPERATORS),
+    "attndsl/bench/unfused/operators.py": (UNFUSED, OPERATORS.keys() - {"float"}),
+    "attndsl/driver/expressions.py": (SHOWN, SIGNS),
+    "attndsl/ir/extents.py": (EXTENTS, INTEGER_SIGNS),
+}
+"""The tables of operators: their rows, and those that they are to have."""
+
+BY_OPERATION: dict[str, Collection[type[Operation]]] = {
+    "attndsl/ir/meaning.py": meaning.POINTWISE,
+    "backends/numpy/pointwise.py": numpy_pointwise.POINTWISE,
+    "backends/triton/pointwise.py": triton_pointwise.POINTWISE,
+}
+"""The tables of scalar operations of the IR."""
 
 
-def test_every_operator_has_a_meaning_and_an_operation() -> None:
-    assert OPERATIONS.keys() == OPERATORS.keys()
-    assert OPERATORS.keys() >= MEANINGS.keys() >= OPERATORS.keys() - LAZY
+@pytest.mark.parametrize("file", TABLES)
+def test_every_operator_has_a_row_in(file: str) -> None:
+    rows, wanted = TABLES[file]
+    assert {*wanted} - {*rows} == set(), f"{file} has no row for these"
+    assert {*rows} - {*wanted} == set(), f"{file} has a row for these, which are no operators"
 
 
-def test_every_operation_is_spelled_in_both_targets() -> None:
+def operations_of(operator: str) -> set[type[Operation]]:
+    """The scalar operations that the IR has for an operator, of elements that are read."""
+    row = OPERATORS[operator]
+    types = {Kind.INT: "i64", Kind.FLOAT: "f32", Kind.BOOL: "bool"}
+    operands = [f"x{n}[i]" for n in range(len(row.takes))]
+    if operator in LAZY and len(operands) == 3:
+        applied = "if {} then {} else {}".format(*operands)
+    elif row.spelling.endswith("()"):
+        applied = f"{row.spelling[:-2]}({', '.join(operands)})"
+    else:
+        applied = f" {row.spelling} ".join(["", *operands] if len(operands) == 1 else operands)
+    result = {Kind.BOOL: f"if {applied} then 1.0 else 0.0", Kind.INT: f"f32({applied})"}.get(row.gives, applied)
+    inputs = " ".join(f"input x{n} : {types[kind]}[N]" for n, kind in enumerate(row.takes))
+    text = f"attention t {{ dims N {inputs} output o : f32[N] each i in N o[i] = {result} }}"
+    return {type(op) for op in build(check(Source(text)), {}).walk() if op.name.split(".")[0] in ("arith", "math")}
+
+
+@pytest.mark.parametrize("file", BY_OPERATION)
+def test_every_operation_that_operators_become_has_a_row_in(file: str) -> None:
+    apart = {arith.ConstantOp, arith.CmpiOp, arith.CmpfOp}  # compared by their predicates below
+    used = set().union(*map(operations_of, OPERATORS)) - apart
+    assert used > {arith.AddfOp, arith.AndIOp, math.FloorOp}
+    assert used - {*BY_OPERATION[file]} == set(), f"{file} has no row for these"
+    assert {*BY_OPERATION[file]} == {*meaning.POINTWISE}, f"{file} and attndsl/ir/meaning.py have other rows"
+    assert {*BY_OPERATION[file]} - used <= {spec.ModOp, arith.ExtFOp}, f"{file} has a row for what no operator becomes"
+
+
+def test_every_predicate_is_spelled_in_both_targets() -> None:
     for target in (numpy_pointwise, triton_pointwise):
-        assert target.POINTWISE.keys() == meaning.POINTWISE.keys()
-        assert target.COMPARISONS.keys() == meaning.COMPARISONS.keys()
+        assert target.COMPARISONS.keys() == meaning.COMPARISONS.keys(), target.__name__
+
+
+def test_every_helper_that_is_called_stands_in_its_table() -> None:
+    called = {row.helper for row in triton_pointwise.POINTWISE.values() if row.helper is not None}
+    assert called - HELPERS.keys() == set(), "backends/triton/helpers.py has no row for these"
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_has_errors(operator: str) -> None:
+    """Of exact operands: what is rounded is off by a few roundings, what is not is exact."""
+    row = OPERATORS[operator]
+    values = [np.ones(1, WIDE[kind]) for kind in row.takes]
+    found = [Errors(np.ones(1), np.zeros(1)) for _ in values]
+    result = np.asarray(MEANINGS[operator](*values))
+    (error,) = errors_of(operator, values, found, result, Rounding(unit=2.0**-24)).error
+    rounded = row.gives is Kind.FLOAT and operator not in ("fneg", "fabs", "fmin", "fmax", "fselect", "float")
+    exact = not rounded or (row.curve is not None and row.curve.exact)
+    assert error == 0 if exact else 0 < error <= 2.0**-19, "see attndsl/reference/pointwise_errors.py"
+
+
+@pytest.mark.parametrize("operator", CURVES)
+def test_a_curve_runs_as_its_row_says(operator: str) -> None:
+    curve = CURVES[operator]
+    x = np.linspace(-8, 8, 4001).astype(np.float32).astype(np.float64)
+    with np.errstate(all="ignore"):
+        y = MEANINGS[operator](x)
+    y, x = y[np.isfinite(y)], x[np.isfinite(y)]
+    steps = np.diff(y)
+    assert curve.monotone == bool((steps >= 0).all() or (steps <= 0).all())
+    if not curve.monotone:
+        assert np.abs(y).max() <= 1 and (np.abs(steps) <= np.diff(x) * (1 + 1e-12)).all()
+    assert curve.exact == bool((y.astype(np.float32) == y).all())
+
+
+@pytest.mark.parametrize("operator", CURVES)
+def test_a_function_is_drawn_in_specs(operator: str) -> None:
+    assert any(f"{operator}(" in text for text in PHRASES["curve"]), (
+        f"attndsl/testing/phrases/scores.py has no curve of {operator}()"
+    )

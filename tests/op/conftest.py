@@ -10,7 +10,7 @@ import pytest
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.expressions import Expression
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
-from attndsl.op import op as op_module
+from attndsl.op import binding
 from attndsl.op.op import Op
 from attndsl.syntax.source import Source
 
@@ -105,8 +105,8 @@ Make = Callable[[Signature, str], tuple[Op, Compiler]]
 def make(monkeypatch: pytest.MonkeyPatch) -> Make:
     def make(signature: Signature, source: str) -> tuple[Op, Compiler]:
         compiler = Compiler(signature, source)
-        monkeypatch.setattr(op_module, "signature_of", compiler.signature_of)
-        monkeypatch.setattr(op_module, "artifact_of", compiler.artifact_of)
+        monkeypatch.setattr(binding, "signature_of", compiler.signature_of)
+        monkeypatch.setattr(binding, "artifact_of", compiler.artifact_of)
         text = f"{source}# {next(_numbers)}"  # equal texts share one operator of torch, and so a compiler
         return Op(Source(text, f"{signature.name}.attn")), compiler
 

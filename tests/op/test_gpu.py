@@ -130,7 +130,7 @@ def agrees(outputs: Any, x: torch.Tensor, y: torch.Tensor, factor: float = 2.0, 
 
 
 def launched(op: Any) -> list[Any]:
-    return [launch for kernel in op.gpu._kernels for launch in kernel.launches]
+    return [launch for kernel in op._tensor_calls.gpu._kernels for launch in kernel.launches]
 
 
 def test_a_call_like_an_earlier_one_is_launched_from_its_plan(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_plans_tell_a_zero_from_the_other_and_know_nan(scale: Any, factors: tupl
     op, _ = scale
     for factor in factors:
         op(**inputs(), factor=factor)
-    assert len(op.gpu._plans) == plans
+    assert len(op._tensor_calls.gpu._plans) == plans
 
 
 def test_feature_dims_and_types_have_code_of_their_own(scale: Any) -> None:
@@ -223,7 +223,7 @@ def test_what_was_tuned_is_for_calls_of_about_its_size_with_the_same_code_and_gp
     for n, warps in ((5, 1), (8, 1), (4, 4), (9, 8)):
         given = inputs(n)
         assert agrees(op(**given), **given)
-        made = next(iter(op.gpu._programs.values())).launches.__globals__["sum_kernel"].made
+        made = next(iter(op._tensor_calls.gpu._programs.values())).launches.__globals__["sum_kernel"].made
         assert list(made)[-1] == f"{{'num_warps': {warps}}}", n
 
 
@@ -259,7 +259,7 @@ def test_plans_are_forgotten_before_they_are_too_many(scale: Any, monkeypatch: p
     for n in (1, 2, 3, 4, 5, 1):
         given = inputs(n)
         assert agrees(op(**given), **given)
-        assert len(op.gpu._plans) <= 3
+        assert len(op._tensor_calls.gpu._plans) <= 3
     assert op.compilations == 2
 
 

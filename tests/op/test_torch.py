@@ -160,13 +160,16 @@ def test_torch_may_come_after_the_operator_and_first_meet_it_while_compiling() -
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import conftest
-from attndsl.op import op as module
+from attndsl.op import binding
+from attndsl.op.op import Op
 from attndsl.syntax.source import Source
 compiler = conftest.Compiler(conftest.GQA, conftest.GQA_SOURCE)
-module.signature_of, module.artifact_of = compiler.signature_of, compiler.artifact_of
-op = module.Op(Source("later"))
+binding.signature_of, binding.artifact_of = compiler.signature_of, compiler.artifact_of
+op = Op(Source("later"))
 assert "torch" not in sys.modules
 import torch
+from attndsl.op import torch_op
+assert not torch_op._registered
 q, k, v = (torch.ones(shape) for shape in ((1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4)))
 compiled = torch.compile(lambda q, k, v: op(q=q, k=k, v=v), fullgraph=True, backend="eager")
 assert torch.equal(compiled(q, k, v), op(q=q, k=k, v=v))

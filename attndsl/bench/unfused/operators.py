@@ -59,6 +59,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "sin": torch.sin,
     "cos": torch.cos,
     "tanh": torch.tanh,
+    "erf": torch.erf,
     "sigmoid": torch.sigmoid,
     "relu": torch.relu,
     "floor": torch.floor,

@@ -76,6 +76,7 @@ CURVES = """
 curve
     sigmoid({x})
     tanh({x})
+    erf({x})
     relu({x})
     exp(-abs({x}))
     exp2(minimum({x}, 1.0))

@@ -1,0 +1,56 @@
+"""A spec and what the compiler makes of it, as every road of a call takes it: the signature and the generated code.
+
+It imports nothing of torch, and knows nothing of how it is called.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from attndsl.driver.artifact import Artifact
+from attndsl.driver.library import artifact_of, signature_of, spec_key
+from attndsl.driver.module import load_function
+from attndsl.ir.machines import USUAL
+from attndsl.op.checks import Bound
+from attndsl.syntax.source import Source
+
+
+class Binding:
+    """A spec's signature, its artifacts and its NumPy programs, each made once; `key` is the same for equal texts."""
+
+    def __init__(self, spec: Source) -> None:
+        self.spec = spec
+        self.signature = signature_of(spec)
+        self.key = f"{self.signature.name}_{spec_key(spec)}"
+        self._artifacts: dict[tuple[object, ...], Artifact] = {}
+        self._programs: dict[tuple[str, ...], Callable[..., None]] = {}
+        self._lock = threading.Lock()
+
+    def artifact(
+        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str = USUAL, /, **types: str
+    ) -> Artifact:
+        """What `Op.artifact` gives. Raises ValueError for types that the spec does not allow."""
+        bound = {**self.signature.default_types(), **types}
+        for name, element in types.items():
+            if element not in self.signature.types.get(name, ()):
+                allowed = ", ".join(f"{n} = {' | '.join(c)}" for n, c in self.signature.types.items()) or "no types"
+                raise ValueError(f"{self.signature.name} has no type {name} = {element}: it has {allowed}")
+        key = (target, *sizes.items(), machine, *bound.values())
+        with self._lock:
+            if key not in self._artifacts:
+                self._artifacts[key] = artifact_of(self.spec, bound, target, sizes, machine)
+            return self._artifacts[key]
+
+    def program(self, types: Mapping[str, str]) -> Callable[..., None]:
+        """The compiled NumPy function for these element types."""
+        key = tuple(types.values())
+        if key not in self._programs:
+            from attndsl.op.blas import on_one_thread
+
+            self._programs[key] = on_one_thread(load_function(self.artifact(**types)))
+        return self._programs[key]
+
+    def output_elements(self, bound: Bound) -> tuple[str, ...]:
+        """The element type of each output of a call."""
+        return tuple(bound.types.get(tensor.element, tensor.element) for tensor in self.signature.outputs)
