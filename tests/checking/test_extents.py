@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attndsl.checking import symbolic
 from attndsl.checking.check import check
 from attndsl.checking.extents import Line, combine, origins
 from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.typed import Expr, Spec
 from attndsl.diagnostics import SpecError
-from attndsl.driver import expressions
 from attndsl.driver.summarise import summarise
 from attndsl.ir.text import integer_text
 from attndsl.ir.text import line_of as line_of_text
@@ -48,7 +48,7 @@ LINES = {
 def test_every_form_of_an_extent_gives_the_same_line(text: str, line: Line) -> None:
     typed = spec(text, "B")
     assert line_of(typed.inputs[0].extents[0]) == line
-    assert expressions.line_of(summarise(typed).inputs[0].extents[0]) == line
+    assert symbolic.line_of(summarise(typed).inputs[0].extents[0]) == line
     assert line_of_text(integer_text(typed.inputs[0].extents[0])) == line
 
 
