@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from attndsl.checking.spelling import PYTHON
+from attndsl.checking.symbolic import Expression, leaves
 from attndsl.ir import spec
 from attndsl.ir.xdsl import ModuleOp, SSAValue
 from attndsl.python_names import python_name
@@ -13,8 +15,17 @@ from attndsl.python_names import python_name
 def number_names(module: ModuleOp) -> set[str]:
     """The identifiers of the dims, parameters and choices of a module: nothing that is made up has one."""
     params = {python_name(op.sym_name.data) for op in module.body.block.ops if isinstance(op, spec.ParameterOp)}
-    extents = " ".join(e.data for op in _tensors(module) for e in op.extents)
-    return params | set(re.findall(r"[A-Za-z_]\w*", extents))
+    return params | {leaf_name(*leaf) for op in _tensors(module) for extent in op.shape for leaf in leaves(extent)}
+
+
+def leaf_name(kind: str, name: str) -> str:
+    """The identifier of a dim, a parameter or a choice."""
+    return name if kind == "choice" else python_name(name)
+
+
+def extent_text(extent: Expression) -> str:
+    """An extent in Python."""
+    return PYTHON.spell(extent, leaf_name).text
 
 
 def spec_names(module: ModuleOp) -> set[str]:

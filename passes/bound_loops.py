@@ -55,7 +55,7 @@ from attndsl.ir.keys import common_conjuncts, conjunction, conjuncts, over_of, r
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import guarded, index_constant, insert_before, remove_dead, replace, sort_block
-from attndsl.ir.text import value_text
+from attndsl.ir.sizes import size_of
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith, i1
 
 
@@ -108,7 +108,7 @@ def _narrow(over: attn.OverOp, intervals: list[Bounds], ranges: Ranges) -> None:
         start = insert_before(over, arith.MaxSIOp(start, insert_before(over, index_constant(0))), "row_start")
         start = not_far_above(start, over.extent, over, ranges, "row_start")
     extent = not_far_below(extent, over, ranges, "row_stop")
-    bound = over.bound if over.bound is not None or value_text(over.extent) is None else over.extent
+    bound = over.bound if over.bound is not None or size_of(over.extent) is None else over.extent
     narrowed = attn.OverOp(over.variable.data, extent, bound, start)
     replace(over, [insert_before(over, narrowed, over.variable.data)])
 

@@ -43,10 +43,8 @@ from dataclasses import dataclass
 from attndsl.ir import spec
 from attndsl.ir.errors import RequirementError
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.extents import names_of
 from attndsl.ir.rewrite import index_constant, insert_before, replace
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
-from attndsl.python_names import python_name
 
 
 @dataclass(frozen=True)
@@ -69,10 +67,9 @@ class Specialise(ModulePass):
     def _check(self, module: ModuleOp) -> None:
         if len(self.dims) != len(self.extents):
             raise RequirementError(f"specialise has {len(self.dims)} dims and {len(self.extents)} extents for them")
-        texts = [e.data for op in module.ops if isinstance(op, spec.TensorOp) for e in op.extents]
-        declared = {name for text in texts for name in names_of(text)}
+        declared = {dim for op in module.ops if isinstance(op, spec.TensorOp) for dim in op.extents.dims}
         for dim, extent in zip(self.dims, self.extents, strict=True):
-            if python_name(dim) not in declared:
+            if dim not in declared:
                 raise RequirementError(f"specialise knows no dim {dim}: no tensor has an extent made of it")
             if extent < 0:
                 raise RequirementError(f"specialise has {extent} for {dim}: an extent is never negative")

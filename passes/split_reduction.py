@@ -24,8 +24,8 @@ After:
 
     spec.tensor @s "input" "f32" ["M", "N"]
     spec.tensor @o "output" "f32" ["M"]
-    spec.tensor @k_m "workspace" "f32" ["M", "PARTS"]
-    spec.tensor @k_l "workspace" "f32" ["M", "PARTS"]
+    spec.tensor @k_m "workspace" "f32" ["M", "choice(PARTS)"]
+    spec.tensor @k_l "workspace" "f32" ["M", "choice(PARTS)"]
     attn.kernel @k form "whole" {
       %M = spec.dim "M"
       %N = spec.dim "N"
@@ -76,6 +76,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attndsl.checking.symbolic import Expression
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -83,7 +84,7 @@ from attndsl.ir.key_loop import levels
 from attndsl.ir.keys import Reduction, over_of, reductions_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
-from attndsl.ir.text import known_limit, value_text
+from attndsl.ir.sizes import known_limit, size_of
 from attndsl.ir.xdsl import (
     Context,
     IntegerAttr,
@@ -169,18 +170,18 @@ def _workspaces(kernel: attn.KernelOp, module: ModuleOp, parts: int | None) -> d
     symbols = {op.sym_name.data for op in module.body.block.ops if isinstance(op, spec.TensorOp | spec.ParameterOp)}
     symbols |= {op.dim.data for op in module.walk() if isinstance(op, spec.DimOp)}
 
-    def size(variable: attn.IndexOp) -> str | None:
+    def size(variable: attn.IndexOp) -> Expression | None:
         limit = _limit(variable)
-        text = value_text(limit) if limit is not None else None
-        return text if limit is None or facts.nonnegative(facts.of(limit)) else f"max(0, {text})"
+        extent = size_of(limit) if limit is not None else None
+        return extent if limit is None or extent is None or facts.nonnegative(facts.of(limit)) else ("imax", 0, extent)
 
     rows = [size(row) for row in _rows(kernel)]
     workspaces: dict[SSAValue, _Workspace] = {}
     for reduction in reductions_of(kernel):
         for state, name in zip(reduction.results, _names(reduction), strict=True):
             variables = [op for op in kernel.body.block.ops if isinstance(op, attn.AxisOp) and op.result in axes(state)]
-            sizes = [*rows, "PARTS" if parts is None else str(parts), *map(size, variables)]
-            extents = [text for text in sizes if text is not None]
+            sizes = [*rows, ("choice", "PARTS") if parts is None else parts, *map(size, variables)]
+            extents = [extent for extent in sizes if extent is not None]
             if len(extents) < len(sizes):
                 return None
             symbol = _fresh(f"{kernel.entry.data}_{name}", symbols)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attndsl.checking.extents import Line, Term, combine
+from attndsl.checking import symbolic
+from attndsl.checking.extents import Line, Term
+from attndsl.checking.plain import plain
 from attndsl.checking.typed import Apply, Constant, DimValue, Expr
 
 
 def line_of(extent: Expr) -> Term:
     """A typed extent as far as it is of one dim."""
-    match extent:
-        case Constant(value=int(value)):
-            return value
-        case DimValue(name=name):
-            return Line(name)
-        case Apply(operator=operator, arguments=arguments):
-            return combine(operator, [line_of(argument) for argument in arguments])
-    return None
+    return symbolic.line_of(plain(extent))
 
 
 def is_exact(line: Line, requires: Iterable[Expr]) -> bool:

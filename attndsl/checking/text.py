@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attndsl.checking.operators import OPERATORS
+from attndsl.checking.spelling import LANGUAGE, PRODUCT, SUM, Spelled
 from attndsl.checking.typed import (
     Apply,
     Block,
@@ -19,18 +19,13 @@ from attndsl.checking.typed import (
     walk,
 )
 
-_LEVELS = {"or": 2, "and": 4, "not": 6, "|": 10, "^": 12, "&": 14, "<<": 16, ">>": 16, "+": 18, "-": 18}
-_LEVELS |= dict.fromkeys("*/%", 20)
-_COMPARISON, _SUM, _NEGATION, _ATOM = 8, 19, 22, 40
-"""How tightly operators bind; a contraction takes in the products after it, so it is looser than they are."""
-
 
 def expression_text(expr: Expr) -> str:
     """An expression in the language's syntax, with as few parentheses as it takes."""
-    texts: dict[Expr, tuple[str, int]] = {}
+    texts: dict[Expr, Spelled] = {}
     for part in walk(expr):
         texts[part] = _text(part, texts)
-    return texts[expr][0]
+    return texts[expr].text
 
 
 def spec_text(spec: Spec) -> str:
@@ -61,44 +56,24 @@ def _binder(index: Index) -> str:
     return f"{index.name} in {expression_text(index.extent)}{bound}"
 
 
-def _text(expr: Expr, texts: dict[Expr, tuple[str, int]]) -> tuple[str, int]:
-    """The text of an expression whose operands have theirs, and how tightly it binds."""
+def _text(expr: Expr, texts: dict[Expr, Spelled]) -> Spelled:
+    """The text of an expression whose operands have theirs."""
     match expr:
         case Constant():
-            text = str(expr.value).lower()
-            return text, _NEGATION if text.startswith("-") else _ATOM
+            return LANGUAGE.literal(expr.value)
         case DimValue() | ParamValue():
-            return expr.name, _ATOM
+            return Spelled(expr.name)
         case IndexValue():
-            return expr.index.name, _ATOM
+            return Spelled(expr.index.name)
         case Read():
-            return f"{expr.tensor.name}[{', '.join(texts[i][0] for i in expr.indices)}]", _ATOM
+            return Spelled(f"{expr.tensor.name}[{', '.join(texts[i].text for i in expr.indices)}]")
         case Sum():
-            return f"sum({_binder(expr.index)}) {_inside(expr.body, _LEVELS['*'], texts)}", _SUM
+            # A contraction takes in the products after it, so it binds less than they do, and more than a sum.
+            return Spelled(f"sum({_binder(expr.index)}) {texts[expr.body].within(PRODUCT)}", SUM + 1)
         case Reduce():
             named = (("", expr.score), ("mask = ", expr.mask), ("value = ", expr.value), ("sink = ", expr.sink))
-            parts = [name + texts[part][0] for name, part in named if part is not None]
-            return f"{expr.function}({', '.join(parts)})", _ATOM
+            parts = [name + texts[part].text for name, part in named if part is not None]
+            return Spelled(f"{expr.function}({', '.join(parts)})")
         case Apply():
-            return _apply_text(expr, texts)
+            return LANGUAGE.apply(expr.operator, [texts[argument] for argument in expr.arguments])
     raise AssertionError(expr)
-
-
-def _apply_text(expr: Apply, texts: dict[Expr, tuple[str, int]]) -> tuple[str, int]:
-    spelling, arguments = OPERATORS[expr.operator].spelling, expr.arguments
-    if spelling.endswith("()"):
-        return f"{spelling[:-2]}({', '.join(texts[a][0] for a in arguments)})", _ATOM
-    if len(arguments) == 3:
-        return "if {} then {} else {}".format(*(_inside(a, 2, texts) for a in arguments)), 0
-    if len(arguments) == 1:
-        level = _LEVELS["not"] if spelling == "not" else _NEGATION
-        return f"{spelling}{' ' if spelling == 'not' else ''}{_inside(arguments[0], level, texts)}", level
-    level = _LEVELS.get(spelling, _COMPARISON)
-    left, right = arguments
-    left_level = level + 1 if level == _COMPARISON else level
-    return f"{_inside(left, left_level, texts)} {spelling} {_inside(right, level + 1, texts)}", level
-
-
-def _inside(expr: Expr, level: int, texts: dict[Expr, tuple[str, int]]) -> str:
-    text, own = texts[expr]
-    return text if own >= level else f"({text})"

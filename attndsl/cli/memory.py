@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import click
 
-from attndsl.driver.expressions import evaluate
+from attndsl.checking.symbolic import evaluate
 from attndsl.driver.signature import Signature
 
 WIDE = 8

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from attndsl.backends.triton.aot import Progress, compile_ahead, require_packages, stand_in
 from attndsl.backends.triton.manifest import files_of
 from attndsl.backends.triton.targets import TARGETS
+from attndsl.checking.spelling import show
+from attndsl.checking.symbolic import Expression, evaluate, names
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec
-from attndsl.driver.expressions import Expression, evaluate, names, show
 from attndsl.driver.signature import Signature
 from attndsl.driver.summarise import summarise
 from attndsl.inputs.dims import default_dims, default_params

@@ -10,7 +10,7 @@ from typing import Any
 
 from attndsl.calling import Arguments
 from attndsl.checking.extents import Origin, origins
-from attndsl.driver.expressions import Expression, evaluate, line_of
+from attndsl.checking.symbolic import Expression, evaluate, line_of
 
 
 @dataclass(frozen=True, slots=True)

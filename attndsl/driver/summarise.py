@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from attndsl.checking.coverage import partial_outputs
+from attndsl.checking.plain import plain
+from attndsl.checking.symbolic import Expression
 from attndsl.checking.typed import (
     Apply,
     Block,
-    Constant,
     DimValue,
     Expr,
     Index,
     IndexValue,
-    ParamValue,
     Read,
     Reduce,
     Spec,
@@ -20,7 +20,6 @@ from attndsl.checking.typed import (
     operands,
     walk,
 )
-from attndsl.driver.expressions import Expression
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 
 
@@ -33,7 +32,7 @@ def summarise(spec: Spec) -> Signature:
         params=tuple(ParamSignature(p.name, p.kind.value, p.default) for p in spec.params),
         inputs=tuple(map(_tensor, spec.arguments.inputs)),
         outputs=tuple(map(_tensor, spec.arguments.outputs)),
-        requires=tuple(map(_expression, spec.requires)),
+        requires=tuple(map(plain, spec.requires)),
         work=tuple(product for block in spec.blocks for product in _contractions(block)),
         features=feature_dims(spec),
         partial=partial_outputs(spec),
@@ -41,21 +40,7 @@ def summarise(spec: Spec) -> Signature:
 
 
 def _tensor(tensor: Tensor) -> TensorSignature:
-    return TensorSignature(tensor.name, tensor.element, tuple(map(_expression, tensor.extents)))
-
-
-def _expression(expr: Expr) -> Expression:
-    match expr:
-        case Constant():
-            return expr.value
-        case DimValue():
-            return ("dim", expr.name)
-        case ParamValue():
-            return ("param", expr.name)
-        case Apply():
-            return (expr.operator, *map(_expression, expr.arguments))
-        case _:
-            raise TypeError(f"{type(expr).__name__} depends on more than dims and parameters")
+    return TensorSignature(tensor.name, tensor.element, tuple(map(plain, tensor.extents)))
 
 
 def feature_dims(spec: Spec) -> tuple[str, ...]:
@@ -129,4 +114,4 @@ def _at(bound: Expr, last: bool) -> Expression:
             return ("isub", _at(index.bound, last), 1) if last else 0
         case Apply():
             return (bound.operator, *(_at(argument, last) for argument in bound.arguments))
-    return _expression(bound)
+    return plain(bound)

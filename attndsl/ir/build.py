@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from attndsl.checking import typed
 from attndsl.checking.coverage import partial_outputs
+from attndsl.checking.plain import plain
 from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
@@ -19,7 +20,6 @@ from attndsl.ir.clip import FAR
 from attndsl.ir.hints import hint
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import attribute, constant_op
-from attndsl.ir.text import integer_text
 from attndsl.ir.xdsl import (
     Attribute,
     DictionaryAttr,
@@ -60,7 +60,7 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     compute = f64 if "f64" in elements.values() else f32
     partial = partial_outputs(checked)
     tensors = [
-        spec.TensorOp(t.name, t.role, elements[t.name], [integer_text(e) for e in t.extents], t.name in partial)
+        spec.TensorOp(t.name, t.role, elements[t.name], [plain(e) for e in t.extents], t.name in partial)
         for t in checked.tensors.values()
     ]
     kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}

@@ -1,82 +1,118 @@
-"""The text of an extent, as tensors of the IR carry it: integers made of dims, by any operator of the language.
+"""The text of an extent, as the IR writes and reads it: an integer made of dims, by any operator of the language.
 
-It reads as Python does, and means what the language says: `//` rounds down, integers have 64 bits. What else there
-is in `attndsl.checking.operators` is called by its name: `iselect(igt(B, 2), B, 3)`.
+Signs and precedence are Python's, and mean what the language says: `//` rounds down, integers have 64 bits. What has no
+sign in `STYLE` is called by its name in `attndsl.checking.operators`: `iselect(igt(B, 2), B, 3)`. A dim goes by its own
+name, whatever that is elsewhere; other leaves say what they are: `param(window)`, `choice(PARTS)`.
 """
 
 from __future__ import annotations
 
-import ast
-from functools import cache
+import re
 
 from attndsl.checking.operators import OPERATORS
-from attndsl.checking.typed import Apply, Constant, DimValue, Expr, Kind, walk
-from attndsl.ir.xdsl import VerifyException
-from attndsl.syntax.source import Span
+from attndsl.checking.spelling import PYTHON, Style
+from attndsl.checking.symbolic import Expression
+from attndsl.checking.typed import Kind
 
-INFIX: dict[str, tuple[str, int, type[ast.operator]]] = {
-    "ior": ("|", 1, ast.BitOr),
-    "ixor": ("^", 2, ast.BitXor),
-    "iand": ("&", 3, ast.BitAnd),
-    "ishl": ("<<", 4, ast.LShift),
-    "ishr": (">>", 4, ast.RShift),
-    "iadd": ("+", 5, ast.Add),
-    "isub": ("-", 5, ast.Sub),
-    "imul": ("*", 6, ast.Mult),
-    "idiv": ("//", 6, ast.FloorDiv),
-    "imod": ("%", 6, ast.Mod),
-}
-"""The operators that stand between their operands: their sign, and how tightly it binds."""
+STYLE = Style(
+    infix={name: row for name, row in PYTHON.infix.items() if OPERATORS[name].gives is Kind.INT},
+    prefix={"ineg": PYTHON.prefix["ineg"]},
+    called={name: called for name, called in PYTHON.called.items() if OPERATORS[name].gives is Kind.INT},
+)
 
-NEGATION = 7
-"""How tightly a minus binds that stands before its operand."""
-
-CALLS = {"imin": "min", "imax": "max", "iabs": "abs", "and": "and_", "or": "or_", "not": "not_"}
-"""What some of the others are called; the rest go by their own names."""
-
-_SIGNS = {node: operator for operator, (_, _, node) in INFIX.items()}
-_CALLED = {CALLS.get(name, name): name for name, row in OPERATORS.items() if Kind.FLOAT not in (row.gives, *row.takes)}
-_NOWHERE = Span(0, 0)
+_SIGNS = {sign: (operator, level) for operator, (sign, level) in STYLE.infix.items()}
+_MINUS, _NEGATION = STYLE.prefix["ineg"]
+_NAMED = {called: operator for operator, called in STYLE.called.items()}
+_LEAVES = ("param", "choice")
+_TRUTH = dict(zip(STYLE.truth, (False, True), strict=True))
+_TOKEN = re.compile(rf"\s*(\d+|\w+|{'|'.join(map(re.escape, (*_SIGNS, *'(),')))})")
 
 
-@cache
-def parse_extent(text: str) -> Expr:
-    """The expression that a text denotes; its names are those of dims, as Python has them. Raises VerifyException."""
+def extent_text(extent: Expression) -> str:
+    """An extent as the IR writes it."""
+    return STYLE.spell(extent, lambda kind, name: name if kind == "dim" else f"{kind}({name})").text
+
+
+def parse_extent(text: str) -> Expression:
+    """The extent that `extent_text` writes so. Raises ValueError where there is none."""
     try:
-        expr = _expression(ast.parse(text, mode="eval").body)
-    except (SyntaxError, RecursionError, MemoryError):
-        raise VerifyException(f"the extent {text!r} cannot be read") from None
-    if expr is None or expr.kind is not Kind.INT:
-        raise VerifyException(f"the extent {text!r} is more than arithmetic on dims")
-    return expr
+        return _Reader(text).extent()
+    except (IndexError, RecursionError, ValueError):
+        raise ValueError(f"the extent {text!r} cannot be read") from None
 
 
-def names_of(text: str) -> set[str]:
-    """The names in a text of an extent. Raises VerifyException."""
-    return {part.name for part in walk(parse_extent(text)) if isinstance(part, DimValue)}
-
-
-def _expression(node: ast.expr) -> Expr | None:
-    match node:
-        case ast.Constant(value=bool(value)):
-            return Constant(Kind.BOOL, _NOWHERE, value)
-        case ast.Constant(value=int(value)):
-            return Constant(Kind.INT, _NOWHERE, value)
-        case ast.Name(id=name):
-            return DimValue(Kind.INT, _NOWHERE, name)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:
-            return _apply(_SIGNS[type(sign)], [left, right])
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _apply("ineg", [operand])
-        case ast.Call(func=ast.Name(id=called), args=arguments, keywords=[]) if called in _CALLED:
-            return _apply(_CALLED[called], arguments)
+def kind_of(expression: Expression) -> Kind | None:
+    """What an expression is; None where an operator has other operands than it takes."""
+    match expression:
+        case bool():
+            return Kind.BOOL
+        case int() | ("dim" | "param" | "choice", str()):
+            return Kind.INT
+        case (str(operator), *operands) if operator in OPERATORS:
+            row = OPERATORS[operator]
+            return row.gives if tuple(map(kind_of, operands)) == row.takes else None
     return None
 
 
-def _apply(operator: str, nodes: list[ast.expr]) -> Expr | None:
-    row = OPERATORS[operator]
-    arguments = [_expression(node) for node in nodes]
-    operands = tuple(argument for argument in arguments if argument is not None)
-    if tuple(operand.kind for operand in operands) != row.takes or len(operands) != len(nodes):
-        return None
-    return Apply(row.gives, _NOWHERE, operator, operands)
+class _Reader:
+    """Reads from left to right, by how tightly signs bind (Pratt, "Top down operator precedence", 1973).
+
+    Raises ValueError where something stands that no expression has there, IndexError where the text ends too early.
+    """
+
+    def __init__(self, text: str) -> None:
+        found, end = [], 0
+        while token := _TOKEN.match(text, end):
+            found.append(token[1])
+            end = token.end()
+        self._tokens = [*found, *text[end:].split()][::-1]  # the next one last
+
+    def extent(self) -> Expression:
+        """All of the text."""
+        extent = self._expression()
+        if self._tokens:
+            raise ValueError
+        return extent
+
+    def _expression(self, level: int = 0) -> Expression:
+        """The longest expression in which no sign binds less than `level`."""
+        left = self._operand()
+        while self._tokens and (row := _SIGNS.get(self._tokens[-1])) is not None and row[1] >= level:
+            self._tokens.pop()
+            left = (row[0], left, self._expression(row[1] + 1))
+        return left
+
+    def _operand(self) -> Expression:
+        token = self._tokens.pop()
+        if token.isdecimal():
+            return int(token)
+        if token == _MINUS:
+            if self._tokens[-1].isdecimal():
+                return -int(self._tokens.pop())
+            return ("ineg", self._expression(_NEGATION))
+        if token == "(":
+            operand = self._expression()
+            self._expect(")")
+            return operand
+        if not token.isidentifier():
+            raise ValueError
+        return self._call(token) if self._tokens[-1:] == ["("] else _TRUTH.get(token, ("dim", token))
+
+    def _call(self, name: str) -> Expression:
+        """An operator and its operands, or a leaf that is no dim."""
+        self._expect("(")
+        if name in _LEAVES:
+            leaf: Expression = (name, self._tokens.pop())
+            self._expect(")")
+            return leaf
+        operands: list[Expression] = []
+        while self._tokens[-1] != ")":
+            if operands:
+                self._expect(",")
+            operands.append(self._expression())
+        self._expect(")")
+        return (_NAMED.get(name, name), *operands)
+
+    def _expect(self, token: str) -> None:
+        if self._tokens.pop() != token:
+            raise ValueError

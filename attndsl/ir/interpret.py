@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.checking.evaluate import evaluate
+from attndsl.checking.symbolic import evaluate
 from attndsl.ir import attn, spec, tile
-from attndsl.ir.extents import parse_extent
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
 from attndsl.ir.xdsl import (
     Attribute,
@@ -33,7 +32,6 @@ from attndsl.ir.xdsl import (
     index,
     scf,
 )
-from attndsl.python_names import python_name
 from attndsl.storage import decode, encode
 
 Number = int | float | bool
@@ -112,8 +110,7 @@ class Run:
         if op.role.data == "input":
             self.arrays[name] = decode(self.arrays[name], op.element.data)
             return
-        sizes: dict[str, Any] = {python_name(name): size for name, size in {**self.dims, **self.params}.items()}
-        shape = [evaluate(parse_extent(e.data), {**sizes, **self.choices}, {}) for e in op.extents]
+        shape = [evaluate(extent, self.dims, self.params, self.choices) for extent in op.shape]
         if op.role.data == "output":
             self.outputs[name] = np.zeros(shape)
         else:

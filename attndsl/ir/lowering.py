@@ -17,7 +17,7 @@ from attndsl.ir.hints import hint
 from attndsl.ir.key_loop import KeyLoop, levels
 from attndsl.ir.keys import over_of
 from attndsl.ir.polynomial import Facts
-from attndsl.ir.text import known_limit
+from attndsl.ir.sizes import known_limit
 from attndsl.ir.tile_builder import Scope, TileBuilder
 from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, index, scf
 

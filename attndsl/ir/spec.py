@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from attndsl.calling import Arguments
+from attndsl.checking.symbolic import Expression
 from attndsl.checking.typed import STORAGE_KINDS, Kind
-from attndsl.ir.extents import names_of, parse_extent
+from attndsl.ir.shapes import ShapeAttr
 from attndsl.ir.xdsl import (
     AnyFloat,
-    ArrayAttr,
     Attribute,
     Dialect,
     IndexType,
@@ -37,7 +37,6 @@ from attndsl.ir.xdsl import (
     result_def,
     traits_def,
 )
-from attndsl.python_names import python_name
 
 VALUE_TYPES: dict[Kind, Any] = {Kind.BOOL: IntegerType, Kind.INT: IndexType, Kind.FLOAT: AnyFloat}
 """The types of what is read from a tensor, by the kind of its elements."""
@@ -45,7 +44,7 @@ VALUE_TYPES: dict[Kind, Any] = {Kind.BOOL: IntegerType, Kind.INT: IndexType, Kin
 
 @irdl_op_definition
 class TensorOp(IRDLOperation):
-    """A tensor: its role, its element type and, a text a dimension, its extents.
+    """A tensor: its role, its element type and, one for each dimension, its extents.
 
     The spec's own are of the role `input` or `output`. A `workspace` is the compiler's: one kernel writes it, a later
     one reads it, and before it holds nothing; its extents may be made of parameters and choices, too.
@@ -59,21 +58,28 @@ class TensorOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     role = prop_def(StringAttr)
     element = prop_def(StringAttr)
-    extents = prop_def(ArrayAttr[StringAttr])
+    extents = prop_def(ShapeAttr)
     partial = opt_prop_def(UnitAttr)
     traits = traits_def(SymbolOpInterface())
     assembly_format = "$sym_name $role $element $extents (`partial` $partial^)? attr-dict"
 
-    def __init__(self, name: str, role: str, element: str, extents: Sequence[str], partial: bool = False) -> None:
+    def __init__(
+        self, name: str, role: str, element: str, extents: Sequence[Expression], partial: bool = False
+    ) -> None:
         super().__init__(
             properties={
                 "sym_name": StringAttr(name),
                 "role": StringAttr(role),
                 "element": StringAttr(element),
-                "extents": ArrayAttr([StringAttr(e) for e in extents]),
+                "extents": ShapeAttr(tuple(extents)),
                 "partial": UnitAttr() if partial else None,
             }
         )
+
+    @property
+    def shape(self) -> tuple[Expression, ...]:
+        """The extents as expressions."""
+        return self.extents.data
 
     def verify_(self) -> None:
         if self.role.data not in ("input", "output", "workspace"):
@@ -82,8 +88,6 @@ class TensorOp(IRDLOperation):
             raise VerifyException(f"{self.element.data} is no element type")
         if self.partial is not None and self.role.data != "output":
             raise VerifyException(f"@{self.sym_name.data} is partial, and no output")
-        for extent in self.extents:
-            parse_extent(extent.data)
 
 
 def arguments(module: ModuleOp) -> Arguments[TensorOp]:
@@ -139,8 +143,8 @@ def verify_access(
     declared = enclosing_tensor(op, name)
     if declared.role.data not in (role, "workspace"):
         raise VerifyException(f"@{name} is no {role}")
-    if len(indices) != len(declared.extents):
-        raise VerifyException(f"@{name} has {len(declared.extents)} dimensions, not {len(indices)}")
+    if len(indices) != len(declared.shape):
+        raise VerifyException(f"@{name} has {len(declared.shape)} dimensions, not {len(indices)}")
     kind = STORAGE_KINDS[declared.element.data]
     if not isinstance(type_, VALUE_TYPES[kind]) or (kind is Kind.BOOL and type_ != i1):
         raise VerifyException(f"an element of @{name}, which holds {declared.element.data}, is no {type_}")
@@ -160,9 +164,7 @@ class DimOp(IRDLOperation):
         super().__init__(properties={"dim": StringAttr(dim)}, result_types=[index])
 
     def verify_(self) -> None:
-        tensors = declarations(self, TensorOp)
-        name = python_name(self.dim.data)
-        if not any(name in names_of(e.data) for t in tensors for e in t.extents):
+        if not any(self.dim.data in tensor.extents.dims for tensor in declarations(self, TensorOp)):
             raise VerifyException(f"no tensor has an extent made of the dim {self.dim.data}")
 
 

@@ -23,12 +23,13 @@ from xdsl.dialects.builtin import (
     f64,
     i1,
 )
-from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue, Use
+from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region, SSAValue, Use
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     VarConstraint,
     base,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -40,7 +41,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import AttrParser, Parser
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.pattern_rewriter import (
     GreedyRewritePatternApplier,
@@ -60,10 +61,12 @@ __all__ = [
     "AnyFloat",
     "ArgSpecParseError",
     "ArrayAttr",
+    "AttrParser",
     "AttrSizedOperandSegments",
     "Attribute",
     "Block",
     "Context",
+    "Data",
     "Dialect",
     "DictionaryAttr",
     "FileLineColLoc",
@@ -106,6 +109,7 @@ __all__ = [
     "f64",
     "i1",
     "index",
+    "irdl_attr_definition",
     "irdl_op_definition",
     "math",
     "op_type_rewrite_pattern",

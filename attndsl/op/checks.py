@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE, single
-from attndsl.driver.expressions import Expression, evaluate, names, show
+from attndsl.checking.spelling import show
+from attndsl.checking.symbolic import Expression, evaluate, names
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import errors

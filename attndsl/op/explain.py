@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from attndsl.checking.numbers import LARGEST_SIZE
+from attndsl.checking.symbolic import evaluate
 from attndsl.checking.typed import Kind
 from attndsl.driver.artifact import Artifact
-from attndsl.driver.expressions import evaluate
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature, TensorSignature

@@ -11,18 +11,19 @@ from typing import NamedTuple
 import numpy as np
 
 from attndsl.backends.dims import dim_statements
-from attndsl.backends.names import Names
+from attndsl.backends.names import Names, extent_text, leaf_name
 from attndsl.backends.triton.access import DECODED
 from attndsl.backends.triton.facts import is_launch_time, is_nonnegative, leaves
 from attndsl.backends.triton.parameters import Parameters
 from attndsl.backends.triton.widths import LARGEST_TILE, Bound, terms
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
+from attndsl.checking.spelling import PYTHON, Spelled
 from attndsl.ir import spec, tile
-from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant, number
-from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, arith, index, scf
+from attndsl.ir.sizes import leaf_of, operator_of
+from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, index, scf
 from attndsl.python_names import python_name
 
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
@@ -36,26 +37,10 @@ def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
     return [{name: int(number(value)) for name, value in each.data.items()} for each in kernel.schedules]
 
 
-INFIX: dict[type[Operation], str] = {
-    arith.AddiOp: "+",
-    arith.SubiOp: "-",
-    arith.MuliOp: "*",
-    arith.FloorDivSIOp: "//",
-    spec.ModOp: "%",
-    arith.AndIOp: "&",
-    arith.OrIOp: "|",
-    arith.XOrIOp: "^",
-    arith.ShLIOp: "<<",
-    arith.ShRSIOp: ">>",
-}
-CALLS: dict[type[Operation], str] = {arith.MinSIOp: "min", arith.MaxSIOp: "max"}
-COMPARISONS = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
-
-
 def host_text(value: SSAValue) -> str:
     """An integer or condition of dims and parameters, as Python computes it: what may leave 64 bits is brought back."""
     assert is_launch_time(value), "the size of a launch reads no data"
-    return _HostText()(value)
+    return _HostText()(value).text
 
 
 class _HostText:
@@ -63,51 +48,24 @@ class _HostText:
 
     def __init__(self) -> None:
         self._ranges = Ranges()
-        self._written: dict[tuple[SSAValue, bool], str] = {}
+        self._written: dict[SSAValue, Spelled] = {}
 
-    def __call__(self, value: SSAValue, nested: bool = False) -> str:
-        key = value, nested
-        if key not in self._written:
-            self._written[key] = self._text(value, nested)
-        return self._written[key]
+    def __call__(self, value: SSAValue) -> Spelled:
+        if value not in self._written:
+            self._written[value] = self._spell(value)
+        return self._written[value]
 
-    def _text(self, value: SSAValue, nested: bool) -> str:
-        known = constant(value)
-        if known is not None:
-            return str(known)
+    def _spell(self, value: SSAValue) -> Spelled:
+        if (leaf := leaf_of(value)) is not None:
+            return PYTHON.spell(leaf, leaf_name)
         op = value.owner
         assert isinstance(op, Operation)
-        match op:
-            case spec.DimOp():
-                return python_name(op.dim.data)
-            case spec.ParamOp():
-                return python_name(op.param.data)
-            case spec.ChoiceOp():
-                return op.choice.data
-            case tile.PaddedOp():
-                return f"max(16, triton.next_power_of_2({self(op.size)}))"
-            case arith.SelectOp():
-                condition, then, otherwise = (self(v, nested=True) for v in op.operands)
-                return f"({then} if {condition} else {otherwise})"
-            case arith.CmpiOp():
-                sign = COMPARISONS[predicate(op)]
-            case _ if type(op) in CALLS:
-                return f"{CALLS[type(op)]}({', '.join(map(self, op.operands))})"
-            case _:
-                sign = INFIX[type(op)]
-        left, right = (self(v, nested=True) for v in op.operands)
+        if isinstance(op, tile.PaddedOp):
+            return Spelled(f"max(16, triton.next_power_of_2({self(op.size).text}))")
+        spelled = PYTHON.apply(operator_of(op), list(map(self, op.operands)))
         if value.type == index and not self._ranges.fits(value):
-            return f"((({left} {sign} {right}) + 2**63) % 2**64 - 2**63)"
-        return f"({left} {sign} {right})" if nested else f"{left} {sign} {right}"
-
-
-def host_value(size: SSAValue, dims: Mapping[str, int]) -> int:
-    """What `tile.padded` of an integer of dims is, where those have these extents."""
-    op = size.owner
-    assert isinstance(op, tile.PaddedOp)
-    extents = {python_name(dim): extent for dim, extent in dims.items()}
-    # The text is our own, of dims and arithmetic alone.
-    return tile.padded(eval(host_text(op.size), {"__builtins__": {}, "min": min, "max": max}, extents))
+            return Spelled(f"((({spelled.text}) + 2**63) % 2**64 - 2**63)")
+        return spelled
 
 
 def limit_text(program: tile.ProgramOp) -> str:
@@ -203,7 +161,7 @@ class Launcher:
         self.out.line('"""Writes the outputs of the spec; allocate them before.')
         self.out.line("")
         for tensor in self.tensors:
-            shape = ", ".join(e.data for e in tensor.extents)
+            shape = ", ".join(map(extent_text, tensor.shape))
             self.out.line(f"{tensor.sym_name.data}: {tensor.role.data}, {tensor.element.data}[{shape}]")
         self.out.line('"""')
 
@@ -239,7 +197,7 @@ class Launcher:
         stored = {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, tile.StoreOp)}
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored:
-                shape = [extent.data for extent in tensor.extents]
+                shape = [*map(extent_text, tensor.shape)]
                 dtype = "torch.float64" if tensor.element.data == "f64" else "torch.float32"
                 name = python_name(tensor.sym_name.data)
                 self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from attndsl.backends.triton.facts import executed, is_quotient, leaves
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.text import value_text
+from attndsl.ir.sizes import size_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
 
@@ -94,12 +94,12 @@ def _is_feature(place: SSAValue) -> bool:
 def size_key(size: SSAValue) -> object:
     """The same for equal results of `tile.padded`, which several blocks may compute: a kernel takes each once."""
     assert isinstance(size.owner, tile.PaddedOp)
-    return value_text(size.owner.size) or size
+    return size_of(size.owner.size) or size
 
 
 def stride_names(tensor: spec.TensorOp) -> list[str]:
     """What the strides of a tensor are called in a kernel, in elements."""
-    return [f"{python_name(tensor.sym_name.data)}_s{n}" for n in range(len(tensor.extents))]
+    return [f"{python_name(tensor.sym_name.data)}_s{n}" for n in range(len(tensor.shape))]
 
 
 def scalar_type(type_: Attribute) -> str:

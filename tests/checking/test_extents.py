@@ -1,19 +1,17 @@
-"""Which extent tells a dim, and how: in typed expressions, in plain data and in the text of the IR alike."""
+"""Which extent tells a dim, and how: in typed expressions and in plain data alike."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from attndsl.checking import symbolic
 from attndsl.checking.check import check
 from attndsl.checking.extents import Line, combine, origins
 from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.typed import Expr, Spec
 from attndsl.diagnostics import SpecError
-from attndsl.driver import expressions
 from attndsl.driver.summarise import summarise
-from attndsl.ir.text import integer_text
-from attndsl.ir.text import line_of as line_of_text
 from attndsl.reference.dims import dims_of
 from attndsl.syntax.source import Source
 
@@ -48,8 +46,7 @@ LINES = {
 def test_every_form_of_an_extent_gives_the_same_line(text: str, line: Line) -> None:
     typed = spec(text, "B")
     assert line_of(typed.inputs[0].extents[0]) == line
-    assert expressions.line_of(summarise(typed).inputs[0].extents[0]) == line
-    assert line_of_text(integer_text(typed.inputs[0].extents[0])) == line
+    assert symbolic.line_of(summarise(typed).inputs[0].extents[0]) == line
 
 
 @pytest.mark.parametrize("line", LINES.values())
@@ -63,13 +60,6 @@ def test_a_line_and_its_solution_are_inverse(line: Line) -> None:
 @pytest.mark.parametrize("text", ["B * B", "B / B", "(B + 1) / 2", "4 / (B + 1)", "B % 2", "minimum(B, 4)"])
 def test_what_does_not_tell_a_dim(text: str) -> None:
     assert line_of(extent(text)) is None
-
-
-@pytest.mark.parametrize("name", ["B", "lambda", "range"])
-def test_names_that_python_keeps_for_itself(name: str) -> None:
-    text = f"attention a {{ dims {name} input x : f32[{name} + 1] output o : f32[1] each i in 1 o[i] = x[i] }}"
-    line = line_of_text(integer_text(check(Source(text)).inputs[0].extents[0]))
-    assert isinstance(line, Line) and (line.dim.rstrip("_"), line.offset) == (name, 1)
 
 
 def test_zero_times_a_dim_tells_nothing() -> None:

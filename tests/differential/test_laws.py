@@ -253,7 +253,7 @@ def merging(keys: int) -> ModuleOp:
         name = read.tensor.string_value()
         workspace = spec.enclosing_tensor(read, name)
         workspace.role = StringAttr("input")
-        extents = [extent.data for extent in workspace.extents if extent.data != "PARTS"]
+        extents = [extent for extent in workspace.shape if extent != ("choice", "PARTS")]
         block.insert_op_before(spec.TensorOp(f"{name}_merged", "output", "f32", extents), merge)
         indices = [index for index in read.indices if index is not over.result]
         merge.body.block.add_op(attn.WriteOp(f"{name}_merged", indices, result, None))

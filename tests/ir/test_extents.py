@@ -11,7 +11,7 @@ from attndsl.checking.check import check
 from attndsl.ir import attn, spec
 from attndsl.ir.build import build
 from attndsl.ir.rewrite import insert_before
-from attndsl.ir.text import known_limit
+from attndsl.ir.sizes import known_limit
 from attndsl.ir.xdsl import arith
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, check_stages

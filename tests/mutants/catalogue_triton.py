@@ -42,7 +42,7 @@ def last_axis_taken_for_dense(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch,
         access,
         "stride_names",
-        lambda original, tensor: [*original(tensor)[:-1], "1"] if len(tensor.extents) else [],
+        lambda original, tensor: [*original(tensor)[:-1], "1"] if len(tensor.shape) else [],
     )
 
 

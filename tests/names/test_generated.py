@@ -51,12 +51,7 @@ def renamed(names: Names, known: bool) -> ModuleOp:
     """The same with others: lowering takes most of the time, and knows no names."""
     places = {plain: place for place, plain in PLAIN.items()}
     pattern = re.compile(rf"(?<![%\w])({'|'.join(places)})(?=\b|_)")
-    text = re.sub(
-        r'\["[^]]*\]',
-        lambda extents: pattern.sub(lambda found: python_name(names[places[found[1]]]), extents[0]),
-        lowered(known),
-    )
-    return parse_module(pattern.sub(lambda found: names[places[found[1]]], text))
+    return parse_module(pattern.sub(lambda found: names[places[found[1]]], lowered(known)))
 
 
 def words_of_generated_files() -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from itertools import count
 
 import pytest
 
+from attndsl.checking.symbolic import Expression
 from attndsl.driver.artifact import Artifact
-from attndsl.driver.expressions import Expression
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import binding
 from attndsl.op.op import Op

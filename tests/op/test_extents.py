@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 import attndsl
+from attndsl.checking import symbolic
 from attndsl.checking.check import check
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.operators import OPERATORS
+from attndsl.checking.spelling import show
 from attndsl.checking.typed import Kind, Spec
 from attndsl.diagnostics import SpecError
-from attndsl.driver import expressions
 from attndsl.driver.ahead import generated
 from attndsl.driver.summarise import summarise
 from attndsl.ir.build import build
-from attndsl.ir.extents import parse_extent
+from attndsl.ir.extents import extent_text, parse_extent
 from attndsl.ir.interpret import interpret
-from attndsl.ir.text import integer_text
 from attndsl.reference.operators import MEANINGS
 from attndsl.syntax.source import Source
 from attndsl.testing import Case
@@ -154,10 +154,10 @@ def meant(tree: Tree, dims: dict[str, int]) -> Any:
 def forms(spec: Spec, dims: dict[str, int]) -> Iterator[tuple[str, Any]]:
     """What the extents of the drawn tensor are in each form that they have, and how each looks."""
     typed, plain = spec.outputs[0].extents[0], summarise(spec).outputs[0].extents[0]
-    shown, text = expressions.show(plain), integer_text(typed)
+    shown, text = show(plain), extent_text(plain)
     yield shown, lambda: evaluate(typed, dims, {})
-    yield shown, lambda: expressions.evaluate(plain, dims, {})
-    yield text, lambda: evaluate(parse_extent(text), dims, {})
+    yield shown, lambda: symbolic.evaluate(plain, dims, {})
+    yield text, lambda: symbolic.evaluate(parse_extent(text), dims, {})
     again = check(Source(numbers(shown))).outputs[0].extents[0]
     yield f"{shown}, read again", lambda: evaluate(again, dims, {})
 

@@ -13,6 +13,7 @@ from filecheck.matcher import Matcher
 from filecheck.options import Options
 from filecheck.parser import Parser
 
+from attndsl.checking.symbolic import evaluate
 from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.ir import spec
 from attndsl.ir.context import parse_module, print_module
@@ -71,7 +72,7 @@ def test_the_meaning_stays(path: Path, size: int) -> None:
     """With all dims equal that the passes do not know, whatever a case assumes of them holds."""
     module, passes = load(path)
     tensors = [op for op in module.walk() if isinstance(op, spec.TensorOp)]
-    dims = {dim: size for t in tensors for e in t.extents for dim in re.findall(r"[A-Z]+", e.data)}
+    dims = {dim: size for tensor in tensors for dim in tensor.extents.dims}
     for each in parse_pipeline(passes):
         if isinstance(each, Specialise):
             dims.update(zip(each.dims, each.extents, strict=True))
@@ -79,7 +80,7 @@ def test_the_meaning_stays(path: Path, size: int) -> None:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for tensor in tensors:
         if tensor.role.data == "input":
-            shape = [eval(e.data, dict(dims)) for e in tensor.extents]
+            shape = [evaluate(extent, dims, {}) for extent in tensor.shape]
             values: dict[str, Any] = {"f32": random.normal(size=shape), "i32": random.integers(-2, size + 2, shape)}
             values["f16"], values["bool"] = values["f32"], random.random(shape) < 0.6
             arrays[tensor.sym_name.data] = values[tensor.element.data].astype(ELEMENTS[tensor.element.data].dtype)

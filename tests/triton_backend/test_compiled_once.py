@@ -12,7 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime.jit import create_function_from_signature
 
-from attndsl.driver.expressions import evaluate
+from attndsl.checking.symbolic import evaluate
 from attndsl.driver.library import artifact_of, checked
 from attndsl.driver.module import load_module
 from attndsl.driver.summarise import summarise

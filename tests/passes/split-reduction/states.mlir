@@ -8,14 +8,14 @@ spec.tensor @o "output" "f32" ["B", "M", "E"]
 spec.tensor @lse "output" "f32" ["B", "M"]
 spec.tensor @top "output" "f32" ["B", "H"]
 
-// CHECK: spec.tensor @several_m "workspace" "f32" ["B", "M", "PARTS"]
-// CHECK-NEXT: spec.tensor @several_l "workspace" "f32" ["B", "M", "PARTS"]
-// CHECK-NEXT: spec.tensor @several_acc "workspace" "f32" ["B", "M", "PARTS", "E"]
-// CHECK-NEXT: spec.tensor @several_m_1 "workspace" "f32" ["B", "M", "PARTS"]
-// CHECK-NEXT: spec.tensor @several_l_1 "workspace" "f32" ["B", "M", "PARTS"]
-// CHECK-NEXT: spec.tensor @several_acc_1 "workspace" "f32" ["B", "M", "PARTS", "E"]
-// CHECK-NEXT: spec.tensor @several_acc_2 "workspace" "f32" ["B", "M", "PARTS"]
-// CHECK-NEXT: spec.tensor @several_sum "workspace" "f32" ["B", "M", "PARTS", "E"]
+// CHECK: spec.tensor @several_m "workspace" "f32" ["B", "M", "choice(PARTS)"]
+// CHECK-NEXT: spec.tensor @several_l "workspace" "f32" ["B", "M", "choice(PARTS)"]
+// CHECK-NEXT: spec.tensor @several_acc "workspace" "f32" ["B", "M", "choice(PARTS)", "E"]
+// CHECK-NEXT: spec.tensor @several_m_1 "workspace" "f32" ["B", "M", "choice(PARTS)"]
+// CHECK-NEXT: spec.tensor @several_l_1 "workspace" "f32" ["B", "M", "choice(PARTS)"]
+// CHECK-NEXT: spec.tensor @several_acc_1 "workspace" "f32" ["B", "M", "choice(PARTS)", "E"]
+// CHECK-NEXT: spec.tensor @several_acc_2 "workspace" "f32" ["B", "M", "choice(PARTS)"]
+// CHECK-NEXT: spec.tensor @several_sum "workspace" "f32" ["B", "M", "choice(PARTS)", "E"]
 // CHECK-LABEL: attn.kernel @several form "whole" schedule {tile_rows = 4 : i64} {
 // CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %M = spec.dim "M"
@@ -146,7 +146,7 @@ attn.kernel @several schedule {tile_rows = 4 : i64} {
 }
 
 // Rows whose number depends on a program, as where a variable is split: the quotient times the group may pass the end.
-// CHECK: spec.tensor @groups_max "workspace" "f32" ["B", "3", "max(0, H - 3)", "PARTS"]
+// CHECK: spec.tensor @groups_max "workspace" "f32" ["B", "3", "max(0, H - 3)", "choice(PARTS)"]
 // CHECK-LABEL: attn.kernel @groups form "whole" {
 // CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %H = spec.dim "H"

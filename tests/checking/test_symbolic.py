@@ -9,7 +9,8 @@ import pytest
 
 from attndsl.checking.numbers import MEANINGS
 from attndsl.checking.operators import OPERATORS
-from attndsl.driver.expressions import evaluate, names, show
+from attndsl.checking.spelling import show
+from attndsl.checking.symbolic import evaluate, names
 
 B, N, W = ("dim", "B"), ("dim", "N"), ("param", "window")
 DIMS, PARAMS = {"B": 3, "N": -7}, {"window": 2}
