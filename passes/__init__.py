@@ -30,6 +30,7 @@ PASSES = {
     "narrow-products": "NarrowProducts",
     "assign-schedules": "AssignSchedules",
     "pad-lanes": "PadLanes",
+    "choose-index-width": "ChooseIndexWidth",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""
 

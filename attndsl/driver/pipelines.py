@@ -67,6 +67,7 @@ TRITON = (
     Step("pad-lanes", "after the conditions that loads have already are simple, so that guards join them once"),
     Step("canonicalize", "guards that are always true, of sizes that are known"),
     Step("cse", "many loads have the same guard"),
+    Step("choose-index-width", "last: names each operation that a program executes, which every other pass changes"),
 )
 
 PIPELINES: dict[str, tuple[Step, ...]] = {"numpy": NUMPY, "triton": TRITON}

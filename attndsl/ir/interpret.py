@@ -17,7 +17,9 @@ import numpy as np
 
 from attndsl.checking.symbolic import evaluate
 from attndsl.ir import attn, spec, tile
+from attndsl.ir.bounds import largest
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
+from attndsl.ir.ranges import IDENTITY
 from attndsl.ir.xdsl import (
     Attribute,
     Block,
@@ -102,6 +104,7 @@ class Run:
         self.elements: dict[str, str] = {}
         self.values: dict[SSAValue, Lanes] = {}
         self.valid: dict[SSAValue, Lanes] = {}  # `attn`: where a variable is below its extent
+        self.limits: dict[tile.NarrowOp, int] = {}
         self.part: dict[SSAValue, Lanes] = {}  # `attn`: where a key is in the part
 
     def declare(self, op: spec.TensorOp) -> None:
@@ -149,6 +152,8 @@ class Run:
                 pass
             case tile.HoldsOp():
                 self.hold(op)
+            case tile.NarrowOp():
+                self.narrow(op)
             case attn.StreamOp():
                 self.stream(op)
             case _:
@@ -190,6 +195,15 @@ class Run:
     def hold(self, op: tile.HoldsOp) -> None:
         (condition, key, start, stop), _ = self.align(op.condition, op.over, op.start, op.stop)
         assert np.all(condition | (key < start) | (key >= stop)), "what tile.holds says is true"
+
+    def narrow(self, op: tile.NarrowOp) -> None:
+        if op not in self.limits:
+            self.limits[op] = largest(op.bounds, self.dims, self.params)
+        limit = self.limits[op]
+        for value in op.integers:
+            found = self.values[value].array
+            absent = (found == IDENTITY) | (found == -IDENTITY - 1)
+            assert np.all(absent | (found <= limit) & (found >= -limit)), "what tile.narrow names fits the bounds"
 
     # --- values
 

@@ -178,7 +178,7 @@ def is_identity(value: SSAValue, user: Operation) -> bool:
 def _leaves_out(op: Operation) -> bool:
     """Whether an operation selects of what there is a largest or a least; a spec's own numbers may be as large."""
     extreme = tile.MaxOp | tile.MinOp
-    users = [use.operation for use in op.results[0].uses] if isinstance(op, arith.SelectOp) else []
+    users = tile.users(op.results[0]) if isinstance(op, arith.SelectOp) else []
     return bool(users) and all(isinstance(user, extreme) or _leaves_out(user) for user in users)
 
 

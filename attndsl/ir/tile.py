@@ -25,8 +25,9 @@ values that depend on none are the same for the whole tile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from attndsl.ir.bounds import Bound, bounds_of
 from attndsl.ir.spec import ChoiceOp, verify_access
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -40,6 +41,7 @@ from attndsl.ir.xdsl import (
     IRDLOperation,
     IsolatedFromAbove,
     NoTerminator,
+    Operation,
     Pure,
     Region,
     SSAValue,
@@ -49,6 +51,7 @@ from attndsl.ir.xdsl import (
     UnitAttr,
     VarConstraint,
     VerifyException,
+    arith,
     base,
     i1,
     index,
@@ -74,15 +77,19 @@ class KernelOp(IRDLOperation):
     `form` says when it runs at all, as that of `attn.kernel` does. `schedules` lists what a launch may choose between,
     from tiles of few rows to tiles of many: a size for each `spec.choice` of a tile, and how a GPU runs it, `num_warps`
     and `num_stages`.
+
+    `bounds` is a sum of products, each a count and its factors: a dim's extent `"M"`, a parameter's magnitude `@window`
+    or a tensor's stride `[@k, 1]`. No integer that `tile.narrow` names is further from 0.
     """
 
     name = "tile.kernel"
     entry = prop_def(SymbolNameConstraint())
     form = opt_prop_def(StringAttr)
     schedules = opt_prop_def(ArrayAttr[DictionaryAttr])
+    bounds = opt_prop_def(ArrayAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove())
-    assembly_format = "$entry (`form` $form^)? (`schedules` $schedules^)? $body attr-dict"
+    assembly_format = "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? $body attr-dict"
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:
         super().__init__(properties={"entry": StringAttr(name), "form": form}, regions=[body or Region(Block())])
@@ -94,9 +101,10 @@ class KernelOp(IRDLOperation):
         return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
 
     def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_form, verify_tile
+        from attndsl.ir.wellformed import verify_bounds, verify_form, verify_tile
 
         verify_form(self.form)
+        verify_bounds(self)
         verify_tile(self)
 
 
@@ -405,6 +413,55 @@ class HoldsOp(IRDLOperation):
             raise VerifyException("has ends that the loop does not change")
 
 
+@irdl_op_definition
+class NarrowOp(IRDLOperation):
+    """Says which operations compute in the launch's index width: their integers fit the `bounds` of the kernel.
+
+    Where a launch finds those below 2^31 that width is 32 bits, else 64; integers that are not named have 64. A value
+    stands for the operation that gives it, a comparison for the integers that it compares. What is named but the same
+    for a whole tile is widened afterwards. This does nothing; an emitter reads it.
+    """
+
+    name = "tile.narrow"
+    values = var_operand_def()
+    assembly_format = "$values attr-dict `:` type($values)"
+
+    def __init__(self, values: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[values])
+
+    @property
+    def integers(self) -> Iterator[SSAValue]:
+        """The integers that fit: what the operations give, and what those of `arith` and `spec` take."""
+        for value in self.values:
+            op = value.owner
+            assert isinstance(op, Operation)
+            taken = () if op.name.startswith("tile.") else op.operands
+            yield from (v for v in (value, *taken) if v.type == index and not isinstance(v.owner, arith.ConstantOp))
+
+    @property
+    def bounds(self) -> Bound:
+        """Those of the kernel; raises VerifyException where it has none."""
+        kernel = self.parent_op()
+        while kernel is not None and not isinstance(kernel, KernelOp):
+            kernel = kernel.parent_op()
+        if kernel is None or kernel.bounds is None:
+            raise VerifyException("stands in a kernel that has bounds")
+        return bounds_of(kernel.bounds)
+
+    def verify_(self) -> None:
+        assert self.bounds is not None
+        for value in self.values:
+            if not isinstance(value.owner, Operation) or value.owner.parent is not self.parent:
+                raise VerifyException("names what operations of its block give")
+            if value.type != index and not isinstance(value.owner, arith.CmpiOp):
+                raise VerifyException("names integers, and comparisons of integers")
+
+
+def users(value: SSAValue) -> list[Operation]:
+    """The operations that compute with a value, once for each use: what only says something of it does not."""
+    return [use.operation for use in value.uses if not isinstance(use.operation, PresentOp | HoldsOp | NarrowOp)]
+
+
 TILE = Dialect(
     "tile",
     [
@@ -423,5 +480,6 @@ TILE = Dialect(
         DotOp,
         PresentOp,
         HoldsOp,
+        NarrowOp,
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.bounds import bounds_of
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, scf
 
 ROWS = (attn.EachOp, attn.GridOp, attn.RowOp)
@@ -43,6 +44,20 @@ def verify_attn(kernel: attn.KernelOp) -> None:
                 if op.where is not None:
                     _independent(axes, op, [op.where], attn.AxisOp, "whether a key is present")
     _writes(kernel, attn.WriteOp)
+
+
+def verify_bounds(kernel: tile.KernelOp) -> None:
+    """Raises VerifyException where a kernel has bounds that are none, or of what its module does not declare."""
+    if kernel.bounds is None:
+        return
+    names = {
+        "dim": {name for tensor in spec.declarations(kernel, spec.TensorOp) for name in tensor.extents.dims},
+        "param": {param.sym_name.data for param in spec.declarations(kernel, spec.ParameterOp)},
+        "stride": {tensor.sym_name.data for tensor in spec.declarations(kernel, spec.TensorOp)},
+    }
+    for factor in {factor for product in bounds_of(kernel.bounds) for factor in product}:
+        if factor.name not in names[factor.kind]:
+            raise VerifyException(f"bounds are of what is declared, which the {factor.kind} {factor.name} is not")
 
 
 def verify_tile(kernel: tile.KernelOp) -> None:

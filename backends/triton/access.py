@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
 from attndsl.backends.triton.expressions import HALVES, Expressions
-from attndsl.backends.triton.facts import read
-from attndsl.backends.triton.offsets import Place, place_of
 from attndsl.backends.triton.parameters import scalar_type, stride_names
 from attndsl.backends.triton.pointwise import ATOM
-from attndsl.backends.triton.widths import Bound, is_short
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.offsets import Place, Places
+from attndsl.ir.analyses.widths import Widths, is_short
 from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Operation, SSAValue, arith, scf
-from attndsl.python_names import pointer_name, python_name
+from attndsl.python_names import pointer_name
 
 DECODED = {"f8e4m3": "_from_f8e4m3", "f8e5m2": "_from_f8e5m2"}
 AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
@@ -28,6 +27,7 @@ class Access:
     def __init__(self, kernel: tile.KernelOp, tensors: Iterable[spec.TensorOp], text: Expressions) -> None:
         self.tensors = {t.sym_name.data: t for t in tensors}
         self.text = text
+        self.places = Places(text.axes, Widths())
         text.halves = self._halves([op for op in kernel.walk() if isinstance(op, tile.LoadOp)])
         stores = [op for op in kernel.walk() if isinstance(op, tile.StoreOp)]
         text.rounds_to_f16 = any(self._element(op) == "f16" for op in stores)
@@ -43,17 +43,6 @@ class Access:
     def _element(self, op: tile.LoadOp | tile.StoreOp) -> str:
         return self.tensors[op.tensor.string_value()].element.data
 
-    def read(self, op: Operation) -> Iterator[SSAValue]:
-        """The values that an operation takes: of an index that is taken apart its parts, and not the whole."""
-        indices = op.indices if isinstance(op, tile.LoadOp | tile.StoreOp) else ()
-        yield from (value for value in read(op) if value not in indices)
-        for value in indices:
-            place = place_of(value, self.text.axes, self.text.widths)
-            if place is None:
-                yield value
-                continue
-            yield from (*place.shared, *place.small, *(lane.size for lane in place.counted))
-
     def load(self, op: tile.LoadOp) -> list[str]:
         """What a load is, in the parts between which a long line may be broken: opening, arguments, closing."""
         arguments = [self._pointer(op, op.result)]
@@ -65,7 +54,7 @@ class Access:
             self.text.helpers.add(DECODED[element])
             opening, closing = f"{DECODED[element]}({opening}", "))"
         stored = "float32" if element in DECODED else AS_STORED.get(element)
-        if element == "i32" and all(_compares(use.operation) for use in op.result.uses):
+        if element == "i32" and all(map(_compares, tile.users(op.result))):
             self.text.short.add(op.result)
         elif any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in op.result.uses):
             pass  # what a loop carries is widened where it is used
@@ -90,9 +79,9 @@ class Access:
     def _pointer(self, op: tile.LoadOp | tile.StoreOp, tile_: SSAValue) -> str:
         lanes = self.text.lanes(tile_)
         tensor = self.tensors[op.tensor.string_value()]
-        terms, near, spans = [pointer_name(tensor.sym_name.data)], list[str](), Bound()
+        terms, near = [pointer_name(tensor.sym_name.data)], list[str]()
         for axis, (value, stride) in enumerate(zip(op.indices, stride_names(tensor), strict=True)):
-            place = place_of(value, self.text.axes, self.text.widths)
+            place = self.places(value)
             if place is None:
                 terms.append(f"{self._wide(value, lanes)} * {stride}")
                 continue
@@ -101,8 +90,6 @@ class Access:
             narrow = stride if axis == len(op.indices) - 1 else f"{stride}.to(INDEX)"
             near += [f"{self.text.position(lane, lanes, typed=narrow is stride)} * {narrow}" for lane in place.counted]
             near += [f"{self.text.operand(v, lanes, narrow=True).within(7)} * {narrow}" for v in place.small]
-            spans[f"{python_name(tensor.sym_name.data)}.stride({axis})",] += place.bound
-        self.text.bounds |= spans
         pointer = " + ".join([*terms, f"({' + '.join(near)})" if len(near) > 1 else near[0]] if near else terms)
         if self._lanes(op.indices) == lanes:
             return pointer

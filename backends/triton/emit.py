@@ -10,12 +10,12 @@ from __future__ import annotations
 from attndsl.backends.names import Names, number_names, spec_names
 from attndsl.backends.triton.access import Access, joined
 from attndsl.backends.triton.expressions import Expressions, Text
-from attndsl.backends.triton.facts import executed
 from attndsl.backends.triton.helpers import helpers_text
 from attndsl.backends.triton.launcher import SPLIT, Launched, Launcher
 from attndsl.backends.triton.parameters import Parameters, scalar_type, size_key
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.facts import executed
 from attndsl.ir.rewrite import constant, number
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import pointer_name, python_name
@@ -37,7 +37,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
         writer = _Kernel(kernel, parameters, Names(numbers), out)
         writer.write()
         helpers |= writer.text.helpers
-        launched.append(Launched(writer.name, kernel, parameters, writer.text.bounds))
+        launched.append(Launched(writer.name, kernel, parameters))
     name = spec_name(kernels)
     launcher = Launcher(name, spec.arguments(module), params, spec_names(module), out)
     launcher.write(launched)
@@ -78,7 +78,7 @@ class _Kernel:
         self.arguments = self._arguments()
         self.text = Expressions(kernel, self.names, parameters.static)
         self.access = Access(kernel, parameters.tensors, self.text)
-        self.executed = executed(kernel, self.access.read)
+        self.executed = executed(kernel, self.access.places.read)
 
     def _bind_arguments(self) -> None:
         """Gives names to what a launch works out for the kernel."""

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from attndsl.backends.names import Names
-from attndsl.backends.triton.facts import is_nonnegative, leaves
 from attndsl.backends.triton.parameters import scalar_type
 from attndsl.backends.triton.pointwise import (
     ATOM,
@@ -18,8 +17,9 @@ from attndsl.backends.triton.pointwise import (
     TRUNCATING,
     Spelling,
 )
-from attndsl.backends.triton.widths import Bound, Widths, is_short
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.facts import is_nonnegative, leaves
+from attndsl.ir.analyses.widths import is_short
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import IDENTITY, Ranges, is_identity
@@ -53,8 +53,8 @@ class Expressions:
     """The text of the values of one kernel.
 
     `helpers` collects the functions of helpers.py that are called; `halves` are values that have 16 bits, and their
-    types, `short` integers that were read as 32 bits; `rounds_to_f16` says whether an output is of f16; `bounds`
-    collects what must fit 32 bits where the arithmetic of rows and keys is to; `largest` names the largest INDEX.
+    types, `short` integers that were read as 32 bits; `rounds_to_f16` says whether an output is of f16; `largest` names
+    the largest INDEX.
     """
 
     def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
@@ -65,8 +65,7 @@ class Expressions:
         self.short: set[SSAValue] = set()
         self.rounds_to_f16 = False
         self.ranges = Ranges()
-        self.widths = Widths()
-        self.bounds = Bound()
+        self._narrow = {v for op in kernel.walk() if isinstance(op, tile.NarrowOp) for v in op.values}
         self.largest = names.like("LARGEST")
         self._static = frozenset(static)
         self._kept: dict[SSAValue, Text] = {}
@@ -132,14 +131,14 @@ class Expressions:
     def inlines(self, value: SSAValue, text: Text) -> bool:
         """Whether a value reads better where it is used than under a name of its own."""
         owner = value.owner
-        uses = list(value.uses)
+        users = tile.users(value)
         if isinstance(owner, tile.RelabelOp):
             return isinstance(owner.value.owner, tile.LoadOp)
         if isinstance(owner, tile.SpreadOp):
             return constant(owner.value) is not None or not owner.lanes
-        if isinstance(owner, tile.LoadOp) or value.name_hint is not None or len(uses) != 1:
+        if isinstance(owner, tile.LoadOp) or value.name_hint is not None or len(users) != 1:
             return False
-        user = uses[0].operation
+        (user,) = users
         if isinstance(user, scf.ForOp) or user.parent is not owner.parent:
             return False
         return len(text.code) <= LONGEST_INLINE
@@ -171,10 +170,7 @@ class Expressions:
         if spelling.helper:
             self.helpers.add(spelling.helper)
         lanes = self.lanes(op.results[0])
-        divides = self._divides_once(op)
-        narrow = self.runs_narrow(op.results[0]) or divides
-        if narrow:
-            self.bounds |= self.widths.bound(op.results[0]) or Bound()
+        narrow = op.results[0] in self._narrow
         neutral = {v for v in op.operands if is_identity(v, op)}
         wide = bool(neutral) or (not narrow and all(self._is_short(v) for v in op.operands if v.type == index))
         operands = [
@@ -189,7 +185,8 @@ class Expressions:
         # Only the right operand of an infix operator needs parentheses where it binds as tightly.
         codes = [text.within(spelling.level + (n > 0)) for n, text in enumerate(operands)]
         text = Text(spelling.template.format(*codes), spelling.level)
-        return Text(f"{text.within(ATOM)}.to(tl.int64)") if divides else text
+        # What is the same for a whole tile is computed in 64 bits from here on.
+        return text if lanes or not narrow else Text(f"{text.within(ATOM)}.to(tl.int64)")
 
     def _neutral(self, value: SSAValue) -> Text:
         """The integer that stands for no value, as an INDEX."""
@@ -199,32 +196,16 @@ class Expressions:
         """Whether an operand does not widen others to 64 bits."""
         return constant(value) is not None or self.runs_narrow(value)
 
-    def _divides_once(self, op: Operation) -> bool:
-        """Whether a program divides bounded integers, once: in 64 bits a GPU calls a function for that."""
-        if not isinstance(op, arith.FloorDivSIOp | spec.ModOp) or self.lanes(op.result) or constant(op.rhs) is not None:
-            return False
-        chosen = isinstance(op.rhs.owner, spec.ChoiceOp)  # a power of two
-        return not chosen and all(self.widths.narrow(value) for value in op.operands)
-
     def runs_narrow(self, value: SSAValue) -> bool:
-        """Whether an integer is computed as an INDEX: it varies along a tile, and is bounded.
-
-        The larger of two is bounded where one of them is; the other may be far below.
-        """
-        op = value.owner
-        larger = op.operands if isinstance(op, arith.MaxSIOp | arith.MinSIOp) else ()
-        fits = all(self.widths.narrow(v) and is_short(v) for v in larger)
-        return fits and bool(self.axes(value)) and self.widths.narrow(value)
+        """Whether the elements of a tile are an INDEX."""
+        return value.type == index and value in self._narrow and bool(self.axes(value))
 
     def picks_largest(self, op: Operation) -> bool:
         """Whether an operation takes the integer that stands for no value, as an INDEX."""
         return any(is_identity(value, op) for value in op.operands) and self.runs_narrow(op.results[0])
 
     def as_index(self, value: SSAValue, text: Text) -> str:
-        """A text, cast to INDEX; what is cast is bounded."""
-        bound = self.widths.bound(value)
-        assert bound is not None
-        self.bounds |= bound
+        """A text, cast to INDEX."""
         # What code is made for is a plain integer, and so are, in Triton's interpreter, the variables of loops.
         plain = all(isinstance(leaf.owner, Block) or self._is_known(leaf) for leaf in leaves(value))
         return f"tl.cast({text.code}, INDEX)" if plain else f"{text.within(ATOM)}.to(INDEX)"
@@ -248,9 +229,8 @@ class Expressions:
 
     def _comparison(self, op: arith.CmpiOp | arith.CmpfOp) -> Text:
         lanes = self.lanes(op.result)
-        short = all(map(is_short, op.operands))
-        narrow = short and any(map(self.runs_narrow, op.operands)) and all(map(self.widths.narrow, op.operands))
-        operands = [self.operand(v, lanes, narrow, wide=not short) for v in op.operands]
+        wide = not all(map(is_short, op.operands))
+        operands = [self.operand(v, lanes, op.result in self._narrow, wide) for v in op.operands]
         if not self._compares_halves(op):
             operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
         left, right = (text.within(COMPARISON_LEVEL + 1) for text in operands)

@@ -13,13 +13,14 @@ import numpy as np
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names, extent_text, leaf_name
 from attndsl.backends.triton.access import DECODED
-from attndsl.backends.triton.facts import is_launch_time, is_nonnegative, leaves
 from attndsl.backends.triton.parameters import Parameters
-from attndsl.backends.triton.widths import LARGEST_TILE, Bound, terms
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.checking.spelling import PYTHON, Spelled
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.facts import is_launch_time, is_nonnegative, leaves
+from attndsl.ir.analyses.widths import LARGEST_TILE
+from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant, number
 from attndsl.ir.sizes import leaf_of, operator_of
@@ -82,12 +83,11 @@ def count_text(program: tile.ProgramOp) -> str:
 
 
 class Launched(NamedTuple):
-    """A kernel as the launcher sees it; `bounds` must fit 32 bits where the arithmetic of rows and keys is to."""
+    """A kernel as the launcher sees it."""
 
     name: str
     kernel: tile.KernelOp
     taken: Parameters
-    bounds: Bound
 
 
 class Launcher:
@@ -204,7 +204,7 @@ class Launcher:
 
     def _counts(self, launched: Launched, cut: tile.KernelOp, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""
-        name, kernel, taken, _ = launched
+        name, kernel, taken = launched
         programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
         rows = _tiled_rows(kernel)
         counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
@@ -242,8 +242,8 @@ class Launcher:
 
     def _launch(self, launched: Launched, counts: Mapping[tile.ProgramOp, str]) -> None:
         """One launch, with the schedule that was chosen."""
-        name, _, taken, bounds = launched
-        self.out.listed("INDEX = tl.int32 if sum([", terms(bounds), "]) < 2**31 else tl.int64")
+        name, kernel, taken = launched
+        self.out.listed("INDEX = tl.int32 if sum([", terms(kernel), "]) < 2**31 else tl.int64")
         self.out.line(f"{self.arguments} = (")
         with self.out.indented():
             for tensor in taken.tensors:
@@ -258,6 +258,20 @@ class Launcher:
         self.out.line(")")
         given = [name, _grid(counts.values()), self.arguments, f"_options({self.chosen})"]
         self.out.listed(f"{self.launches}.append((", given, "))")
+
+
+def terms(kernel: tile.KernelOp) -> list[str]:
+    """The products whose sum must fit 32 bits where the index width is to be 32, as Python computes them."""
+    bounds = bounds_of(kernel.bounds) if kernel.bounds is not None else {}
+    products = {tuple(sorted(map(_factor_text, factors))): count for factors, count in bounds.items()}
+    ordered = sorted(products.items(), key=lambda item: (not item[0], item[0]))
+    found = [" * ".join([*texts, *([str(n)] if n != 1 or not texts else [])]) for texts, n in ordered]
+    return found or ["0"]
+
+
+def _factor_text(factor: Factor) -> str:
+    name = python_name(factor.name)
+    return {"dim": name, "param": f"abs({name})", "stride": f"{name}.stride({factor.axis})"}[factor.kind]
 
 
 def _tiled_rows(kernel: tile.KernelOp) -> tile.ProgramOp | None:

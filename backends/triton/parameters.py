@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from attndsl.backends.triton.facts import executed, is_quotient, leaves
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.facts import executed, is_quotient, leaves
 from attndsl.ir.rewrite import constant
 from attndsl.ir.sizes import size_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index

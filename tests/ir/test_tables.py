@@ -14,11 +14,11 @@ from attndsl.bench.unfused.operators import MEANINGS as UNFUSED
 from attndsl.checking.check import check
 from attndsl.checking.numbers import MEANINGS as NUMBERS
 from attndsl.checking.operators import OPERATORS
+from attndsl.checking.spelling import INFIX
 from attndsl.checking.typed import Kind
-from attndsl.driver.expressions import INFIX as SHOWN
 from attndsl.ir import meaning, spec
 from attndsl.ir.build import OPERATIONS, build
-from attndsl.ir.extents import INFIX as EXTENTS
+from attndsl.ir.extents import STYLE
 from attndsl.ir.xdsl import Operation, arith, math
 from attndsl.reference.operators import MEANINGS
 from attndsl.reference.pointwise_errors import pointwise as errors_of
@@ -39,8 +39,8 @@ TABLES: dict[str, tuple[Collection[str], Collection[str]]] = {
     "attndsl/checking/numbers.py": (NUMBERS, OPERATORS.keys() - LAZY),
     "attndsl/ir/build.py": (OPERATIONS, OPERATORS),
     "attndsl/bench/unfused/operators.py": (UNFUSED, OPERATORS.keys() - {"float"}),
-    "attndsl/driver/expressions.py": (SHOWN, SIGNS),
-    "attndsl/ir/extents.py": (EXTENTS, INTEGER_SIGNS),
+    "attndsl/checking/spelling.py": (INFIX, SIGNS),
+    "attndsl/ir/extents.py": (STYLE.infix, INTEGER_SIGNS),
 }
 """The tables of operators: their rows, and those that they are to have."""
 

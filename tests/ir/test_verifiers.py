@@ -126,7 +126,27 @@ scf.for %m0 = %c0 to %N step %c4 {{
   tile.holds %c over {lane} from %c0 to {stop}
 }}"""
 
+
+def bounded(bounds: str, body: str) -> str:
+    return tile(body).replace("@k {", f"@k bounds {bounds} {{")
+
+
 TILE_RULES = [
+    (tile("tile.narrow %i : index"), "stands in a kernel that has bounds"),
+    (bounded("[]", "tile.narrow %y : f32"), "names integers, and comparisons of integers"),
+    (
+        bounded("[]", "scf.for %m0 = %c0 to %N step %c4 { tile.narrow %m0 : index }"),
+        "names what operations of its block give",
+    ),
+    (bounded("[1 : index]", ""), "a product begins with how often it counts, which 1 : index does not"),
+    (bounded('[["M"]]', ""), "a product begins with how often it counts"),
+    (bounded("[[1 : index, 2 : index]]", ""), "a factor is a dim, a parameter or a tensor's stride, not 2 : index"),
+    (bounded('[[1 : index, "K"]]', ""), "bounds are of what is declared, which the dim K is not"),
+    (bounded("[[1 : index, @x]]", ""), "bounds are of what is declared, which the param x is not"),
+    (
+        bounded("[[1 : index, [@window, 0 : index]]]", ""),
+        "which the stride window is not",
+    ),
     (tile("", ""), "a kernel writes something: tile.kernel has no tile.store"),
     (tile('%p = tile.program "p" to %i step %c4'), "the range of p depends on tile.lane i"),
     (tile('%p = tile.program "p" to %M up to %i step %c4'), "the range of p depends on tile.lane i"),
@@ -239,9 +259,14 @@ EVERY_OP = [
           %m = tile.lane "m" from %n to %N size %c4
           tile.holds %yes over %m from %c0 to %c4
         }
+        tile.narrow %i, %c : index, i1
         """,
         "tile.store @o[%i] = %zero where %yes : f32",
-    ).replace("@k {", '@k form "whole" schedules [{"ROWS" = 4 : index, "num_warps" = 4 : index}] {'),
+    ).replace(
+        "@k {",
+        '@k form "whole" schedules [{"ROWS" = 4 : index, "num_warps" = 4 : index}] '
+        'bounds [[4 : index], [2 : index, "M", @window], [1 : index, [@x, 1 : index]]] {',
+    ),
 ]
 
 

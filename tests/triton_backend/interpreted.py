@@ -17,7 +17,10 @@ DEVICE = prepare()
 from attndsl.checking.typed import Spec  # noqa: E402
 from attndsl.testing import Case  # noqa: E402
 
-from .lowered import lowered, spec_of  # noqa: E402
+from .lowered import lowered, lowered_without_hints, spec_of  # noqa: E402
+
+WITHOUT_HINTS = "--without-hints"
+"""Before the names of specs: they are lowered and emitted with no name hint on any SSA value."""
 
 
 def calls(spec: Spec) -> Iterator[tuple[str, Case]]:
@@ -29,7 +32,8 @@ def calls(spec: Spec) -> Iterator[tuple[str, Case]]:
 
 def main(count: int, names: list[str]) -> None:
     """The first `count` calls of the specs that are named."""
-    for name in names:
+    lower = lowered_without_hints if names[0] == WITHOUT_HINTS else lowered
+    for name in names[lower is lowered_without_hints :]:
         spec = spec_of(name)
         programs: dict[tuple[tuple[str, str], ...], TritonProgram] = {}
         for (what, case), _ in zip(calls(spec), range(count), strict=False):
@@ -38,7 +42,7 @@ def main(count: int, names: list[str]) -> None:
                 key = tuple(case.types.items())
                 if key not in programs:
                     # The widths of tiles differ, and neither is a power of two.
-                    programs[key] = TritonProgram.of(case, lowered(spec, case.types, rows=24, keys=12), DEVICE)
+                    programs[key] = TritonProgram.of(case, lower(spec, case.types, rows=24, keys=12), DEVICE)
                 for parts in (1, 2):
                     case.check(f"triton, {parts} parts", programs[key].run(case, parts), narrowed=True)
             except Exception:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.driver.passes import parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import TRITON
+from attndsl.driver.pipelines import PIPELINES
 from attndsl.ir.build import build
-from attndsl.ir.xdsl import ModuleOp
+from attndsl.ir.context import context
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
 from attndsl.syntax.source import Source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -27,10 +29,10 @@ def spec_of(name: str) -> Spec:
     return check(Source(path.read_text(), path.name))
 
 
-def pipeline(rows: int, keys: int) -> str:
-    """The pipeline of the Triton target with tiles of another size."""
-    tiles = f"tile{{rows={rows} keys={keys} whole=true}}"
-    return ",".join(tiles if step.spelling.startswith("tile{") else step.spelling for step in TRITON)
+def pipeline(rows: int, keys: int, target: str = "triton") -> str:
+    """The pipeline of a target with tiles of another size."""
+    tiles = f"tile{{rows={rows} keys={keys}{' whole=true' if target == 'triton' else ''}}}"
+    return ",".join(tiles if step.spelling.startswith("tile{") else step.spelling for step in PIPELINES[target])
 
 
 @cache
@@ -44,4 +46,28 @@ def lowered(spec: Spec, types: Mapping[str, str], rows: int = 16, keys: int = 16
     """The module that the emitter takes."""
     module = build(spec, types)
     run_pipeline(module, parse_pipeline(pipeline(rows, keys)))
+    return module
+
+
+@dataclass(frozen=True)
+class StripHints(ModulePass):
+    """Takes the name hints off all SSA values: an analysis or an emitter that rests on one sees none."""
+
+    name = "strip-hints"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in op.walk():
+            arguments = [argument for region in each.regions for block in region.blocks for argument in block.args]
+            for value in (*each.results, *arguments):
+                value.name_hint = None
+
+
+def lowered_without_hints(
+    spec: Spec, types: Mapping[str, str], rows: int, keys: int, target: str = "triton"
+) -> ModuleOp:
+    """The module that a target's emitter takes where neither it nor any pass before it has a name hint to look at."""
+    module = build(spec, types)
+    passes = parse_pipeline(pipeline(rows, keys, target))
+    run_pipeline(module, [each for one in passes for each in (StripHints(), one)])
+    StripHints().apply(context(), module)
     return module

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,10 @@ TOGETHER = 9
 """Specs to a process, of those that are called once: loading Triton takes as long as running one."""
 
 
-def check(count: int, *names: str) -> None:
+def check(count: int, *names: str, options: Sequence[str] = ()) -> None:
     """Makes the first `count` calls of each spec, in a process of their own."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.triton_backend.interpreted", str(count), *names],
+        [sys.executable, "-m", "tests.triton_backend.interpreted", str(count), *options, *names],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],

@@ -8,18 +8,14 @@ Larger integers that were read are not, and neither is an address.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
-from attndsl.backends.triton.facts import is_launch_time, is_nonnegative
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.facts import is_launch_time, is_nonnegative
+from attndsl.ir.bounds import Bound, Factor
 from attndsl.ir.ranges import Ranges, is_identity
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, SSAValue, arith, index, scf
-from attndsl.python_names import python_name
-
-Bound = Counter[tuple[str, ...]]
-"""A sum of products of a launch's numbers: how often each product counts, by the texts of its factors."""
 
 LARGEST_TILE = 2**12
 """No tile is longer: what is chosen at a launch counts as this much."""
@@ -60,9 +56,9 @@ class Widths:
                 if isinstance(loop, scf.ForOp) and value is op.args[0] and is_nonnegative(loop.lb):
                     return self._upper(loop.ub)
             case spec.DimOp():
-                return Bound({(python_name(op.dim.data),): 1})
+                return Bound({(Factor("dim", op.dim.data),): 1})
             case spec.ParamOp():
-                return Bound({(f"abs({python_name(op.param.data)})",): 1})
+                return Bound({(Factor("param", op.param.data),): 1})
             case spec.ChoiceOp() | tile.PaddedOp():
                 return Bound({(): LARGEST_TILE})
             case tile.ProgramOp():
@@ -177,11 +173,3 @@ def _product(a: Bound, b: Bound) -> Bound:
         for right, y in b.items():
             product[tuple(sorted(left + right))] += x * y
     return product
-
-
-def terms(bound: Bound) -> list[str]:
-    """The products that a bound is the sum of, as Python computes them."""
-    found = []
-    for factors, count in sorted(bound.items(), key=lambda item: (not item[0], item[0])):
-        found.append(" * ".join([*factors, *([str(count)] if count != 1 or not factors else [])]))
-    return found or ["0"]

@@ -9,13 +9,15 @@ computed before it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from attndsl.backends.triton.widths import LARGEST_TILE, Widths
 from attndsl.ir import tile
+from attndsl.ir.analyses.facts import read
+from attndsl.ir.analyses.widths import LARGEST_TILE, Widths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import SSAValue, arith
+from attndsl.ir.xdsl import Operation, SSAValue, arith
 
 
 @dataclass
@@ -32,13 +34,33 @@ class Place:
     bound: int = 0
 
 
-def place_of(value: SSAValue, axes: AxesAnalysis, widths: Widths) -> Place | None:
-    """An index taken apart, None where what differs within the tile has no bound that is known before a launch."""
-    place = Place()
-    if not _collect(value, 1, place, axes, widths):
-        return None
-    place.shared = Counter({value: count for value, count in place.shared.items() if count})
-    return place
+class Places:
+    """The indices of a kernel taken apart, each once. Valid while the module does not change."""
+
+    def __init__(self, axes: AxesAnalysis, widths: Widths) -> None:
+        self._axes = axes
+        self._widths = widths
+        self._known: dict[SSAValue, Place | None] = {}
+
+    def __call__(self, value: SSAValue) -> Place | None:
+        """An index taken apart, None where what differs within the tile has no bound that is known before a launch."""
+        if value not in self._known:
+            place = Place()
+            found = _collect(value, 1, place, self._axes, self._widths)
+            place.shared = Counter({value: count for value, count in place.shared.items() if count})
+            self._known[value] = place if found else None
+        return self._known[value]
+
+    def read(self, op: Operation) -> Iterator[SSAValue]:
+        """The values that an operation takes: of an index that is taken apart its parts, and not the whole."""
+        indices = op.indices if isinstance(op, tile.LoadOp | tile.StoreOp) else ()
+        yield from (value for value in read(op) if value not in indices)
+        for value in indices:
+            place = self(value)
+            if place is None:
+                yield value
+                continue
+            yield from (*place.shared, *place.small, *(lane.size for lane in place.counted))
 
 
 def _collect(value: SSAValue, sign: int, place: Place, axes: AxesAnalysis, widths: Widths) -> bool:

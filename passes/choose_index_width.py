@@ -1,0 +1,159 @@
+"""choose-index-width: integers of tiles that a launch can bound are computed in the launch's index width.
+
+Why: integer arithmetic on tiles costs twice as much, and twice the registers, in 64 bits, and a division of 64 bits is
+a function that a GPU calls. Numbers of rows and keys fit 32 bits at nearly every launch, which knows the dims that
+bound them: it compares one sum with 2^31, and a kernel is compiled for either width. Addresses have 64 bits; only what
+differs within a tile is multiplied with strides in the index width, so the bounds hold strides too.
+
+Before:
+
+    spec.tensor @x "input" "f32" ["M"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k {
+      %rows = arith.constant 64 : index
+      %M = spec.dim "M"
+      %i0 = tile.program "i" to %M step %rows
+      %i_end = arith.addi %i0, %rows : index
+      %i = tile.lane "i" from %i0 to %i_end size %rows
+      %i_in = arith.cmpi slt, %i, %M : index
+      %x = tile.load @x[%i] where %i_in : f32
+      tile.store @o[%i] = %x where %i_in : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "f32" ["M"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @k bounds [
+      [64 : index], [1 : index, "M"], [64 : index, [@o, 0 : index]], [64 : index, [@x, 0 : index]]
+    ] {
+      %rows = arith.constant 64 : index
+      %M = spec.dim "M"
+      %i0 = tile.program "i" to %M step %rows
+      %i_end = arith.addi %i0, %rows : index
+      %i = tile.lane "i" from %i0 to %i_end size %rows
+      %i_in = arith.cmpi slt, %i, %M : index
+      %x = tile.load @x[%i] where %i_in : f32
+      tile.store @o[%i] = %x where %i_in : f32
+      tile.narrow %i, %i_in : index, i1
+    }
+
+Chosen are the integers that vary along a lane and have a bound; comparisons with one of them, where all that is
+compared has a bound; and divisions by what is no constant, where both operands have one. A quotient that a launch
+computes is none of them.
+
+Requires: pad-lanes. Ensures: the bounds hold for every integer that a `tile.narrow` names. Exactness: bit-exact.
+Idempotent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from attndsl.ir import spec, tile
+from attndsl.ir.analyses.facts import executed, is_quotient
+from attndsl.ir.analyses.offsets import Places
+from attndsl.ir.analyses.widths import Widths, is_short
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.bounds import Bound, Factor, bounds_attribute
+from attndsl.ir.exactness import Exactness
+from attndsl.ir.ranges import is_identity
+from attndsl.ir.rewrite import constant, replace
+from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
+
+
+@dataclass(frozen=True)
+class ChooseIndexWidth(ModulePass):
+    """Names what each kernel computes in the launch's index width, and the bounds that the width rests on."""
+
+    name = "choose-index-width"
+    exactness = Exactness.EXACT
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp):
+                _Choice().choose(kernel)
+
+
+class _Choice:
+    """The choice for one kernel."""
+
+    def __init__(self) -> None:
+        self.axes = AxesAnalysis()
+        self.widths = Widths()
+        self.places = Places(self.axes, self.widths)
+
+    def choose(self, kernel: tile.KernelOp) -> None:
+        _remove(kernel)
+        run = executed(kernel, self.places.read)
+        ops = [op for op in kernel.walk() if op in run and not is_quotient(op)]
+        bounds = Bound()
+        chosen: dict[Block, list[SSAValue]] = {}
+        for op in ops:
+            if isinstance(op, tile.LoadOp | tile.StoreOp):
+                bounds |= self.reached(op)
+            if len(op.results) == 1 and self.is_narrow(op):
+                assert op.parent is not None
+                chosen.setdefault(op.parent, []).append(op.results[0])
+                for value in self.bounded(op):
+                    bounds |= self.widths.bound(value) or Bound()
+        for block, values in chosen.items():
+            _say(block, tile.NarrowOp(values))
+        kernel.bounds = bounds_attribute(bounds)
+
+    def is_narrow(self, op: Operation) -> bool:
+        """Whether an operation is computed in the index width."""
+        match op:
+            case arith.CmpiOp():
+                varies = any(map(self.is_narrow_tile, op.operands))
+                return varies and all(is_short(v) and self.widths.narrow(v) for v in op.operands)
+            case arith.FloorDivSIOp() | spec.ModOp() if not self.axes(op.result) and constant(op.rhs) is None:
+                chosen = isinstance(op.rhs.owner, spec.ChoiceOp)  # a power of two
+                return not chosen and all(map(self.widths.narrow, op.operands))
+        return self.is_narrow_tile(op.results[0])
+
+    def is_narrow_tile(self, value: SSAValue) -> bool:
+        """Whether an integer varies along a tile and is bounded.
+
+        The larger of two is bounded where one of them is; the other may be far below.
+        """
+        op = value.owner
+        larger = op.operands if isinstance(op, arith.MaxSIOp | arith.MinSIOp) else ()
+        fits = all(self.widths.narrow(v) and is_short(v) for v in larger)
+        return fits and bool(self.axes(value)) and self.widths.narrow(value)
+
+    def bounded(self, op: Operation) -> Iterator[SSAValue]:
+        """The integers that fit where an operation is narrow, but those whose own operation is."""
+        if isinstance(op, tile.LaneOp) or not op.name.startswith("tile."):
+            yield from (v for v in op.results if v.type == index)
+        if not op.name.startswith("tile."):
+            taken = (v for v in op.operands if v.type == index and constant(v) is None and not is_identity(v, op))
+            yield from (v for v in taken if not self.is_narrow_tile(v))
+
+    def reached(self, op: tile.LoadOp | tile.StoreOp) -> Bound:
+        """How far from its first element a tile reaches in memory, along the axes whose indices are taken apart."""
+        found = Bound()
+        for axis, place in enumerate(map(self.places, op.indices)):
+            if place is not None:
+                found |= Bound({(Factor("stride", op.tensor.string_value(), axis),): place.bound})
+                for value in place.small:
+                    found |= Bound() if self.is_narrow_tile(value) else self.widths.bound(value) or Bound()
+        return found
+
+
+def _remove(kernel: tile.KernelOp) -> None:
+    for op in list(kernel.walk()):
+        if isinstance(op, tile.NarrowOp):
+            replace(op, [])
+
+
+def _say(block: Block, statement: tile.NarrowOp) -> None:
+    """Puts a statement at the end of a block, with the place in the source of what stands there."""
+    last = block.last_op
+    assert last is not None
+    statement.location = last.location
+    if last.results or not last.name.startswith("scf."):
+        block.insert_op_after(statement, last)
+    else:
+        block.insert_op_before(statement, last)
