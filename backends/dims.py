@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from attndsl.checking.extents import origins
+from attndsl.checking.extents import Line, origins
+from attndsl.checking.spelling import PYTHON, Spelled
 from attndsl.checking.symbolic import line_of
 from attndsl.ir import spec
 from attndsl.python_names import python_name
@@ -23,4 +24,16 @@ def dim_statements(tensors: Iterable[spec.TensorOp], wanted: Collection[str]) ->
             yield f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {shape}"
         for axis, line in told.items():
             if line.rank:
-                yield f"{python_name(line.dim)} = {line.solution(f'{shape}[{axis}]')}"
+                yield f"{python_name(line.dim)} = {solution(line, f'{shape}[{axis}]')}"
+
+
+def solution(line: Line, extent: str) -> str:
+    """`line.solve` in Python, for the text of an extent that binds tightest."""
+    solved = Spelled(extent)
+    if line.offset:
+        solved = PYTHON.apply("isub" if line.offset > 0 else "iadd", [solved, PYTHON.literal(abs(line.offset))])
+    if line.factor != 1:
+        solved = PYTHON.apply("idiv", [solved, PYTHON.literal(line.factor)])
+    if line.divisor != 1:
+        solved = PYTHON.apply("imul", [solved, PYTHON.literal(line.divisor)])
+    return solved.text

@@ -23,7 +23,7 @@ def leaf_name(kind: str, name: str) -> str:
     return name if kind == "choice" else python_name(name)
 
 
-def extent_text(extent: Expression) -> str:
+def python_text(extent: Expression) -> str:
     """An extent in Python."""
     return PYTHON.spell(extent, leaf_name).text
 

@@ -33,16 +33,6 @@ class Line:
         """The dim for an extent; where `at` does not lead back there is none."""
         return (extent - self.offset) // self.factor * self.divisor
 
-    def solution(self, extent: str) -> str:
-        """`solve` as Python text, for the text of an extent that binds tightest."""
-        sign, shift = ("-", self.offset) if self.offset > 0 else ("+", -self.offset)
-        text = f"{extent} {sign} {shift}" if shift else extent
-        if self.factor != 1:
-            text = f"({text}) // {self.factor}" if shift else f"{text} // {self.factor}"
-        elif shift and self.divisor != 1:
-            text = f"({text})"
-        return text if self.divisor == 1 else f"{text} * {self.divisor}"
-
 
 Term = Line | int | None
 """Part of an extent: of one dim, a number, or anything else."""

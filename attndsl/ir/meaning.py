@@ -29,6 +29,22 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
 }
 """Comparisons by the name of their predicate; the ordered ones are false, `une` true, where an operand is NaN."""
 
+PREDICATES = {
+    "eq": "ieq",
+    "ne": "ine",
+    "slt": "ilt",
+    "sle": "ile",
+    "sgt": "igt",
+    "sge": "ige",
+    "oeq": "feq",
+    "une": "fne",
+    "olt": "flt",
+    "ole": "fle",
+    "ogt": "fgt",
+    "oge": "fge",
+}
+"""The same comparisons as operators of `attndsl.checking.operators`."""
+
 OPPOSITES = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle"}
 """The predicate that holds of integers where another does not."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attndsl.checking.symbolic import Expression
 from attndsl.ir import spec
-from attndsl.ir.meaning import predicate
+from attndsl.ir.meaning import PREDICATES, predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Operation, SSAValue, arith
@@ -31,16 +31,13 @@ OPERATORS: dict[type[Operation], str] = {
 }
 """All operations that give an integer and have such a row; `and` and `or` are the bits of truth values, too."""
 
-COMPARISONS = {"eq": "ieq", "ne": "ine", "slt": "ilt", "sle": "ile", "sgt": "igt", "sge": "ige"}
-"""Comparisons of integers, by the name of their predicate."""
-
 MOST_OPERATORS = 64
 """In the largest expression of a value: values share operands, and an expression repeats them."""
 
 
 def operator_of(op: Operation) -> str:
     """The operator of `attndsl.checking.operators` that an operation on integers is."""
-    return COMPARISONS[predicate(op)] if isinstance(op, arith.CmpiOp) else OPERATORS[type(op)]
+    return PREDICATES[predicate(op)] if isinstance(op, arith.CmpiOp) else OPERATORS[type(op)]
 
 
 def leaf_of(value: SSAValue) -> Expression | None:

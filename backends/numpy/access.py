@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from attndsl.backends.names import extent_text
+from attndsl.backends.names import python_text
 from attndsl.backends.numpy.expressions import Expressions, Lane, Text, dtype
 from attndsl.backends.numpy.pointwise import ATOM
 from attndsl.ir import spec, tile
@@ -98,7 +98,7 @@ class Access:
         return f"{span.start}:{span.stop}"
 
     def subscript(self, name: str, places: Sequence[Place], head: Sequence[Lane]) -> str:
-        extents = [*map(extent_text, self.tensors[name].shape)]
+        extents = [*map(python_text, self.tensors[name].shape)]
         parts = [
             self.slice(place, extent) if place.lane is not None else self.text.along(place.value, head).code
             for place, extent in zip(places, extents, strict=True)
@@ -123,7 +123,7 @@ class Access:
             self.helpers.add("_read")
             arguments = [self.text.along(v, head).code for v in (op.where, *(p.value for p in computed))]
             code = f"_read({', '.join([python_name(name), *arguments])})"
-            extents = [*map(extent_text, self.tensors[name].shape)][len(computed) :]
+            extents = [*map(python_text, self.tensors[name].shape)][len(computed) :]
             cut = [self.slice(p, e) for p, e in zip(ranges, extents, strict=True)]
             if any(part != ":" for part in cut):
                 code += f"[{', '.join(['...', *cut])}]"

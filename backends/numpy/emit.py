@@ -8,7 +8,7 @@ which the caller has allocated and which it writes whole.
 from __future__ import annotations
 
 from attndsl.backends.dims import dim_statements
-from attndsl.backends.names import Names, extent_text, spec_names
+from attndsl.backends.names import Names, python_text, spec_names
 from attndsl.backends.numpy.access import Access
 from attndsl.backends.numpy.expressions import Expressions, literal
 from attndsl.backends.numpy.prelude import HELPERS
@@ -85,7 +85,7 @@ class _Emitter:
         for tensor in self.tensors:
             element = tensor.element.data
             bits = f", as {BITS[element]} bits" if element in BITS else ""
-            shape = ", ".join(map(extent_text, tensor.shape))
+            shape = ", ".join(map(python_text, tensor.shape))
             self.out.line(f"{tensor.sym_name.data}: {tensor.role.data}, {element}[{shape}]{bits}")
         self.out.line('"""')
 

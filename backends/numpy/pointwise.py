@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from attndsl.checking.spelling import PYTHON
 from attndsl.ir import spec
+from attndsl.ir.meaning import PREDICATES
 from attndsl.ir.xdsl import Operation, arith, math
 
 
@@ -72,10 +74,7 @@ WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp, arith.FloorD
 RING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 """Those of which it does not matter whether an operand has wrapped, where the result wraps."""
 
-COMPARISONS = {
-    "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=",
-    "oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">=",
-}  # fmt: skip
+COMPARISONS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
 """Comparisons by the name of their predicate; in Python as in the IR all but != are false where an operand is NaN."""
 
 COMPARISON_LEVEL = 1

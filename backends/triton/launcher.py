@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attndsl.backends.dims import dim_statements
-from attndsl.backends.names import Names, extent_text, leaf_name
+from attndsl.backends.names import Names, leaf_name, python_text
 from attndsl.backends.triton.access import DECODED
 from attndsl.backends.triton.parameters import Parameters
 from attndsl.backends.writer import Writer
@@ -161,7 +161,7 @@ class Launcher:
         self.out.line('"""Writes the outputs of the spec; allocate them before.')
         self.out.line("")
         for tensor in self.tensors:
-            shape = ", ".join(map(extent_text, tensor.shape))
+            shape = ", ".join(map(python_text, tensor.shape))
             self.out.line(f"{tensor.sym_name.data}: {tensor.role.data}, {tensor.element.data}[{shape}]")
         self.out.line('"""')
 
@@ -197,7 +197,7 @@ class Launcher:
         stored = {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, tile.StoreOp)}
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored:
-                shape = [*map(extent_text, tensor.shape)]
+                shape = [*map(python_text, tensor.shape)]
                 dtype = "torch.float64" if tensor.element.data == "f64" else "torch.float32"
                 name = python_name(tensor.sym_name.data)
                 self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from attndsl.checking.spelling import PYTHON
 from attndsl.ir import spec
+from attndsl.ir.meaning import PREDICATES
 from attndsl.ir.xdsl import Operation, arith, math
 
 COMPARISON_LEVEL = 1
@@ -73,8 +75,5 @@ TRUNCATING: dict[type[Operation], Spelling] = {
 }
 """Triton rounds quotients to 0, which is the same as down where neither operand is negative."""
 
-COMPARISONS = {
-    "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=",
-    "oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">=",
-}  # fmt: skip
+COMPARISONS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
 """Comparisons by the name of their predicate; in Triton as in the IR all but != are false where an operand is NaN."""

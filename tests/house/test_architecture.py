@@ -77,6 +77,15 @@ def test_variants_are_found_in_code_alone(source: str, found: set[str]) -> None:
     assert variants_in(source) == found
 
 
+def evaluates(source: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "eval" for node in ast.walk(ast.parse(source)))
+
+
+def test_what_is_known_as_data_is_never_evaluated_as_text() -> None:
+    assert [path for path in sources("attndsl", "passes", "backends") if evaluates(path.read_text())] == []
+    assert evaluates("x = eval('B + 1')") and not evaluates("evaluate('eval')")
+
+
 def test_xdsl_is_imported_behind_its_seam_alone() -> None:
     paths = sources("attndsl", "passes", "backends", "examples")
     users = [path.relative_to(ROOT) for path in paths if "xdsl" in imported(path.read_text())]

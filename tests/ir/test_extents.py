@@ -11,7 +11,7 @@ from attndsl.checking.check import check
 from attndsl.ir import attn, spec
 from attndsl.ir.build import build
 from attndsl.ir.rewrite import insert_before
-from attndsl.ir.sizes import known_limit
+from attndsl.ir.sizes import known_limit, size_of
 from attndsl.ir.xdsl import arith
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, check_stages
@@ -66,3 +66,13 @@ def test_a_limit_is_asked_of_kernels_that_stand_in_no_module() -> None:
     extent = insert_before(over, arith.MinSIOp(over.extent, limit))
     module.body.block.detach_op(kernel)
     assert known_limit(extent) is limit
+
+
+def test_a_size_is_no_larger_than_a_person_reads() -> None:
+    """Values share operands and an expression repeats them: of a chain it would be larger than any memory."""
+    module = build(check(Source(KEYS)), {})
+    over = next(op for op in module.walk() if isinstance(op, attn.OverOp))
+    size = insert_before(over, spec.DimOp("P"))
+    sizes = [size := insert_before(over, arith.MaxSIOp(size, size)) for _ in range(100)]
+    assert size_of(sizes[0]) == ("imax", ("dim", "P"), ("dim", "P"))
+    assert size_of(sizes[5]) is not None and size_of(sizes[-1]) is None

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from attndsl.backends.names import extent_text as python_text
-from attndsl.backends.names import leaf_name
+from attndsl.backends.names import leaf_name, python_text
 from attndsl.checking.evaluate import evaluate as typed_evaluate
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.symbolic import Expression, evaluate, leaves

@@ -14,9 +14,9 @@ from attndsl.bench.unfused.operators import MEANINGS as UNFUSED
 from attndsl.checking.check import check
 from attndsl.checking.numbers import MEANINGS as NUMBERS
 from attndsl.checking.operators import OPERATORS
-from attndsl.checking.spelling import INFIX
+from attndsl.checking.spelling import INFIX, LANGUAGE, PYTHON, SELECTS
 from attndsl.checking.typed import Kind
-from attndsl.ir import meaning, spec
+from attndsl.ir import meaning, sizes, spec
 from attndsl.ir.build import OPERATIONS, build
 from attndsl.ir.extents import STYLE
 from attndsl.ir.xdsl import Operation, arith, math
@@ -84,6 +84,23 @@ def test_every_operation_that_operators_become_has_a_row_in(file: str) -> None:
     assert used - {*BY_OPERATION[file]} == set(), f"{file} has no row for these"
     assert {*BY_OPERATION[file]} == {*meaning.POINTWISE}, f"{file} and attndsl/ir/meaning.py have other rows"
     assert {*BY_OPERATION[file]} - used <= {spec.ModOp, arith.ExtFOp}, f"{file} has a row for what no operator becomes"
+
+
+def test_every_operation_on_integers_is_an_operator_of_the_language() -> None:
+    assert sizes.OPERATORS.keys() == {op for op in meaning.POINTWISE if not _is_real(op)}
+    assert {*sizes.OPERATORS.values(), *meaning.PREDICATES.values()} <= OPERATORS.keys()
+    assert meaning.PREDICATES.keys() == meaning.COMPARISONS.keys()
+
+
+def _is_real(op: type[Operation]) -> bool:
+    return op.name.startswith("math.") or op.name.endswith("f")
+
+
+def test_every_operator_has_a_sign_or_a_name_in_each_notation() -> None:
+    for style in (LANGUAGE, PYTHON, STYLE):
+        rows = [style.infix.keys(), style.prefix.keys(), style.called.keys(), {*SELECTS} if style.select else set()]
+        named = set().union(*rows)
+        assert sum(map(len, rows)) == len(named) and named <= OPERATORS.keys()
 
 
 def test_every_predicate_is_spelled_in_both_targets() -> None:
