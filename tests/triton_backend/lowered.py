@@ -8,8 +8,8 @@ from pathlib import Path
 
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
-from attndsl.driver.passes import parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import TRITON
+from attndsl.driver.passes import passes_of, run_pipeline
+from attndsl.driver.targets import TARGETS
 from attndsl.ir.build import build
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.syntax.source import Source
@@ -27,12 +27,6 @@ def spec_of(name: str) -> Spec:
     return check(Source(path.read_text(), path.name))
 
 
-def pipeline(rows: int, keys: int) -> str:
-    """The pipeline of the Triton target with tiles of another size."""
-    tiles = f"tile{{rows={rows} keys={keys} whole=true}}"
-    return ",".join(tiles if step.spelling.startswith("tile{") else step.spelling for step in TRITON)
-
-
 @cache
 def gallery_module(name: str, element: str) -> ModuleOp:
     """What the emitter takes for a spec of the gallery, each type variable standing for one element type."""
@@ -43,5 +37,5 @@ def gallery_module(name: str, element: str) -> ModuleOp:
 def lowered(spec: Spec, types: Mapping[str, str], rows: int = 16, keys: int = 16) -> ModuleOp:
     """The module that the emitter takes."""
     module = build(spec, types)
-    run_pipeline(module, parse_pipeline(pipeline(rows, keys)))
+    run_pipeline(module, passes_of(TARGETS["triton"].lowering((rows, keys)).steps))
     return module
