@@ -87,10 +87,11 @@ class PadLanes(ModulePass):
 
 def _is_full(lane: tile.LaneOp) -> bool:
     """Whether a lane has all the values that its size says, and a size that fits."""
-    return _fits(lane.size) and _is_end(lane.stop, lane)
+    return fits(lane.size) and _is_end(lane.stop, lane)
 
 
-def _fits(size: SSAValue) -> bool:
+def fits(size: SSAValue) -> bool:
+    """Whether a tile of fixed size can have an axis that is so long."""
     known = constant(size)
     # A launch chooses only powers of two.
     return isinstance(size.owner, tile.PaddedOp | spec.ChoiceOp) if known is None else known == tile.padded(int(known))
@@ -108,7 +109,7 @@ def _fill(lane: tile.LaneOp) -> tuple[SSAValue, SSAValue]:
     name = lane.variable.data
     size, limit = lane.size, lane.stop
     starts_at_zero = constant(lane.start) == 0
-    if not _fits(size):
+    if not fits(size):
         known = constant(size)
         if limit is not size:
             limit = insert_before(lane, arith.MinSIOp(limit, _end(lane, size, name)))

@@ -7,17 +7,13 @@ from pathlib import Path
 
 import click
 
-from attndsl.backends.triton.targets import TARGETS
-from attndsl.cli.options import bind_types, check_dims, json_option, shape_option, spec_argument, types_option
+from attndsl.cli.options import bind_types, check_dims, json_option, misused, shape_option, spec_argument, types_option
 from attndsl.cli.output import live_line, show, show_json
 from attndsl.driver.files import write_together
-from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import artifact_of, checked, signature_of
+from attndsl.driver.targets import TARGETS, UnknownTarget, place_of
 from attndsl.printable import file_stem
 from attndsl.syntax.source import Source
-
-SOURCES = ("numpy", "triton")
-"""The targets that are source text; the others are GPU code."""
 
 
 @click.command("compile")
@@ -55,14 +51,14 @@ def command(
     signature = signature_of(source)
     bound = bind_types(signature, types)
     check_dims(signature, shape)
-    if target in SOURCES:
+    try:
+        place_of(target)
+    except UnknownTarget as error:
+        raise misused(error) from None
+    if target in TARGETS:
         artifact = artifact_of(source, bound, target)
         files = {f"{file_stem(artifact.name)}.py": artifact.source.encode()}
         report = {"source": artifact.source, "schedule": dict(artifact.schedule)}
-    elif target not in TARGETS:
-        known = (*SOURCES, *TARGETS)
-        hint = did_you_mean(target, known) or "."
-        raise click.UsageError(f"There is no target {target}{hint} There are {', '.join(known)}.")
     elif folder is None:
         raise click.UsageError("GPU code is not printed: give a folder for it with -o.")
     else:

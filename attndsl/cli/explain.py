@@ -9,7 +9,8 @@ import click
 from attndsl.cli.options import bind_dims, bind_types, json_option, shape_option, spec_argument, types_option
 from attndsl.cli.output import show, show_json
 from attndsl.driver.library import artifact_of, signature_of
-from attndsl.op.explain import TARGETS, compiled_for, computed, explain, limit_of, traffic
+from attndsl.driver.targets import places
+from attndsl.op.explain import compiled_for, computed, explain, limit_of, traffic
 from attndsl.syntax.source import Source
 
 
@@ -17,7 +18,7 @@ from attndsl.syntax.source import Source
 @spec_argument
 @click.option(
     "--target",
-    type=click.Choice(TARGETS),
+    type=click.Choice(tuple(places())),
     metavar="TARGET",
     default="numpy",
     show_default=True,

@@ -21,14 +21,13 @@ from attndsl.cli.options import (
 )
 from attndsl.cli.output import live_line, show, show_json
 from attndsl.driver.library import checked, signature_of
+from attndsl.driver.targets import TARGETS, target_of
 from attndsl.packages import pip_install
 from attndsl.printable import printable_lines
 
 if TYPE_CHECKING:
     from attndsl.testing.against import Peer
     from attndsl.testing.fuzz import Plan, Summary
-
-BACKENDS = ("numpy", "triton")
 
 
 class Backends(click.ParamType[tuple[str, ...]]):
@@ -42,8 +41,8 @@ class Backends(click.ParamType[tuple[str, ...]]):
             return value
         names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
         for name in names:
-            if name not in BACKENDS:
-                self.fail(f"There is no backend {name!r}. There are {', '.join(BACKENDS)}.", param, ctx)
+            if name not in TARGETS:
+                self.fail(f"There is no backend {name!r}. There are {', '.join(TARGETS)}.", param, ctx)
         return names
 
 
@@ -155,7 +154,7 @@ def _peer(name: str | None) -> Peer | None:
 
 def _device(backends: tuple[str, ...]) -> str:
     """Where Triton will run."""
-    if "triton" not in backends:
+    if not any(target_of(name).machines for name in backends):
         return "cpu"
     from attndsl.testing.triton_program import NoInterpreter, prepare
 

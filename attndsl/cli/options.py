@@ -15,6 +15,7 @@ from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature
+from attndsl.driver.targets import UnknownTarget
 from attndsl.syntax.read import decode, read_source
 from attndsl.syntax.source import MAX_BYTES, Source
 
@@ -143,6 +144,12 @@ def out_option(folder: str, text: str) -> Callable[[Command], Command]:
 def json_option(command: Command) -> Command:
     """--json."""
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
+
+
+def misused(error: UnknownTarget) -> click.UsageError:
+    """What a user is told of a target that there is none of."""
+    said = str(error)
+    return click.UsageError(f"{said[0].upper()}{said[1:]}.")
 
 
 def bind_dims(

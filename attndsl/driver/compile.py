@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 from attndsl.checking.typed import Spec
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.describe import describe
-from attndsl.driver.passes import parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import PIPELINES, spelling
+from attndsl.driver.errors import CompilerError
+from attndsl.driver.passes import passes_of, report_illegal, run_pipeline
+from attndsl.driver.pipelines import Pipeline
 from attndsl.driver.summarise import feature_dims, summarise
+from attndsl.driver.targets import Target, target_of
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
+from attndsl.ir.legal import IllegalModule
 from attndsl.ir.machines import USUAL
-from attndsl.ir.xdsl import ModuleOp, ModulePass
-from attndsl.passes.assign_schedules import AssignSchedules
-from attndsl.passes.narrow_products import NarrowProducts
-from attndsl.passes.specialise import Specialise
-
-SUITED = (AssignSchedules, NarrowProducts)
-"""The passes that suit code to a machine."""
-
-Emit = Callable[[ModuleOp, str], str]
+from attndsl.ir.xdsl import ModuleOp
 
 
 def compile_spec(
@@ -30,57 +24,53 @@ def compile_spec(
 ) -> Artifact:
     """The artifact of a spec for one target; `types` gives every type variable an element type.
 
-    For `triton`, code is made for the extents that `sizes` gives to feature dims, and suits `machine`, a name of
-    attndsl.ir.machines; dims that it leaves out stay open.
+    Where the target is specialised, code is made for the extents that `sizes` gives to feature dims; dims that it
+    leaves out stay open. Where it has machines, code suits `machine`. Raises UnknownTarget, CompilerError.
     """
+    row = target_of(target)
     module, stages = lower(spec, types, target, sizes, machine)
-    tile_pass = next(p for p in parse_pipeline(spelling(PIPELINES[target])) if p.name == "tile")
+    try:
+        source = row.emitter()(module, spec.source.text)
+    except IllegalModule as error:
+        ran = passes_of(_pipeline(row, spec, sizes, machine).tile)
+        raise CompilerError(report_illegal(row.name, error, ran, stages["attn"])) from error
     return Artifact(
         name=spec.name,
         target=target,
         types=dict(types),
         signature=summarise(spec),
-        source=emitter(target)(module, spec.source.text),
+        source=source,
         ir=stages,
-        schedule={**_options(tile_pass), **_pinned(spec), **describe(module)},
-        machine=machine if target == "triton" else None,
+        schedule={**_sizes(row), **_pinned(spec), **describe(module)},
+        machine=machine if row.machines else None,
     )
 
 
 def lower(
     spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = USUAL
 ) -> tuple[ModuleOp, dict[str, str]]:
-    """The module that a target's emitter takes, and the text of the IR at the end of each level."""
+    """The module that a target's emitter takes, and the text of the IR at the end of each level.
+
+    Raises UnknownTarget, CompilerError.
+    """
+    pipeline = _pipeline(target_of(target), spec, sizes, machine)
     module = build(spec, types)
     module.verify()
     stages: dict[str, str] = {}
-    passes = parse_pipeline(spelling(PIPELINES[target]))
-    if target == "triton":
-        known = {dim: size for dim, size in sizes.items() if dim in feature_dims(spec)}
-        passes = (Specialise(tuple(known), tuple(known.values())), *passes)
-        passes = tuple(replace(p, machine=machine) if isinstance(p, SUITED) else p for p in passes)
-    last = next(n for n, p in enumerate(passes) if p.name == "tile")
-    run_pipeline(module, passes[:last])
-    stages["attn"] = print_module(module)
-    run_pipeline(module, passes[last:])
-    stages["tile"] = print_module(module)
+    for level, steps in pipeline._asdict().items():
+        run_pipeline(module, passes_of(steps))
+        stages[level] = print_module(module)
     return module, stages
 
 
-def emitter(target: str) -> Emit:
-    """The function that turns a module into a target's source text."""
-    if target == "triton":
-        from attndsl.backends.triton.emit import emit as emit_triton
-
-        return emit_triton
-    from attndsl.backends.numpy.emit import emit as emit_numpy
-
-    return emit_numpy
+def _pipeline(row: Target, spec: Spec, sizes: Mapping[str, int], machine: str) -> Pipeline:
+    features = feature_dims(spec) if row.specialised else ()
+    return row.lowering(known={dim: size for dim, size in sizes.items() if dim in features}, machine=machine)
 
 
-def _options(tile_pass: ModulePass) -> dict[str, int | str]:
+def _sizes(row: Target) -> dict[str, int | str]:
     """The sizes of tiles, but for those that a launch chooses."""
-    return {f"tile_{name}": size for name in ("rows", "keys") if (size := getattr(tile_pass, name))}
+    return {name: size for name, size in zip(("tile_rows", "tile_keys"), row.tiles, strict=True) if size}
 
 
 def _pinned(spec: Spec) -> dict[str, int | str]:

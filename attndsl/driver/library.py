@@ -16,6 +16,7 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.cache import user_cache
 from attndsl.driver.fingerprint import fingerprint
 from attndsl.driver.signature import Signature
+from attndsl.driver.targets import target_of
 from attndsl.ir.machines import USUAL
 from attndsl.syntax.source import Source
 
@@ -40,8 +41,9 @@ def artifact_of(
 ) -> Artifact:
     """A spec compiled for `target`, with an element type for each of its type variables.
 
-    `sizes` and `machine` are those of `compile_spec`. Raises SpecError where the spec has mistakes.
+    `sizes` and `machine` are those of `compile_spec`. Raises SpecError where the spec has mistakes, UnknownTarget.
     """
+    target_of(target)
     choices = map(str, (*sorted(types.items()), *sorted(sizes.items()), machine))
     cache, key = user_cache(), _key("artifact", source, target, *choices)
     if (entry := cache.get(key)) is not None:

@@ -12,6 +12,7 @@ from functools import partial
 
 from attndsl.driver.errors import CompilerError, PipelineError
 from attndsl.driver.hints import did_you_mean
+from attndsl.driver.pipelines import Step
 from attndsl.ir import attn, tile
 from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.errors import RequirementError
@@ -40,6 +41,11 @@ def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
         return PassPipeline.parse_spec(available, text).passes
     except (ArgSpecParseError, ValueError) as error:
         raise PipelineError(f"{error}\nThe passes are {', '.join(PASSES)}.") from None
+
+
+def passes_of(steps: Iterable[Step]) -> tuple[ModulePass, ...]:
+    """The passes that steps name, with their options."""
+    return tuple(load_pass(step.name)(**step.options) for step in steps)
 
 
 def run_pipeline(
@@ -94,16 +100,27 @@ def check_lowered(module: ModuleOp) -> None:
             raise ValueError(f"{op.name} is left after the lowering to {tile.TILE.name}")
 
 
+def report_illegal(target: str, error: Exception, ran: tuple[ModulePass, ...], before: str) -> str:
+    """What to tell where the passes that `ran` on the text `before` left what the emitter of `target` refuses."""
+    return _told(f"the pipeline of {target} is wrong: {error}", target, ran, before, f" --target {target}")
+
+
 def _report(ran: tuple[ModulePass, ...], error: Exception, before: str) -> str:
     """What to tell of a failure in the last of the passes that `ran` on the text `before`."""
-    failed = ran[-1]
+    failed = ran[-1].name
+    reason = str(error).splitlines()[0] if str(error) else ""
+    return _told(f"the pass {failed} failed: {type(error).__name__}: {reason}", failed, ran, before)
+
+
+def _told(said: str, failed: str, ran: tuple[ModulePass, ...], before: str, options: str = "") -> str:
+    """What went wrong, and the command that shows it again, with the text `before` in a file."""
     with tempfile.NamedTemporaryFile(
-        "w", prefix=f"attndsl-{failed.name}-", suffix=".mlir", delete=False, encoding="utf-8"
+        "w", prefix=f"attndsl-{failed}-", suffix=".mlir", delete=False, encoding="utf-8"
     ) as file:
         file.write(before)
     spelled = ",".join(str(each.pipeline_pass_spec()) for each in ran)
     return (
-        f"the pass {failed.name} failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}\n"
+        f"{said}\n"
         "This is a bug in attndsl, not in your spec. To reproduce it:\n"
-        f"    attndsl opt {os.path.normpath(file.name)} --passes '{spelled}'"
+        f"    attndsl opt {os.path.normpath(file.name)} --passes '{spelled}'{options}"
     )

@@ -1,15 +1,55 @@
-"""The pipelines, as data: which passes run, in which order, and why there."""
+"""The pipelines, as data: which passes run, in which order, and why there; each a function of what it leaves open."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from attndsl.ir.machines import USUAL
+
+Option = bool | int | str | tuple[str, ...] | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a pipeline leaves open.
+
+    Tiles have so many `rows` and `keys`, 0 where a launch chooses; code is made for the extents that are `known` of
+    dims, and suits `machine`, of attndsl.ir.machines.
+    """
+
+    rows: int
+    keys: int
+    known: Mapping[str, int] = field(default_factory=dict)
+    machine: str = USUAL
 
 
 class Step(NamedTuple):
-    """A pass, as a pipeline string spells it, and the reason for its place."""
+    """A pass, the reason for its place, and its options."""
 
-    spelling: str
+    name: str
     reason: str
+    options: Mapping[str, Option] = {}
+
+    @property
+    def spelling(self) -> str:
+        """The step as a pipeline string has it: `tile{rows=64 keys=64}`."""
+        options = " ".join(f"{name}={_spelled(value)}" for name, value in self.options.items())
+        return f"{self.name}{{{options}}}" if options else self.name
+
+
+class Pipeline(NamedTuple):
+    """The steps by the level of the IR that they end at; the first of `tile` lowers to it."""
+
+    attn: tuple[Step, ...]
+    tile: tuple[Step, ...]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All, in order."""
+        return (*self.attn, *self.tile)
 
 
 SIMPLIFY = (
@@ -29,51 +69,95 @@ TO_ATTN = (
 )
 """From freshly built `attn` IR to rows that share tiles and keys that have ranges."""
 
-NUMPY = (
-    *TO_ATTN,
-    Step("stream-softmax{natural=true}", "last: until here a softmax is one operation; NumPy's exp beats its exp2"),
-    *SIMPLIFY,
-    Step("tile{rows=128 keys=512}", "tiles whose scores stay in the second-level cache of a CPU core"),
-    Step("canonicalize", "the lowering leaves selects and products with constants behind"),
-    Step("cse", "and computes some index arithmetic more than once"),
-    Step("scan-keys", "wants equal conditions to be one value"),
-)
 
-TRITON = (
-    *SIMPLIFY,
-    Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
-    Step("split-axes", "tiles are powers of two; after bound-loops, while a mask is still said once"),
-    *SIMPLIFY,
-    Step("share-operands", "compares axes by their extents, which split-axes has made; before pack-rows counts reads"),
-    Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
-    *SIMPLIFY,
-    Step("stream-softmax", "last: until here a softmax is one operation; in base 2, as the hardware is"),
-    *SIMPLIFY,
-    Step("split-reduction", "needs streams, whose states can be merged; a launch chooses between what it makes"),
-    Step("tile{rows=0 keys=0 whole=true}", "a launch chooses the sizes; tiles of a GPU are fixed in size, so whole"),
-    Step("canonicalize", "the lowering leaves selects and products with constants behind"),
-    Step("cse", "a comparison that is made twice would be settled twice"),
-    Step("scan-keys", "before split-loops, which cuts the range that is left; wants equal conditions to be one value"),
-    Step("gather-scales", "before split-loops, which makes two loops of one"),
-    Step("align-pages", "before split-loops, which makes two loops of one; tells a launch what its tiles must divide"),
-    Step("split-loops", "before pad-lanes, whose guards would hide which conditions a tile tests"),
-    Step(
-        "fold-extremes", "after split-loops, which asks for extremes; before pad-lanes, which guards what they are of"
-    ),
-    Step("canonicalize", "full tiles have conditions that are always true"),
-    Step("prefetch-gathers", "leaves alone what split-loops has marked; reads are bare of settled conditions"),
-    Step("narrow-products", "wants the reads that products rest on bare of settled conditions"),
-    Step("assign-schedules", "counts what the loops read and carry, which no later pass changes"),
-    Step("pad-lanes", "after the conditions that loads have already are simple, so that guards join them once"),
-    Step("canonicalize", "guards that are always true, of sizes that are known"),
-    Step("cse", "many loads have the same guard"),
-    Step("choose-index-width", "last: names each operation that a program executes, which every other pass changes"),
-)
+def specialised(options: Options) -> tuple[Step, ...]:
+    """The step that makes constants of known dims, where any are."""
+    if not options.known:
+        return ()
+    known: dict[str, Option] = {"dims": tuple(options.known), "extents": tuple(options.known.values())}
+    return (Step("specialise", "first: what rests on a known dim is settled like any constant", known),)
 
-PIPELINES: dict[str, tuple[Step, ...]] = {"numpy": NUMPY, "triton": TRITON}
-"""The pipeline of each target."""
+
+def numpy(options: Options) -> Pipeline:
+    """For one CPU core: values of every size, loops that run in Python."""
+    attn = (
+        *specialised(options),
+        *TO_ATTN,
+        Step(
+            "stream-softmax",
+            "last: until here a softmax is one operation; NumPy's exp beats its exp2",
+            {"natural": True},
+        ),
+        *SIMPLIFY,
+    )
+    tile = (
+        Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": options.keys}),
+        Step("canonicalize", "the lowering leaves selects and products with constants behind"),
+        Step("cse", "and computes some index arithmetic more than once"),
+        Step("scan-keys", "wants equal conditions to be one value"),
+    )
+    return Pipeline(attn, tile)
+
+
+def triton(options: Options) -> Pipeline:
+    """For GPUs: tiles of fixed sizes, of which a launch chooses, in full ones and others."""
+    machine = {"machine": options.machine}
+    attn = (
+        *specialised(options),
+        *SIMPLIFY,
+        Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
+        Step("split-axes", "tiles are powers of two; after bound-loops, while a mask is still said once"),
+        *SIMPLIFY,
+        Step(
+            "share-operands", "compares axes by their extents, which split-axes has made; before pack-rows counts reads"
+        ),
+        Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
+        *SIMPLIFY,
+        Step("stream-softmax", "last: until here a softmax is one operation; in base 2, as the hardware is"),
+        *SIMPLIFY,
+        Step("split-reduction", "needs streams, whose states can be merged; a launch chooses between what it makes"),
+    )
+    tile = (
+        Step(
+            "tile",
+            "tiles of a GPU are fixed in size, so whole",
+            {"rows": options.rows, "keys": options.keys, "whole": True},
+        ),
+        Step("canonicalize", "the lowering leaves selects and products with constants behind"),
+        Step("cse", "a comparison that is made twice would be settled twice"),
+        Step(
+            "scan-keys", "before split-loops, which cuts the range that is left; wants equal conditions to be one value"
+        ),
+        Step("gather-scales", "before split-loops, which makes two loops of one"),
+        Step(
+            "align-pages", "before split-loops, which makes two loops of one; tells a launch what its tiles must divide"
+        ),
+        Step("split-loops", "before pad-lanes, whose guards would hide which conditions a tile tests"),
+        Step(
+            "fold-extremes",
+            "after split-loops, which asks for extremes; before pad-lanes, which guards what they are of",
+        ),
+        Step("canonicalize", "full tiles have conditions that are always true"),
+        Step("prefetch-gathers", "leaves alone what split-loops has marked; reads are bare of settled conditions"),
+        Step("narrow-products", "wants the reads that products rest on bare of settled conditions", machine),
+        Step("assign-schedules", "counts what the loops read and carry, which no later pass changes", machine),
+        Step("pad-lanes", "after the conditions that loads have already are simple, so that guards join them once"),
+        Step("canonicalize", "guards that are always true, of sizes that are known"),
+        Step("cse", "many loads have the same guard"),
+        Step("choose-index-width", "last: names what a program executes, which every other pass changes"),
+    )
+    return Pipeline(attn, tile)
 
 
 def spelling(steps: tuple[Step, ...]) -> str:
     """A pipeline as `attndsl opt --passes` takes it."""
     return ",".join(step.spelling for step in steps)
+
+
+def _spelled(value: Option) -> str:
+    match value:
+        case tuple():
+            return ",".join(map(_spelled, value))
+        case bool() | str():
+            return json.dumps(value)
+    return str(value)

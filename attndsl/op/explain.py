@@ -14,13 +14,11 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature, TensorSignature
+from attndsl.driver.targets import place_of
 from attndsl.ir.machines import MACHINES, USUAL, Device
 from attndsl.op.checks import shown
 from attndsl.storage import ELEMENTS
 from attndsl.syntax.source import Source
-
-TARGETS = ("numpy", "triton", *MACHINES)
-"""What code is explained for; `triton` is the usual machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +92,10 @@ def limit_of(artifact: Artifact, moved: Traffic) -> Limit | None:
 def compiled_for(target: str, signature: Signature, dims: Mapping[str, int]) -> tuple[str, dict[str, int], str]:
     """How code for a target is asked of `artifact_of`: who emits it, the extents that it is made for, its machine.
 
-    Raises ValueError for what is no target.
+    Raises UnknownTarget, a ValueError.
     """
-    if target not in TARGETS:
-        hint = did_you_mean(target, TARGETS) or "."
-        raise ValueError(f"there is no target {target}{hint} There are {', '.join(TARGETS)}")
-    if target == "numpy":
-        return target, {}, USUAL
-    return "triton", {dim: dims[dim] for dim in signature.features}, target if target in MACHINES else USUAL
+    row, machine = place_of(target)
+    return row.name, {dim: dims[dim] for dim in signature.features} if row.specialised else {}, machine
 
 
 def check_dims(signature: Signature, dims: Mapping[str, int]) -> None:

@@ -17,6 +17,7 @@ from attndsl.backends.triton.failing import TritonFails
 from attndsl.checking.check import check
 from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import Spec
+from attndsl.driver.targets import target_of
 from attndsl.ir.interpret import interpret
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.op.op import Op
@@ -47,9 +48,7 @@ LACKING = {"cpu": "bf16", "cuda": "f64"}
 """What Triton lacks: its interpreter knows no bf16, and on GPUs versions up to 3.6 fail on some products of f64."""
 
 SMALL_TILES = ((4, 3), (16, 16), (1, 1), (3, 7), (24, 12))
-
-TILES = {"numpy": (*SMALL_TILES, (128, 512)), "triton": (*SMALL_TILES, (0, 0))}
-"""Rows and keys of a tile, few enough that small arrays are many tiles; and such as a target has by default."""
+"""Rows and keys of a tile, few enough that small arrays are many tiles."""
 
 
 @dataclass(frozen=True)
@@ -166,21 +165,22 @@ def _example(choices: Choices, plan: Plan) -> Example:
 
 def _elements(choices: Choices, plan: Plan) -> tuple[str, ...]:
     """The element types to choose from: seldom one that a backend lacks."""
-    lacking = LACKING[plan.device] if "triton" in plan.backends and choices.of((True,) * 4 + (False,)) else None
+    on_gpu = any(target_of(backend).machines for backend in plan.backends)
+    lacking = LACKING[plan.device] if on_gpu and choices.of((True,) * 4 + (False,)) else None
     return tuple(element for element in plan.elements if element != lacking)
 
 
 def _form(choices: Choices, backend: str) -> Form:
-    """A way to compile for a backend."""
-    rows, keys = choices.of(TILES[backend])
-    if backend == "numpy":
-        return Form("numpy", rows, keys)
-    return Form(backend, rows, keys, choices.of((1, 2, 3, 7)), choices.of((False, True)))
+    """A way to compile for a backend: in small tiles, or in such as it has by default."""
+    row = target_of(backend)
+    rows, keys = choices.of((*SMALL_TILES, row.tiles))
+    parts = choices.of((1, 2, 3, 7)) if "PARTS" in row.chooses else 1
+    return Form(backend, rows, keys, parts, choices.of((False, True)) if row.specialised else False)
 
 
 def can_run(case: Case, backend: str, device: str) -> bool:
     """Whether a backend takes the types of a case."""
-    return backend != "triton" or LACKING[device] not in map(case.element, case.spec.tensors)
+    return not target_of(backend).machines or LACKING[device] not in map(case.element, case.spec.tensors)
 
 
 class Compiler:
@@ -193,11 +193,13 @@ class Compiler:
 
     def compile(self, case: Case, form: Form) -> tuple[ModuleOp, Program | TritonProgram]:
         """The module that the emitter took, and the program."""
-        key = (case.spec.source, *case.types.items(), form.target, form.pipeline(case))
+        key = (case.spec.source, *case.types.items(), form.target, form.passes(case))
         if key not in self._made:
             module = lower(case, form)
-            triton = form.target == "triton"
-            program = TritonProgram.of(case, module, self._device) if triton else program_of(case.spec, module)
+            on_gpu = target_of(form.target).machines
+            program = (
+                TritonProgram.of(case, module, self._device) if on_gpu else program_of(case.spec, module, form.target)
+            )
             if len(self._made) >= KEPT:
                 self._made.clear()
             self._made[key] = module, program
@@ -227,7 +229,7 @@ class Compiler:
         def run(case: Case) -> dict[str, Array]:
             return self.compile(case, form)[1].run(case, form.parts)
 
-        return check_twin(case, twin, run, narrowed=form.target == "triton")
+        return check_twin(case, twin, run, narrowed=form.narrows)
 
     def check(self, case: Case, form: Form, thorough: bool, seen: list[str] | None = None) -> float:
         """The largest error of a case compiled in one way, as a share of its bound. Raises Disagreement.
@@ -238,11 +240,10 @@ class Compiler:
         if thorough:
             check_stages([case], form=form, seen=seen)
         module, program = self.compile(case, form)
-        narrowed = form.target == "triton"
         found = interpret(module, case.arrays, case.dims, case.params, choices_of(form))
-        used = case.check("all passes", found, narrowed)
+        used = case.check("all passes", found, form.narrows)
         outputs = program.run(case, form.parts)
-        return max(used, case.check(form.target, outputs, narrowed))
+        return max(used, case.check(form.target, outputs, form.narrows))
 
 
 class _Over(BaseException):

@@ -15,6 +15,7 @@ import numpy as np
 from attndsl.checking.check import check
 from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.typed import Kind, Param, Spec
+from attndsl.driver.targets import target_of
 from attndsl.inputs import default_params
 from attndsl.reference.dims import dims_of
 from attndsl.storage import accepts
@@ -23,7 +24,7 @@ from attndsl.syntax.source import Source
 from attndsl.testing.calls import Calling
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.failures import CALL, INPUTS, SPEC
-from attndsl.testing.fuzz import TILES, Example
+from attndsl.testing.fuzz import Example
 from attndsl.testing.metamorphic import RELATIONS, Twin
 from attndsl.testing.stages import Form
 
@@ -158,9 +159,10 @@ def _arrays(spec: Spec, types: Mapping[str, str], path: Path) -> dict[str, Array
 def _form(given: Any) -> Form:
     match given:
         case {"target": str(target), "rows": int(rows), "keys": int(keys), "parts": int(parts), "known": bool(known)}:
-            sizes = rows, keys, parts
-            small = min(rows, keys) >= (target == "numpy") and parts >= 1 and max(sizes) <= MOST_OF_A_FORM
-            if target in TILES and len(given) == len(fields(Form)) and small:
+            row, sizes = target_of(target), (rows, keys, parts)
+            least = 0 if row.chooses else 1
+            small = min(rows, keys) >= least and parts >= 1 and max(sizes) <= MOST_OF_A_FORM
+            if len(given) == len(fields(Form)) and small:
                 return Form(target, *sizes, known)
     raise ValueError(f"there is no form {str(given)[:200]}")
 

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.backends.numpy.emit import emit
 from attndsl.calling import Arguments
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import Spec
-from attndsl.driver.passes import parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import PIPELINES
+from attndsl.driver.passes import passes_of, run_pipeline
 from attndsl.driver.summarise import feature_dims
+from attndsl.driver.targets import target_of
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.interpret import CHOICES, interpret
-from attndsl.ir.xdsl import ModuleOp
+from attndsl.ir.xdsl import ModuleOp, ModulePass
 from attndsl.passes import PASSES, exactness_of
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS, decode
@@ -30,7 +29,7 @@ After = Callable[[str, ModuleOp], None]
 
 @dataclass(frozen=True)
 class Program:
-    """A generated NumPy program and the function in it."""
+    """A generated program that takes NumPy arrays, and the function in it."""
 
     source: str
     function: Callable[..., None]
@@ -71,19 +70,23 @@ class Form:
     parts: int = 1
     known: bool = False
 
-    def pipeline(self, case: Case) -> str:
-        """The pipeline of the target, with these tiles, for calls like `case`."""
-        whole = " whole=true" if self.target == "triton" else ""
-        tiles = f"tile{{rows={self.rows} keys={self.keys}{whole}}}"
-        steps = [step.spelling for step in PIPELINES[self.target]]
-        if self.known and (names := feature_dims(case.spec)):
-            extents = ",".join(str(case.dims[name]) for name in names)
-            steps.insert(0, f"specialise{{dims={','.join(names)} extents={extents}}}")
-        return ",".join(tiles if step.startswith("tile{") else step for step in steps)
+    def passes(self, case: Case) -> tuple[ModulePass, ...]:
+        """The pipeline of the target, with these tiles, for calls like `case`. Raises UnknownTarget."""
+        known = {name: case.dims[name] for name in feature_dims(case.spec)} if self.known else {}
+        return passes_of(target_of(self.target).lowering((self.rows, self.keys), known).steps)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether the pipeline rounds what it computes to types that are narrower than the spec's."""
+        steps = target_of(self.target).lowering().steps
+        return any(exactness_of(step.name) is Exactness.NARROWS for step in steps)
 
 
 def lower(case: Case, form: Form, after: After | None = None) -> ModuleOp:
-    """What the emitter of a target takes; `after` sees the IR as it is built, and after each pass that changed it."""
+    """What the emitter of a target takes; `after` sees the IR as it is built, and after each pass that changed it.
+
+    Raises UnknownTarget, IllegalModule.
+    """
     module = build(case.spec, case.types)
     module.verify()
     last = ""
@@ -95,7 +98,8 @@ def lower(case: Case, form: Form, after: After | None = None) -> ModuleOp:
             after(name, module)
 
     changed("build", module)
-    run_pipeline(module, parse_pipeline(form.pipeline(case)), changed if after is not None else None)
+    run_pipeline(module, form.passes(case), changed if after is not None else None)
+    target_of(form.target).legal().require(module)
     return module
 
 
@@ -104,9 +108,9 @@ def compile_program(spec: Spec, types: Mapping[str, str], rows: int = 4, keys: i
     return program_of(spec, lower(Case(spec, types, {}, {}, {}), Form(rows=rows, keys=keys)))
 
 
-def program_of(spec: Spec, module: ModuleOp) -> Program:
-    """The NumPy program that the emitter makes of a lowered module."""
-    source = emit(module, spec.source.text)
+def program_of(spec: Spec, module: ModuleOp, target: str = "numpy") -> Program:
+    """The program that a target's emitter makes of a lowered module, where it takes NumPy arrays."""
+    source = target_of(target).emitter()(module, spec.source.text)
     namespace: dict[str, Any] = {}
     exec(compile(source, f"<{spec.name}>", "exec"), namespace)
     return Program(source, namespace[python_name(spec.name)])
@@ -124,7 +128,7 @@ def check_stages(
 
     The IR is interpreted after every pass that changed it; `seen` gets their names. It agrees with the reference as
     `error_bounds` has it, and with what it gave before, to the bit, where the pass is declared to be exact. Raises
-    Disagreement, which names the first stage that is wrong: `build`, a pass, or `numpy`.
+    Disagreement, which names the first stage that is wrong: `build`, a pass, or the target.
     """
     cases = list(cases)
     form = form or Form(rows=rows, keys=keys)
@@ -147,10 +151,10 @@ def check_stages(
         before = found
 
     module = lower(cases[0], form, after)
-    if form.target == "numpy":
-        program = program_of(cases[0].spec, module)
+    if not target_of(form.target).machines:
+        program = program_of(cases[0].spec, module, form.target)
         for case in cases:
-            case.check("numpy", program.run(case))
+            case.check(form.target, program.run(case))
     return module
 
 

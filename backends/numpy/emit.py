@@ -11,6 +11,7 @@ from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names, python_text, spec_names
 from attndsl.backends.numpy.access import Access
 from attndsl.backends.numpy.expressions import Expressions, literal
+from attndsl.backends.numpy.legal import LEGAL
 from attndsl.backends.numpy.prelude import HELPERS
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
@@ -26,8 +27,9 @@ BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
 def emit(module: ModuleOp, source: str = "") -> str:
     """The text of a NumPy file for a module at the `tile` level.
 
-    `source` is the text of the spec, whose lines the comments quote.
+    `source` is the text of the spec, whose lines the comments quote. Raises IllegalModule.
     """
+    LEGAL.require(module)
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
     return _Emitter(spec.arguments(module), params, Names(spec_names(module)), source).file(kernels)

@@ -66,9 +66,7 @@ class Access:
 
     def store(self, op: tile.StoreOp) -> list[str]:
         """What a store is, in parts as those of a load."""
-        lanes = self.text.lanes(op.value)
         arguments = [self._pointer(op, op.value), self.text[op.value].code]
-        assert lanes == self._lanes([op.value, *op.indices]), "a row is stored once for each of its values"
         if op.where is not None:
             arguments.append(f"mask={self._mask(op.where, op.value)}")
         return ["tl.store(", *arguments, ")"]

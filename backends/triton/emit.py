@@ -12,6 +12,7 @@ from attndsl.backends.triton.access import Access, joined
 from attndsl.backends.triton.expressions import Expressions, Text
 from attndsl.backends.triton.helpers import helpers_text
 from attndsl.backends.triton.launcher import SPLIT, Launched, Launcher
+from attndsl.backends.triton.legal import LEGAL
 from attndsl.backends.triton.parameters import Parameters, scalar_type, size_key
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
@@ -24,8 +25,9 @@ from attndsl.python_names import pointer_name, python_name
 def emit(module: ModuleOp, source: str = "") -> str:
     """The text of a Triton file for a module at the `tile` level, with full lanes.
 
-    `source` is the text of the spec, whose lines the comments quote.
+    `source` is the text of the spec, whose lines the comments quote. Raises IllegalModule.
     """
+    LEGAL.require(module)
     tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]

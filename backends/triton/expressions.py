@@ -292,7 +292,6 @@ class Expressions:
         first, second = (op.lhs, op.rhs) if rows in self.axes(op.lhs) else (op.rhs, op.lhs)
         left = self.turned(first, (rows, op.over))
         right = self.turned(second, (op.over, columns))
-        assert op.where is None, "in whole tiles what a row does not see is finite, or met apart"
         kind = op.rounded.data if op.rounded is not None else "ieee"
         if kind in HALVES:
             left, right = self._rounded(first, left, kind), self._rounded(second, right, kind)

@@ -10,7 +10,7 @@ import pytest
 
 from attndsl.checking.typed import Reduce, Spec, walk
 from attndsl.driver.library import artifact_of, checked, signature_of
-from attndsl.driver.passes import parse_pipeline, run_pipeline
+from attndsl.driver.passes import run_pipeline
 from attndsl.driver.unmasked import unmasked
 from attndsl.ir import interpret as interpreter
 from attndsl.ir.axes import AxesAnalysis
@@ -55,7 +55,7 @@ def test_the_interpreter_does_as_many(name: str, target: str, monkeypatch: pytes
     cases = [Case.make(spec, seed=seed) for seed in (0, 1)]
     module = build(spec, cases[0].types)
     size = 4 if target == "numpy" else 0
-    run_pipeline(module, parse_pipeline(Form(target, rows=size, keys=size).pipeline(cases[0])))
+    run_pipeline(module, Form(target, rows=size, keys=size).passes(cases[0]))
     for case, choices in zip(cases, CHOSEN, strict=True):
         zeros = {name: np.zeros_like(array) for name, array in case.arrays.items() if array.dtype.kind in "iu"}
         Counting.count = 0

@@ -13,8 +13,9 @@ from attndsl.cli.group import run
 from attndsl.driver import opt
 from attndsl.driver.errors import CompilerError, PipelineError
 from attndsl.driver.opt import load_module, run_passes
-from attndsl.driver.passes import Timing, parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import PIPELINES, spelling
+from attndsl.driver.passes import Timing, parse_pipeline, passes_of, run_pipeline
+from attndsl.driver.pipelines import spelling
+from attndsl.driver.targets import TARGETS
 from attndsl.ir import attn
 from attndsl.ir.context import parse_module, print_module
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
@@ -67,11 +68,11 @@ def test_a_pipeline_that_is_none(text: str, message: str) -> None:
     assert message in str(raised.value)
 
 
-@pytest.mark.parametrize("target", PIPELINES)
-def test_every_step_has_a_reason(target: str) -> None:
-    assert all(step.reason for step in PIPELINES[target])
-    names = [each.name for each in parse_pipeline(spelling(PIPELINES[target]))]
-    assert names == [step.spelling.split("{")[0] for step in PIPELINES[target]]
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_step_has_a_reason_and_a_text_that_names_it_with_its_options(target: str) -> None:
+    steps = TARGETS[target].lowering((8, 0), {"D": 64, "E": 32}).steps
+    assert all(step.reason for step in steps)
+    assert parse_pipeline(spelling(steps)) == passes_of(steps)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_times_and_stages_are_told_in_order() -> None:
 
 
 def test_ir_text_goes_on_where_a_spec_stopped(tmp_path: Path) -> None:
-    passes = [step.spelling for step in PIPELINES["numpy"]]
+    passes = [step.spelling for step in TARGETS["numpy"].lowering().steps]
     stopped = tmp_path / "half.mlir"
     first, rest = ",".join(passes[:7]), ",".join(passes[7:])
     stopped.write_text(run_passes(GQA, first, print_after_all=False, time_passes=False), encoding="utf-8")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from attndsl.checking.check import check
-from attndsl.driver.passes import parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import PIPELINES, spelling
+from attndsl.driver.passes import passes_of, run_pipeline
+from attndsl.driver.targets import TARGETS
 from attndsl.ir.attn import ATTN
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
@@ -64,7 +64,8 @@ def written(op: type[IRDLOperation]) -> str:
 def stages() -> tuple[str, list[str]]:
     """The tensors of the spec, and its kernel as it is built and after each pass."""
     module = build(check(read_source(str(ROOT / "examples" / "gqa.attn"))), {"T": "f32"})
-    steps = iter(PIPELINES["numpy"])
+    pipeline = TARGETS["numpy"].lowering().steps
+    steps = iter(pipeline)
     tensors, last = halves(module)
     sections = [last]
 
@@ -77,7 +78,7 @@ def stages() -> tuple[str, list[str]]:
         last = kernel
         sections.append(kernel if kernel != before else "Here it changes nothing.")
 
-    run_pipeline(module, parse_pipeline(spelling(PIPELINES["numpy"])), after)
+    run_pipeline(module, passes_of(pipeline), after)
     assert next(steps, None) is None
     return tensors, sections
 

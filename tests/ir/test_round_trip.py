@@ -10,9 +10,9 @@ import pytest
 
 from attndsl.checking.typed import Spec
 from attndsl.driver.library import checked
-from attndsl.driver.passes import parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import PIPELINES, spelling
+from attndsl.driver.passes import passes_of, run_pipeline
 from attndsl.driver.summarise import summarise
+from attndsl.driver.targets import TARGETS
 from attndsl.ir.build import build
 from attndsl.ir.context import parse_module, print_module
 from attndsl.ir.interpret import interpret
@@ -41,7 +41,7 @@ def test_both_levels_read_back_and_say_where_they_come_from(path: Path) -> None:
     module = build(spec, summarise(spec).default_types())
     check_round_trip(module)
     check_places(module)
-    run_pipeline(module, parse_pipeline(spelling(PIPELINES["triton"])))
+    run_pipeline(module, passes_of(TARGETS["triton"].lowering().steps))
     check_places(module)
     if GALLERY.index(path) % 2:  # to read a lowered module takes a second
         check_round_trip(module)
@@ -65,7 +65,7 @@ def test_every_stage_reads_back(name: str) -> None:
             seen.add(text)
             check_round_trip(stage)
 
-    run_pipeline(module, parse_pipeline(spelling(PIPELINES["triton"])), after)
+    run_pipeline(module, passes_of(TARGETS["triton"].lowering().steps), after)
 
 
 @pytest.mark.parametrize("name", ["gqa", "int4_cache", "lse", "neighbourhood_2d", "packed_ragged", "sinks"])
@@ -73,7 +73,7 @@ def test_what_is_read_back_means_the_same(name: str) -> None:
     spec = spec_of(next(path for path in GALLERY if path.stem == name))
     case = Case.make(spec)
     module = build(spec, case.types)
-    pipeline = parse_pipeline(spelling(PIPELINES["numpy"]))
+    pipeline = passes_of(TARGETS["numpy"].lowering().steps)
     for passes in ((), pipeline):
         run_pipeline(module, passes)
         again = parse_module(print_module(module))

@@ -20,7 +20,6 @@ from typing import TypeVar
 import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
-from attndsl.driver.passes import parse_pipeline
 from attndsl.ir.build import build
 from attndsl.ir.context import context
 from attndsl.ir.interpret import interpret
@@ -85,7 +84,7 @@ class Road:
         few = self.rows * self.keys < LEAST_TILES * form.rows * form.keys
         rows, keys = SMALL_TILES if few else (form.rows, form.keys)
         self.form = replace(form, rows=rows, keys=keys)
-        self.passes = parse_pipeline(self.form.pipeline(case))
+        self.passes = self.form.passes(case)
         self.stages = ["build", *(each.name for each in self.passes)]
 
     @property

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
 from attndsl.checking.check import check
-from attndsl.driver.passes import parse_pipeline
 from attndsl.ir.build import build
 from attndsl.ir.context import context
 from attndsl.passes import PASSES
@@ -71,7 +70,7 @@ def note_rewrites(number: int, changed: Counter[str]) -> None:
     @given(examples(Plan(None, ("triton",))))
     def draw(example: Example) -> None:
         module = build(example.case.spec, example.case.types)
-        for each in parse_pipeline(Form("triton", 0, 0, known=True).pipeline(example.case)):
+        for each in Form("triton", 0, 0, known=True).passes(example.case):
             before = module.clone() if each.name not in SIMPLE else None
             each.apply(context(), module)
             changed[each.name] += before is None or not before.is_structurally_equivalent(module)

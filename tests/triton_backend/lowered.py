@@ -9,8 +9,8 @@ from pathlib import Path
 
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
-from attndsl.driver.passes import parse_pipeline, run_pipeline
-from attndsl.driver.pipelines import PIPELINES
+from attndsl.driver.passes import passes_of, run_pipeline
+from attndsl.driver.targets import TARGETS
 from attndsl.ir.build import build
 from attndsl.ir.context import context
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
@@ -29,12 +29,6 @@ def spec_of(name: str) -> Spec:
     return check(Source(path.read_text(), path.name))
 
 
-def pipeline(rows: int, keys: int, target: str = "triton") -> str:
-    """The pipeline of a target with tiles of another size."""
-    tiles = f"tile{{rows={rows} keys={keys}{' whole=true' if target == 'triton' else ''}}}"
-    return ",".join(tiles if step.spelling.startswith("tile{") else step.spelling for step in PIPELINES[target])
-
-
 @cache
 def gallery_module(name: str, element: str) -> ModuleOp:
     """What the emitter takes for a spec of the gallery, each type variable standing for one element type."""
@@ -45,7 +39,7 @@ def gallery_module(name: str, element: str) -> ModuleOp:
 def lowered(spec: Spec, types: Mapping[str, str], rows: int = 16, keys: int = 16) -> ModuleOp:
     """The module that the emitter takes."""
     module = build(spec, types)
-    run_pipeline(module, parse_pipeline(pipeline(rows, keys)))
+    run_pipeline(module, passes_of(TARGETS["triton"].lowering((rows, keys)).steps))
     return module
 
 
@@ -67,7 +61,7 @@ def lowered_without_hints(
 ) -> ModuleOp:
     """The module that a target's emitter takes where neither it nor any pass before it has a name hint to look at."""
     module = build(spec, types)
-    passes = parse_pipeline(pipeline(rows, keys, target))
+    passes = passes_of(TARGETS[target].lowering((rows, keys)).steps)
     run_pipeline(module, [each for one in passes for each in (StripHints(), one)])
     StripHints().apply(context(), module)
     return module

@@ -1,0 +1,114 @@
+"""The targets, a row each: what code can be made for, how the IR is brought there, and who spells it.
+
+Importing this imports neither passes nor emitters: a row says where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from attndsl.backends.triton.choices import CHOICES
+from attndsl.driver.hints import did_you_mean
+from attndsl.driver.pipelines import Options, Pipeline, numpy, triton
+from attndsl.ir.machines import MACHINES, USUAL, Machine
+
+if TYPE_CHECKING:
+    from attndsl.ir.legal import LegalForms
+    from attndsl.ir.xdsl import ModuleOp
+
+Emit = Callable[["ModuleOp", str], str]
+"""A function from a lowered module, and the text of the spec that comments quote, to the text of a Python file."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A language that specs are compiled to.
+
+    `pipeline` brings freshly built IR to what `emitter` takes, which `legal` says; both are imported when they are
+    called for. `tiles` are the rows and keys of a tile, 0 where a launch chooses; `chooses` names all that it does.
+    Code of a target with `machines` is for one of these GPUs, and takes torch tensors; that of others takes NumPy
+    arrays. What is `specialised` is made for the extents of feature dims.
+    """
+
+    name: str
+    pipeline: Callable[[Options], Pipeline]
+    legal: Callable[[], LegalForms]
+    emitter: Callable[[], Emit]
+    tiles: tuple[int, int]
+    chooses: tuple[str, ...] = ()
+    machines: Mapping[str, Machine] = field(default_factory=dict)
+    specialised: bool = False
+
+    def lowering(
+        self, tiles: tuple[int, int] | None = None, known: Mapping[str, int] = {}, machine: str = USUAL
+    ) -> Pipeline:
+        """The pipeline with tiles of some rows and keys, its own where none are given, and extents that are known.
+
+        Raises UnknownTarget for a machine that code cannot be made for.
+        """
+        if self.machines and machine not in self.machines:
+            raise UnknownTarget(machine, self.machines)
+        rows, keys = tiles or self.tiles
+        return self.pipeline(Options(rows, keys, known, machine))
+
+
+class UnknownTarget(ValueError):
+    """A name that no target has; the message says which there are."""
+
+    def __init__(self, name: str, known: Mapping[str, object]) -> None:
+        hint = did_you_mean(name, known) or "."
+        super().__init__(f"there is no target {name}{hint} There are {', '.join(known)}")
+
+
+def _found_in(module: str, name: str) -> Callable[[], Any]:
+    """What a module calls `name`; it is imported when that is asked for."""
+    return lambda: getattr(import_module(module), name)
+
+
+TARGETS: dict[str, Target] = {
+    row.name: row
+    for row in (
+        Target(
+            "numpy",
+            pipeline=numpy,
+            legal=_found_in("attndsl.backends.numpy.legal", "LEGAL"),
+            emitter=_found_in("attndsl.backends.numpy.emit", "emit"),
+            tiles=(128, 512),  # whose scores stay in the second-level cache of a CPU core
+        ),
+        Target(
+            "triton",
+            pipeline=triton,
+            legal=_found_in("attndsl.backends.triton.legal", "LEGAL"),
+            emitter=_found_in("attndsl.backends.triton.emit", "emit"),
+            tiles=(0, 0),
+            chooses=CHOICES,
+            machines=MACHINES,
+            specialised=True,
+        ),
+    )
+}
+"""Every target by name."""
+
+
+def target_of(name: str) -> Target:
+    """The target of that name. Raises UnknownTarget."""
+    if name not in TARGETS:
+        raise UnknownTarget(name, TARGETS)
+    return TARGETS[name]
+
+
+def places() -> dict[str, tuple[Target, str]]:
+    """All that code can be asked for, as a user names it: a target, for its usual machine, or a machine of one."""
+    usual = {name: (row, USUAL) for name, row in TARGETS.items()}
+    return {**usual, **{machine: (row, machine) for row in TARGETS.values() for machine in row.machines}}
+
+
+def place_of(name: str) -> tuple[Target, str]:
+    """The target and the machine that a user names with one word. Raises UnknownTarget."""
+    known = places()
+    if name not in known:
+        raise UnknownTarget(name, known)
+    return known[name]

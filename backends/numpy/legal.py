@@ -1,0 +1,30 @@
+"""What the NumPy emitter takes: tiles of every size, and nothing that is left to a launch."""
+
+from __future__ import annotations
+
+from attndsl.backends.numpy.pointwise import COMPARISONS, POINTWISE
+from attndsl.ir import spec, tile
+from attndsl.ir.legal import Form, LegalForms, given
+from attndsl.ir.meaning import predicate
+from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index, scf
+
+COMPARED = Form("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISONS)
+WORKSPACE = Form("that is a workspace", lambda op, axes: op.role.data == "workspace")
+
+LEGAL = LegalForms(
+    "numpy",
+    {
+        ModuleOp: (),
+        # A file has one function, which runs all kernels, and computes in the types that values have.
+        tile.KernelOp: (given("form"), given("schedules")),
+        spec.TensorOp: (WORKSPACE,),
+        tile.DotOp: (given("rounded"),),
+        **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
+        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp), ()),
+        **dict.fromkeys((tile.ProgramOp, tile.LaneOp, tile.LoadOp, tile.StoreOp, tile.SpreadOp), ()),
+        **dict.fromkeys((tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, scf.ForOp, scf.YieldOp), ()),
+        **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
+        **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
+    },
+    (index, i1, f32, f64),
+)

@@ -1,0 +1,70 @@
+"""What the Triton emitter takes: tiles whose sizes are known when a kernel is compiled, and that are full."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from attndsl.backends.triton.choices import CHOICES
+from attndsl.backends.triton.pointwise import COMPARISONS, POINTWISE
+from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.legal import Form, LegalForms, given
+from attndsl.ir.meaning import predicate
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index, scf
+from attndsl.passes.pad_lanes import fits
+
+MOST_SUMS = 100
+"""How many sums are taken apart to see that a lane is full."""
+
+COMPARED = Form("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISONS)
+UNKNOWN = Form("that no launch makes", lambda op, axes: op.choice.data not in CHOICES)
+
+
+def _is_cut(op: tile.LaneOp, axes: AxesAnalysis) -> bool:
+    """Whether a lane may end before its size says, or has a size that tiles cannot have."""
+    left = Counter({op.stop: 1})
+    left.subtract((op.start, op.size))
+    for _ in range(MOST_SUMS):
+        added = next((v.owner for v, n in left.items() if n and isinstance(v.owner, arith.AddiOp)), None)
+        if added is None:
+            break
+        times = left.pop(added.result)
+        for operand in added.operands:
+            left[operand] += times
+    known = sum(int(constant(v) or 0) * times for v, times in left.items())
+    return not fits(op.size) or known != 0 or any(times for v, times in left.items() if constant(v) is None)
+
+
+def _keeps_nothing(op: scf.IfOp, axes: AxesAnalysis) -> bool:
+    """Whether it is not of the one form that is spelled: states are kept, or computed anew."""
+    kept = op.true_region.block
+    return kept.first_op is not kept.last_op or not op.false_region.blocks
+
+
+def _repeats(op: tile.StoreOp, axes: AxesAnalysis) -> bool:
+    """Whether it writes to a place once for each lane of its indices that its value does not vary along."""
+    return not frozenset().union(*map(axes, op.indices)) <= axes(op.value)
+
+
+LEGAL = LegalForms(
+    "triton",
+    {
+        ModuleOp: (),
+        tile.LaneOp: (Form("that is not full", _is_cut),),
+        # In whole tiles what a row does not see is finite, or met apart.
+        tile.DotOp: (given("where"), Form("of no two matrices", lambda op, axes: len(axes(op.result)) != 2)),
+        tile.StoreOp: (Form("of one value to many places", _repeats),),
+        spec.ChoiceOp: (UNKNOWN,),
+        scf.IfOp: (Form("that keeps no state", _keeps_nothing),),
+        **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
+        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp), ()),
+        **dict.fromkeys((tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.LoadOp, tile.SpreadOp), ()),
+        **dict.fromkeys(
+            (tile.RelabelOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.NarrowOp, scf.ForOp, scf.YieldOp), ()
+        ),
+        **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
+        **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
+    },
+    (index, i1, f32, f64),
+)
