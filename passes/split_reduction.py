@@ -79,8 +79,7 @@ from dataclasses import dataclass
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.key_loop import levels
-from attndsl.ir.keys import Reduction, over_of, reductions_of
+from attndsl.ir.keys import Reduction, levels, over_of, reductions_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
 from attndsl.ir.text import known_limit, value_text

@@ -22,6 +22,19 @@ def reductions_of(kernel: attn.KernelOp) -> list[Reduction]:
     return [op for op in kernel.body.block.ops if isinstance(op, REDUCTIONS)]
 
 
+def levels(kernel: attn.KernelOp) -> list[list[Reduction]]:
+    """The reductions of a kernel, those that rest on others' results after them: a loop each level."""
+    level: dict[Operation, int] = {}
+    depth: dict[SSAValue, int] = {}
+    for op in kernel.body.block.ops:
+        below = max((depth.get(v, 0) for v in op.operands), default=0)
+        if isinstance(op, Reduction):
+            level[op] = below
+            below += 1
+        depth.update(dict.fromkeys(op.results, below))
+    return [[op for op in reductions_of(kernel) if level[op] == n] for n in sorted(set(level.values()))]
+
+
 def conjuncts(where: SSAValue | None) -> list[SSAValue]:
     """The conditions that hold together where `where` does, each once; none where there is none."""
     found: dict[SSAValue, None] = {}

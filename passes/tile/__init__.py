@@ -53,9 +53,9 @@ from dataclasses import dataclass
 from attndsl.ir import attn
 from attndsl.ir.errors import RequirementError
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.lowering import Lowering
 from attndsl.ir.rewrite import remove_dead
 from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass
+from attndsl.passes.tile.lowering import Lowering
 
 
 @dataclass(frozen=True)

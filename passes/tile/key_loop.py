@@ -7,28 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from attndsl.ir import attn, tile
-from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.hints import hint
-from attndsl.ir.keys import Reduction, common_conjuncts, conjuncts, over_of, reductions_of
+from attndsl.ir.keys import Reduction, common_conjuncts, conjuncts, over_of
 from attndsl.ir.rewrite import constant
-from attndsl.ir.tile_builder import Scope
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
+from attndsl.passes.tile.builder import Scope
+from attndsl.passes.tile.contraction import Contraction, Lanes, contraction
 
 if TYPE_CHECKING:
-    from attndsl.ir.lowering import Lowering
-
-
-def levels(kernel: attn.KernelOp) -> list[list[Reduction]]:
-    """The reductions of a kernel, those that rest on others' results after them: a loop each level."""
-    level: dict[Operation, int] = {}
-    depth: dict[SSAValue, int] = {}
-    for op in kernel.body.block.ops:
-        below = max((depth.get(v, 0) for v in op.operands), default=0)
-        if isinstance(op, Reduction):
-            level[op] = below
-            below += 1
-        depth.update(dict.fromkeys(op.results, below))
-    return [[op for op in reductions_of(kernel) if level[op] == n] for n in sorted(set(level.values()))]
+    from attndsl.passes.tile.lowering import Lowering
 
 
 Plans = Mapping[Reduction, list[Contraction]]

@@ -1,4 +1,4 @@
-"""The lowering of one `attn` kernel to a `tile` kernel; `passes/tile.py` says what it does and shows it.
+"""The lowering of one `attn` kernel to a `tile` kernel; the package says what it does and shows it.
 
 Operations are lowered on demand, in the order of the source block, into the innermost open *scope* whose variable
 they depend on: the program, the loop over keys, or the loop of a contraction that no tile can hold.
@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.contraction import Contraction, Lanes, contraction
 from attndsl.ir.hints import hint
-from attndsl.ir.key_loop import KeyLoop, levels
-from attndsl.ir.keys import over_of
+from attndsl.ir.keys import levels, over_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.text import known_limit
-from attndsl.ir.tile_builder import Scope, TileBuilder
 from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, index, scf
+from attndsl.passes.tile.builder import Scope, TileBuilder
+from attndsl.passes.tile.contraction import Contraction, Lanes, contraction
+from attndsl.passes.tile.key_loop import KeyLoop
 
 
 class Lowering:
