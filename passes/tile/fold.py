@@ -7,31 +7,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from attndsl.ir import attn, tile
-from attndsl.ir.keys import Reduction, conjuncts
+from attndsl.ir.keys import Folded, conjuncts
+from attndsl.ir.monoids import MAX, Monoid
 from attndsl.ir.rewrite import constant
+from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Block, SSAValue, arith
 from attndsl.passes.tile.contraction import Contraction
 from attndsl.passes.tile.lowering import Lowering
 from attndsl.passes.tile.where import Where
 
 
-def wanted(op: Reduction, plans: list[Contraction]) -> Iterable[SSAValue]:
+def wanted(op: Folded, plans: list[Contraction]) -> Iterable[SSAValue]:
     """What folding a tile of keys into a reduction takes."""
     yield from conjuncts(op.where)
-    if isinstance(op, attn.StreamOp):
-        yield op.score
-    if isinstance(op, attn.MaxOp):
-        yield op.body
+    yield from op.folded
     for plan in plans:
         yield from plan.values
 
 
-def start(lowering: Lowering, at: Where, op: Reduction) -> list[SSAValue]:
+def start(lowering: Lowering, at: Where, op: Folded) -> list[SSAValue]:
     """The states of a reduction before the first key."""
     states = []
-    for n, result in enumerate(op.results):
-        maximum = isinstance(op, attn.MaxOp) or (isinstance(op, attn.StreamOp) and n == 0)
-        value = at.build.constant(-numbers.inf if maximum else 0.0, result.type)
+    for result, identity in zip(op.results, op.identities, strict=True):
+        value = at.build.constant(identity, result.type)
         lanes = lowering.target_lanes(lowering.lanes(result, at), at)
         states.append(at.build.add(tile.SpreadOp(value, lanes), at.outermost.block, result.name_hint))
     return states
@@ -55,22 +53,20 @@ class Fold:
         return self.at.scopes[-1].block
 
     def fold(
-        self, op: Reduction, plans: list[Contraction], state: Sequence[SSAValue], where: list[SSAValue]
+        self, op: Folded, plans: list[Contraction], states: Sequence[SSAValue], where: list[SSAValue]
     ) -> list[SSAValue]:
-        """The state of a reduction after one more tile of keys."""
-        match op:
-            case attn.StreamOp():
-                return self.fold_stream(op, plans, state, where)
-            case attn.TotalOp():
-                one = self.at.build.constant(1.0, op.result.type)
-                weight = self.at.build.select(where, one, self.block) if plans[0].form == "dot" and where else None
-                part = self.sum(plans[0], weight, where)
-                return [self.at.build.add(arith.AddfOp(state[0], part), self.block, op.result.name_hint)]
-            case attn.MaxOp():
-                body = self.at.build.select(where, self.lowering.get(op.body, self.at), self.block, -numbers.inf)
-                largest = arith.MaximumfOp(state[0], self.largest(body))
-                return [self.at.build.add(largest, self.block, op.result.name_hint)]
-        raise AssertionError(f"{op.name} is not streamed")
+        """The states of a reduction after one more tile of keys."""
+        if isinstance(op, attn.StreamOp):
+            return self.fold_stream(op, plans, states, where)
+        monoid, build = monoid_of(op), self.at.build
+        if plans:
+            one = build.constant(1.0, op.result.type)
+            weight = build.select(where, one, self.block) if plans[0].form == "dot" and where else None
+            part = self.sum(plans[0], weight, where)
+        else:
+            body = self.lowering.get(op.body, self.at)
+            part = self.along_keys(monoid, build.select(where, body, self.block, monoid.identity(body.type)))
+        return [build.add(monoid.combine(states[0], part), self.block, op.result.name_hint)]
 
     def fold_stream(
         self, op: attn.StreamOp, plans: list[Contraction], state: Sequence[SSAValue], where: list[SSAValue]
@@ -81,7 +77,7 @@ class Fold:
         score, scale = self.unscaled(self.lowering.get(op.score, self.at))
         score = self.at.build.select(where, score, block, -numbers.inf)
         score = self.at.build.along(score, self.lane, block) if self.lane is not None else score
-        largest = self.largest(score)
+        largest = self.along_keys(MAX, score)
         if scale is not None:
             # The largest of the scaled is the scaled largest; the product below joins the subtraction.
             largest = add(arith.MulfOp(largest, scale), block)
@@ -117,8 +113,9 @@ class Fold:
         product = lowering.finish(plan, lowering.product(weight, plan.left, at, block), at, block)
         return at.build.select(where, product, block)
 
-    def largest(self, value: SSAValue) -> SSAValue:
-        """The largest over a tile of keys."""
+    def along_keys(self, monoid: Monoid, value: SSAValue) -> SSAValue:
+        """What a tile of keys folds to."""
         if self.lane is None:
             return value
-        return self.at.build.add(tile.MaxOp(self.at.build.along(value, self.lane, self.block), self.lane), self.block)
+        lane, build, block = self.lane, self.at.build, self.block
+        return build.add(tile.reduction(monoid)(build.along(value, lane, block), lane), block)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from attndsl.ir import attn, tile
 from attndsl.ir.hints import hint
-from attndsl.ir.keys import Reduction, common_conjuncts, conjuncts
+from attndsl.ir.keys import Folded, common_conjuncts, conjuncts
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.tile.builder import TileBuilder, order_of
 from attndsl.passes.tile.contraction import Contraction, Lanes, contraction
@@ -17,7 +17,7 @@ from attndsl.passes.tile.fold import Fold, start, wanted
 from attndsl.passes.tile.lowering import Lowering
 from attndsl.passes.tile.where import Scope, Where
 
-Plans = Mapping[Reduction, list[Contraction]]
+Plans = Mapping[Folded, list[Contraction]]
 
 
 class Span(NamedTuple):
@@ -39,7 +39,7 @@ class KeyLoop:
     lowering: Lowering
     at: Where
     over: attn.OverOp
-    reductions: Sequence[Reduction]
+    reductions: Sequence[Folded]
     keys: int
     whole: bool
 
@@ -110,7 +110,7 @@ class KeyLoop:
         build.place(loop, self.outside)
         return list(loop.results)
 
-    def start(self, op: Reduction) -> list[SSAValue]:
+    def start(self, op: Folded) -> list[SSAValue]:
         """The states of a reduction before the first key."""
         return start(self.lowering, self.at.of(self.over), op)
 
@@ -194,7 +194,7 @@ class KeyLoop:
 
     # --- how sums are computed
 
-    def plans(self, op: Reduction) -> list[Contraction]:
+    def plans(self, op: Folded) -> list[Contraction]:
         """How the sums of a reduction are computed, in the order of its results."""
         lanes, over = partial(self.lowering.lanes, at=self.at), self.over.result
         match op:
@@ -203,9 +203,10 @@ class KeyLoop:
                 return [contraction(value, over, lanes, weight) for value in op.values]
             case attn.TotalOp():
                 return [contraction(op.body, over, lanes, self.condition_lanes(op) | {over})]
-        return []
+            case _:
+                return []
 
-    def condition_lanes(self, op: Reduction) -> Lanes:
+    def condition_lanes(self, op: Folded) -> Lanes:
         """The lanes of the conditions under which a key counts."""
         conditions = [*conjuncts(op.where), *(end for end in (self.over.start, self.over.extent) if end is not None)]
         return frozenset[SSAValue]().union(*(self.lowering.lanes(condition, self.at) for condition in conditions))
