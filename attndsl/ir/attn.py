@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attndsl.ir.monoids import ALL, MAX, SUM
+from attndsl.ir.monoids import ALL, MAX, MIN, SUM
 from attndsl.ir.spec import verify_access
 from attndsl.ir.traits import Binds, Folds, Removes, monoid_of
 from attndsl.ir.xdsl import (
@@ -369,6 +369,14 @@ class MaxOp(ReduceOp):
     traits = traits_def(Pure(), Removes(), Folds(MAX))
 
 
+@irdl_op_definition
+class MinOp(ReduceOp):
+    """The smallest `body` over the key positions; inf where there is none."""
+
+    name = "attn.min"
+    traits = traits_def(Pure(), Removes(), Folds(MIN))
+
+
 class _RemovesEach(Removes):
     """That each sum of a stream is made of its own value, beside what all are made of."""
 
@@ -454,6 +462,6 @@ ATTN = Dialect(
     "attn",
     [
         KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ReadOp, WriteOp, SumOp, AllOp, SoftmaxOp, LogSumExpOp,
-        TotalOp, MaxOp, StreamOp,
+        TotalOp, MaxOp, MinOp, StreamOp,
     ],
 )  # fmt: skip
