@@ -52,7 +52,6 @@ Requires: tile. Ensures: every lane's stop is its start + size. Exactness: bit-e
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
@@ -60,6 +59,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
+from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import (
     Context,
     ModuleOp,
@@ -67,7 +67,6 @@ from attndsl.ir.xdsl import (
     Operation,
     SSAValue,
     arith,
-    index,
 )
 
 
@@ -141,7 +140,7 @@ class _Guards:
                 case tile.StoreOp():
                     self.access(op, [*op.indices, op.value])
                 case tile.ReduceOp() if op.over in self.inside:
-                    op.operands[0] = self.select(op, op.body, op.over, identity(op))
+                    op.operands[0] = self.select(op, op.body, op.over, monoid_of(op).identity(op.body.type))
                 case tile.DotOp() if op.over in self.inside:
                     op.operands[0] = self.select(op, op.lhs, op.over, 0.0)
                     op.operands[1] = self.select(op, op.rhs, op.over, 0.0)
@@ -180,16 +179,3 @@ class _Guards:
                     return self.is_zero_outside(op.rhs, lane)
                 return self.is_zero_outside(op.lhs, lane) and self.is_zero_outside(op.rhs, lane)
         return False
-
-
-def identity(op: tile.ReduceOp) -> float:
-    """What a reduction gives for an empty lane."""
-    integer = op.body.type == index
-    match op:
-        case tile.MaxOp():
-            return -(2**63) if integer else -math.inf
-        case tile.MinOp():
-            return 2**63 - 1 if integer else math.inf
-        case tile.AllOp():
-            return True
-    return 0

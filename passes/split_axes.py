@@ -57,7 +57,8 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant, index_constant, insert_before, remove_dead, replace
 from attndsl.ir.tile import padded
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
+from attndsl.ir.traits import monoid_of
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 
 @dataclass(frozen=True)
@@ -153,17 +154,11 @@ def _moved(axis: attn.AxisOp, piece: attn.AxisOp, start: int) -> SSAValue:
     return insert_before(axis, arith.AddiOp(piece.result, first), axis.variable.data)
 
 
-def _join(op: attn.SumOp | attn.AllOp) -> type[arith.AddiOp | arith.AddfOp | arith.AndIOp]:
-    if isinstance(op, attn.AllOp):
-        return arith.AndIOp
-    return arith.AddiOp if op.result.type == index else arith.AddfOp
-
-
 def _combine(op: attn.SumOp | attn.AllOp, variables: list[attn.AxisOp], bodies: list[SSAValue]) -> None:
-    """A sum is the sum of those over the pieces; what holds on all pieces holds on all of the axis."""
+    """What the axis folds to is what its pieces fold to, combined."""
     total: SSAValue | None = None
     for variable, body in zip(variables, bodies, strict=True):
         part = insert_before(op, type(op)(body, variable.result))
-        total = part if total is None else insert_before(op, _join(op)(total, part))
+        total = part if total is None else insert_before(op, monoid_of(op).combine(total, part))
     assert total is not None
     replace(op, [total])

@@ -80,8 +80,7 @@ from attndsl.checking.symbolic import Expression
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.key_loop import levels
-from attndsl.ir.keys import Reduction, over_of, reductions_of
+from attndsl.ir.keys import folded_in, levels, over_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
 from attndsl.ir.sizes import known_limit, size_of
@@ -177,8 +176,8 @@ def _workspaces(kernel: attn.KernelOp, module: ModuleOp, parts: int | None) -> d
 
     rows = [size(row) for row in _rows(kernel)]
     workspaces: dict[SSAValue, _Workspace] = {}
-    for reduction in reductions_of(kernel):
-        for state, name in zip(reduction.results, _names(reduction), strict=True):
+    for reduction in folded_in(kernel):
+        for state, name in zip(reduction.results, reduction.states, strict=True):
             variables = [op for op in kernel.body.block.ops if isinstance(op, attn.AxisOp) and op.result in axes(state)]
             sizes = [*rows, ("choice", "PARTS") if parts is None else parts, *map(size, variables)]
             extents = [extent for extent in sizes if extent is not None]
@@ -190,13 +189,6 @@ def _workspaces(kernel: attn.KernelOp, module: ModuleOp, parts: int | None) -> d
             tensor.location = reduction.location
             workspaces[state] = _Workspace(tensor, [op.result for op in variables])
     return workspaces
-
-
-def _names(reduction: Reduction) -> list[str]:
-    """What the states of a reduction are called."""
-    if isinstance(reduction, attn.StreamOp):
-        return ["m", "l", *("acc" for _ in reduction.sums)]
-    return ["max" if isinstance(reduction, attn.MaxOp) else "sum"]
 
 
 def _fresh(name: str, taken: set[str]) -> str:
@@ -259,28 +251,15 @@ def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], parts:
         bound = limit if limit is not row.extent else None
         rows.append(insert_before(row, attn.GridOp(row.variable.data, row.extent, bound)))
         replace(row, [rows[-1]])
-    for reduction, merging in zip(reductions_of(kernel), reductions_of(step), strict=True):
+    for reduction, merging in zip(folded_in(kernel), folded_in(step), strict=True):
         read = []
         for state in reduction.results:
             workspace = workspaces[state]
             indices = [*rows, part, *(copied[feature] for feature in workspace.features)]
             tensor = workspace.tensor.sym_name.data
             read.append(insert_before(merging, attn.ReadOp(tensor, indices, None, state.type), state.name_hint))
-        replace(merging, _merged(merging, read, part))
+        merged, results = merging.merging(read, part)
+        insert_before(merging, merged)
+        replace(merging, results)
     sort_block(step.body.block)
     return step
-
-
-def _merged(reduction: Reduction, states: list[SSAValue], part: SSAValue) -> list[SSAValue]:
-    """The states of all parts as one: the reduction's own monoid, folded over the parts."""
-    merged: attn.StreamOp | attn.TotalOp | attn.MaxOp
-    match reduction:
-        case attn.StreamOp():
-            merged = attn.StreamOp(states[0], states[1:], part, None, reduction.natural is not None)
-        case attn.MaxOp():
-            merged = attn.MaxOp(states[0], part, None)
-        case _:
-            merged = attn.TotalOp(states[0], part, None)
-    insert_before(reduction, merged)
-    # A stream's own total counts its keys' weights, here that of parts: the sum of totals is one of its sums.
-    return [merged.maximum, *merged.sums] if isinstance(merged, attn.StreamOp) else [merged.result]

@@ -218,15 +218,17 @@ class Blocks:
         return True
 
     def _keys_tell(self, rows: Rows, places: tuple[Expr, ...], body: Expr) -> bool:
-        """Whether every max() is of something that depends on a key; reports where not.
+        """Whether every max() and min() is of something that depends on a key; reports where not.
 
         Asked of what is written, not of definitions: their parameters may be keys where they are used.
         """
         facts, sound = self._context.graph.facts, True
         for expr in walk(*places, body):
-            if isinstance(expr, Reduce) and expr.function == "max" and not self._over(expr.score):
+            if isinstance(expr, Reduce) and expr.function in ("max", "min") and not self._over(expr.score):
+                written = self._context.text(expr.span)  # any() and all() are a max() and a min()
                 error = errors.reductions.SameForEveryKey(
                     expr.span,
+                    function=written.partition("(")[0].strip(),
                     keys=" or ".join(f"`{index.name}`" for index in rows.over or ()),
                     masked=expr.mask is not None,
                     vector=any(index.role == "axis" for index in facts(expr.score).free),

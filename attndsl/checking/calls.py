@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal as OneOf
-from typing import cast
 
 from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.pointwise import FUNCTIONS, Pointwise
 from attndsl.checking.scopes import Definition, ElementType, Scalar, Scope
-from attndsl.checking.typed import Expr, Kind
+from attndsl.checking.typed import FOLDS, WEIGHING, Expr, Kind
 from attndsl.checking.values import Result, Value, Weights
 from attndsl.diagnostics import Diagnostic
 from attndsl.syntax import tree
 
-REDUCTIONS = ("softmax", "logsumexp", "sum", "max")
+TRUTHS = {"any": "max", "all": "min"}
+"""The reductions of truth values, and those of numbers that they are, false being 0 and true 1."""
+
+REDUCTIONS = (*WEIGHING, *FOLDS, *TRUTHS)
 _PAIRS = ("minimum", "maximum")
 _SINGLES = (*FUNCTIONS, "abs", "f32")
 FUNCTION_NAMES = frozenset((*REDUCTIONS, *_PAIRS, *_SINGLES))
@@ -86,7 +87,7 @@ class Calls:
         """Whether a function takes so many arguments and those by these names."""
         name = node.function.text
         least, most = (1, 1) if name in _SINGLES else (2, 2) if name in _PAIRS else (1, 2)
-        allowed = ("sink",) if name in ("softmax", "logsumexp") else ()
+        allowed = ("sink",) if name in WEIGHING else ()
         seen: dict[str, tree.Name] = {}
         for keyword, _ in named:
             key = keyword.name
@@ -97,9 +98,9 @@ class Calls:
                 self._context.report(errors.names.Repeated(key.span, name=key.text, first=seen[key.text].span))
                 return False
             seen[key.text] = key
-        if name in ("max", "sum") and len(values) == 2 and values[1].kind is not Kind.BOOL:
+        if name in FOLDS and len(values) == 2 and values[1].kind is not Kind.BOOL:
             written = ", ".join(self._context.text(n.span) for n in nodes)
-            pointwise = f"maximum({written})" if name == "max" else written.replace(", ", " + ")
+            pointwise = f"{name}imum({written})" if name in ("max", "min") else written.replace(", ", " + ")
             self._context.report(errors.reductions.MaskNotBool(nodes[1].span, function=name, pointwise=pointwise))
             return False
         if not least <= len(values) <= most:
@@ -115,14 +116,20 @@ class Calls:
     def _reduction(
         self, node: tree.Call, nodes: Sequence[tree.Expression], values: Sequence[Value], named: Named
     ) -> Result:
-        function = cast(OneOf["softmax", "logsumexp", "sum", "max"], node.function.text)
+        function = node.function.text
         rows = self._context.rows
         if rows is None or not rows.over:
             return self._context.report(errors.reductions.NothingToReduce(node.span, function=function))
         score, mask, sink = values[0], None, None
-        if not self._pointwise.numbers(f"{function}()", (score,), (nodes[0].span,)):
+        if function in TRUTHS:
+            if score.kind is not Kind.BOOL:
+                place = f"what {function}() asks of a key"
+                return self._context.report(
+                    errors.types.WrongKind(nodes[0].span, place=place, wanted="bool", got=score.describe())
+                )
+        elif not self._pointwise.numbers(f"{function}()", (score,), (nodes[0].span,)):
             return None
-        if score.axes and function in ("softmax", "logsumexp"):
+        if score.axes and function in WEIGHING:
             place = f"the score of {function}()"
             return self._context.report(
                 errors.types.WrongKind(nodes[0].span, place=place, wanted="float", got=score.describe())
@@ -141,13 +148,20 @@ class Calls:
         real = self._context.graph.real
         if function == "softmax":
             return Weights(real(score.expr), mask, sink, node.span)
-        if score.axes:
 
-            def at(where: tuple[Expr, ...]) -> Expr:
-                return self._reduce(function, real(score.at(where)), mask, None, None, node)
+        def at(where: tuple[Expr, ...]) -> Expr:
+            if function in TRUTHS:
+                return self._truth(TRUTHS[function], score.at(where), mask, node)
+            return self._reduce(function, real(score.at(where)), mask, None, sink, node)
 
-            return Value(Kind.FLOAT, score.axes, at)
-        return Value.scalar(self._reduce(function, real(score.expr), mask, None, sink, node))
+        return Value(Kind.BOOL if function in TRUTHS else Kind.FLOAT, score.axes, at)
+
+    def _truth(self, function: str, condition: Expr, mask: Expr | None, node: tree.Expression) -> Expr:
+        """Whether a condition holds at some key, or at all: the largest or smallest of its truths, as numbers."""
+        graph, span = self._context.graph, node.span
+        zero, one = (graph.constant(number, span) for number in (0.0, 1.0))
+        number = graph.apply("fselect", (condition, one, zero), span)
+        return graph.apply("fgt", (self._reduce(function, number, mask, None, None, node), zero), span)
 
     def _sink(self, keyword: tree.KeywordArgument, value: Value) -> Expr | None:
         if value.axes or value.kind is Kind.BOOL:
@@ -162,7 +176,7 @@ class Calls:
 
     def _reduce(
         self,
-        function: OneOf["softmax", "logsumexp", "sum", "max"],
+        function: str,
         score: Expr,
         mask: Expr | None,
         value: Expr | None,

@@ -14,10 +14,12 @@ where its sink is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal as OneOf
+from typing import NamedTuple
 
 from attndsl.calling import Arguments
 from attndsl.syntax.source import Source, Span
@@ -143,6 +145,20 @@ class Sum(Expr):
     body: Expr
 
 
+class Fold(NamedTuple):
+    """A reduction of one value: the operator of OPERATORS that merges two results, and the result of no keys."""
+
+    merge: str
+    empty: float
+
+
+FOLDS = {"sum": Fold("fadd", 0.0), "max": Fold("fmax", -math.inf), "min": Fold("fmin", math.inf)}
+"""The reductions that fold one value of each key, by their names."""
+
+WEIGHING = ("softmax", "logsumexp")
+"""The reductions that weigh keys by the exponentials of scores, and take a sink."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Expr):
     """A reduction over the block's key positions, a FLOAT.
@@ -154,13 +170,14 @@ class Reduce(Expr):
     logsumexp  log(exp(sink) + sum of exp(score)); -inf where nothing is present
     sum        sum of score; 0 where nothing is present
     max        the largest score; -inf where nothing is present
+    min        the smallest score; inf where nothing is present
     ========== ===========================================================================================
 
     `mask` is None for true, `value` is None except for softmax, `sink` is None for -inf (no term). A sink depends on
     no `over` variable.
     """
 
-    function: OneOf["softmax", "logsumexp", "sum", "max"]
+    function: str  # of FOLDS or WEIGHING
     score: Expr
     mask: Expr | None
     value: Expr | None

@@ -38,7 +38,7 @@ def _table(*rows: tuple[str, Ours | tuple[Ours, ...]]) -> dict[str, tuple[Ours, 
 
 
 FUNCTIONS: dict[str, tuple[Ours, ...]] = _table(
-    ("min amin fmin", (Ours("minimum({0}, {1})"), Ours("-max(-{0})", "over keys"))),
+    ("amin fmin", (Ours("minimum({0}, {1})"), Ours("min({0})", "over keys"))),
     ("amax fmax", (Ours("maximum({0}, {1})"), Ours("max({0})", "over keys"))),
     ("clamp clip", Ours("minimum(maximum({0}, {1}), {2})")),
     ("where select cond ifelse", Ours("if {0} then {1} else {2}")),
@@ -95,8 +95,6 @@ FUNCTIONS: dict[str, tuple[Ours, ...]] = _table(
     ("mean average avg", Ours("sum({0}) / sum(1.0)", "over keys; over an axis, `sum(d in D) x[d] / D`")),
     ("amean nanmean", Ours("sum({0}) / sum(1.0)", "over keys")),
     ("log_softmax", Ours("{0} - logsumexp({0})")),
-    ("any", Ours("sum(if {0} then 1 else 0) > 0", "over keys")),
-    ("all", Ours("sum(if {0} then 0 else 1) == 0", "over keys")),
     ("count count_nonzero", Ours("sum(if {0} then 1 else 0)", "over keys")),
     ("prod product", Ours("exp(sum(log({0})))", "over keys, of numbers above 0")),
     ("argmax argmin sort argsort topk top_k unique cumsum cumprod cummax scan", _ORDER),
@@ -156,6 +154,7 @@ ATTRIBUTES: dict[str, Ours] = {
 METHODS = {
     "sum": "over an axis, write `sum(d in D) x[d]`; over keys, `sum(x)`",
     "max": "over keys, write `max(x)`; of two numbers, `maximum(x, y)`",
+    "min": "over keys, write `min(x)`; of two numbers, `minimum(x, y)`",
     "softmax": "write `softmax(score, mask) . v[b,h,j,:]`: it runs over keys",
     "mean": "over an axis, write `sum(d in D) x[d] / D`; over keys, `sum(x) / sum(1.0)`",
 }

@@ -65,20 +65,31 @@ class MaskNotBool(Diagnostic):
     fix = "for two numbers, write `{pointwise}`"
 
 
+_ASKED = {
+    "max": ("-inf", "for its largest element"),
+    "min": ("inf", "for its smallest element"),
+    "any": ("false", "for its elements"),
+    "all": ("true", "for its elements"),
+}
+"""What a reduction is of no keys, and what somebody may have wanted of a vector."""
+
+
 @dataclass(frozen=True)
 class SameForEveryKey(Diagnostic):
+    function: str
     keys: str
     masked: bool
     vector: bool
 
     code = "E508"
-    message = "max() takes the largest over the keys, and this is the same for every key"
+    message = "{function}() compares the keys, and this is the same for every key"
     label = "does not depend on {keys}"
 
     def hint(self) -> str:
-        ways = ["write it without max()"]
+        empty, wanted = _ASKED[self.function]
+        ways = [f"write it without {self.function}()"]
         if self.masked:
-            ways.append("if the mask may leave no key: `if sum(1.0, mask) > 0.0 then … else -inf`")
+            ways.append(f"if the mask may leave no key: `if sum(1.0, mask) > 0.0 then … else {empty}`")
         if self.vector:
-            ways.append("for its largest element, another block walks the elements: `over d in D`, `max(x[i,d])`")
+            ways.append(f"{wanted}, another block walks the elements: `over d in D`, `{self.function}(x[i,d])`")
         return "; ".join(ways)

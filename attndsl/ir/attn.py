@@ -21,8 +21,11 @@ has to repeat a shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from attndsl.ir.monoids import ALL, MAX, MIN, SUM
 from attndsl.ir.spec import verify_access
+from attndsl.ir.traits import Binds, Folds, Removes, monoid_of
 from attndsl.ir.xdsl import (
     AnyFloat,
     Attribute,
@@ -104,7 +107,7 @@ class IndexOp(IRDLOperation):
     extent = operand_def(IndexType)
     bound = opt_operand_def(IndexType)
     result = result_def(IndexType)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Binds())
     assembly_format = "$variable `to` $extent (`up` `to` $bound^)? attr-dict"
 
     def __init__(self, variable: str, extent: SSAValue, bound: SSAValue | None = None) -> None:
@@ -234,7 +237,7 @@ class SumOp(IRDLOperation):
     body = operand_def(Summed)
     over = operand_def(IndexType)
     result = result_def(Summed)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Removes(), Folds(SUM))
     assembly_format = "$body `over` $over attr-dict `:` type($result)"
 
     def __init__(self, body: SSAValue, over: SSAValue) -> None:
@@ -252,7 +255,7 @@ class AllOp(IRDLOperation):
     body = operand_def(i1)
     over = operand_def(IndexType)
     result = result_def(i1)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Removes(), Folds(ALL))
     assembly_format = "$body `over` $over attr-dict"
 
     def __init__(self, body: SSAValue, over: SSAValue) -> None:
@@ -276,7 +279,7 @@ class SoftmaxOp(IRDLOperation):
     where = opt_operand_def(i1)
     sink = opt_operand_def(Float)
     result = result_def(Float)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Removes())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$score `,` $value `over` $over (`where` $where^)? (`sink` $sink^)? attr-dict `:` type($result)"
 
@@ -299,7 +302,7 @@ class LogSumExpOp(IRDLOperation):
     where = opt_operand_def(i1)
     sink = opt_operand_def(Float)
     result = result_def(Float)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Removes())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$score `over` $over (`where` $where^)? (`sink` $sink^)? attr-dict `:` type($result)"
 
@@ -310,42 +313,76 @@ class LogSumExpOp(IRDLOperation):
         _verify_removed(self.over, (OverOp,))
 
 
+class ReduceOp(IRDLOperation):
+    """A reduction of `body` over the key positions with a monoid: its one state is its result."""
+
+    body = operand_def(Float)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    result = result_def(Float)
+    assembly_format = "$body `over` $over (`where` $where^)? attr-dict `:` type($result)"
+
+    def __init__(self, body: SSAValue, over: SSAValue, where: SSAValue | None) -> None:
+        super().__init__(operands=[body, over, where], result_types=[body.type])
+
+    def verify_(self) -> None:
+        _verify_removed(self.over, (OverOp,))
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """What its states are called."""
+        return (monoid_of(self).name,)
+
+    @property
+    def identities(self) -> tuple[int | float | bool, ...]:
+        """The states of no keys."""
+        return (monoid_of(self).identity(self.result.type),)
+
+    @property
+    def folded(self) -> tuple[SSAValue, ...]:
+        """What a key brings into the states, but for what is summed."""
+        return (self.body,)
+
+    def merging(self, states: Sequence[SSAValue], over: SSAValue) -> tuple[ReduceOp, Sequence[SSAValue]]:
+        """The reduction that merges states along a variable, and its results that stand for the merged ones."""
+        merged = type(self)(states[0], over, None)
+        return merged, merged.results
+
+
 @irdl_op_definition
-class TotalOp(IRDLOperation):
+class TotalOp(ReduceOp):
     """The sum of `body` over the key positions; 0 where there is none."""
 
     name = "attn.total"
-    body = operand_def(Float)
-    over = operand_def(IndexType)
-    where = opt_operand_def(i1)
-    result = result_def(Float)
-    traits = traits_def(Pure())
-    assembly_format = "$body `over` $over (`where` $where^)? attr-dict `:` type($result)"
+    traits = traits_def(Pure(), Removes(), Folds(SUM))
 
-    def __init__(self, body: SSAValue, over: SSAValue, where: SSAValue | None) -> None:
-        super().__init__(operands=[body, over, where], result_types=[body.type])
-
-    def verify_(self) -> None:
-        _verify_removed(self.over, (OverOp,))
+    @property
+    def folded(self) -> tuple[SSAValue, ...]:
+        return ()
 
 
 @irdl_op_definition
-class MaxOp(IRDLOperation):
+class MaxOp(ReduceOp):
     """The largest `body` over the key positions; -inf where there is none."""
 
     name = "attn.max"
-    body = operand_def(Float)
-    over = operand_def(IndexType)
-    where = opt_operand_def(i1)
-    result = result_def(Float)
-    traits = traits_def(Pure())
-    assembly_format = "$body `over` $over (`where` $where^)? attr-dict `:` type($result)"
+    traits = traits_def(Pure(), Removes(), Folds(MAX))
 
-    def __init__(self, body: SSAValue, over: SSAValue, where: SSAValue | None) -> None:
-        super().__init__(operands=[body, over, where], result_types=[body.type])
 
-    def verify_(self) -> None:
-        _verify_removed(self.over, (OverOp,))
+@irdl_op_definition
+class MinOp(ReduceOp):
+    """The smallest `body` over the key positions; inf where there is none."""
+
+    name = "attn.min"
+    traits = traits_def(Pure(), Removes(), Folds(MIN))
+
+
+class _RemovesEach(Removes):
+    """That each sum of a stream is made of its own value, beside what all are made of."""
+
+    def reduced(self, op: Any, result: SSAValue) -> tuple[SSAValue, ...]:
+        own = [value for value, total in zip(op.values, op.sums, strict=True) if total is result]
+        return (op.score, *own, *([op.where] if op.where is not None else []))
 
 
 @irdl_op_definition
@@ -366,7 +403,7 @@ class StreamOp(IRDLOperation):
     maximum = result_def(Float)
     total = result_def(Float)
     sums = var_result_def(Float)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), _RemovesEach())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "(`natural` $natural^)? $score `,` `(` $values `)` `over` $over (`where` $where^)? attr-dict "
@@ -392,6 +429,30 @@ class StreamOp(IRDLOperation):
         if len(self.values) != len(self.sums):
             raise VerifyException("has as many sums as values")
 
+    @property
+    def states(self) -> tuple[str, ...]:
+        """What its states are called."""
+        return ("m", "l", *("acc" for _ in self.sums))
+
+    @property
+    def identities(self) -> tuple[int | float | bool, ...]:
+        """The states of no keys."""
+        sums = SUM.identity(self.total.type)
+        return (MAX.identity(self.maximum.type), sums, *(sums for _ in self.sums))
+
+    @property
+    def folded(self) -> tuple[SSAValue, ...]:
+        """What a key brings into the states, but for what is summed."""
+        return (self.score,)
+
+    def merging(self, states: Sequence[SSAValue], over: SSAValue) -> tuple[StreamOp, Sequence[SSAValue]]:
+        """The reduction that merges states along a variable, and its results that stand for the merged ones.
+
+        It is a stream of the states' maxima. Its own total counts their number; the sum of totals is one of its sums.
+        """
+        merged = StreamOp(states[0], states[1:], over, None, self.natural is not None)
+        return merged, (merged.maximum, *merged.sums)
+
     def power(self, exponent: SSAValue) -> Operation:
         """2 or e to a power: what this stream's weights are."""
         return math.ExpOp(exponent) if self.natural else math.Exp2Op(exponent)
@@ -401,6 +462,6 @@ ATTN = Dialect(
     "attn",
     [
         KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ReadOp, WriteOp, SumOp, AllOp, SoftmaxOp, LogSumExpOp,
-        TotalOp, MaxOp, StreamOp,
+        TotalOp, MaxOp, MinOp, StreamOp,
     ],
 )  # fmt: skip

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from attndsl.ir import attn, tile
-from attndsl.ir.xdsl import Block, SSAValue, scf
-
-REDUCTIONS = (
-    attn.SumOp, attn.AllOp, attn.SoftmaxOp, attn.LogSumExpOp, attn.TotalOp, attn.MaxOp, attn.StreamOp,
-    tile.ReduceOp, tile.DotOp,
-)  # fmt: skip
-"""The operations that remove a variable, the one they call `over`."""
-
-SPECIAL = (scf.ForOp, scf.IfOp, attn.IndexOp, tile.LaneOp, tile.RelabelOp, *REDUCTIONS)
-"""The operations whose results have other axes than all of their operands together."""
-
-Axes = frozenset[SSAValue]
+from attndsl.ir.traits import Axes, Variables
+from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 
 
 class AxesAnalysis:
@@ -54,24 +43,8 @@ class AxesAnalysis:
     def _combine(self, value: SSAValue, sources: tuple[SSAValue, ...]) -> Axes:
         owner = value.owner
         merged: Axes = frozenset().union(*(self._known[v] for v in sources))
-        if not _is_special(type(owner)):
-            return merged
-        if isinstance(owner, (attn.IndexOp, tile.LaneOp)):
-            return frozenset({value})
-        if isinstance(owner, attn.StreamOp):
-            return self._stream(owner, value, sources)
-        if isinstance(owner, REDUCTIONS):
-            return merged - {owner.over}
-        if isinstance(owner, tile.RelabelOp):
-            return merged - {owner.old} | {owner.new}
-        return merged
-
-    def _stream(self, op: attn.StreamOp, value: SSAValue, sources: tuple[SSAValue, ...]) -> Axes:
-        shared = [v for v in sources if v not in op.values]
-        merged: Axes = frozenset().union(*(self._known[v] for v in shared))
-        if value in op.sums:
-            merged |= self._known[op.values[op.sums.index(value)]]
-        return merged - {op.over}
+        trait = _trait(type(owner)) if isinstance(owner, Operation) else None
+        return merged if trait is None else trait.axes(owner, value, merged)
 
 
 def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
@@ -83,23 +56,19 @@ def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
         # The verifier of the pipelines holds that what a loop yields has the axes of what it starts from.
         position = owner.args.index(value)
         return (loop.lb, loop.ub) if position == 0 else (loop.iter_args[position - 1],)
-    if not _is_special(type(owner)):
-        return tuple(owner.operands)
-    if isinstance(owner, scf.ForOp):
-        return (owner.iter_args[owner.results.index(value)],)
-    if isinstance(owner, scf.IfOp):
+    kind = type(owner)
+    trait = _trait(kind)
+    if trait is not None:
+        return trait.rests_on(owner, value)
+    if kind is scf.ForOp:
+        return (owner.operands[3 + owner.results.index(value)],)  # after its start, end and step
+    if kind is scf.IfOp:
         ends = [region.block.last_op for region in owner.regions]
         return tuple(end.operands[owner.results.index(value)] for end in ends if end is not None)
-    if isinstance(owner, (attn.IndexOp, tile.LaneOp)):
-        return ()
-    if isinstance(owner, tile.RelabelOp):
-        return (owner.value,)
-    if isinstance(owner, REDUCTIONS) and isinstance(owner.over.owner, attn.IndexOp):
-        return (*owner.operands, *owner.over.owner.operands)
     return tuple(owner.operands)
 
 
 @cache
-def _is_special(owner: type[object]) -> bool:
-    """Asked once for each type: `isinstance` of xDSL's classes is slow, and this is asked of every value."""
-    return issubclass(owner, SPECIAL)
+def _trait(kind: type[Operation]) -> Variables | None:
+    """Asked once for each type: looking through traits is slow, and this is asked of every value."""
+    return kind.get_trait(Variables)

@@ -237,7 +237,7 @@ class _KernelBuilder:
     def reduce(self, expr: typed.Reduce) -> SSAValue:
         assert self.over is not None, "the checker refuses a reduction without `over`"
         score = self.scalars[id(expr.score)]
-        if expr.function in ("softmax", "logsumexp"):
+        if expr.function in typed.WEIGHING:
             score.value.name_hint = score.value.name_hint or "score"
         value = self.scalars[id(expr.value)] if expr.value is not None else None
         where = None
@@ -253,10 +253,8 @@ class _KernelBuilder:
                 return self.value(attn.SoftmaxOp(score.value, value.value, self.over, where, sink))
             case "logsumexp":
                 return self.value(attn.LogSumExpOp(score.value, self.over, where, sink))
-            case "sum":
-                return self.value(attn.TotalOp(score.value, self.over, where))
-            case "max":
-                return self.value(attn.MaxOp(score.value, self.over, where))
+            case function:
+                return self.value(FOLDS[function](score.value, self.over, where))
 
     # --- presence
 
@@ -336,6 +334,9 @@ def _is_never_zero(expr: typed.Expr) -> bool:
         return expr.value != 0
     return not any(isinstance(e, (typed.IndexValue, typed.Read, typed.Reduce)) for e in typed.walk(expr))
 
+
+FOLDS: dict[str, type[attn.ReduceOp]] = {"sum": attn.TotalOp, "max": attn.MaxOp, "min": attn.MinOp}
+"""How each reduction of `checking.typed.FOLDS` is spelled in the IR."""
 
 Make = Callable[..., SSAValue]
 

@@ -20,6 +20,7 @@ from attndsl.ir import attn, spec, tile
 from attndsl.ir.bounds import largest
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
 from attndsl.ir.ranges import IDENTITY
+from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import (
     Attribute,
     Block,
@@ -234,14 +235,8 @@ class Run:
                 return Lanes(COMPARISONS[predicate(op)](*arrays), axes)
             case attn.ReadOp() | tile.LoadOp():
                 return self.read(op)
-            case attn.SumOp() | attn.AllOp():
-                return self.reduce(op.body, op.over, _sum if isinstance(op, attn.SumOp) else np.all)
-            case tile.SumOp():
-                return self.reduce(op.body, op.over, _sum)
-            case tile.MaxOp() | tile.MinOp():
-                return self.extreme(op)
-            case tile.AllOp():
-                return self.reduce(op.body, op.over, np.all)
+            case attn.SumOp() | attn.AllOp() | tile.ReduceOp():
+                return self.reduce(op)
             case tile.DotOp():
                 return self.dot(op)
             case tile.PaddedOp():
@@ -254,10 +249,8 @@ class Run:
                 return Lanes(value.array, tuple(op.new if axis is op.old else axis for axis in value.axes))
             case attn.SoftmaxOp() | attn.LogSumExpOp():
                 return self.softmax(op)
-            case attn.TotalOp():
-                return self.over_keys(op, 0.0, _sum)
-            case attn.MaxOp():
-                return self.over_keys(op, -np.inf, functools.partial(np.max, initial=-np.inf))
+            case attn.ReduceOp():
+                return self.over_keys(op)
             case _:
                 arrays, axes = self.align(*op.operands)
                 return Lanes(POINTWISE[type(op)](*arrays), axes)
@@ -297,22 +290,11 @@ class Run:
             where &= guard.along(axes)
         output[tuple(i[where] for i in indices)] = value[where]
 
-    def reduce(self, value: SSAValue, over: SSAValue, function: Any) -> Lanes:
-        arrays, axes = self.align(value, over)
+    def reduce(self, op: attn.SumOp | attn.AllOp | tile.ReduceOp) -> Lanes:
+        arrays, axes = self.align(op.body, op.over)
         full = np.broadcast_arrays(*arrays)[0]
-        position = axes.index(over)
-        return Lanes(function(full, axis=position), axes[:position] + axes[position + 1 :])
-
-    def extreme(self, op: tile.MaxOp | tile.MinOp) -> Lanes:
-        largest = isinstance(op, tile.MaxOp)
-        dtype = _dtype(op.body.type)
-        initial: float
-        if op.body.type == index:
-            initial = np.iinfo(dtype).min if largest else np.iinfo(dtype).max
-        else:
-            initial = -np.inf if largest else np.inf
-        function = np.max if largest else np.min
-        return self.reduce(op.body, op.over, lambda a, axis: function(a, axis=axis, initial=initial).astype(dtype))
+        position = axes.index(op.over)
+        return Lanes(_fold(op, full, position), axes[:position] + axes[position + 1 :])
 
     def dot(self, op: tile.DotOp) -> Lanes:
         guards = [op.where] if op.where is not None else []
@@ -338,10 +320,11 @@ class Run:
         arrays = [lane.along(axes) for lane in lanes]
         return arrays, where, axes.index(op.over), axes
 
-    def over_keys(self, op: attn.TotalOp | attn.MaxOp, empty: float, function: Any) -> Lanes:
+    def over_keys(self, op: attn.ReduceOp) -> Lanes:
         (body,), where, position, axes = self.positions(op, op.body)
-        chosen = np.where(where, body, body.dtype.type(empty))
-        return Lanes(function(chosen, axis=position), axes[:position] + axes[position + 1 :])
+        empty = body.dtype.type(monoid_of(op).identity(op.result.type))
+        chosen = np.where(where, body, empty)
+        return Lanes(_fold(op, chosen, position), axes[:position] + axes[position + 1 :])
 
     def softmax(self, op: attn.SoftmaxOp | attn.LogSumExpOp) -> Lanes:
         values = [op.score, *([op.value] if isinstance(op, attn.SoftmaxOp) else [])]
@@ -378,8 +361,18 @@ class Run:
                 self.values[op.maximum] = Lanes(top.squeeze(position).astype(dtype), rest)
 
 
+def _fold(op: Operation, array: Array, axis: int) -> Array:
+    """An array folded along an axis with what `op` folds with, in order: an exact pass changes no bit of it."""
+    monoid, type_ = monoid_of(op), op.results[0].type
+    if not array.shape[axis]:
+        return np.full(np.delete(array.shape, axis), monoid.identity(type_), _dtype(type_))
+    merge = POINTWISE[monoid.operation(type_)]
+    assert isinstance(merge, np.ufunc)
+    return np.asarray(merge.accumulate(array, axis=axis, dtype=array.dtype).take(-1, axis=axis))
+
+
 def _sum(array: Array, axis: int) -> Array:
-    """A sum in the order of the axis, whatever lies where in memory: an exact pass changes no bit of it."""
+    """A sum in the order of the axis, whatever lies where in memory."""
     if not array.shape[axis]:
         return np.asarray(np.sum(array, axis=axis))
     return np.asarray(np.add.accumulate(array, axis=axis, dtype=array.dtype).take(-1, axis=axis))

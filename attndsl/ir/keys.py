@@ -8,8 +8,10 @@ from attndsl.ir import attn
 from attndsl.ir.rewrite import insert_before
 from attndsl.ir.xdsl import Operation, SSAValue, arith, i1
 
-Reduction = attn.SoftmaxOp | attn.LogSumExpOp | attn.TotalOp | attn.MaxOp | attn.StreamOp
-REDUCTIONS = (attn.SoftmaxOp, attn.LogSumExpOp, attn.TotalOp, attn.MaxOp, attn.StreamOp)
+Folded = attn.ReduceOp | attn.StreamOp
+"""A reduction over keys that says how it is folded: its states, their identity elements, and how they merge."""
+
+Reduction = attn.SoftmaxOp | attn.LogSumExpOp | Folded
 
 
 def over_of(kernel: attn.KernelOp) -> attn.OverOp | None:
@@ -19,7 +21,29 @@ def over_of(kernel: attn.KernelOp) -> attn.OverOp | None:
 
 def reductions_of(kernel: attn.KernelOp) -> list[Reduction]:
     """The reductions over the key positions, in order."""
-    return [op for op in kernel.body.block.ops if isinstance(op, REDUCTIONS)]
+    return [op for op in kernel.body.block.ops if isinstance(op, Reduction)]
+
+
+def folded_in(kernel: attn.KernelOp) -> list[Folded]:
+    """The reductions over the key positions, in order, once there are no softmaxes among them."""
+    reductions = reductions_of(kernel)
+    folded = [op for op in reductions if isinstance(op, Folded)]
+    assert len(folded) == len(reductions), "stream-softmax runs before"
+    return folded
+
+
+def levels(kernel: attn.KernelOp) -> list[list[Folded]]:
+    """The reductions of a kernel, those that rest on others' results after them: a loop each level."""
+    folded = folded_in(kernel)
+    known, level = set[Operation](folded), dict[Operation, int]()
+    depth: dict[SSAValue, int] = {}
+    for op in kernel.body.block.ops:
+        below = max((depth.get(v, 0) for v in op.operands), default=0)
+        if op in known:
+            level[op] = below
+            below += 1
+        depth.update(dict.fromkeys(op.results, below))
+    return [[op for op in folded if level[op] == n] for n in sorted(set(level.values()))]
 
 
 def conjuncts(where: SSAValue | None) -> list[SSAValue]:

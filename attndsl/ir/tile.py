@@ -28,7 +28,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from attndsl.ir.bounds import Bound, bounds_of
+from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, verify_access
+from attndsl.ir.traits import Binds, Folds, Removes, Renames
 from attndsl.ir.xdsl import (
     AnyFloat,
     ArrayAttr,
@@ -148,7 +150,7 @@ class LaneOp(IRDLOperation):
     stop = operand_def(IndexType)
     size = operand_def(IndexType)
     result = result_def(IndexType)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Binds())
     assembly_format = "$variable `from` $start `to` $stop `size` $size attr-dict"
 
     def __init__(self, variable: str, start: SSAValue, stop: SSAValue, size: SSAValue) -> None:
@@ -262,7 +264,7 @@ class RelabelOp(IRDLOperation):
     old = operand_def(IndexType)
     new = operand_def(IndexType)
     result = result_def(IndexType)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Renames())
     assembly_format = "$value `from` $old `to` $new attr-dict"
 
     def __init__(self, value: SSAValue, old: SSAValue, new: SSAValue) -> None:
@@ -288,12 +290,11 @@ def is_key(lane: SSAValue) -> bool:
 
 
 class ReduceOp(IRDLOperation):
-    """What removes a lane from one value."""
+    """What removes a lane from one value, with a monoid."""
 
     body = operand_def()
     over = operand_def(IndexType)
     result = result_def()
-    traits = traits_def(Pure())
     assembly_format = "$body `over` $over attr-dict `:` type($body) `to` type($result)"
 
     def __init__(self, body: SSAValue, over: SSAValue) -> None:
@@ -310,6 +311,7 @@ class SumOp(ReduceOp):
     """The sum along a lane; 0 where the lane is empty."""
 
     name = "tile.sum"
+    traits = traits_def(Pure(), Removes(), Folds(SUM))
 
 
 @irdl_op_definition
@@ -317,6 +319,7 @@ class MaxOp(ReduceOp):
     """The largest along a lane; -inf, or the least integer, where the lane is empty."""
 
     name = "tile.max"
+    traits = traits_def(Pure(), Removes(), Folds(MAX))
 
 
 @irdl_op_definition
@@ -324,6 +327,7 @@ class MinOp(ReduceOp):
     """The smallest along a lane; +inf, or the largest integer, where the lane is empty."""
 
     name = "tile.min"
+    traits = traits_def(Pure(), Removes(), Folds(MIN))
 
 
 @irdl_op_definition
@@ -331,6 +335,12 @@ class AllOp(ReduceOp):
     """True where all along a lane are; true where the lane is empty."""
 
     name = "tile.all"
+    traits = traits_def(Pure(), Removes(), Folds(ALL))
+
+
+def reduction(monoid: Monoid) -> type[ReduceOp]:
+    """The operation that reduces a lane with a monoid."""
+    return next(kind for kind in (SumOp, MaxOp, MinOp, AllOp) if kind.has_trait(Folds(monoid)))
 
 
 @irdl_op_definition
@@ -353,7 +363,7 @@ class DotOp(IRDLOperation):
     where = opt_operand_def(i1)
     rounded = opt_prop_def(StringAttr)
     result = result_def(Float)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Removes())
     assembly_format = (
         "$lhs `,` $rhs `over` $over (`where` $where^)? (`rounded` `to` $rounded^)? attr-dict `:` type($result)"
     )

@@ -40,7 +40,7 @@ def verify_attn(kernel: attn.KernelOp) -> None:
             case attn.WriteOp():
                 _independent(axes, op, op.operands, attn.OverOp, "what is written")
                 _placed(axes, op, op.indices, op.value)
-            case attn.SoftmaxOp() | attn.LogSumExpOp() | attn.TotalOp() | attn.MaxOp() | attn.StreamOp():
+            case attn.SoftmaxOp() | attn.LogSumExpOp() | attn.ReduceOp() | attn.StreamOp():
                 if op.where is not None:
                     _independent(axes, op, [op.where], attn.AxisOp, "whether a key is present")
     _writes(kernel, attn.WriteOp)

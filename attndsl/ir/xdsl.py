@@ -52,7 +52,7 @@ from xdsl.pattern_rewriter import (
     op_type_rewrite_pattern,
 )
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, SymbolOpInterface
+from xdsl.traits import IsolatedFromAbove, NoTerminator, OpTrait, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, VerifyException
 
 index = IndexType()
@@ -82,6 +82,7 @@ __all__ = [
     "ModuleOp",
     "ModulePass",
     "NoTerminator",
+    "OpTrait",
     "Operation",
     "ParseError",
     "Parser",

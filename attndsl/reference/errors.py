@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from attndsl.checking.typed import (
+    FOLDS,
     Apply,
     Block,
     Constant,
@@ -56,7 +57,7 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
       both. Where weights are rounded to 16 bits (narrow-products) each is off by the factor `rounding.weight` more, and
       by `rounding.floor` below the range of normal numbers. Before an infinity a weight that underflows
       has no bound.
-    - logsumexp: the largest error of a score, and those of the sum above; max: the largest error of a score.
+    - logsumexp: the largest error of a score, and those of the sum above; max, min: the largest error of a score.
     - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.
 
     Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
@@ -181,16 +182,17 @@ class _Analysis:
             lanes = row.known[part]
             could = counted | ~spread(lanes.present, lanes.axes) if part is not expr.mask else True
             doubtful |= np.isinf(spread(self._known[part].error, lanes.axes)) & could
-        score, scores = spread_all(expr.score, -np.inf if expr.function != "sum" else 0.0)
+        missing = FOLDS[expr.function].empty if expr.function in FOLDS else -np.inf
+        score, scores = spread_all(expr.score, missing)
         match expr.function:
             case "sum":
                 if rounding.floor:
                     floor = rounding.floor * self._factors(expr.score, spread, counted)
                     scores = Errors(scores.size, scores.error + np.where(np.isfinite(score), floor, 0.0))
                 found = rounding.summed(score, scores, rounding.product + rounding.weight)
-            case "max":
+            case "max" | "min":
                 error, size = scores.error.max(axis=0, initial=0.0), scores.size.max(axis=0, initial=0.0)
-                found = rounding.settled(score.max(axis=0, initial=-np.inf), size, error, np.isfinite(error))
+                found = rounding.settled(result.value, size, error, np.isfinite(error))
             case function:
                 sink, sunk = np.asarray(-np.inf), np.asarray(0.0)
                 for each in sinks:

@@ -206,6 +206,8 @@ def _reduction(function: str, kept: Array, score: Array, value: Array, sink: Arr
             return np.asarray(np.where(kept, score, 0.0).sum(axis=0))
         case "max":
             return np.asarray(np.where(kept, score, -np.inf).max(axis=0, initial=-np.inf))
+        case "min":
+            return np.asarray(np.where(kept, score, np.inf).min(axis=0, initial=np.inf))
     score = np.where(kept, score, -np.inf)
     largest = np.maximum(score.max(axis=0, initial=-np.inf), sink)
     shift = np.where(largest == -np.inf, 0.0, largest)

@@ -13,7 +13,9 @@ from typing import TypeVar
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
     FLOAT_TYPES,
+    FOLDS,
     STORAGE_KINDS,
+    WEIGHING,
     Apply,
     Block,
     Constant,
@@ -41,7 +43,7 @@ Table = Mapping[str, Callable[[T], bool]]
 
 ORDERS = ("ilt", "ile", "igt", "ige")
 BITS = ("iand", "ior", "ixor", "ishl", "ishr")
-FUNCTIONS = ("softmax", "logsumexp", "sum", "max")
+FUNCTIONS = (*WEIGHING, *FOLDS)
 FLOATS_COMPARED = ("feq", "fne", "flt", "fle", "fgt", "fge")
 
 INDICES: Table[Expr] = {
@@ -86,6 +88,8 @@ REDUCTIONS: Table[Reduce] = {
     "sink of data": lambda e: reads(e.sink),
     "sink of -inf": lambda e: isinstance(e.sink, Constant) and e.sink.value == float("-inf"),
     "sum of a vector": lambda e: e.function == "sum" and bool(variables(e, "axis")),
+    "min of a vector": lambda e: e.function == "min" and bool(variables(e, "axis")),
+    "any or all": lambda e: e.function in ("max", "min") and applies(e.score, "fselect"),
     "max of a vector": lambda e: e.function == "max" and bool(variables(e, "axis")),
     "score without keys": lambda e: not variables(e.score, "over"),
     "score with data beside the product": lambda e: any(isinstance(part, Read) for part in without_reads(e.score)),

@@ -16,6 +16,8 @@ import numpy as np
 
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
+    FOLDS,
+    WEIGHING,
     Apply,
     Block,
     Constant,
@@ -234,7 +236,7 @@ def shifted_scores(spec: Spec) -> tuple[Spec, str]:
     name = fresh(spec, "shift")
 
     def expr(expr: Expr) -> Expr:
-        if not isinstance(expr, Reduce) or expr.function not in ("softmax", "logsumexp"):
+        if not isinstance(expr, Reduce) or expr.function not in WEIGHING:
             return expr
         shift = ParamValue(Kind.FLOAT, expr.span, name)
         sink = None if expr.sink is None else _apply("fadd", expr.sink, shift)
@@ -274,11 +276,8 @@ def cut_reductions(spec: Spec) -> tuple[Spec, str]:
 def _merged(reduce: Reduce, before: Expr) -> Expr:
     """A reduction from those over the keys of which `before` is true, and of which it is false."""
     parts = [_masked(replace(reduce, sink=None), half) for half in (before, _apply("not", before))]
-    match reduce.function:
-        case "sum":
-            return _apply("fadd", *parts)
-        case "max":
-            return _apply("fmax", *parts)
+    if reduce.function in FOLDS:
+        return _apply(FOLDS[reduce.function].merge, *parts)
     weights = [_log_weight(part) for part in parts] + ([] if reduce.sink is None else [reduce.sink])
     largest = weights[0]
     for weight in weights[1:]:

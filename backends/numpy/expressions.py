@@ -7,6 +7,7 @@ without lanes is a Python or NumPy number.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
@@ -16,6 +17,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
+from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Attribute, Block, Operation, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
 
@@ -174,7 +176,7 @@ class Expressions:
                 return self.spread(op)
             case tile.DotOp():
                 return self.dot(op)
-            case tile.SumOp() | tile.MaxOp() | tile.MinOp() | tile.AllOp():
+            case tile.ReduceOp():
                 return self.reduce(op)
             case arith.AndIOp() | arith.OrIOp() | arith.XOrIOp() if op.result.type == i1:
                 return self.logic(op)
@@ -277,12 +279,11 @@ class Expressions:
     def reduce(self, op: tile.ReduceOp) -> Text:
         lanes = self.lanes(op.body)
         arguments = [f"axis={lanes.index(op.over)}"] if len(lanes) > 1 else []
-        method = {tile.SumOp: "sum", tile.MaxOp: "max", tile.MinOp: "min", tile.AllOp: "all"}[type(op)]
-        if isinstance(op, (tile.MaxOp, tile.MinOp)):
-            largest = isinstance(op, tile.MaxOp)
-            limits = f"np.iinfo(np.int64).{'min' if largest else 'max'}"
-            arguments.append(f"initial={limits if op.body.type == index else '-np.inf' if largest else 'np.inf'}")
-        code = f"{self[op.body].inside(ATOM - 1)}.{method}({', '.join(arguments)})"
+        monoid = monoid_of(op)
+        if isinf(monoid.empty):  # what NumPy does not give for nothing by itself
+            limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
+            arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
+        code = f"{self[op.body].inside(ATOM - 1)}.{monoid.name}({', '.join(arguments)})"
         if len(lanes) == 1 and op.body.type in (index, i1):
             code = f"{'int' if op.body.type == index else 'bool'}({code})"
         return Text(code)

@@ -214,11 +214,13 @@ STATES = """attention states {
     output o     : f32[M, E]
     output total : f32[M, E]
     output top   : f32[M]
+    output low   : f32[M]
     each i in M
     over j in N
     o[i,:]     = softmax(x[i,j]) . v[j,:]
     total[i,:] = sum(v[j,:] * x[i,j])
     top[i]     = max(x[i,j])
+    low[i]     = min(x[i,j])
 }"""
 
 State = dict[str, Array]
@@ -230,6 +232,7 @@ EMPTY: State = {
     "acc": np.zeros((1, 1, 2)),
     "sum": np.zeros((1, 1, 2)),
     "max": np.full((1, 1), -np.inf),
+    "min": np.full((1, 1), np.inf),
 }
 """What a part without keys leaves."""
 
@@ -266,7 +269,7 @@ def _states(op: Operation) -> list[tuple[attn.ReadOp, SSAValue]]:
     if isinstance(op, attn.StreamOp):
         pairs = zip((op.score, *op.values), (op.maximum, *op.sums), strict=True)
     else:
-        assert isinstance(op, attn.MaxOp | attn.TotalOp)
+        assert isinstance(op, attn.ReduceOp)
         pairs = zip((op.body,), (op.result,), strict=True)
     return [(cast(attn.ReadOp, value.owner), result) for value, result in pairs]
 
@@ -298,7 +301,8 @@ def states(draw: st.DrawFn) -> State:
         return EMPTY
     pair = st.tuples(numbers, numbers)
     state = {"m": maximum, "l": draw(st.floats(1, 100, width=32)), "acc": draw(pair), "sum": draw(pair)}
-    return {name: np.array(value)[None, None] for name, value in {**state, "max": draw(maxima)}.items()}
+    state |= {"max": draw(maxima), "min": -draw(maxima)}
+    return {name: np.array(value)[None, None] for name, value in state.items()}
 
 
 def check_merged(got: State, wanted: State, *states: State) -> None:
@@ -308,7 +312,7 @@ def check_merged(got: State, wanted: State, *states: State) -> None:
     of that.
     """
     for name, array in wanted.items():
-        exact = name in ("m", "max")
+        exact = name in ("m", "max", "min")
         size = 0.0 if exact else sum(float(np.abs(state[name]).max()) for state in states)
         np.testing.assert_allclose(got[name], array, rtol=0, atol=16 * 2.0**-24 * size)
 

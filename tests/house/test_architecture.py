@@ -50,6 +50,14 @@ def imported(source: str) -> set[str]:
     return names
 
 
+def neighbours(path: Path) -> set[str]:
+    """The files of its own package that a module imports, anywhere in it: for types alone, too."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom) and node.module]
+    package = ".".join(path.parent.relative_to(ROOT).parts)
+    found = {str(node.module).removeprefix("attndsl.") for node in nodes}
+    return {name.removeprefix(f"{package}.") for name in found if name.startswith(f"{package}.")}
+
+
 def test_importing_the_package_imports_nothing_heavy() -> None:
     program = f"import attndsl, sys; print(*[name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -84,6 +92,16 @@ def evaluates(source: str) -> bool:
 def test_what_is_known_as_data_is_never_evaluated_as_text() -> None:
     assert [path for path in sources("attndsl", "passes", "backends") if evaluates(path.read_text())] == []
     assert evaluates("x = eval('B + 1')") and not evaluates("evaluate('eval')")
+
+
+def test_the_files_of_a_pass_import_each_other_one_way() -> None:
+    """import-linter follows no links, so that it sees no imports between passes."""
+    waiting = {path.stem: neighbours(path) for path in sources("passes/tile")}
+    assert waiting["__init__"] == {"kernel"}
+    while waiting:
+        free = {name for name, imports in waiting.items() if not imports & set(waiting)}
+        assert free, f"a circle: {sorted(waiting)}"
+        waiting = {name: imports for name, imports in waiting.items() if name not in free}
 
 
 def test_xdsl_is_imported_behind_its_seam_alone() -> None:

@@ -237,6 +237,7 @@ EVERY_OP = [
         %lse = attn.logsumexp %v over %j where %yes sink %one : f32
         %total = attn.total %v over %j where %yes : f32
         %max = attn.max %v over %j where %yes : f32
+        %min = attn.min %v over %j where %yes : f32
         %m, %l, %a = attn.stream %v, (%v) over %j where %yes : f32, f32, (f32)
         """,
         "attn.write @o[%i] = %one where %yes : f32",

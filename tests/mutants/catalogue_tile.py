@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from attndsl.ir import key_loop, spec, tile, tile_builder
+from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.spread import keep_lanes
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
@@ -20,6 +20,7 @@ from attndsl.passes import (
     scan_keys,
     split_loops,
 )
+from attndsl.passes.tile import builder, key_loop
 
 from .mutant import every, planted, spoils, wraps
 
@@ -127,7 +128,7 @@ def absence_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
         one = original(build, conditions, build.constant(1.0, value.type), block)
         return build.add(arith.MulfOp(value, one), block, value.name_hint)  # type: ignore[no-any-return]
 
-    wraps(monkeypatch, tile_builder.TileBuilder, "select", select)
+    wraps(monkeypatch, builder.TileBuilder, "select", select)
 
 
 @spoils("numpy", "tile")

@@ -31,6 +31,10 @@ SPEC = check(
         output parts : f64[M, E]
         output top   : f64[M]
         output tops  : f64[M, E]
+        output low   : f64[M]
+        output lows  : f64[M, E]
+        output some  : f64[M]
+        output every : f64[M, E]
 
         each i in M
         over j in N
@@ -45,6 +49,10 @@ SPEC = check(
         parts[i,:] = sum(v[j,:], mask)
         top[i]     = max(s[j], mask)
         tops[i,:]  = max(v[j,:], mask)
+        low[i]     = min(s[j], mask)
+        lows[i,:]  = min(v[j,:], mask)
+        some[i]    = if any(s[j] > 2.0, mask) then 1 else 0
+        every[i,:] = if all(v[j,:] > 0.0, mask) then 1 else 0
     }
     """)
 )
@@ -75,18 +83,26 @@ def test_all_of_them_against_loops() -> None:
         assert got["lsunk"][i] == pytest.approx(math.log(z + math.exp(sink[i])), rel=1e-14)
         assert got["total"][i] == pytest.approx(sum(s[j] for j in keys), rel=1e-14)
         assert got["top"][i] == max(s[j] for j in keys)
+        assert got["low"][i] == min(s[j] for j in keys)
+        assert got["some"][i] == any(s[j] > 2.0 for j in keys)
         for e in range(2):
             weighted = sum(math.exp(s[j]) * v[j][e] for j in keys)
             assert got["soft"][i][e] == pytest.approx(weighted / z, rel=1e-14)
             assert got["sunk"][i][e] == pytest.approx(weighted / (z + math.exp(sink[i])), rel=1e-14)
             assert got["parts"][i][e] == pytest.approx(sum(v[j][e] for j in keys), rel=1e-14)
             assert got["tops"][i][e] == max(v[j][e] for j in keys)
+            assert got["lows"][i][e] == min(v[j][e] for j in keys)
+            assert got["every"][i][e] == all(v[j][e] > 0.0 for j in keys)
 
 
 def empty(got: dict[str, Any]) -> None:
     assert got["soft"] == got["sunk"] == got["parts"] == [[0.0, 0.0]]
     assert got["lse"] == got["top"] == [-INF]
     assert got["tops"] == [[-INF, -INF]]
+    assert got["low"] == [INF]
+    assert got["lows"] == [[INF, INF]]
+    assert got["some"] == [0.0]
+    assert got["every"] == [[1.0, 1.0]]
     assert got["lsunk"] == [0.5]
     assert got["total"] == [0.0]
 

@@ -129,6 +129,8 @@ class Scalar:
             return sum(scores)
         if expr.function == "max":
             return max(scores, default=-math.inf)
+        if expr.function == "min":
+            return min(scores, default=math.inf)
         denominator = math.exp(sink) + sum(math.exp(score) for score in scores)
         if expr.function == "logsumexp":
             return math.log(denominator) if denominator else -math.inf

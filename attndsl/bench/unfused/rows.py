@@ -12,6 +12,7 @@ from attndsl.bench.unfused.lanes import Axes, Lanes, along, both, contract, spre
 from attndsl.bench.unfused.operators import MEANINGS, present_of
 from attndsl.checking.numbers import single
 from attndsl.checking.typed import (
+    FOLDS,
     Apply,
     Block,
     Constant,
@@ -231,11 +232,13 @@ class Rows:
         sizes = self.sizes(rows + over)
         flat = spread(score[0].value, score[0].axes, rows + over, sizes)
         if kept is not None:
-            flat = torch.where(along(kept.value, kept.axes, rows + over), flat, -math.inf)
+            missing = FOLDS[expr.function].empty if expr.function in FOLDS else -math.inf
+            flat = torch.where(along(kept.value, kept.axes, rows + over), flat, missing)
         flat = flat.reshape(*(sizes[axis] for axis in rows), -1)
-        if expr.function == "max":
-            nothing = flat.new_full((*flat.shape[:-1], 1), -math.inf)
-            return Lanes(rows, torch.cat([flat, nothing], -1).amax(-1) if flat.shape[-1] == 0 else flat.amax(-1))
+        if expr.function in FOLDS:
+            extreme = torch.amax if expr.function == "max" else torch.amin
+            nothing = flat.new_full((*flat.shape[:-1], 1), FOLDS[expr.function].empty)
+            return Lanes(rows, extreme(flat if flat.shape[-1] else torch.cat([flat, nothing], -1), -1))
         sink = self.lanes(expr.sink) if expr.sink is not None else None
         if sink is not None:  # one more key, whose value is 0
             rows_too = union([rows, sink.axes])

@@ -13,6 +13,8 @@ vector
     sum({value}, mask)
     sum({value})
     max({value}, mask)
+    min({value}, mask)
+    min({value})
     max({value})
     2 | sum(exp(score - max(score, mask)) * {value}, mask)
     2 | (if {row_atom} then softmax(score, mask{sink}) . {value} else sum({value}, mask) * 0.1)
@@ -34,6 +36,8 @@ lse
     logsumexp({scoring}, sink = {row_number})
     max(score, mask)
     max(score)
+    min(score, mask)
+    (if any(score > w, mask) then w else 0.5) + (if all(score < 3.0, mask) then 1.0 else 0.0)
     sum(relu(score), mask)
     sum(score - max(score, mask), mask)
     {counted}

@@ -53,9 +53,9 @@ from dataclasses import dataclass
 from attndsl.ir import attn
 from attndsl.ir.errors import RequirementError
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.lowering import Lowering
 from attndsl.ir.rewrite import remove_dead
 from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass
+from attndsl.passes.tile.kernel import lower_kernel
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Tile(ModulePass):
                 _check_prepared(kernel)
                 rows = _pinned(kernel, "tile_rows", self.rows)
                 keys = _pinned(kernel, "tile_keys", self.keys)
-                op.body.block.insert_op_before(Lowering(kernel, rows, keys, self.whole).kernel(), kernel)
+                op.body.block.insert_op_before(lower_kernel(kernel, rows, keys, self.whole), kernel)
                 op.body.block.erase_op(kernel)
         remove_dead(op)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -12,24 +12,19 @@ from attndsl.ir.rewrite import constant_op
 from attndsl.ir.xdsl import Attribute, Block, LocationAttr, Operation, SSAValue, UnknownLoc, arith, index
 
 
-@dataclass
-class Scope:
-    """A block being filled, the variable that it runs over, and what source values have become in it."""
-
-    block: Block
-    variable: SSAValue | None
-    values: dict[SSAValue, SSAValue] = field(default_factory=dict)
-
-
+@dataclass(frozen=True)
 class TileBuilder:
-    """Adds operations to blocks of one kernel; `location` is the place in the source that the next ones get."""
+    """Adds operations to blocks of one kernel, whose own block is `outermost`; `location` is where they come from."""
 
-    def __init__(self, outermost: Block) -> None:
-        self.outermost = outermost
-        self.location: LocationAttr = UnknownLoc()
-        self.axes = AxesAnalysis()
-        self._constants: dict[tuple[Attribute, float], SSAValue] = {}
-        self._choices: dict[str, SSAValue] = {}
+    outermost: Block
+    location: LocationAttr = field(default_factory=UnknownLoc)
+    axes: AxesAnalysis = field(default_factory=AxesAnalysis)
+    _constants: dict[tuple[Attribute, float], SSAValue] = field(default_factory=dict)
+    _choices: dict[str, SSAValue] = field(default_factory=dict)
+
+    def of(self, op: Operation) -> TileBuilder:
+        """The same builder, for what is made of another operation of the source."""
+        return replace(self, location=op.location)
 
     def place(self, op: Operation, block: Block) -> None:
         """Puts an operation at the end of a block."""
@@ -94,3 +89,11 @@ class TileBuilder:
             self.axes.know(argument, self.axes(start))
             argument.name_hint = start.name_hint
         return block
+
+
+def order_of(lane: SSAValue) -> int:
+    """The place of a lane among the operations of its block."""
+    assert isinstance(lane.owner, Operation)
+    block = lane.owner.parent
+    assert block is not None
+    return block.get_operation_index(lane.owner)

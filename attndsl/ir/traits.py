@@ -1,0 +1,72 @@
+"""What an operation says of itself: which index variables it binds, removes or renames, and what it folds with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from attndsl.ir.monoids import Monoid
+from attndsl.ir.xdsl import Operation, OpTrait, SSAValue
+
+Axes = frozenset[SSAValue]
+
+
+class Variables(OpTrait, ABC):
+    """That the results of an operation have other axes than all of its operands together."""
+
+    @abstractmethod
+    def rests_on(self, op: Any, result: SSAValue) -> tuple[SSAValue, ...]:
+        """The values on whose axes those of a result rest."""
+
+    @abstractmethod
+    def axes(self, op: Any, result: SSAValue, merged: Axes) -> Axes:
+        """The axes of a result; `merged` are those of all that it rests on."""
+
+
+class Binds(Variables):
+    """That the result is an index variable. Its range may depend on others: it does not."""
+
+    def rests_on(self, op: Any, result: SSAValue) -> tuple[SSAValue, ...]:
+        return ()
+
+    def axes(self, op: Any, result: SSAValue, merged: Axes) -> Axes:
+        return frozenset({result})
+
+
+class Removes(Variables):
+    """That the variable `over` is reduced. Where its range depends on others, so does what is reduced over it."""
+
+    def rests_on(self, op: Any, result: SSAValue) -> tuple[SSAValue, ...]:
+        return (*self.reduced(op, result), *op.over.owner.operands)
+
+    def reduced(self, op: Any, result: SSAValue) -> tuple[SSAValue, ...]:
+        """The operands that a result is made of."""
+        return tuple(op.operands)
+
+    def axes(self, op: Any, result: SSAValue, merged: Axes) -> Axes:
+        return merged - {op.over}
+
+
+class Renames(Variables):
+    """That the axis `old` of `value` becomes `new`."""
+
+    def rests_on(self, op: Any, result: SSAValue) -> tuple[SSAValue, ...]:
+        return (op.value,)
+
+    def axes(self, op: Any, result: SSAValue, merged: Axes) -> Axes:
+        return merged - {op.old} | {op.new}
+
+
+@dataclass(frozen=True)
+class Folds(OpTrait):
+    """That an operation reduces `body` over the variable `over` with a monoid."""
+
+    monoid: Monoid
+
+
+def monoid_of(op: Operation) -> Monoid:
+    """What a reduction folds with; raises AssertionError where an operation is no fold of one value."""
+    trait = type(op).get_trait(Folds)
+    assert trait is not None, f"{op.name} folds no value with a monoid"
+    return trait.monoid

@@ -1,0 +1,121 @@
+"""How a tile of keys is folded into the states of a reduction."""
+
+from __future__ import annotations
+
+import math as numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from attndsl.ir import attn, tile
+from attndsl.ir.keys import Folded, conjuncts
+from attndsl.ir.monoids import MAX, Monoid
+from attndsl.ir.rewrite import constant
+from attndsl.ir.traits import monoid_of
+from attndsl.ir.xdsl import Block, SSAValue, arith
+from attndsl.passes.tile.contraction import Contraction
+from attndsl.passes.tile.lowering import Lowering
+from attndsl.passes.tile.where import Where
+
+
+def wanted(op: Folded, plans: list[Contraction]) -> Iterable[SSAValue]:
+    """What folding a tile of keys into a reduction takes."""
+    yield from conjuncts(op.where)
+    yield from op.folded
+    for plan in plans:
+        yield from plan.values
+
+
+def start(lowering: Lowering, at: Where, op: Folded) -> list[SSAValue]:
+    """The states of a reduction before the first key."""
+    states = []
+    for result, identity in zip(op.results, op.identities, strict=True):
+        value = at.build.constant(identity, result.type)
+        lanes = lowering.target_lanes(lowering.lanes(result, at), at)
+        states.append(at.build.add(tile.SpreadOp(value, lanes), at.outermost.block, result.name_hint))
+    return states
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Folds the tile of keys along `lane`, or where that is None a single key, at the innermost place of `at`.
+
+    Unless it is `exact`, what a row does not see is taken to be finite.
+    """
+
+    lowering: Lowering
+    at: Where
+    lane: SSAValue | None
+    exact: bool
+
+    @property
+    def block(self) -> Block:
+        """The body of the loop over keys."""
+        return self.at.scopes[-1].block
+
+    def fold(
+        self, op: Folded, plans: list[Contraction], states: Sequence[SSAValue], where: list[SSAValue]
+    ) -> list[SSAValue]:
+        """The states of a reduction after one more tile of keys."""
+        if isinstance(op, attn.StreamOp):
+            return self.fold_stream(op, plans, states, where)
+        monoid, build = monoid_of(op), self.at.build
+        if plans:
+            one = build.constant(1.0, op.result.type)
+            weight = build.select(where, one, self.block) if plans[0].form == "dot" and where else None
+            part = self.sum(plans[0], weight, where)
+        else:
+            body = self.lowering.get(op.body, self.at)
+            part = self.along_keys(monoid, build.select(where, body, self.block, monoid.identity(body.type)))
+        return [build.add(monoid.combine(states[0], part), self.block, op.result.name_hint)]
+
+    def fold_stream(
+        self, op: attn.StreamOp, plans: list[Contraction], state: Sequence[SSAValue], where: list[SSAValue]
+    ) -> list[SSAValue]:
+        """The online softmax: rescale what is carried to the larger maximum, then add the tile."""
+        add, block = self.at.build.add, self.block
+        maximum, total, *sums = state
+        score, scale = self.unscaled(self.lowering.get(op.score, self.at))
+        score = self.at.build.select(where, score, block, -numbers.inf)
+        score = self.at.build.along(score, self.lane, block) if self.lane is not None else score
+        largest = self.along_keys(MAX, score)
+        if scale is not None:
+            # The largest of the scaled is the scaled largest; the product below joins the subtraction.
+            largest = add(arith.MulfOp(largest, scale), block)
+            score = add(arith.MulfOp(score, scale), block)
+        larger = add(arith.MaximumfOp(maximum, largest), block, "m_new")
+        # While nothing is present the maximum is -inf: a finite shift keeps the power of -inf - shift at 0.
+        lowest = self.at.build.constant(-numbers.inf, op.maximum.type)
+        nothing = add(arith.CmpfOp(larger, lowest, "oeq"), block)
+        shift = add(arith.SelectOp(nothing, self.at.build.constant(0.0, op.maximum.type), larger), block, "shift")
+        weight = add(op.power(add(arith.SubfOp(score, shift), block)), block, "p")
+        scale = add(op.power(add(arith.SubfOp(maximum, shift), block)), block, "alpha")
+        part = add(tile.SumOp(weight, self.lane), block) if self.lane is not None else weight
+        ended = [larger, add(arith.AddfOp(add(arith.MulfOp(total, scale), block), part), block, "l")]
+        for old, plan, result in zip(sums, plans, op.sums, strict=True):
+            part = self.sum(plan, weight, where)
+            rescaled = add(arith.MulfOp(old, scale), block)
+            ended.append(add(arith.AddfOp(rescaled, part), block, result.name_hint))
+        return ended
+
+    @staticmethod
+    def unscaled(score: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+        """A score without the positive number that it is multiplied with, and that number."""
+        op = score.owner
+        if isinstance(op, arith.MulfOp) and (constant(op.rhs) or 0) > 0:
+            return op.lhs, op.rhs
+        return score, None
+
+    def sum(self, plan: Contraction, weight: SSAValue | None, where: list[SSAValue]) -> SSAValue:
+        """The sum over a tile of keys of `weight` times the plan's product, where all of `where` hold."""
+        lowering, at, block = self.lowering, self.at, self.block
+        if self.lane is not None:
+            return lowering.contract(plan, self.lane, weight, where, at, block, self.exact)
+        product = lowering.finish(plan, lowering.product(weight, plan.left, at, block), at, block)
+        return at.build.select(where, product, block)
+
+    def along_keys(self, monoid: Monoid, value: SSAValue) -> SSAValue:
+        """What a tile of keys folds to."""
+        if self.lane is None:
+            return value
+        lane, build, block = self.lane, self.at.build, self.block
+        return build.add(tile.reduction(monoid)(build.along(value, lane, block), lane), block)

@@ -1,0 +1,108 @@
+"""One `attn` kernel as a `tile` kernel: its programs, the lane of its rows, its loops over keys, and its writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from attndsl.ir import attn, spec, tile
+from attndsl.ir.hints import hint
+from attndsl.ir.keys import levels, over_of
+from attndsl.ir.polynomial import Facts
+from attndsl.ir.sizes import known_limit
+from attndsl.ir.xdsl import SSAValue, arith
+from attndsl.passes.tile.builder import TileBuilder, order_of
+from attndsl.passes.tile.key_loop import KeyLoop
+from attndsl.passes.tile.lowering import Lowering
+from attndsl.passes.tile.where import Scope, Where
+
+
+def lower_kernel(source: attn.KernelOp, rows: int, keys: int, whole: bool) -> tile.KernelOp:
+    """The lowered kernel, with tiles of so many rows and keys.
+
+    A size of 0 is left to the launch. Where tiles of keys are `whole`, they run over the last key's end, and what lies
+    behind it is absent.
+    """
+    target = tile.KernelOp(source.entry.data, source.form)
+    target.location = source.location
+    lowering, block = Lowering(source), target.body.block
+    at = Where(TileBuilder(block), (Scope(block, None),))
+    lowering.need([op.result for op in lowering.ops if isinstance(op, attn.GridOp)], at)
+    at = _rows(lowering, at, rows)
+    over = over_of(source)
+    for reductions in levels(source):
+        assert over is not None, "what is reduced is reduced over keys"
+        at.outermost.values.update(KeyLoop(lowering, at, over, reductions, keys, whole).lower())
+    for op in lowering.ops:
+        if isinstance(op, attn.WriteOp):
+            lowering.need(op.operands, at)
+            _write(lowering, at.of(op), op, whole)
+    return target
+
+
+def _write(lowering: Lowering, at: Where, op: attn.WriteOp, whole: bool) -> None:
+    block, build = at.outermost.block, at.build
+    where = lowering.get(op.where, at) if op.where is not None else None
+    indices = [lowering.get(v, at) for v in op.indices]
+    value = lowering.get(op.value, at)
+    if whole:  # what is the same for several rows is stored for each
+        for lane in (lane for v in indices for lane in sorted(build.axes(v), key=order_of)):
+            value = build.along(value, lane, block)
+    build.place(tile.StoreOp(op.tensor, indices, value, where), block)
+
+
+def _rows(lowering: Lowering, at: Where, asked: int) -> Where:
+    """One lane numbers all rows of a tile; the row variables are its digits, the first varying slowest."""
+    rows = lowering.rows
+    if not rows:
+        return at
+    limits = [row.bound or known_limit(row.extent) or row.extent for row in rows]
+    lowering.need([row.extent for row in rows] + limits, at)
+    at = at.of(rows[0])
+    build, block, values = at.build, at.outermost.block, at.outermost.values
+    extents = _counts(lowering, at, [row.extent for row in rows])
+    total = _product(at, extents)
+    total.name_hint = total.name_hint or "rows"
+    bound = None
+    if any(limit is not row.extent for limit, row in zip(limits, rows, strict=True)):
+        bound = _product(at, _counts(lowering, at, limits))
+    size = build.size(asked, "ROWS")
+    name = "_".join(row.variable.data for row in rows)
+    program = tile.ProgramOp(name, total, bound, size, _later_rows_see_more(lowering))
+    start = build.add(program, block, f"{name}0")
+    lane = rest = build.add(tile.LaneOp(name, start, total, size), block, name)
+    for row, extent in list(zip(rows, extents, strict=True))[:0:-1]:
+        values[row.result] = build.add(spec.ModOp(rest, extent), block, row.variable.data)
+        rest = build.add(arith.FloorDivSIOp(rest, extent), block)
+    values[rows[0].result] = rest
+    rest.name_hint = hint(rows[0].variable.data)
+    return replace(at, rows=lane)
+
+
+def _later_rows_see_more(lowering: Lowering) -> bool:
+    """Whether the number of a row's keys grows with the row."""
+    over = over_of(lowering.source)
+    rows = {row.result for row in lowering.rows}
+    return over is not None and over.start is None and bool(rows & lowering.axes(over.extent))
+
+
+def _counts(lowering: Lowering, at: Where, extents: Sequence[SSAValue]) -> list[SSAValue]:
+    """Extents that may be multiplied: two that are negative must not make a positive number of rows."""
+    facts = Facts(lowering.source.body.block)
+    negative = {extent for extent in extents if not facts.nonnegative(facts.of(extent))}
+    lowered = [lowering.get(extent, at) for extent in extents]
+    if len(negative) < 2:
+        return lowered
+    zero, block = at.build.number(0), at.outermost.block
+    return [
+        at.build.add(arith.MaxSIOp(count, zero), block, count.name_hint) if extent in negative else count
+        for extent, count in zip(extents, lowered, strict=True)
+    ]
+
+
+def _product(at: Where, extents: Sequence[SSAValue]) -> SSAValue:
+    """The product of lowered extents."""
+    result = extents[0]
+    for extent in extents[1:]:
+        result = at.build.add(arith.MuliOp(result, extent), at.outermost.block)
+    return result

@@ -1,0 +1,217 @@
+"""The loop over key positions: from where to where it runs, what it carries, and when it runs again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from attndsl.ir import attn, tile
+from attndsl.ir.hints import hint
+from attndsl.ir.keys import Folded, common_conjuncts, conjuncts
+from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
+from attndsl.passes.tile.builder import TileBuilder, order_of
+from attndsl.passes.tile.contraction import Contraction, Lanes, contraction
+from attndsl.passes.tile.fold import Fold, start, wanted
+from attndsl.passes.tile.lowering import Lowering
+from attndsl.passes.tile.where import Scope, Where
+
+Plans = Mapping[Folded, list[Contraction]]
+
+
+class Span(NamedTuple):
+    """Where a loop over keys starts and stops, its step, and the ends that differ from row to row, to be tested."""
+
+    low: SSAValue
+    high: SSAValue
+    step: SSAValue
+    ends: list[tuple[str, SSAValue]]
+
+
+@dataclass(frozen=True)
+class KeyLoop:
+    """One pass over the keys of a tile of rows, folding some reductions: `KeyLoop(...).lower()`.
+
+    `at` is where the loop stands, `over` the variable of its keys, `keys` the size of its tiles, `whole` or not.
+    """
+
+    lowering: Lowering
+    at: Where
+    over: attn.OverOp
+    reductions: Sequence[Folded]
+    keys: int
+    whole: bool
+
+    @property
+    def build(self) -> TileBuilder:
+        """Adds operations that come from the variable of the keys."""
+        return self.at.build.of(self.over)
+
+    @property
+    def outside(self) -> Block:
+        """The block that the loop stands in."""
+        return self.at.outermost.block
+
+    def lower(self) -> dict[SSAValue, SSAValue]:
+        """Adds the loop to the program; what each result of the reductions has become."""
+        build = self.build
+        self.lowering.need(self.over.operands, self.at)
+        low, high, ends = self.range()
+        plans: Plans = {op: self.plans(op) for op in self.reductions}
+        sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
+        plans = _in_turn(plans) if sequential else plans
+        step = build.number(1) if sequential else build.size(self.keys, "KEYS")
+        span = Span(*self.part(low, high, step), step, ends)
+        guessing = self.whole and not sequential and bool(self.at_risk(plans))
+        folded = self.loop(span, plans, sequential, exact=not guessing)
+        if guessing:
+            folded = self.again_unless_finite(span, plans, folded)
+        results = [result for op in self.reductions for result in op.results]
+        for old, new in zip(results, folded, strict=True):
+            new.name_hint = old.name_hint
+        return dict(zip(results, folded, strict=True))
+
+    def loop(self, span: Span, plans: Plans, sequential: bool, exact: bool) -> list[SSAValue]:
+        """Adds one loop, over tiles of keys or `sequential`, over single keys; gives the states that it ends with.
+
+        Unless it is `exact`, what a row does not see is taken to be finite.
+        """
+        build, over, name = self.build, self.over, self.over.variable.data
+        starts = [state for op in self.reductions for state in self.start(op)]
+        block = build.loop_block(starts)
+        block.args[0].name_hint = hint(name if sequential else f"{name}0")
+        scope = Scope(block, over.result, {over.result: block.args[0]})
+        lane: SSAValue | None = None
+        before_end: list[SSAValue] = []
+        if not sequential:
+            step = span.step
+            end = build.add(arith.AddiOp(block.args[0], step), block, f"{name}_end") if self.whole else span.high
+            lane = scope.values[over.result] = build.add(tile.LaneOp(name, block.args[0], end, step), block, name)
+        key = scope.values[over.result]
+        own = [build.add(arith.CmpiOp(end, key, predicate), block, "seen") for predicate, end in span.ends]
+        if self.whole and not sequential:
+            before_end = [build.add(arith.CmpiOp(span.high, key, "sgt"), block, f"{name}_in")]
+            own += [] if any(predicate == "sgt" for predicate, _ in span.ends) else before_end
+        at = replace(self.at.of(over).within(scope), own=tuple(own), before_end=tuple(before_end))
+        carried, ended = list(block.args[1:]), []
+        for op in self.reductions:
+            self.lowering.need(wanted(op, plans[op]), at)
+            where = [self.lowering.get(c, at) for c in conjuncts(op.where)] + own
+            fold = Fold(self.lowering, at.of(op), lane, exact)
+            ended += fold.fold(op, plans[op], carried[: len(op.results)], where)
+            carried = carried[len(op.results) :]
+        last = at.build.of(self.reductions[-1])
+        shared = common_conjuncts(self.reductions)
+        if shared and lane is not None:
+            last.place(tile.PresentOp([self.lowering.get(c, at) for c in shared]), block)
+        last.place(scf.YieldOp(*ended), block)
+        loop = scf.ForOp(span.low, span.high, build.number(1) if sequential else span.step, starts, Region(block))
+        build.place(loop, self.outside)
+        return list(loop.results)
+
+    def start(self, op: Folded) -> list[SSAValue]:
+        """The states of a reduction before the first key."""
+        return start(self.lowering, self.at.of(self.over), op)
+
+    # --- keys that some rows of a tile see, and others do not
+
+    def at_risk(self, plans: Plans) -> list[SSAValue]:
+        """The sums that are matrix products of keys of which each row has its own.
+
+        A product has 0 for a key that a row does not see; where the value there is NaN or infinite, the sum is NaN.
+        """
+        risks: list[SSAValue] = []
+        for op, found in plans.items():
+            tested = self.condition_lanes(op) - {self.over.result}
+            sums = op.sums if isinstance(op, attn.StreamOp) else op.results
+            risks += [result for result, plan in zip(sums, found, strict=False) if tested and plan.form == "dot"]
+        return risks
+
+    def again_unless_finite(self, span: Span, plans: Plans, folded: list[SSAValue]) -> list[SSAValue]:
+        """The states, folded again key by key, and exactly, where a sum at risk is not finite.
+
+        A tile that meets no NaN and no infinity, which is every tile of a sound model, pays one test at its end. What
+        is not finite stays so to the end of the loop, however it is rescaled.
+        """
+        build, outside = self.build, self.outside
+        results: list[SSAValue] = [result for op in self.reductions for result in op.results]
+        finite: list[SSAValue] = []
+        for result in self.at_risk(plans):
+            # 0 times what is not finite is NaN, and so is the sum: one operation for each element.
+            state = folded[results.index(result)]
+            odd = build.add(arith.MulfOp(state, build.constant(0.0, state.type)), outside)
+            for lane in sorted(build.axes(odd), key=order_of, reverse=True):
+                odd = build.add(tile.SumOp(odd, lane), outside)
+            test = build.add(arith.CmpfOp(odd, build.constant(0.0, state.type), "oeq"), outside)
+            finite.append(test)
+        sound = build.conjunction(finite, outside)
+        assert sound is not None
+        otherwise = Block()
+        again = replace(self, at=self.at.aside(otherwise))
+        exact = again.loop(span, _in_turn(plans), sequential=True, exact=True)
+        build.place(scf.YieldOp(*exact), otherwise)
+        kept = Block()
+        build.place(scf.YieldOp(*folded), kept)
+        choice = scf.IfOp(sound, [state.type for state in folded], Region(kept), Region(otherwise))
+        build.place(choice, outside)
+        return list(choice.results)
+
+    # --- from where to where
+
+    def range(self) -> tuple[SSAValue, SSAValue, list[tuple[str, SSAValue]]]:
+        """Where the loop starts and stops, and the ends that differ from row to row, which it must test."""
+        build, outside = self.build, self.outside
+        low = self.lowering.get(self.over.start, self.at) if self.over.start is not None else build.number(0)
+        high = self.lowering.get(self.over.extent, self.at)
+        ends = [(p, end) for p, end in (("sle", low), ("sgt", high)) if build.axes(end)]
+        for lane in build.axes(low):
+            low = build.add(tile.MinOp(low, lane), outside, "start")
+        for lane in build.axes(high):
+            high = build.add(tile.MaxOp(high, lane), outside, "stop")
+        return low, high, ends
+
+    def part(self, low: SSAValue, high: SSAValue, keys: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Where the program's part of the loop starts and stops: parts have equally many tiles, the last ones fewer."""
+        build = self.build
+        over, get = self.over, partial(self.lowering.get, at=self.at)
+        if over.part is None or over.parts is None:
+            return low, high
+
+        def add(op: Operation, name: str | None = None) -> SSAValue:
+            return build.add(op, self.outside, name)
+
+        length = add(arith.MaxSIOp(add(arith.SubiOp(high, low)), build.number(0)), "length")
+        tiles = add(arith.MuliOp(get(over.parts), keys))
+        rounding = add(arith.SubiOp(add(arith.AddiOp(length, tiles)), build.number(1)))
+        share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, tiles)), keys), "share")
+        # Whole tiles, so that every part starts at a multiple of a tile.
+        above = add(arith.SubiOp(add(arith.AddiOp(length, keys)), build.number(1)))
+        covering = add(arith.MuliOp(add(arith.FloorDivSIOp(above, keys)), keys), "covering")
+        first = add(arith.MinSIOp(covering, add(arith.MuliOp(get(over.part), share))), "first")
+        last = add(arith.MinSIOp(length, add(arith.AddiOp(first, share))), "last")
+        return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
+
+    # --- how sums are computed
+
+    def plans(self, op: Folded) -> list[Contraction]:
+        """How the sums of a reduction are computed, in the order of its results."""
+        lanes, over = partial(self.lowering.lanes, at=self.at), self.over.result
+        match op:
+            case attn.StreamOp():
+                weight = self.condition_lanes(op) | lanes(op.score) | {over}
+                return [contraction(value, over, lanes, weight) for value in op.values]
+            case attn.TotalOp():
+                return [contraction(op.body, over, lanes, self.condition_lanes(op) | {over})]
+            case _:
+                return []
+
+    def condition_lanes(self, op: Folded) -> Lanes:
+        """The lanes of the conditions under which a key counts."""
+        conditions = [*conjuncts(op.where), *(end for end in (self.over.start, self.over.extent) if end is not None)]
+        return frozenset[SSAValue]().union(*(self.lowering.lanes(condition, self.at) for condition in conditions))
+
+
+def _in_turn(plans: Plans) -> Plans:
+    """The same sums, one key at a time: where one of them has to be, all of them are."""
+    return {op: [plan.in_turn() for plan in found] for op, found in plans.items()}

@@ -1,0 +1,250 @@
+"""Lowering on demand, of single operations: into the innermost open scope whose variable they depend on.
+
+A scope is the program's, that of the loop over keys, or that of the loop of a contraction that no tile can hold.
+Operations are lowered in the order of the source block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from attndsl.ir import attn, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.hints import hint
+from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, index, scf
+from attndsl.passes.tile.contraction import Contraction, Lanes, contraction
+from attndsl.passes.tile.where import Scope, Where
+
+
+class Lowering:
+    """What is known of a kernel of the source, and how its operations are lowered; where to, each method is told."""
+
+    def __init__(self, source: attn.KernelOp) -> None:
+        self.source = source
+        self.ops = list(source.body.block.ops)
+        self.axes = AxesAnalysis()
+        self.rows = [op for op in self.ops if isinstance(op, attn.RowOp)]
+        self._order: dict[SSAValue, int] = {op.results[0]: n for n, op in enumerate(self.ops) if op.results}
+
+    # --- lanes
+
+    def lanes(self, value: SSAValue, at: Where) -> Lanes:
+        """What a source value varies along in a tile, each lane by its source variable; the first row's for rows."""
+        varying: set[SSAValue] = set()
+        for variable in self.axes(value):
+            if isinstance(variable.owner, attn.RowOp):
+                varying.add(self.rows[0].result)
+            elif not isinstance(variable.owner, attn.GridOp) and not self.runs(variable, at):
+                varying.add(variable)
+        return frozenset(varying)
+
+    def runs(self, variable: SSAValue, at: Where) -> bool:
+        """Whether a variable has one value at a time here."""
+        scope = next((s for s in at.scopes if s.variable is variable), None)
+        lowered = scope.values.get(variable) if scope is not None else None
+        return lowered is not None and not isinstance(lowered.owner, tile.LaneOp)
+
+    def target_lanes(self, lanes: Lanes, at: Where) -> list[SSAValue]:
+        """Lanes of the target for lanes of the source: rows first, then in the order of their variables."""
+        ordered = sorted(lanes, key=lambda lane: (not isinstance(lane.owner, attn.RowOp), self._order[lane]))
+        return [self.target_lane(lane, at) for lane in ordered]
+
+    def target_lane(self, lane: SSAValue, at: Where) -> SSAValue:
+        """The lane of the target that stands for a lane of the source."""
+        if isinstance(lane.owner, attn.RowOp):
+            assert at.rows is not None
+            return at.rows
+        self.need([lane], at)
+        return self.get(lane, at)
+
+    # --- lowering on demand
+
+    def home(self, value: SSAValue, at: Where) -> Scope:
+        """The scope that a source value belongs to."""
+        variables = self.axes(value)
+        return next((s for s in reversed(at.scopes) if s.variable in variables), at.outermost)
+
+    def get(self, value: SSAValue, at: Where) -> SSAValue:
+        """What a source value has become."""
+        return self.home(value, at).values[value]
+
+    def need(self, values: Iterable[SSAValue], at: Where) -> None:
+        """Lowers what `values` rest on, as far as that has not been done."""
+        wanted: set[Operation] = set()
+        stack = list(values)
+        while stack:
+            value = stack.pop()
+            op = value.owner
+            assert isinstance(op, Operation)
+            if value not in self.home(value, at).values and op not in wanted:
+                wanted.add(op)
+                stack.extend(self.demands(op, at))
+        for op in self.ops:
+            # A loop that was lowered meanwhile may have brought some of it.
+            if op in wanted and op.results[0] not in self.home(op.results[0], at).values:
+                self.home(op.results[0], at).values[op.results[0]] = self.lower(op, at.of(op))
+
+    def demands(self, op: Operation, at: Where) -> Sequence[SSAValue]:
+        """The values that lowering an operation takes."""
+        if isinstance(op, attn.SumOp):
+            plan = self.contraction(op, at)
+            return plan.values if plan.form != "loop" else ()  # a loop asks for its own while it is open
+        return op.operands
+
+    def lower(self, op: Operation, at: Where) -> SSAValue:
+        """One source operation; its operands have been lowered."""
+        scope, name = self.home(op.results[0], at), op.results[0].name_hint
+        lowered: Operation
+        match op:
+            case attn.GridOp():
+                bound = self.get(op.bound, at) if op.bound is not None else None
+                lowered = tile.ProgramOp(op.variable.data, self.get(op.extent, at), bound, at.build.number(1))
+            case attn.AxisOp():
+                extent = self.get(op.extent, at)
+                lowered = tile.LaneOp(op.variable.data, at.build.number(0), extent, extent)
+                scope = at.outermost
+            case attn.ReadOp():
+                conditions = [self.get(op.where, at)] if op.where is not None else []
+                where = at.build.conjunction([*conditions, *self._own_keys(op, at)], scope.block)
+                indices = [self.get(v, at) for v in op.indices]
+                lowered = tile.LoadOp(op.tensor, indices, where, op.result.type, at.apart)
+            case attn.AllOp():
+                lane = self.target_lane(op.over, at)
+                lowered = tile.AllOp(at.build.along(self.get(op.body, at), lane, scope.block), lane)
+            case attn.SumOp():
+                return self.sum(op, at)
+            case _:
+                lowered = op.clone({operand: self.get(operand, at) for operand in op.operands})
+        return at.build.add(lowered, scope.block, name)
+
+    def _own_keys(self, op: attn.ReadOp, at: Where) -> Sequence[SSAValue]:
+        """The conditions that a key is one of the row's own, where a read needs them.
+
+        A tile of rows meets every key that one of the rows has. What was proved of an index of row and key together
+        holds for the keys of that row.
+        """
+        met = [{type(variable.owner) for variable in self.axes(place)} for place in op.indices]
+        if any({attn.RowOp, attn.OverOp} <= variables for variables in met):
+            return at.own
+        return at.before_end if any(attn.OverOp in variables for variables in met) else ()
+
+    # --- contractions
+
+    def contraction(self, op: attn.SumOp, at: Where) -> Contraction:
+        """How a contraction is computed with the lanes that are open here."""
+        return contraction(op.body, op.over, partial(self.lanes, at=at))
+
+    def sum(self, op: attn.SumOp, at: Where) -> SSAValue:
+        """The sum over a feature variable."""
+        plan = self.contraction(op, at)
+        if plan.form == "loop":
+            return self.sum_loop(op, at)
+        lane, block = self.target_lane(op.over, at), self.home(op.result, at).block
+        inside = replace(plan, outside=(), divisors=(), negative=False)
+        result = self.contract(inside, lane, None, (), at, block)
+        if plan.outside or plan.divisors:
+            # A sum of no terms is 0, and what it was multiplied with term by term no longer counts.
+            axis = op.over.owner
+            assert isinstance(axis, attn.AxisOp)
+            extent, zero = self.get(axis.extent, at), at.build.number(0)
+            terms = at.build.add(arith.CmpiOp(extent, zero, "sgt"), at.outermost.block)
+            result = self.finish(plan, result, at, block, [terms])
+        else:
+            result = self.finish(plan, result, at, block)
+        result.name_hint = op.result.name_hint
+        return result
+
+    def sum_loop(self, op: attn.SumOp, at: Where) -> SSAValue:
+        """A contraction that no tile holds: one value of its variable at a time."""
+        home, axis = self.home(op.result, at), op.over.owner
+        assert isinstance(axis, attn.AxisOp)
+        self.need([axis.extent, *_sums_over(op.over, op.body)], at)  # in the loop their variable is no lane
+        lanes = self.target_lanes(self.lanes(op.result, at), at)
+        whole = op.result.type == index
+        zero = at.build.number(0) if whole else at.build.constant(0.0, op.result.type)
+        start = at.build.add(tile.SpreadOp(zero, lanes), home.block)
+        block = at.build.loop_block([start])
+        block.args[0].name_hint = hint(axis.variable.data)
+        within = at.within(Scope(block, op.over, {op.over: block.args[0]}))
+        self.need([op.body], within)
+        add = arith.AddiOp if whole else arith.AddfOp
+        total = at.build.add(add(block.args[1], self.get(op.body, within)), block)
+        at.build.place(scf.YieldOp(total), block)
+        one, first = at.build.number(1), at.build.number(0)
+        loop = scf.ForOp(first, self.get(axis.extent, at), one, [start], Region(block))
+        return at.build.add(loop, home.block, op.result.name_hint)
+
+    def contract(
+        self,
+        plan: Contraction,
+        lane: SSAValue,
+        weight: SSAValue | None,
+        where: Sequence[SSAValue],
+        at: Where,
+        block: Block,
+        exact: bool = True,
+    ) -> SSAValue:
+        """A sum over a lane of the target: of the plan's product, times `weight`, where all of `where` hold.
+
+        Unless it is to be `exact`, a matrix product is right only where it is finite.
+        """
+        build = at.build
+        left = self.product(weight, plan.left, at, block)
+        if plan.form == "dot":
+            right = self.product(None, plan.right, at, block)
+            # A condition on keys alone is put into the values; one that tells rows apart is left to the product.
+            alone = [c for c in where if build.axes(c) <= {lane}]
+            others = build.conjunction((c for c in where if c not in alone), block) if exact else None
+            right = build.along(build.select(alone, right, block), lane, block)
+            left = build.select(alone, left, block) if plan.left else left
+            result = build.add(tile.DotOp(build.along(left, lane, block), right, lane, others), block)
+        else:
+            terms = build.along(build.select(where, left, block), lane, block)
+            result = build.add(tile.SumOp(terms, lane), block)
+        finished, seen = self.finish(plan, result, at, block), build.conjunction(where, block)
+        if finished is result or seen is None:
+            return finished
+        # A row that sees none of these keys has 0 here, whatever its sum would be multiplied with.
+        hidden = build.add(arith.XOrIOp(seen, build.constant(True, i1)), block)
+        nothing = build.add(tile.AllOp(build.along(hidden, lane, block), lane), block)
+        zero = build.constant(0.0, finished.type)
+        return build.add(arith.SelectOp(nothing, zero, finished), block)
+
+    def product(self, weight: SSAValue | None, factors: Iterable[SSAValue], at: Where, block: Block) -> SSAValue:
+        """The product of source values as they have become, and of `weight`; 1 where there are none."""
+        lowered = [self.get(factor, at) for factor in factors]
+        product = at.build.product([weight, *lowered] if weight is not None else lowered, block)
+        return product if product is not None else at.build.constant(1.0, self.real_type)
+
+    def finish(
+        self, plan: Contraction, result: SSAValue, at: Where, block: Block, where: Sequence[SSAValue] = ()
+    ) -> SSAValue:
+        """A contraction's sum, multiplied with and divided by what stands outside it, where all of `where` hold."""
+        build = at.build
+        for factor in plan.outside:
+            result = build.add(arith.MulfOp(result, build.select(where, self.get(factor, at), block, 1.0)), block)
+        for divisor in plan.divisors:
+            result = build.add(arith.DivfOp(result, build.select(where, self.get(divisor, at), block, 1.0)), block)
+        return build.add(arith.NegfOp(result), block) if plan.negative else result
+
+    @property
+    def real_type(self) -> Attribute:
+        """The type that the kernel computes in."""
+        return next(op.value.type for op in self.ops if isinstance(op, attn.WriteOp))
+
+
+def _sums_over(variable: SSAValue, value: SSAValue) -> list[SSAValue]:
+    """The sums over a variable that a value rests on."""
+    found: list[SSAValue] = []
+    seen, stack = {value}, [value]
+    while stack:
+        op = stack.pop().owner
+        if isinstance(op, attn.SumOp) and op.over is variable:
+            found.append(op.result)
+        elif isinstance(op, Operation):
+            new = [operand for operand in op.operands if operand not in seen]
+            seen.update(new)
+            stack += new
+    return found
