@@ -42,8 +42,8 @@ def gpu_files(
 ) -> dict[str, bytes]:
     """A spec compiled for one of TARGETS, with the extents of `sizes`, as files by name: code, manifest and launcher.
 
-    `progress` is shown how many kernels are compiled, and of how many. Raises ExtentsMissing, PackageMissing, TooLarge,
-    TritonFails.
+    `progress` is shown how many kernels are compiled, and of how many. Raises UnknownTarget, ExtentsMissing,
+    PackageMissing, TooLarge, TritonFails.
     """
     require_packages()
     name = python_name(spec.name)
@@ -71,7 +71,10 @@ def gpu_files(
 def generated(
     spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int]
 ) -> tuple[str, list[torch.Tensor]]:
-    """The Triton file of a spec, and tensors without memory that it can be called with. Raises ExtentsMissing."""
+    """The Triton file of a spec, and tensors without memory that it can be called with.
+
+    Raises UnknownTarget, ExtentsMissing.
+    """
     signature = summarise(spec)
     if missing := [dim for dim in spec.dims if dim in signature.features and dim not in sizes]:
         raise ExtentsMissing(missing)

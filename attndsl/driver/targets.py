@@ -25,12 +25,12 @@ Emit = Callable[["ModuleOp", str], str]
 
 @dataclass(frozen=True)
 class Target:
-    """A language that specs are compiled to.
+    """A language that specs are compiled to: all that tells it from the others.
 
     `pipeline` brings freshly built IR to what `emitter` takes, which `legal` says; both are imported when they are
     called for. `tiles` are the rows and keys of a tile, 0 where a launch chooses; `chooses` names all that it does.
     Code of a target with `machines` is for one of these GPUs, and takes torch tensors; that of others takes NumPy
-    arrays. What is `specialised` is made for the extents of feature dims.
+    arrays. Where it is `specialised`, code is made for the extents of feature dims.
     """
 
     name: str

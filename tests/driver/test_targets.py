@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import attndsl
-from attndsl.backends.triton import legal as triton
 from attndsl.cli.group import run
 from attndsl.driver.ahead import generated
 from attndsl.driver.compile import compile_spec, lower
@@ -221,8 +220,24 @@ def test_a_lane_is_full_however_its_end_is_written() -> None:
         %j_end = arith.addi %j0, %b : index
         %j_later = arith.addi %j0, %two : index
         %j = tile.lane "j" from {lane}"""
-        lanes = [op for op in parse_module(text).walk() if isinstance(op, tile.LaneOp)]
-        assert [op for op in lanes if triton._is_cut(op, None)] == []  # type: ignore[arg-type]
+        assert illegal("triton", text) == set()
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [("scf.yield %zero", set()), ('%b = spec.param "p" : index scf.yield %b', {"scf.if that keeps no state"})],
+)
+def test_a_choice_keeps_states_or_computes_them_anew(kept: str, said: set[str]) -> None:
+    text = f"""
+    %zero = arith.constant 0 : index
+    %a = arith.cmpi eq, %zero, %zero : index
+    %r = scf.if %a -> (index) {{
+      {kept} : index
+    }} else {{
+      %c = arith.addi %zero, %zero : index
+      scf.yield %c : index
+    }}"""
+    assert illegal("triton", text) == said
 
 
 def test_operations_that_do_nothing_are_legal() -> None:
