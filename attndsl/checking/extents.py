@@ -1,7 +1,7 @@
 """How the extent of an input tells a dim: `B`, `B + 1`, `2 * B - 1`, `B / 2`.
 
-Extents are kept in several forms (typed expressions, plain data, text in the IR). Whoever reads one of them gives its
-leaves and operators to `combine`; which extent a dim is read off, and how, is decided here for all.
+Calls, generated code and the reference read dims off extents; which extent a dim is read off, and how, is decided here
+for all.
 """
 
 from __future__ import annotations

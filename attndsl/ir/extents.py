@@ -36,9 +36,13 @@ def extent_text(extent: Expression) -> str:
 def parse_extent(text: str) -> Expression:
     """The extent that `extent_text` writes so. Raises ValueError where there is none."""
     try:
-        return _Reader(text).extent()
+        extent = _Reader(text).extent()
+        kind = kind_of(extent)
     except (IndexError, RecursionError, ValueError):
         raise ValueError(f"the extent {text!r} cannot be read") from None
+    if kind is not Kind.INT:
+        raise ValueError(f"the extent {text!r} is more than arithmetic on dims")
+    return extent
 
 
 def kind_of(expression: Expression) -> Kind | None:

@@ -132,11 +132,17 @@ def test_what_is_no_expression_cannot_be_read(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["exit()", "min(M)", "true", "igt(M, 2)", "iselect(M, 1, 2)", "sqrt(M)", "M + true"])
 def test_what_is_no_integer_of_dims_is_no_extent(text: str) -> None:
-    with pytest.raises(VerifyException, match="is more than arithmetic on dims"):
+    with pytest.raises(ParseError, match="is more than arithmetic on dims"):
         parse_module(f'spec.tensor @y "input" "f32" ["{text}"]')
 
 
-@pytest.mark.parametrize("text", ["9" * 5000, "(" * 9999, "-" * 9999])
+@pytest.mark.parametrize("extent", [True, ("ilt", ("dim", "M"), 2), ("imin", ("dim", "M")), ("exit",), ("sqrt", 2)])
+def test_no_pass_makes_an_extent_of_anything_else(extent: Expression) -> None:
+    with pytest.raises(VerifyException, match="is more than arithmetic on dims"):
+        module_of(("dim", "M"), extent)
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "(" * 9999, "-" * 9999, "M + " * 9999 + "M"])
 def test_what_python_has_no_room_for_cannot_be_read(text: str) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         parse_extent(text)
