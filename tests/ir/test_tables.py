@@ -15,10 +15,8 @@ from attndsl.checking.check import check
 from attndsl.checking.numbers import MEANINGS as NUMBERS
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import Kind
-from attndsl.driver.expressions import INFIX as SHOWN
 from attndsl.ir import meaning, spec
 from attndsl.ir.build import OPERATIONS, build
-from attndsl.ir.extents import INFIX as EXTENTS
 from attndsl.ir.xdsl import Operation, arith, math
 from attndsl.reference.operators import MEANINGS
 from attndsl.reference.pointwise_errors import pointwise as errors_of
@@ -30,8 +28,6 @@ from attndsl.testing.phrases import PHRASES
 LAZY = {"and", "or", "bselect", "fselect", "iselect"}
 """Operators that do not evaluate all their operands: those of dims and parameters have a place of their own."""
 
-SIGNS = {name: row for name, row in OPERATORS.items() if len(row.takes) == 2 and not row.spelling.endswith("()")}
-INTEGER_SIGNS = [name for name, row in SIGNS.items() if {*row.takes, row.gives} == {Kind.INT}]
 CURVES = {name: row.curve for name, row in OPERATORS.items() if row.curve is not None}
 
 TABLES: dict[str, tuple[Collection[str], Collection[str]]] = {
@@ -39,8 +35,6 @@ TABLES: dict[str, tuple[Collection[str], Collection[str]]] = {
     "attndsl/checking/numbers.py": (NUMBERS, OPERATORS.keys() - LAZY),
     "attndsl/ir/build.py": (OPERATIONS, OPERATORS),
     "attndsl/bench/unfused/operators.py": (UNFUSED, OPERATORS.keys() - {"float"}),
-    "attndsl/driver/expressions.py": (SHOWN, SIGNS),
-    "attndsl/ir/extents.py": (EXTENTS, INTEGER_SIGNS),
 }
 """The tables of operators: their rows, and those that they are to have."""
 
@@ -94,6 +88,16 @@ def test_every_predicate_is_spelled_in_both_targets() -> None:
 def test_every_helper_that_is_called_stands_in_its_table() -> None:
     called = {row.helper for row in triton_pointwise.POINTWISE.values() if row.helper is not None}
     assert called - HELPERS.keys() == set(), "backends/triton/helpers.py has no row for these"
+
+
+def test_every_sign_is_printed() -> None:
+    from attndsl.driver.expressions import INFIX as SHOWN
+    from attndsl.ir.extents import INFIX as EXTENTS
+
+    signs = {name for name, row in OPERATORS.items() if len(row.takes) == 2 and not row.spelling.endswith("()")}
+    integers = {name for name in signs if {*OPERATORS[name].takes, OPERATORS[name].gives} == {Kind.INT}}
+    assert SHOWN.keys() == signs, "attndsl/driver/expressions.py"
+    assert EXTENTS.keys() == integers, "attndsl/ir/extents.py"
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
