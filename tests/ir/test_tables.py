@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,8 @@ from attndsl.reference.rounding import Errors, Rounding
 from attndsl.storage import WIDE
 from attndsl.syntax.source import Source
 from attndsl.testing.phrases import PHRASES
+
+ARITHMETIC = Path(__file__).parents[1] / "triton_backend" / "arithmetic.attn"
 
 LAZY = {"and", "or", "bselect", "fselect", "iselect"}
 """Operators that do not evaluate all their operands: those of dims and parameters have a place of their own."""
@@ -132,3 +135,8 @@ def test_a_function_is_drawn_in_specs(operator: str) -> None:
     assert any(f"{operator}(" in text for text in PHRASES["curve"]), (
         f"attndsl/testing/phrases/scores.py has no curve of {operator}()"
     )
+
+
+@pytest.mark.parametrize("operator", CURVES)
+def test_a_function_is_run_by_tritons_interpreter(operator: str) -> None:
+    assert f"{operator}(" in ARITHMETIC.read_text(encoding="utf-8"), f"{ARITHMETIC.name} has no {operator}()"
