@@ -107,7 +107,16 @@ OTHER_REGISTERS = 70
 """What a thread needs beside scores and sums: addresses, operands of products, rows' maxima."""
 
 FEW = 64
-"""The rows that a warp group's product has: fewer do not fill it, and more share a corner where rows see other keys."""
+"""The rows of a warp group's product, of which a tile of fewer rows uses a part.
+
+Where rows see different keys, a tile of more rows computes more that its mask hides: under a causal mask, half a square
+of rows x rows (the dots).
+
+    x x x x . . .
+    x x x x x . .
+    x x x x x x .
+    x x x x x x x
+"""
 
 WARP_ROWS = 16
 """The rows that a warp multiplies."""

@@ -279,7 +279,7 @@ class SimplifyLogic(RewritePattern):
 class SimplifySelect(RewritePattern):
     """select true, a, b -> a; select c, a, a -> a; select c, a, false -> c and a; select c, a, true -> not c or a
 
-    Where c is chosen by, what says the same is true or false.
+    In the arms, the condition itself is replaced by true or false, its negation by the other.
     """
 
     @op_type_rewrite_pattern

@@ -62,7 +62,7 @@ After:
       tile.store @o[%i, %e] = %o : f32
     }
 
-Products of other f32 numbers are made of three products of halves where the machine's matrix unit takes those.
+Other f32 products use tf32x3 (see `tile.dot`) where the target's matrix unit has it.
 
 A weight is rounded to bf16, which has the range of f32, and to f16 only where it is a power of 2 below a maximum, as in
 a softmax: others could leave the range of f16.
@@ -86,7 +86,7 @@ HALVES = ("f16", "bf16")
 
 @dataclass(frozen=True)
 class NarrowProducts(ModulePass):
-    """Says of each tile.dot whether, and to what, its operands are rounded; others are made as `machine` does best."""
+    """Sets `rounded` of each tile.dot: the 16-bit type of its operands, else how `machine` multiplies f32 numbers."""
 
     name = "narrow-products"
     exactness = Exactness.NARROWS

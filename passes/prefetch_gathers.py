@@ -1,4 +1,4 @@
-"""prefetch-gathers: where the keys of a tile are is read one turn of the loop before their tile is.
+"""prefetch-gathers: the indices of a gather are loaded one iteration of the loop before the gather.
 
 Why: a paged cache, or a list of chosen keys, is read twice in a row: first where a tile's keys are, then the keys. Left
 so, a GPU that reads ahead waits for the first before it can ask for the second, in every turn. When a turn finds the
@@ -72,9 +72,14 @@ After:
       tile.store @o[%i] = %t : f32
     }
 
-A read is carried so where its result is an integer, the key is all in the loop that it rests on, and what another read
-of the loop takes for an index rests on it. Loops that split-loops left over stay as they are: they have few turns, and
-the tile before the first of them would cost what it saves.
+A load is carried so where
+
+- its result is an integer,
+- an index of another load of the loop depends on it,
+- and of all that the loop computes or carries, it depends on the key alone.
+
+The loops of mixed tiles that split-loops leaves stay as they are: they have few iterations, and the tile that is loaded
+before the first one would cost what it saves.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -95,7 +100,7 @@ from attndsl.passes.split_loops import MIXED
 
 @dataclass(frozen=True)
 class PrefetchGathers(ModulePass):
-    """Carries through every loop over tiles of keys the reads that say where others read."""
+    """Carries the indices of gathers through loops over tiles of keys, loaded one iteration ahead."""
 
     name = "prefetch-gathers"
     exactness = Exactness.EXACT
@@ -109,7 +114,7 @@ class PrefetchGathers(ModulePass):
 
 
 def _gathering(loop: scf.ForOp, lane: tile.LaneOp) -> list[tile.LoadOp]:
-    """The reads of a loop that say where others read, and rest on the key alone."""
+    """The loads of a loop on which indices of other loads depend, and which depend on the key alone."""
     axes = AxesAnalysis()
     loads = [op for op in loop.body.block.ops if isinstance(op, tile.LoadOp)]
     places = computed_in(loop, *(place for load in loads for place in load.indices))
@@ -117,7 +122,7 @@ def _gathering(loop: scf.ForOp, lane: tile.LaneOp) -> list[tile.LoadOp]:
 
 
 def _is_known_ahead(load: tile.LoadOp, loop: scf.ForOp) -> bool:
-    """Whether a read of integers needs nothing of the turns before its own, and no other read of the loop."""
+    """Whether a load gives integers, and depends neither on what the loop carries nor on another load of it."""
     sources = computed_in(loop, *load.operands)
     state = set(loop.body.block.args[1:])
     return (

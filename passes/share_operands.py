@@ -1,4 +1,4 @@
-"""share-operands: a contraction takes another feature variable's place where the two then read one thing.
+"""share-operands: a contracted axis is renamed to another of the same extent where two reads then become one.
 
 Why: what is a key and a value (a latent, of which each head takes its own view) need be read once, and stand in a
 tile once. Each contraction has a variable of its own, so that the key is a read along one variable, and the value the
@@ -47,8 +47,8 @@ After:
       attn.write @o[%i, %e] = %m : f32
     }
 
-A variable that is contracted becomes another of the same extent where fewer different reads are left then, and no
-value varies along both (one that does would be caught: its diagonal is not what it is). `cse` makes one of equal reads.
+A contracted variable is renamed where fewer distinct reads are left then, and where no value depends on both: renaming
+e to d in f(d, e) would give f(d, d), the diagonal. `cse` makes one of equal reads.
 
 Requires: canonicalize and cse, so that equal extents are one value or equal constants. Exactness: bit-exact.
 Idempotent.
@@ -69,7 +69,7 @@ from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, SSAValue
 
 @dataclass(frozen=True)
 class ShareOperands(ModulePass):
-    """Renames variables of contractions as long as that makes two reads one."""
+    """Renames contracted variables as long as that makes two reads one."""
 
     name = "share-operands"
     exactness = Exactness.EXACT
@@ -85,7 +85,7 @@ class ShareOperands(ModulePass):
 
 
 def _shared(block: Block) -> Iterator[tuple[attn.AxisOp, attn.AxisOp]]:
-    """The variables of contractions, each with one whose place it can take so that fewer reads are left."""
+    """Pairs of a contracted variable and the one that it can be renamed to, so that fewer distinct reads are left."""
     analysis = AxesAnalysis()
     together = [analysis(value) for op in block.ops for value in op.results]
     written = frozenset[SSAValue]().union(
@@ -111,8 +111,8 @@ def _equal(a: SSAValue, b: SSAValue) -> bool:
 
 
 def _different_reads(block: Block, renamed: dict[SSAValue, SSAValue]) -> int:
-    """How many reads are left when each value that is computed twice is computed once, some being called others."""
-    # Variables are what they are; any other value is known by its operation and by what that is applied to.
+    """The number of distinct reads once common subexpressions are merged, with some variables `renamed`."""
+    # Value numbering: a variable is itself, any other value its operation and the numbers of its operands.
     names: dict[SSAValue, Hashable] = {
         op.result: renamed.get(op.result, op.result) for op in block.ops if isinstance(op, attn.IndexOp)
     }

@@ -127,8 +127,8 @@ class OverOp(IndexOp):
 
     It takes the values start … extent - 1, 0 … where there is no start. Both may depend on the row.
 
-    With `part %p of %n` these values are cut into n runs, some of them perhaps empty, and it takes those of the run p.
-    Where the cuts are is left open, but they are the same for everything that is reduced over the variable.
+    With `part %p of %n` this range is split into n contiguous ones, some of them perhaps empty, and it takes the values
+    of number p. Where the splits are is left open, but they are the same for all that is reduced over the variable.
     """
 
     name = "attn.over"
@@ -160,7 +160,7 @@ class OverOp(IndexOp):
 
     def verify_(self) -> None:
         if (self.part is None) != (self.parts is None):
-            raise VerifyException("a part is one of so many")
+            raise VerifyException("`part` and `of` are given together or not at all")
 
 
 @irdl_op_definition

@@ -83,7 +83,7 @@ POINTWISE: dict[type[Operation], Callable[..., Any]] = {
     math.SinOp: np.sin,
     math.CosOp: np.cos,
     math.TanhOp: np.tanh,
-    math.ErfOp: np.vectorize(error_function, otypes=[np.float64]),
+    math.ErfOp: lambda x: np.vectorize(error_function, otypes=[np.asarray(x).dtype])(x),
     math.FloorOp: np.floor,
 }
 

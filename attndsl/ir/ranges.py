@@ -46,7 +46,7 @@ class Range(NamedTuple):
 INT64 = Range(-(2**63), 2**63 - 1)
 
 IDENTITY = 2**63 - 1
-"""What stands for no value in the largest or least of none; it takes part in no arithmetic."""
+"""The identity element of an integer minimum, and negated of a maximum; it takes part in no arithmetic."""
 
 
 class Ranges:

@@ -1,4 +1,4 @@
-"""Tiles that became simpler than to vary along a lane, laid out along it again where an operation asks for it."""
+"""Broadcasts operands that have lost an axis: folded, one may no longer depend on the lane that its user reduces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, scf
 def keep_lanes(module: ModuleOp) -> None:
     """sum x over j -> sum (spread x over j) over j, where x does not vary along j; likewise in products and yields.
 
-    What a loop yields has the lanes of what the loop starts from.
+    A value that a loop yields has the lanes of its initial value.
     """
     axes = AxesAnalysis()  # to spread an operand changes the axes of no other value
     order: dict[SSAValue, int] = {
@@ -32,7 +32,7 @@ def keep_lanes(module: ModuleOp) -> None:
 
 
 def _keep(op: Operation, position: int, lanes: Collection[SSAValue], axes: AxesAnalysis) -> None:
-    """Lays an operand out along the lanes that it does not vary along."""
+    """Broadcasts an operand along those of `lanes` that it does not vary along."""
     value = op.operands[position]
     lost = [lane for lane in lanes if lane not in axes(value)]
     if lost:

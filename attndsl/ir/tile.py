@@ -182,7 +182,7 @@ def padded(size: int) -> int:
 class LoadOp(IRDLOperation):
     """A tile of a tensor, widened; 0 (or false) where `where` is false, and there no memory is touched.
 
-    One that is `apart` stands where programs seldom come, and is not merged with others: no tile is kept for it.
+    `apart`: on a slow path. It is not merged with a load of the fast path, whose tile would then stay in registers.
     """
 
     name = "tile.load"
@@ -236,7 +236,7 @@ class StoreOp(IRDLOperation):
 
 @irdl_op_definition
 class SpreadOp(IRDLOperation):
-    """A value laid out along lanes that it does not depend on: the start of what a loop accumulates there."""
+    """Broadcast: a value laid out along lanes that it does not depend on, as the initial value of an accumulator."""
 
     name = "tile.spread"
     value = operand_def()
@@ -257,7 +257,7 @@ class SpreadOp(IRDLOperation):
 
 @irdl_op_definition
 class RelabelOp(IRDLOperation):
-    """Integers laid out along another lane, place for place: a tile that one turn of a loop reads for the next."""
+    """Renames an axis of a tile of integers: what iteration n of a loop loads for iteration n + 1 changes its lane."""
 
     name = "tile.relabel"
     value = operand_def(IndexType)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,11 +28,11 @@ from attndsl.storage import WIDE
 from attndsl.syntax.source import Source
 from attndsl.testing.phrases import PHRASES
 
+ARITHMETIC = Path(__file__).parents[1] / "triton_backend" / "arithmetic.attn"
+
 LAZY = {"and", "or", "bselect", "fselect", "iselect"}
 """Operators that do not evaluate all their operands: those of dims and parameters have a place of their own."""
 
-SIGNS = {name: row for name, row in OPERATORS.items() if len(row.takes) == 2 and not row.spelling.endswith("()")}
-INTEGER_SIGNS = [name for name, row in SIGNS.items() if {*row.takes, row.gives} == {Kind.INT}]
 CURVES = {name: row.curve for name, row in OPERATORS.items() if row.curve is not None}
 
 TABLES: dict[str, tuple[Collection[str], Collection[str]]] = {
@@ -39,8 +40,6 @@ TABLES: dict[str, tuple[Collection[str], Collection[str]]] = {
     "attndsl/checking/numbers.py": (NUMBERS, OPERATORS.keys() - LAZY),
     "attndsl/ir/build.py": (OPERATIONS, OPERATORS),
     "attndsl/bench/unfused/operators.py": (UNFUSED, OPERATORS.keys() - {"float"}),
-    "attndsl/checking/spelling.py": (INFIX, SIGNS),
-    "attndsl/ir/extents.py": (STYLE.infix, INTEGER_SIGNS),
 }
 """The tables of operators: their rows, and those that they are to have."""
 
@@ -113,6 +112,13 @@ def test_every_helper_that_is_called_stands_in_its_table() -> None:
     assert called - HELPERS.keys() == set(), "backends/triton/helpers.py has no row for these"
 
 
+def test_every_sign_is_printed() -> None:
+    signs = {name for name, row in OPERATORS.items() if len(row.takes) == 2 and not row.spelling.endswith("()")}
+    integers = {name for name in signs if {*OPERATORS[name].takes, OPERATORS[name].gives} == {Kind.INT}}
+    assert INFIX.keys() == signs, "attndsl/checking/spelling.py"
+    assert STYLE.infix.keys() == integers, "attndsl/ir/extents.py"
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_operator_has_errors(operator: str) -> None:
     """Of exact operands: what is rounded is off by a few roundings, what is not is exact."""
@@ -145,3 +151,8 @@ def test_a_function_is_drawn_in_specs(operator: str) -> None:
     assert any(f"{operator}(" in text for text in PHRASES["curve"]), (
         f"attndsl/testing/phrases/scores.py has no curve of {operator}()"
     )
+
+
+@pytest.mark.parametrize("operator", CURVES)
+def test_a_function_is_run_by_tritons_interpreter(operator: str) -> None:
+    assert f"{operator}(" in ARITHMETIC.read_text(encoding="utf-8"), f"{ARITHMETIC.name} has no {operator}()"

@@ -7,11 +7,11 @@ from textwrap import indent
 import pytest
 from xdsl.utils.test_value import create_ssa_value
 
-from attndsl.ir.attn import ATTN
+from attndsl.ir.attn import ATTN, OverOp
 from attndsl.ir.context import parse_module
 from attndsl.ir.spec import SPEC
 from attndsl.ir.tile import TILE
-from attndsl.ir.xdsl import IntegerType, VerifyException
+from attndsl.ir.xdsl import IndexType, IntegerType, VerifyException
 
 DECLARED = """
 spec.tensor @x "input" "f32" ["M", "N"]
@@ -57,6 +57,13 @@ def tile(body: str, store: str = "tile.store @o[%i] = %zero : f32") -> str:
 @pytest.mark.parametrize("text", [attn(""), tile("")])
 def test_what_the_cases_start_from_is_well_formed(text: str) -> None:
     parse_module(text).verify()
+
+
+def test_a_split_of_the_keys_says_which_and_of_how_many() -> None:
+    number = create_ssa_value(IndexType())
+    OverOp("j", number, part=number, parts=number).verify()
+    with pytest.raises(VerifyException, match="`part` and `of` are given together or not at all"):
+        OverOp("j", number, part=number).verify()
 
 
 SPEC_RULES = [
