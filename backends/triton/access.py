@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 
 from attndsl.backends.triton.expressions import Expressions
 from attndsl.backends.triton.parameters import scalar_type, stride_names
 from attndsl.backends.triton.pointwise import ATOM
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.offsets import Place, Places
-from attndsl.ir.analyses.widths import Widths
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import SSAValue, scf
 from attndsl.python_names import pointer_name
@@ -26,7 +24,6 @@ class Access:
     def __init__(self, tensors: Iterable[spec.TensorOp], text: Expressions) -> None:
         self.tensors = {t.sym_name.data: t for t in tensors}
         self.text = text
-        self.places = Places(text.axes, Widths())
 
     def load(self, op: tile.LoadOp) -> list[str]:
         """What a load is, in the parts between which a long line may be broken: opening, arguments, closing."""
@@ -65,24 +62,25 @@ class Access:
         tensor = self.tensors[op.tensor.string_value()]
         terms, near = [pointer_name(tensor.sym_name.data)], list[str]()
         for axis, (value, stride) in enumerate(zip(op.indices, stride_names(tensor), strict=True)):
-            place = self.places(value)
-            if place is None:
-                terms.append(f"{self._wide(value, lanes)} * {stride}")
+            place = value.owner
+            if not isinstance(place, tile.PlaceOp):
+                varies = bool(self.text.axes(value))
+                terms += [f"{self._wide(value, lanes)} * {stride}"] if varies else self._shared({value: 1}, stride)
                 continue
-            terms += self._shared(place, stride)
+            terms += self._shared(place.counted, stride)
             # The last stride is given without a type, since Triton makes other code where it is 1: a place has one.
             narrow = stride if axis == len(op.indices) - 1 else f"{stride}.to(INDEX)"
-            near += [f"{self.text.position(lane, lanes, typed=narrow is stride)} * {narrow}" for lane in place.counted]
-            near += [f"{self.text.operand(v, lanes, narrow=True).within(7)} * {narrow}" for v in place.small]
+            near += [f"{self.text.position(lane, lanes, typed=narrow is stride)} * {narrow}" for lane in place.lanes]
+            near += [f"{self.text.operand(v, lanes, narrow=True).within(7)} * {narrow}" for v in place.near]
         pointer = " + ".join([*terms, f"({' + '.join(near)})" if len(near) > 1 else near[0]] if near else terms)
         if self._lanes(op.indices) == lanes:
             return pointer
         return f"tl.broadcast_to({pointer}, {self.text.shape(lanes)})"
 
-    def _shared(self, place: Place, stride: str) -> list[str]:
+    def _shared(self, counted: Mapping[SSAValue, int], stride: str) -> list[str]:
         """What the part of an index that is the same for a tile adds to a pointer."""
-        known = sum(int(constant(value) or 0) * count for value, count in place.shared.items())
-        values = {value: count for value, count in place.shared.items() if constant(value) is None}
+        known = sum(int(constant(value) or 0) * count for value, count in counted.items())
+        values = {value: count for value, count in counted.items() if constant(value) is None}
         if not values:
             return [stride] if known == 1 else [f"{known} * {stride}"] if known else []
         sums = [f"{'-' if count < 0 else '+'} {self._times(value, abs(count))}" for value, count in values.items()]

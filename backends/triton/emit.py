@@ -77,7 +77,7 @@ class _Kernel:
         self.arguments = self._arguments()
         self.text = Expressions(kernel, self.names, parameters.static)
         self.access = Access(parameters.tensors, self.text)
-        self.executed = executed(kernel, self.access.places.read)
+        self.executed = executed(kernel)
 
     def _bind_arguments(self) -> None:
         """Gives names to what a launch works out for the kernel."""
@@ -169,7 +169,7 @@ class _Kernel:
                 self._call(op, "", self.access.store(op))
             case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp():
                 pass
-            case tile.PaddedOp() | arith.ConstantOp():
+            case tile.PaddedOp() | tile.PlaceOp() | arith.ConstantOp():
                 pass
             case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.parameters.quotients:
                 pass

@@ -93,11 +93,11 @@ class Expressions:
         subscript = ", ".join(":" if lane in own else "None" for lane in lanes)
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
-    def position(self, lane: tile.LaneOp, lanes: Sequence[SSAValue], typed: bool) -> str:
+    def position(self, lane: SSAValue, lanes: Sequence[SSAValue], typed: bool) -> str:
         """How far a lane is from its start, lined up with tiles that have the axes `lanes`; `typed`, as an INDEX."""
-        subscript = ", ".join(":" if other is lane.result else "None" for other in lanes)
+        subscript = ", ".join(":" if other is lane else "None" for other in lanes)
         cast = ".to(INDEX)" if typed else ""
-        return f"tl.arange(0, {self.size(lane.result)}){f'[{subscript}]' if len(lanes) > 1 else ''}{cast}"
+        return f"tl.arange(0, {self.size(lane)}){f'[{subscript}]' if len(lanes) > 1 else ''}{cast}"
 
     # --- values
 
@@ -125,6 +125,8 @@ class Expressions:
         """Whether a value reads better where it is used than under a name of its own."""
         owner = value.owner
         users = tile.users(value)
+        if len(users) == 1 and isinstance(users[0], tile.PlaceOp) and list(users[0].operands) == [value]:
+            users = tile.users(users[0].result)  # it is an index as a whole, and is computed before a loop that reads
         if isinstance(owner, tile.RelabelOp):
             return isinstance(owner.value.owner, tile.LoadOp)
         if isinstance(owner, tile.SpreadOp):
