@@ -30,6 +30,8 @@ PASSES = {
     "narrow-products": "NarrowProducts",
     "assign-schedules": "AssignSchedules",
     "pad-lanes": "PadLanes",
+    "keep-stored": "KeepStored",
+    "split-addresses": "SplitAddresses",
     "choose-index-width": "ChooseIndexWidth",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""

@@ -15,9 +15,10 @@ Before:
       %i0 = tile.program "i" to %M step %rows
       %i_end = arith.addi %i0, %rows : index
       %i = tile.lane "i" from %i0 to %i_end size %rows
+      %at = tile.place [1 : index] of(%i0) lanes(%i) near()
       %i_in = arith.cmpi slt, %i, %M : index
-      %x = tile.load @x[%i] where %i_in : f32
-      tile.store @o[%i] = %x where %i_in : f32
+      %x = tile.load @x[%at] where %i_in : f32
+      tile.store @o[%at] = %x where %i_in : f32
     }
 
 After:
@@ -32,9 +33,10 @@ After:
       %i0 = tile.program "i" to %M step %rows
       %i_end = arith.addi %i0, %rows : index
       %i = tile.lane "i" from %i0 to %i_end size %rows
+      %at = tile.place [1 : index] of(%i0) lanes(%i) near()
       %i_in = arith.cmpi slt, %i, %M : index
-      %x = tile.load @x[%i] where %i_in : f32
-      tile.store @o[%i] = %x where %i_in : f32
+      %x = tile.load @x[%at] where %i_in : f32
+      tile.store @o[%at] = %x where %i_in : f32
       tile.narrow %i, %i_in : index, i1
     }
 
@@ -42,7 +44,7 @@ Chosen are the integers that vary along a lane and have a bound; comparisons wit
 compared has a bound; and divisions by what is no constant, where both operands have one. A quotient that a launch
 computes is none of them.
 
-Requires: pad-lanes. Ensures: the bounds hold for every integer that a `tile.narrow` names. Exactness: bit-exact.
+Requires: split-addresses. Ensures: the bounds hold for every integer that a `tile.narrow` names. Exactness: bit-exact.
 Idempotent.
 """
 
@@ -53,14 +55,13 @@ from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import executed, is_quotient
-from attndsl.ir.analyses.offsets import Places
-from attndsl.ir.analyses.widths import Widths, is_short
+from attndsl.ir.analyses.widths import LARGEST_TILE, Widths, is_short
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import Bound, Factor, bounds_attribute
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.ranges import is_identity
-from attndsl.ir.rewrite import constant, replace
-from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
+from attndsl.ir.rewrite import constant, say
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
 @dataclass(frozen=True)
@@ -82,24 +83,20 @@ class _Choice:
     def __init__(self) -> None:
         self.axes = AxesAnalysis()
         self.widths = Widths()
-        self.places = Places(self.axes, self.widths)
 
     def choose(self, kernel: tile.KernelOp) -> None:
-        _remove(kernel)
-        run = executed(kernel, self.places.read)
+        run = executed(kernel)
         ops = [op for op in kernel.walk() if op in run and not is_quotient(op)]
         bounds = Bound()
-        chosen: dict[Block, list[SSAValue]] = {}
+        chosen: list[SSAValue] = []
         for op in ops:
             if isinstance(op, tile.LoadOp | tile.StoreOp):
                 bounds |= self.reached(op)
             if len(op.results) == 1 and self.is_narrow(op):
-                assert op.parent is not None
-                chosen.setdefault(op.parent, []).append(op.results[0])
+                chosen.append(op.results[0])
                 for value in self.bounded(op):
                     bounds |= self.widths.bound(value) or Bound()
-        for block, values in chosen.items():
-            _say(block, tile.NarrowOp(values))
+        say(kernel, tile.NarrowOp, chosen)
         kernel.bounds = bounds_attribute(bounds)
 
     def is_narrow(self, op: Operation) -> bool:
@@ -132,28 +129,19 @@ class _Choice:
             yield from (v for v in taken if not self.is_narrow_tile(v))
 
     def reached(self, op: tile.LoadOp | tile.StoreOp) -> Bound:
-        """How far from its first element a tile reaches in memory, along the axes whose indices are taken apart."""
+        """How far from its first element a tile reaches in memory, along the axes whose indices are places."""
         found = Bound()
-        for axis, place in enumerate(map(self.places, op.indices)):
-            if place is not None:
-                found |= Bound({(Factor("stride", op.tensor.string_value(), axis),): place.bound})
-                for value in place.small:
-                    found |= Bound() if self.is_narrow_tile(value) else self.widths.bound(value) or Bound()
+        for axis, place in enumerate(value.owner for value in op.indices):
+            if isinstance(place, tile.PlaceOp):
+                near = [self.widths.bound(value) or Bound() for value in place.near]
+                span = sum(map(_length, place.lanes)) + sum(bound[()] for bound in near)
+                found |= Bound({(Factor("stride", op.tensor.string_value(), axis),): span})
+                for value, bound in zip(place.near, near, strict=True):
+                    found |= Bound() if self.is_narrow_tile(value) else bound
         return found
 
 
-def _remove(kernel: tile.KernelOp) -> None:
-    for op in list(kernel.walk()):
-        if isinstance(op, tile.NarrowOp):
-            replace(op, [])
-
-
-def _say(block: Block, statement: tile.NarrowOp) -> None:
-    """Puts a statement at the end of a block, with the place in the source of what stands there."""
-    last = block.last_op
-    assert last is not None
-    statement.location = last.location
-    if last.results or not last.name.startswith("scf."):
-        block.insert_op_after(statement, last)
-    else:
-        block.insert_op_before(statement, last)
+def _length(lane: SSAValue) -> int:
+    """How long a lane is at most."""
+    assert isinstance(lane.owner, tile.LaneOp)
+    return int(constant(lane.owner.size) or LARGEST_TILE)

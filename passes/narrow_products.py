@@ -75,6 +75,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import tile
+from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import MACHINES, USUAL
 from attndsl.ir.rewrite import constant
@@ -115,12 +116,10 @@ def _narrow(op: tile.DotOp) -> str | None:
 
 def _stored(value: SSAValue) -> str | None:
     """The 16-bit type that a value was read as, None where it was not, or was computed with."""
-    op = value.owner
-    if isinstance(op, arith.SelectOp) and constant(op.rhs) == 0:
-        return _stored(op.lhs)
-    if not isinstance(op, tile.LoadOp):
+    load = read_of(value)
+    if load is None:
         return None
-    element = enclosing_tensor(op, op.tensor.string_value()).element.data
+    element = enclosing_tensor(load, load.tensor.string_value()).element.data
     return element if element in HALVES else None
 
 

@@ -144,6 +144,8 @@ def triton(options: Options) -> Pipeline:
         Step("pad-lanes", "after the conditions that loads have already are simple, so that guards join them once"),
         Step("canonicalize", "guards that are always true, of sizes that are known"),
         Step("cse", "many loads have the same guard"),
+        Step("keep-stored", "after the selects of pad-lanes, and what canonicalize makes of them"),
+        Step("split-addresses", "after cse: what is equal is taken apart once; hides indices from other analyses"),
         Step("choose-index-width", "last: names what a program executes, which every other pass changes"),
     )
     return Pipeline(attn, tile)

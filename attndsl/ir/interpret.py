@@ -17,6 +17,7 @@ import numpy as np
 
 from attndsl.checking.symbolic import evaluate
 from attndsl.ir import attn, spec, tile
+from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.bounds import largest
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
 from attndsl.ir.ranges import IDENTITY
@@ -155,6 +156,8 @@ class Run:
                 self.hold(op)
             case tile.NarrowOp():
                 self.narrow(op)
+            case tile.KeptOp():
+                self.keep(op)
             case attn.StreamOp():
                 self.stream(op)
             case _:
@@ -206,6 +209,13 @@ class Run:
             absent = (found == IDENTITY) | (found == -IDENTITY - 1)
             assert np.all(absent | (found <= limit) & (found >= -limit)), "what tile.narrow names fits the bounds"
 
+    def keep(self, op: tile.KeptOp) -> None:
+        for value in op.values:
+            load = read_of(value)
+            assert load is not None
+            element, found = self.elements[load.tensor.string_value()], self.values[value].array
+            assert np.array_equal(decode(encode(found, element), element), found, equal_nan=found.dtype.kind == "f")
+
     # --- values
 
     def align(self, *values: SSAValue) -> tuple[list[Array], tuple[SSAValue, ...]]:
@@ -241,6 +251,8 @@ class Run:
                 return self.dot(op)
             case tile.PaddedOp():
                 return Lanes(np.int64(tile.padded(self.scalar(op.size))))  # type: ignore[arg-type]
+            case tile.PlaceOp():
+                return self.place(op)
             case tile.SpreadOp():
                 arrays, axes = self.align(op.value, *op.lanes)
                 return Lanes(np.broadcast_arrays(*arrays)[0].copy() if arrays else arrays[0], axes)
@@ -254,6 +266,12 @@ class Run:
             case _:
                 arrays, axes = self.align(*op.operands)
                 return Lanes(POINTWISE[type(op)](*arrays), axes)
+
+    def place(self, op: tile.PlaceOp) -> Lanes:
+        starts = [lane.owner.start for lane in op.lanes if isinstance(lane.owner, tile.LaneOp)]
+        base = sum(count * self.scalar(value) for value, count in op.counted.items())
+        arrays, axes = self.align(*op.lanes, *op.near)
+        return Lanes(np.asarray(sum(arrays, start=np.int64(base - sum(map(self.scalar, starts))))), axes)
 
     def read(self, op: attn.ReadOp | tile.LoadOp) -> Lanes:
         tensor = self.arrays[op.tensor.string_value()]

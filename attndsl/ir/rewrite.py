@@ -31,11 +31,12 @@ from attndsl.ir.xdsl import (
     arith,
     i1,
     index,
+    scf,
 )
 
 __all__ = [
     "attribute", "constant", "constant_op", "cse", "guarded", "index_constant", "insert_before", "number",
-    "remove_dead", "replace", "rewrite", "sort_block", "uniform",
+    "remove_dead", "replace", "rewrite", "say", "sort_block", "uniform",
 ]  # fmt: skip
 
 
@@ -139,6 +140,27 @@ def sort_block(block: Block) -> None:
     for op in order:
         op.detach()
     block.add_ops(order)
+
+
+def say(kernel: Operation, statement: type[tile.NarrowOp | tile.KeptOp], values: Iterable[SSAValue]) -> None:
+    """Lets a kernel's statements of one kind name these values: one at the end of each block that computes some."""
+    for op in list(kernel.walk()):
+        if isinstance(op, statement):
+            replace(op, [])
+    named: dict[Block, list[SSAValue]] = {}
+    for value in values:
+        block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+        assert block is not None
+        named.setdefault(block, []).append(value)
+    for block, found in named.items():
+        last = block.last_op
+        assert last is not None
+        said = statement(found)
+        said.location = last.location
+        if isinstance(last, scf.YieldOp):
+            block.insert_op_before(said, last)
+        else:
+            block.insert_op_after(said, last)
 
 
 def constant(value: SSAValue) -> int | float | bool | None:

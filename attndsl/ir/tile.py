@@ -25,11 +25,11 @@ values that depend on none are the same for the whole tile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
-from attndsl.ir.bounds import Bound, bounds_of
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, verify_access
+from attndsl.ir.statements import KeptOp, NarrowOp, PresentOp
 from attndsl.ir.traits import Binds, Folds, Removes, Renames
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -40,6 +40,7 @@ from attndsl.ir.xdsl import (
     Dialect,
     DictionaryAttr,
     IndexType,
+    IntegerAttr,
     IRDLOperation,
     IsolatedFromAbove,
     NoTerminator,
@@ -53,7 +54,6 @@ from attndsl.ir.xdsl import (
     UnitAttr,
     VarConstraint,
     VerifyException,
-    arith,
     base,
     i1,
     index,
@@ -68,6 +68,33 @@ from attndsl.ir.xdsl import (
     traits_def,
     var_operand_def,
 )
+
+__all__ = [
+    "TILE",
+    "AllOp",
+    "DotOp",
+    "HoldsOp",
+    "KeptOp",
+    "KernelOp",
+    "LaneOp",
+    "LoadOp",
+    "MaxOp",
+    "MinOp",
+    "NarrowOp",
+    "PaddedOp",
+    "PlaceOp",
+    "PresentOp",
+    "ProgramOp",
+    "ReduceOp",
+    "RelabelOp",
+    "SpreadOp",
+    "StoreOp",
+    "SumOp",
+    "is_key",
+    "padded",
+    "users",
+    "verify_lane",
+]  # fmt: skip
 
 Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 
@@ -176,6 +203,44 @@ class PaddedOp(IRDLOperation):
 def padded(size: int) -> int:
     """What `tile.padded` gives for a size."""
     return 1 << max(4, (size - 1).bit_length())
+
+
+@irdl_op_definition
+class PlaceOp(IRDLOperation):
+    """An index, as an offset that is the same for a whole tile and one that differs within it.
+
+    The first is the sum of the `shared` integers, each as often as `counts` says. To it adds how far each of `lanes` is
+    from its start, and the `near` integers, which vary along lanes and are small whatever the launch: an address has 64
+    bits, but within a tile the launch's index width is enough, and of a loop over keys only the first part changes.
+    """
+
+    name = "tile.place"
+    counts = prop_def(ArrayAttr[IntegerAttr])
+    shared = var_operand_def(IndexType)
+    lanes = var_operand_def(IndexType)
+    near = var_operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$counts `of` `(` $shared `)` `lanes` `(` $lanes `)` `near` `(` $near `)` attr-dict"
+
+    def __init__(self, shared: Mapping[SSAValue, int], lanes: Sequence[SSAValue], near: Sequence[SSAValue]) -> None:
+        super().__init__(
+            properties={"counts": ArrayAttr([IntegerAttr(count, index) for count in shared.values()])},
+            operands=[list(shared), lanes, near],
+            result_types=[index],
+        )
+
+    @property
+    def counted(self) -> dict[SSAValue, int]:
+        """How often each of the shared integers counts."""
+        return {value: count.value.data for value, count in zip(self.shared, self.counts, strict=True)}
+
+    def verify_(self) -> None:
+        if len(self.counts) != len(self.shared):
+            raise VerifyException("says of each shared integer how often it counts")
+        for lane in self.lanes:
+            verify_lane(lane)
 
 
 @irdl_op_definition
@@ -378,26 +443,6 @@ class DotOp(IRDLOperation):
 
 
 @irdl_op_definition
-class PresentOp(IRDLOperation):
-    """Says which keys of the loop that it stands in count: those at which all conditions hold.
-
-    A key at which one is false for a row leaves what the loop carries for that row as it is. This does nothing; a pass
-    may rest on it.
-    """
-
-    name = "tile.present"
-    conditions = var_operand_def(i1)
-    assembly_format = "$conditions attr-dict"
-
-    def __init__(self, conditions: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[conditions])
-
-    def verify_(self) -> None:
-        if not isinstance(self.parent_op(), scf.ForOp):
-            raise VerifyException("stands in a loop over keys")
-
-
-@irdl_op_definition
 class HoldsOp(IRDLOperation):
     """Says that a condition holds, for every row, at the keys from `start` up to but not including `stop`.
 
@@ -423,53 +468,10 @@ class HoldsOp(IRDLOperation):
             raise VerifyException("has ends that the loop does not change")
 
 
-@irdl_op_definition
-class NarrowOp(IRDLOperation):
-    """Says which operations compute in the launch's index width: their integers fit the `bounds` of the kernel.
-
-    Where a launch finds those below 2^31 that width is 32 bits, else 64; integers that are not named have 64. A value
-    stands for the operation that gives it, a comparison for the integers that it compares. What is named but the same
-    for a whole tile is widened afterwards. This does nothing; an emitter reads it.
-    """
-
-    name = "tile.narrow"
-    values = var_operand_def()
-    assembly_format = "$values attr-dict `:` type($values)"
-
-    def __init__(self, values: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[values])
-
-    @property
-    def integers(self) -> Iterator[SSAValue]:
-        """The integers that fit: what the operations give, and what those of `arith` and `spec` take."""
-        for value in self.values:
-            op = value.owner
-            assert isinstance(op, Operation)
-            taken = () if op.name.startswith("tile.") else op.operands
-            yield from (v for v in (value, *taken) if v.type == index and not isinstance(v.owner, arith.ConstantOp))
-
-    @property
-    def bounds(self) -> Bound:
-        """Those of the kernel; raises VerifyException where it has none."""
-        kernel = self.parent_op()
-        while kernel is not None and not isinstance(kernel, KernelOp):
-            kernel = kernel.parent_op()
-        if kernel is None or kernel.bounds is None:
-            raise VerifyException("stands in a kernel that has bounds")
-        return bounds_of(kernel.bounds)
-
-    def verify_(self) -> None:
-        assert self.bounds is not None
-        for value in self.values:
-            if not isinstance(value.owner, Operation) or value.owner.parent is not self.parent:
-                raise VerifyException("names what operations of its block give")
-            if value.type != index and not isinstance(value.owner, arith.CmpiOp):
-                raise VerifyException("names integers, and comparisons of integers")
-
-
 def users(value: SSAValue) -> list[Operation]:
     """The operations that compute with a value, once for each use: what only says something of it does not."""
-    return [use.operation for use in value.uses if not isinstance(use.operation, PresentOp | HoldsOp | NarrowOp)]
+    statements = PresentOp | HoldsOp | NarrowOp | KeptOp
+    return [use.operation for use in value.uses if not isinstance(use.operation, statements)]
 
 
 TILE = Dialect(
@@ -479,6 +481,7 @@ TILE = Dialect(
         ProgramOp,
         LaneOp,
         PaddedOp,
+        PlaceOp,
         LoadOp,
         StoreOp,
         SpreadOp,
@@ -491,5 +494,6 @@ TILE = Dialect(
         PresentOp,
         HoldsOp,
         NarrowOp,
+        KeptOp,
     ],
 )

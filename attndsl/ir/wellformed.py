@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attndsl.ir import attn, spec, tile
+from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, scf
@@ -60,6 +61,12 @@ def verify_bounds(kernel: tile.KernelOp) -> None:
             raise VerifyException(f"bounds are of what is declared, which the {factor.kind} {factor.name} is not")
 
 
+def verify_kept(op: tile.KeptOp) -> None:
+    """Raises VerifyException where what is kept as memory holds it was not read from there."""
+    if any(read_of(value) is None for value in op.values):
+        raise VerifyException("names tiles that were read, or what a select leaves of them")
+
+
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
     axes = AxesAnalysis()
@@ -73,6 +80,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                 _independent(axes, op, op.operands, tile.LaneOp, f"the range of {op.variable.data}")
             case tile.PaddedOp():
                 _independent(axes, op, op.operands, tile.LaneOp, "the size of a lane")
+            case tile.PlaceOp():
+                _independent(axes, op, op.shared, tile.LaneOp, "what is the same for a tile")
             case tile.ReduceOp():
                 if op.over not in axes(op.body):
                     raise VerifyException(f"{op.name} removes a lane that its operand does not vary along")

@@ -16,7 +16,7 @@ LEGAL = LegalForms(
     {
         ModuleOp: (),
         # A file has one function, which runs all kernels, and computes in the types that values have.
-        tile.KernelOp: (given("form"), given("schedules")),
+        tile.KernelOp: (given("form"), given("schedules"), given("bounds")),
         spec.TensorOp: (WORKSPACE,),
         tile.DotOp: (given("rounded"),),
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),

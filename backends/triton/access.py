@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 
-from attndsl.backends.triton.expressions import HALVES, Expressions
+from attndsl.backends.triton.expressions import Expressions
 from attndsl.backends.triton.parameters import scalar_type, stride_names
 from attndsl.backends.triton.pointwise import ATOM
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.offsets import Place, Places
-from attndsl.ir.analyses.widths import Widths, is_short
-from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Operation, SSAValue, arith, scf
+from attndsl.ir.xdsl import SSAValue, scf
 from attndsl.python_names import pointer_name
 
 DECODED = {"f8e4m3": "_from_f8e4m3", "f8e5m2": "_from_f8e5m2"}
@@ -24,41 +21,25 @@ AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
 class Access:
     """Spells the loads and stores of one kernel."""
 
-    def __init__(self, kernel: tile.KernelOp, tensors: Iterable[spec.TensorOp], text: Expressions) -> None:
+    def __init__(self, tensors: Iterable[spec.TensorOp], text: Expressions) -> None:
         self.tensors = {t.sym_name.data: t for t in tensors}
         self.text = text
-        self.places = Places(text.axes, Widths())
-        text.halves = self._halves([op for op in kernel.walk() if isinstance(op, tile.LoadOp)])
-        stores = [op for op in kernel.walk() if isinstance(op, tile.StoreOp)]
-        text.rounds_to_f16 = any(self._element(op) == "f16" for op in stores)
-
-    def _halves(self, loads: Sequence[tile.LoadOp]) -> dict[SSAValue, str]:
-        """The values that stay 16 bits wide, since products of such tiles are made of them, and their types."""
-        halves: dict[SSAValue, str] = {}
-        for op in loads:
-            if self._element(op) in HALVES:
-                _keep_half(op.result, self._element(op), halves)
-        return halves
-
-    def _element(self, op: tile.LoadOp | tile.StoreOp) -> str:
-        return self.tensors[op.tensor.string_value()].element.data
 
     def load(self, op: tile.LoadOp) -> list[str]:
         """What a load is, in the parts between which a long line may be broken: opening, arguments, closing."""
         arguments = [self._pointer(op, op.result)]
         if op.where is not None:
             arguments += [f"mask={self._mask(op.where, op.result)}", "other=0"]
-        element, wanted = self._element(op), scalar_type(op.result.type)
+        element, wanted = self.text.stored.element(op), scalar_type(op.result.type)
         opening, closing = "tl.load(", ")"
         if element in DECODED:
-            self.text.helpers.add(DECODED[element])
             opening, closing = f"{DECODED[element]}({opening}", "))"
         stored = "float32" if element in DECODED else AS_STORED.get(element)
-        if element == "i32" and all(map(_compares, tile.users(op.result))):
-            self.text.short.add(op.result)
+        if op.result in self.text.stored.short:
+            pass
         elif any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in op.result.uses):
             pass  # what a loop carries is widened where it is used
-        elif op.result not in self.text.halves and stored != wanted:
+        elif op.result not in self.text.stored.halves and stored != wanted:
             narrow = self.text.runs_narrow(op.result)
             before, after = ("", ".to(INDEX)") if narrow else self.text.widening(element, wanted)
             opening, closing = f"{before}{opening}", f"{closing}{after}"
@@ -79,24 +60,25 @@ class Access:
         tensor = self.tensors[op.tensor.string_value()]
         terms, near = [pointer_name(tensor.sym_name.data)], list[str]()
         for axis, (value, stride) in enumerate(zip(op.indices, stride_names(tensor), strict=True)):
-            place = self.places(value)
-            if place is None:
-                terms.append(f"{self._wide(value, lanes)} * {stride}")
+            place = value.owner
+            if not isinstance(place, tile.PlaceOp):
+                varies = bool(self.text.axes(value))
+                terms += [f"{self._wide(value, lanes)} * {stride}"] if varies else self._shared({value: 1}, stride)
                 continue
-            terms += self._shared(place, stride)
+            terms += self._shared(place.counted, stride)
             # The last stride is given without a type, since Triton makes other code where it is 1: a place has one.
             narrow = stride if axis == len(op.indices) - 1 else f"{stride}.to(INDEX)"
-            near += [f"{self.text.position(lane, lanes, typed=narrow is stride)} * {narrow}" for lane in place.counted]
-            near += [f"{self.text.operand(v, lanes, narrow=True).within(7)} * {narrow}" for v in place.small]
+            near += [f"{self.text.position(lane, lanes, typed=narrow is stride)} * {narrow}" for lane in place.lanes]
+            near += [f"{self.text.operand(v, lanes, narrow=True).within(7)} * {narrow}" for v in place.near]
         pointer = " + ".join([*terms, f"({' + '.join(near)})" if len(near) > 1 else near[0]] if near else terms)
         if self._lanes(op.indices) == lanes:
             return pointer
         return f"tl.broadcast_to({pointer}, {self.text.shape(lanes)})"
 
-    def _shared(self, place: Place, stride: str) -> list[str]:
+    def _shared(self, counted: Mapping[SSAValue, int], stride: str) -> list[str]:
         """What the part of an index that is the same for a tile adds to a pointer."""
-        known = sum(int(constant(value) or 0) * count for value, count in place.shared.items())
-        values = {value: count for value, count in place.shared.items() if constant(value) is None}
+        known = sum(int(constant(value) or 0) * count for value, count in counted.items())
+        values = {value: count for value, count in counted.items() if constant(value) is None}
         if not values:
             return [stride] if known == 1 else [f"{known} * {stride}"] if known else []
         sums = [f"{'-' if count < 0 else '+'} {self._times(value, abs(count))}" for value, count in values.items()]
@@ -116,27 +98,6 @@ class Access:
 
     def _mask(self, where: SSAValue, tile_: SSAValue) -> str:
         return self.text.lined_up(where, self.text.lanes(tile_)).code
-
-
-def _keep_half(value: SSAValue, element: str, halves: dict[SSAValue, str]) -> bool:
-    """Notes a value in `halves` where a product of its type is made of it, be it selected; says whether it did."""
-    found = False
-    for use in value.uses:
-        match use.operation:
-            case tile.DotOp() as user if user.rounded is not None and user.rounded.data == element:
-                found = True
-            case arith.SelectOp() as user if value is user.lhs and constant(user.rhs) == 0:
-                found |= _keep_half(user.result, element, halves)
-    if found:
-        halves[value] = element
-    return found
-
-
-def _compares(op: Operation) -> bool:
-    """Whether an operation takes integers of 32 bits: it compares them, or leaves some out of a least or largest."""
-    if isinstance(op, arith.CmpiOp):
-        return all(map(is_short, op.operands))
-    return any(is_identity(value, op) for value in op.operands)
 
 
 def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:

@@ -32,18 +32,17 @@ def emit(module: ModuleOp, source: str = "") -> str:
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
     out, numbers = Writer(source), number_names(module)
-    helpers: set[str] = set()
     launched = []
     for kernel in kernels:
         parameters = Parameters.of(kernel, tensors)
         writer = _Kernel(kernel, parameters, Names(numbers), out)
         writer.write()
-        helpers |= writer.text.helpers
         launched.append(Launched(writer.name, kernel, parameters))
     name = spec_name(kernels)
+    kernels_text = out.text()
     launcher = Launcher(name, spec.arguments(module), params, spec_names(module), out)
     launcher.write(launched)
-    return _header(name) + helpers_text(helpers) + launcher.tables(launched) + "\n\n" + out.text()
+    return _header(name) + helpers_text(kernels_text) + launcher.tables(launched) + "\n\n" + out.text()
 
 
 def spec_name(kernels: list[tile.KernelOp]) -> str:
@@ -79,8 +78,8 @@ class _Kernel:
         self._bind_arguments()
         self.arguments = self._arguments()
         self.text = Expressions(kernel, self.names, parameters.static)
-        self.access = Access(kernel, parameters.tensors, self.text)
-        self.executed = executed(kernel, self.access.places.read)
+        self.access = Access(parameters.tensors, self.text)
+        self.executed = executed(kernel)
 
     def _bind_arguments(self) -> None:
         """Gives names to what a launch works out for the kernel."""
@@ -172,7 +171,7 @@ class _Kernel:
                 self._call(op, "", self.access.store(op))
             case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp():
                 pass
-            case tile.PaddedOp() | arith.ConstantOp():
+            case tile.PaddedOp() | tile.PlaceOp() | arith.ConstantOp():
                 pass
             case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.parameters.quotients:
                 pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from attndsl.backends.triton.pointwise import (
 )
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import is_nonnegative, leaves
+from attndsl.ir.analyses.stored import Stored
 from attndsl.ir.analyses.widths import is_short
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
@@ -28,8 +29,8 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, ind
 from attndsl.python_names import python_name
 from attndsl.storage import decode, encode
 
-HALVES = {"f16": "float16", "bf16": "bfloat16"}
-"""The element types that a matrix unit multiplies fast, and what Triton calls them."""
+HALF_TYPES = {"f16": "float16", "bf16": "bfloat16"}
+"""What Triton calls the element types of 16 bits."""
 
 ROWS, KEYS, FEATURES = range(3)
 """The kinds of lanes, in the order in which a tile has its axes."""
@@ -50,20 +51,12 @@ class Text(NamedTuple):
 
 
 class Expressions:
-    """The text of the values of one kernel.
-
-    `helpers` collects the functions of helpers.py that are called; `halves` are values that have 16 bits, and their
-    types, `short` integers that were read as 32 bits; `rounds_to_f16` says whether an output is of f16; `largest` names
-    the largest INDEX.
-    """
+    """The text of the values of one kernel; `largest` names the largest INDEX."""
 
     def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
         self.names = names
         self.axes = AxesAnalysis()
-        self.helpers: set[str] = set()
-        self.halves: Mapping[SSAValue, str] = {}
-        self.short: set[SSAValue] = set()
-        self.rounds_to_f16 = False
+        self.stored = Stored.of(kernel)
         self.ranges = Ranges()
         self._narrow = {v for op in kernel.walk() if isinstance(op, tile.NarrowOp) for v in op.values}
         self.largest = names.like("LARGEST")
@@ -100,11 +93,11 @@ class Expressions:
         subscript = ", ".join(":" if lane in own else "None" for lane in lanes)
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
-    def position(self, lane: tile.LaneOp, lanes: Sequence[SSAValue], typed: bool) -> str:
+    def position(self, lane: SSAValue, lanes: Sequence[SSAValue], typed: bool) -> str:
         """How far a lane is from its start, lined up with tiles that have the axes `lanes`; `typed`, as an INDEX."""
-        subscript = ", ".join(":" if other is lane.result else "None" for other in lanes)
+        subscript = ", ".join(":" if other is lane else "None" for other in lanes)
         cast = ".to(INDEX)" if typed else ""
-        return f"tl.arange(0, {self.size(lane.result)}){f'[{subscript}]' if len(lanes) > 1 else ''}{cast}"
+        return f"tl.arange(0, {self.size(lane)}){f'[{subscript}]' if len(lanes) > 1 else ''}{cast}"
 
     # --- values
 
@@ -132,6 +125,8 @@ class Expressions:
         """Whether a value reads better where it is used than under a name of its own."""
         owner = value.owner
         users = tile.users(value)
+        if len(users) == 1 and isinstance(users[0], tile.PlaceOp) and list(users[0].operands) == [value]:
+            users = tile.users(users[0].result)  # it is an index as a whole, and is computed before a loop that reads
         if isinstance(owner, tile.RelabelOp):
             return isinstance(owner.value.owner, tile.LoadOp)
         if isinstance(owner, tile.SpreadOp):
@@ -167,8 +162,6 @@ class Expressions:
         return self._spell(op, POINTWISE[type(op)])
 
     def _spell(self, op: Operation, spelling: Spelling) -> Text:
-        if spelling.helper:
-            self.helpers.add(spelling.helper)
         lanes = self.lanes(op.results[0])
         narrow = op.results[0] in self._narrow
         neutral = {v for v in op.operands if is_identity(v, op)}
@@ -178,7 +171,7 @@ class Expressions:
         ]
         if op.results[0].type == index and not self.ranges.fits(op.results[0]) and self._is_static(op.results[0]):
             operands[0] = Text(f"tl.cast({operands[0].code}, tl.int64)")  # a plain integer does not wrap
-        if op.results[0] not in self.halves:
+        if op.results[0] not in self.stored.halves:
             operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
         if spelling.level == ATOM:
             return Text(spelling.template.format(*(text.code for text in operands)))
@@ -221,7 +214,7 @@ class Expressions:
         text = self.lined_up(value, lanes)
         if value.type == f64 and constant(value) is not None:
             return Text(_double(text.code))
-        if not narrow and wide and (value in self.short or self.runs_narrow(value)):
+        if not narrow and wide and (value in self.stored.short or self.runs_narrow(value)):
             return Text(f"{text.within(ATOM)}.to(tl.int64)")
         if not narrow or value.type != index or constant(value) is not None or self.runs_narrow(value):
             return text
@@ -242,8 +235,8 @@ class Expressions:
 
     def _compares_halves(self, op: arith.CmpiOp | arith.CmpfOp) -> bool:
         """Whether it may compare numbers of 16 bits as they are: with each other, or with what 16 bits hold too."""
-        elements = {self.halves[v] for v in op.operands if v in self.halves}
-        others = [constant(v) for v in op.operands if v not in self.halves]
+        elements = {self.stored.halves[v] for v in op.operands if v in self.stored.halves}
+        others = [constant(v) for v in op.operands if v not in self.stored.halves]
         # Triton rounds a number to the type of the tile that it is compared with.
         return all(n is not None and decode(encode(np.array(n), e), e) == n for e in elements for n in others)
 
@@ -284,7 +277,6 @@ class Expressions:
                 return Text(f"tl.{name}({body.code}, {axis}).to(tl.int64)")
         # Unlike tl.max and tl.min, these keep NaN.
         helper = "_larger" if isinstance(op, tile.MaxOp) else "_smaller"
-        self.helpers.add(helper)
         return Text(f"tl.reduce({body.code}, {axis}, {helper})")
 
     def _dot(self, op: tile.DotOp) -> Text:
@@ -293,7 +285,7 @@ class Expressions:
         left = self.turned(first, (rows, op.over))
         right = self.turned(second, (op.over, columns))
         kind = op.rounded.data if op.rounded is not None else "ieee"
-        if kind in HALVES:
+        if kind in HALF_TYPES:
             left, right = self._rounded(first, left, kind), self._rounded(second, right, kind)
             return Text(f"tl.dot({left.code}, {right.code})")
         left, right = self._widened(first, left), self._widened(second, right)
@@ -301,20 +293,19 @@ class Expressions:
 
     def widening(self, element: str, type_: str) -> tuple[str, str]:
         """What stands before and after a number that memory holds as `element`, to make it one of `type_`."""
-        if element != "bf16" or not self.rounds_to_f16:
+        if element != "bf16" or not self.stored.rounds_to_f16:
             return "", f".to(tl.{type_})"
-        self.helpers.add("_from_bf16")
         return "_from_bf16(", ")" if type_ == "float32" else f").to(tl.{type_})"
 
     def _widened(self, value: SSAValue, text: Text) -> Text:
-        if value not in self.halves:
+        if value not in self.stored.halves:
             return text
-        before, after = self.widening(self.halves[value], "float32")
+        before, after = self.widening(self.stored.halves[value], "float32")
         return Text(f"{before}{text.within(ATOM)}{after}")
 
     def _rounded(self, value: SSAValue, text: Text, element: str) -> Text:
-        kept = self.halves.get(value) == element
-        return text if kept else Text(f"{text.within(ATOM)}.to(tl.{HALVES[element]})")
+        kept = self.stored.halves.get(value) == element
+        return text if kept else Text(f"{text.within(ATOM)}.to(tl.{HALF_TYPES[element]})")
 
     def turned(self, value: SSAValue, lanes: tuple[SSAValue, SSAValue]) -> Text:
         """A matrix with its axes in the order `lanes`."""

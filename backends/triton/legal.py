@@ -58,11 +58,9 @@ LEGAL = LegalForms(
         spec.ChoiceOp: (UNKNOWN,),
         scf.IfOp: (Form("that keeps no state", _keeps_nothing),),
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
-        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp), ()),
-        **dict.fromkeys((tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.LoadOp, tile.SpreadOp), ()),
-        **dict.fromkeys(
-            (tile.RelabelOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.NarrowOp, scf.ForOp, scf.YieldOp), ()
-        ),
+        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.NarrowOp, tile.KeptOp), ()),
+        **dict.fromkeys((tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.SpreadOp), ()),
+        **dict.fromkeys((tile.RelabelOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, scf.ForOp, scf.YieldOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
     },

@@ -85,10 +85,11 @@ def _rows(ops: Iterable[Operation]) -> set[str]:
 
 def _is_feature(place: SSAValue) -> bool:
     """Whether an index is a lane of features, which starts at a number, or one moved by a number."""
-    if isinstance(place.owner, arith.AddiOp):
-        moved = [value for value in place.owner.operands if constant(value) is None]
+    op = place.owner
+    if isinstance(op, tile.PlaceOp | arith.AddiOp):
+        moved = [v for v in op.operands if constant(v) is None]
         return len(moved) == 1 and _is_feature(moved[0])
-    return isinstance(place.owner, tile.LaneOp) and constant(place.owner.start) is not None
+    return isinstance(op, tile.LaneOp) and constant(op.start) is not None
 
 
 def size_key(size: SSAValue) -> object:

@@ -15,14 +15,10 @@ ATOM = 9
 
 
 class Spelling(NamedTuple):
-    """A template, `{0}` the first operand; how tightly it binds (operands that bind less are put in parentheses).
-
-    `helper` is the function of helpers.py that it calls, if it does.
-    """
+    """A template, `{0}` the first operand; how tightly it binds (operands that bind less are put in parentheses)."""
 
     template: str
     level: int = ATOM
-    helper: str | None = None
 
 
 def _infix(sign: str, level: int) -> Spelling:
@@ -30,7 +26,8 @@ def _infix(sign: str, level: int) -> Spelling:
 
 
 def _helper(name: str, operands: int) -> Spelling:
-    return Spelling(f"{name}({', '.join(f'{{{n}}}' for n in range(operands))})", helper=name)
+    """A call of a function of helpers.py."""
+    return Spelling(f"{name}({', '.join(f'{{{n}}}' for n in range(operands))})")
 
 
 POINTWISE: dict[type[Operation], Spelling] = {

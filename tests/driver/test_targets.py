@@ -100,7 +100,7 @@ def test_what_a_launch_chooses_is_what_its_row_says(row: Target) -> None:
         (
             "triton",
             "numpy",
-            ("no spec.choice (gqa.attn:", "no scf.if (gqa.attn:", "no tile.dot with `rounded` (gqa.attn:19"),
+            ("no spec.choice (gqa.attn:", "no tile.place (gqa.attn:22", "no tile.dot with `rounded` (gqa.attn:19"),
         ),
         ("numpy", "triton", ("no tile.lane that is not full (gqa.attn:14", "no tile.dot with `where` (gqa.attn:22)")),
     ],

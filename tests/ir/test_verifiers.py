@@ -139,6 +139,13 @@ def bounded(bounds: str, body: str) -> str:
 
 
 TILE_RULES = [
+    (tile("%p = tile.place [] of(%i0) lanes(%i) near()"), "says of each shared integer how often it counts"),
+    (tile("%p = tile.place [] of() lanes(%i0) near()"), "works over a value that is no tile.lane"),
+    (
+        tile("%p = tile.place [1 : index] of(%j) lanes(%i) near()"),
+        "what is the same for a tile depends on tile.lane j",
+    ),
+    (tile("tile.kept %zero : f32"), "names tiles that were read, or what a select leaves of them"),
     (tile("tile.narrow %i : index"), "stands in a kernel that has bounds"),
     (bounded("[]", "tile.narrow %y : f32"), "names integers, and comparisons of integers"),
     (
@@ -267,6 +274,8 @@ EVERY_OP = [
           %m = tile.lane "m" from %n to %N size %c4
           tile.holds %yes over %m from %c0 to %c4
         }
+        %place = tile.place [2 : index] of(%i0) lanes(%i) near(%j)
+        tile.kept %y : f32
         tile.narrow %i, %c : index, i1
         """,
         "tile.store @o[%i] = %zero where %yes : f32",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attndsl.backends.triton.emit import emit
-from attndsl.backends.triton.helpers import HELPERS
+from attndsl.backends.triton.helpers import HELPERS, helpers_text
 from attndsl.backends.triton.pointwise import COMPARISONS, POINTWISE
 from attndsl.checking.check import check
 from attndsl.driver.compile import compile_spec
@@ -52,12 +52,17 @@ def test_every_operation_has_a_row() -> None:
 
 
 def test_every_helper_is_called_and_every_call_has_a_helper() -> None:
-    called = {row.helper for row in POINTWISE.values() if row.helper}
+    called = {name for row in POINTWISE.values() for name in re.findall(r"\b_\w+", row.template)}
     assert HELPERS.keys() == called | {"_from_bf16", "_from_f8e4m3", "_from_f8e5m2"}
     for name, text in HELPERS.items():
         (function,) = ast.parse(text).body
         assert isinstance(function, ast.FunctionDef)
         assert function.name == name
+
+
+def test_a_file_has_the_helpers_that_its_kernels_call_and_no_comment_adds_one() -> None:
+    text = helpers_text("    # a.attn:7: x = _tanh(y)\n    m = tl.reduce(t, 1, _larger)\n")
+    assert re.findall(r"^def (\w+)", text, re.MULTILINE) == ["_larger"]
 
 
 def test_numbers_of_16_bits_are_compared_with_what_they_can_hold() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 from attndsl.ir import spec, tile
 from attndsl.ir.ranges import Ranges
@@ -122,6 +122,8 @@ def read(op: Operation) -> Iterator[SSAValue]:
             yield from (op.start, op.size)
         case tile.PaddedOp() | spec.ChoiceOp():
             pass
+        case tile.PlaceOp():
+            yield from (*op.shared, *op.near, *(v.owner.size for v in op.lanes if isinstance(v.owner, tile.LaneOp)))
         case tile.ReduceOp() | tile.DotOp() | tile.SpreadOp() | tile.RelabelOp():
             # A lane that only names an axis counts for its length.
             yield from (v.owner.size if isinstance(v.owner, tile.LaneOp) else v for v in op.operands)
@@ -129,8 +131,8 @@ def read(op: Operation) -> Iterator[SSAValue]:
             yield from op.operands
 
 
-def executed(kernel: tile.KernelOp, read: Callable[[Operation], Iterable[SSAValue]] = read) -> set[Operation]:
-    """The operations that a program executes, where each takes what `read` says."""
+def executed(kernel: tile.KernelOp) -> set[Operation]:
+    """The operations that a program executes."""
     found: set[Operation] = set()
     stack: list[Operation] = [op for op in kernel.walk() if isinstance(op, tile.StoreOp | tile.ProgramOp)]
     while stack:

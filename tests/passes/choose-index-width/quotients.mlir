@@ -1,4 +1,4 @@
-// RUN: attndsl opt %s --passes choose-index-width
+// RUN: attndsl opt %s --passes split-addresses,choose-index-width
 
 // A program divides its number by an extent, once: as narrow, since a division of 64 bits is a call. What a launch
 // divides is a kernel's argument, and no operation of a program.

@@ -1,4 +1,4 @@
-// RUN: attndsl opt %s --passes choose-index-width
+// RUN: attndsl opt %s --passes split-addresses,choose-index-width
 
 // Numbers of rows and keys are bounded by dims and parameters. An integer that was read has no bound: it keeps 64 bits,
 // and so do comparisons with it and the address that it is an index of, whose stride is in no bound.

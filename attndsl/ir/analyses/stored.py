@@ -1,0 +1,52 @@
+"""Which tiles keep the element type that memory holds them in. An analysis of a `tile` kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from attndsl.ir import spec, tile
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import SSAValue, arith, index
+
+
+def read_of(value: SSAValue) -> tile.LoadOp | None:
+    """The load whose tile a value is, or that a select with 0 elsewhere leaves some of; None where there is none."""
+    op = value.owner
+    while isinstance(op, arith.SelectOp) and constant(op.rhs) == 0:
+        op = op.lhs.owner
+    return op if isinstance(op, tile.LoadOp) else None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The element types of a kernel's tensors, and the tiles that a `tile.kept` names.
+
+    `halves` are those of them that are floats, and the element type of each, `short` the integers; `rounds_to_f16` says
+    whether the kernel writes f16.
+    """
+
+    elements: Mapping[str, str]
+    halves: Mapping[SSAValue, str]
+    short: frozenset[SSAValue]
+    rounds_to_f16: bool
+
+    @classmethod
+    def of(cls, kernel: tile.KernelOp) -> Stored:
+        """What holds for a kernel, which stands in a module."""
+        elements = {t.sym_name.data: t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
+        kept: dict[SSAValue, str] = {}
+        rounds = False
+        for op in kernel.walk():
+            match op:
+                case tile.KeptOp():
+                    loads = {value: read_of(value) for value in op.values}
+                    kept.update({v: elements[load.tensor.string_value()] for v, load in loads.items() if load})
+                case tile.StoreOp():
+                    rounds |= elements[op.tensor.string_value()] == "f16"
+        halves = {value: element for value, element in kept.items() if value.type != index}
+        return cls(elements, halves, frozenset(kept.keys() - halves.keys()), rounds)
+
+    def element(self, op: tile.LoadOp | tile.StoreOp) -> str:
+        """The element type of the tensor that is read or written."""
+        return self.elements[op.tensor.string_value()]

@@ -1,0 +1,104 @@
+"""What a `tile` kernel says of its values, for a pass or an emitter: its operations that compute nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attndsl.ir.bounds import Bound, bounds_of
+from attndsl.ir.xdsl import (
+    IRDLOperation,
+    Operation,
+    SSAValue,
+    VerifyException,
+    arith,
+    i1,
+    index,
+    irdl_op_definition,
+    scf,
+    var_operand_def,
+)
+
+
+@irdl_op_definition
+class PresentOp(IRDLOperation):
+    """Says which keys of the loop that it stands in count: those at which all conditions hold.
+
+    A key at which one is false for a row leaves what the loop carries for that row as it is. This does nothing; a pass
+    may rest on it.
+    """
+
+    name = "tile.present"
+    conditions = var_operand_def(i1)
+    assembly_format = "$conditions attr-dict"
+
+    def __init__(self, conditions: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[conditions])
+
+    def verify_(self) -> None:
+        if not isinstance(self.parent_op(), scf.ForOp):
+            raise VerifyException("stands in a loop over keys")
+
+
+@irdl_op_definition
+class NarrowOp(IRDLOperation):
+    """Says which operations compute in the launch's index width: their integers fit the `bounds` of the kernel.
+
+    Where a launch finds those below 2^31 that width is 32 bits, else 64; integers that are not named have 64. A value
+    stands for the operation that gives it, a comparison for the integers that it compares. What is named but the same
+    for a whole tile is widened afterwards. This does nothing; an emitter reads it.
+    """
+
+    name = "tile.narrow"
+    values = var_operand_def()
+    assembly_format = "$values attr-dict `:` type($values)"
+
+    def __init__(self, values: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[values])
+
+    @property
+    def integers(self) -> Iterator[SSAValue]:
+        """The integers that fit: what the operations give, and what those of `arith` and `spec` take."""
+        for value in self.values:
+            op = value.owner
+            assert isinstance(op, Operation)
+            taken = () if op.name.startswith("tile.") else op.operands
+            yield from (v for v in (value, *taken) if v.type == index and not isinstance(v.owner, arith.ConstantOp))
+
+    @property
+    def bounds(self) -> Bound:
+        """Those of the kernel; raises VerifyException where it has none."""
+        kernel = self.parent_op()
+        while kernel is not None and "bounds" not in kernel.properties:
+            kernel = kernel.parent_op()
+        if kernel is None:
+            raise VerifyException("stands in a kernel that has bounds")
+        return bounds_of(kernel.properties["bounds"])
+
+    def verify_(self) -> None:
+        assert self.bounds is not None
+        for value in self.values:
+            if not isinstance(value.owner, Operation) or value.owner.parent is not self.parent:
+                raise VerifyException("names what operations of its block give")
+            if value.type != index and not isinstance(value.owner, arith.CmpiOp):
+                raise VerifyException("names integers, and comparisons of integers")
+
+
+@irdl_op_definition
+class KeptOp(IRDLOperation):
+    """Says which tiles keep the element type that memory holds them in, and are not widened where they are read.
+
+    Each is a tile that was read, or what a select leaves of one, with 0 elsewhere. This does nothing; an emitter reads
+    it.
+    """
+
+    name = "tile.kept"
+    values = var_operand_def()
+    assembly_format = "$values attr-dict `:` type($values)"
+
+    def __init__(self, values: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[values])
+
+    def verify_(self) -> None:
+        from attndsl.ir.wellformed import verify_kept
+
+        verify_kept(self)
