@@ -105,6 +105,7 @@ ATTN_RULES = [
     (attn("%v = attn.logsumexp %one over %d : f32"), "reduces over a value that is no attn.over"),
     (attn("%v = attn.total %one over %d : f32"), "reduces over a value that is no attn.over"),
     (attn("%v = attn.max %one over %d : f32"), "reduces over a value that is no attn.over"),
+    (attn("%v = attn.min %one over %d : f32"), "reduces over a value that is no attn.over"),
     (
         attn("%m, %l, %s = attn.stream %one, (%one) over %d : f32, f32, (f32)"),
         "reduces over a value that is no attn.over",
@@ -221,6 +222,7 @@ EVERY_OP = [
         %lse = attn.logsumexp %v over %j where %yes sink %one : f32
         %total = attn.total %v over %j where %yes : f32
         %max = attn.max %v over %j where %yes : f32
+        %min = attn.min %v over %j where %yes : f32
         %m, %l, %a = attn.stream %v, (%v) over %j where %yes : f32, f32, (f32)
         """,
         "attn.write @o[%i] = %one where %yes : f32",
