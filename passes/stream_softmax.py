@@ -52,6 +52,7 @@ from __future__ import annotations
 
 import math as numbers
 from dataclasses import dataclass
+from functools import partial
 
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
@@ -119,13 +120,11 @@ def _finish(op: Softmax, stream: attn.StreamOp, sums: dict[SSAValue, SSAValue]) 
     zero = insert_before(op, constant_op(0.0, maximum.type))
     if op.sink is not None:
         sink = op.sink if stream.natural else _in_base_two(op.sink, op)
-        larger = insert_before(op, arith.MaximumfOp(maximum, sink))
-        # Where both are -inf nothing is present: a finite shift keeps the power of -inf - shift at 0.
-        lowest = insert_before(op, constant_op(-numbers.inf, maximum.type))
-        nothing = insert_before(op, arith.CmpfOp(larger, lowest, "oeq"))
-        shift = insert_before(op, arith.SelectOp(nothing, zero, larger))
-        scale = insert_before(op, stream.power(insert_before(op, arith.SubfOp(maximum, shift))))
-        weight = insert_before(op, stream.power(insert_before(op, arith.SubfOp(sink, shift))))
+        add = partial(insert_before, op)
+        larger = add(arith.MaximumfOp(maximum, sink))
+        shift = attn.finite_shift(larger, add(constant_op(-numbers.inf, maximum.type)), zero, add)
+        scale = stream.power(maximum, shift, add)
+        weight = stream.power(sink, shift, add)
         total = insert_before(op, arith.AddfOp(insert_before(op, arith.MulfOp(total, scale)), weight))
         maximum = larger
         summed = insert_before(op, arith.MulfOp(summed, scale)) if summed is not None else None

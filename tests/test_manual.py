@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attndsl.checking.calls import REDUCTIONS
 from attndsl.checking.check import check
 from attndsl.checking.declarations import SETTINGS
 from attndsl.checking.graph import MAX_DEPTH as EXPANDED_DEPTH
@@ -114,6 +115,10 @@ def test_the_reserved_words_are_the_grammars() -> None:
         assert token.type != "NAME", f"{word} is no keyword"
     grammar = (Path(__file__).parents[1] / "attndsl" / "syntax" / "grammar.lark").read_text(encoding="utf-8")
     assert set(re.findall(r'"([a-z]+)"', grammar)) == set(re.findall(r"`(\w+)`", stated[1]))
+
+
+def test_the_reductions_are_the_checkers() -> None:
+    assert {row[0].strip("`").partition("(")[0] for row in _rows("Reductions")} == set(REDUCTIONS)
 
 
 def test_the_levels_are_the_grammars() -> None:

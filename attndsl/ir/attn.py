@@ -20,7 +20,7 @@ has to repeat a shape.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM
@@ -47,6 +47,7 @@ from attndsl.ir.xdsl import (
     UnitAttr,
     VarConstraint,
     VerifyException,
+    arith,
     base,
     i1,
     index,
@@ -453,9 +454,19 @@ class StreamOp(IRDLOperation):
         merged = StreamOp(states[0], states[1:], over, None, self.natural is not None)
         return merged, (merged.maximum, *merged.sums)
 
-    def power(self, exponent: SSAValue) -> Operation:
-        """2 or e to a power: what this stream's weights are."""
-        return math.ExpOp(exponent) if self.natural else math.Exp2Op(exponent)
+    def power(self, score: SSAValue, shift: SSAValue, add: Callable[[Operation], SSAValue]) -> SSAValue:
+        """2 or e to the power of score - shift: a weight, or what rescales the sums of another maximum."""
+        exponent = add(arith.SubfOp(score, shift))
+        return add(math.ExpOp(exponent) if self.natural else math.Exp2Op(exponent))
+
+
+def finite_shift(maximum: SSAValue, lowest: SSAValue, zero: SSAValue, add: Callable[[Operation], SSAValue]) -> SSAValue:
+    """What is taken off scores before they are exponents: their maximum.
+
+    While nothing is present that is -inf, and 0 in its place keeps the power of -inf - shift at 0.
+    """
+    nothing = add(arith.CmpfOp(maximum, lowest, "oeq"))
+    return add(arith.SelectOp(nothing, zero, maximum))
 
 
 ATTN = Dialect(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math as numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from attndsl.ir import attn, tile
 from attndsl.ir.keys import Folded, conjuncts
@@ -83,12 +84,12 @@ class Fold:
             largest = add(arith.MulfOp(largest, scale), block)
             score = add(arith.MulfOp(score, scale), block)
         larger = add(arith.MaximumfOp(maximum, largest), block, "m_new")
-        # While nothing is present the maximum is -inf: a finite shift keeps the power of -inf - shift at 0.
-        lowest = self.at.build.constant(-numbers.inf, op.maximum.type)
-        nothing = add(arith.CmpfOp(larger, lowest, "oeq"), block)
-        shift = add(arith.SelectOp(nothing, self.at.build.constant(0.0, op.maximum.type), larger), block, "shift")
-        weight = add(op.power(add(arith.SubfOp(score, shift), block)), block, "p")
-        scale = add(op.power(add(arith.SubfOp(maximum, shift), block)), block, "alpha")
+        lowest, zero = (self.at.build.constant(number, op.maximum.type) for number in (-numbers.inf, 0.0))
+        here = partial(add, block=block)
+        shift = attn.finite_shift(larger, lowest, zero, here)
+        weight = op.power(score, shift, here)
+        scale = op.power(maximum, shift, here)
+        shift.name_hint, weight.name_hint, scale.name_hint = "shift", "p", "alpha"
         part = add(tile.SumOp(weight, self.lane), block) if self.lane is not None else weight
         ended = [larger, add(arith.AddfOp(add(arith.MulfOp(total, scale), block), part), block, "l")]
         for old, plan, result in zip(sums, plans, op.sums, strict=True):

@@ -108,6 +108,7 @@ ATTN_RULES = [
     (attn("%v = attn.logsumexp %one over %d : f32"), "reduces over a value that is no attn.over"),
     (attn("%v = attn.total %one over %d : f32"), "reduces over a value that is no attn.over"),
     (attn("%v = attn.max %one over %d : f32"), "reduces over a value that is no attn.over"),
+    (attn("%v = attn.min %one over %d : f32"), "reduces over a value that is no attn.over"),
     (
         attn("%m, %l, %s = attn.stream %one, (%one) over %d : f32, f32, (f32)"),
         "reduces over a value that is no attn.over",
