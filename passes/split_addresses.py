@@ -57,8 +57,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.widths import Widths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.rewrite import remove_dead
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,6 @@ class SplitAddresses(ModulePass):
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
                 _Places().split(kernel)
-        remove_dead(op)
 
 
 @dataclass
@@ -99,6 +97,7 @@ class _Places:
                 if index not in self.known:
                     self.known[index] = self.taken_apart(index)
                 op.operands[position] = self.known[index]
+        _drop([index.owner for index, place in self.known.items() if index is not place])
 
     def taken_apart(self, index: SSAValue) -> SSAValue:
         """What stands for an index: a place, right after it, or itself."""
@@ -131,3 +130,12 @@ class _Places:
                 second = -sign if isinstance(op, arith.SubiOp) else sign
                 return self.collects(op.lhs, sign, place) and self.collects(op.rhs, second, place)
         return False
+
+
+def _drop(dead: list[Operation | Block]) -> None:
+    """Removes what computed indices that are places now, where nothing else takes it."""
+    while dead:
+        op = dead.pop()
+        if isinstance(op, arith.AddiOp | arith.SubiOp) and op.parent is not None and not op.result.first_use:
+            dead += [operand.owner for operand in op.operands]
+            op.parent.erase_op(op)

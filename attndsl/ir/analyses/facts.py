@@ -12,16 +12,16 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
 
 def is_nonnegative(value: SSAValue) -> bool:
     """Whether an integer can be seen to be at least 0 wherever it is looked at."""
-    return _Signs().nonnegative(value)
+    return Signs().nonnegative(value)
 
 
 def is_positive(value: SSAValue) -> bool:
     """Whether an integer can be seen to be at least 1."""
-    return _Signs().positive(value)
+    return Signs().positive(value)
 
 
-class _Signs:
-    """What is seen of integers, each looked at once: values share operands."""
+class Signs:
+    """What is seen of integers, each looked at once: values share operands. Valid while the module does not change."""
 
     def __init__(self) -> None:
         self._nonnegative: dict[SSAValue, bool] = {}
@@ -29,11 +29,13 @@ class _Signs:
         self._ranges = Ranges()
 
     def nonnegative(self, value: SSAValue) -> bool:
+        """As `is_nonnegative`."""
         if value not in self._nonnegative:
             self._nonnegative[value] = self._is_nonnegative(value)
         return self._nonnegative[value]
 
     def positive(self, value: SSAValue) -> bool:
+        """As `is_positive`."""
         if value not in self._positive:
             self._positive[value] = self._is_positive(value)
         return self._positive[value]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import is_launch_time, is_nonnegative
+from attndsl.ir.analyses.facts import Signs, is_launch_time
 from attndsl.ir.bounds import Bound, Factor
 from attndsl.ir.ranges import Ranges, is_identity
 from attndsl.ir.rewrite import constant
@@ -33,6 +33,7 @@ class Widths:
         self._known: dict[SSAValue, Bound | None] = {}
         self._known_upper: dict[SSAValue, Bound | None] = {}
         self._ranges = Ranges()
+        self._is_nonnegative = Signs().nonnegative
 
     def bound(self, value: SSAValue) -> Bound | None:
         """What is at least |value|, over dims and the sizes of parameters; None where there is nothing."""
@@ -53,7 +54,7 @@ class Widths:
         match op:
             case Block():
                 loop = op.parent_op()
-                if isinstance(loop, scf.ForOp) and value is op.args[0] and is_nonnegative(loop.lb):
+                if isinstance(loop, scf.ForOp) and value is op.args[0] and self._is_nonnegative(loop.lb):
                     return self._upper(loop.ub)
             case spec.DimOp():
                 return Bound({(Factor("dim", op.dim.data),): 1})
@@ -70,11 +71,11 @@ class Widths:
                 return self.bound(op.body)
             case arith.SelectOp():
                 return self._sum(v for v in (op.lhs, op.rhs) if not is_identity(v, op))
-            case arith.MaxSIOp() | arith.MinSIOp() if is_nonnegative(value):
+            case arith.MaxSIOp() | arith.MinSIOp() if self._is_nonnegative(value):
                 return self._upper(value)
             case arith.AddiOp() | arith.SubiOp() | arith.MaxSIOp() | arith.MinSIOp():
                 return self._sum(op.operands)
-            case arith.MuliOp() if is_nonnegative(value) and (tiles := self._whole_tiles(op)) is not None:
+            case arith.MuliOp() if self._is_nonnegative(value) and (tiles := self._whole_tiles(op)) is not None:
                 return tiles
             case arith.MuliOp():
                 left, right = map(self.bound, op.operands)
@@ -110,7 +111,7 @@ class Widths:
         match op:
             case arith.MinSIOp():
                 return next((upper for upper in map(self._upper, op.operands) if upper is not None), None)
-            case arith.SubiOp() if is_nonnegative(op.rhs):
+            case arith.SubiOp() if self._is_nonnegative(op.rhs):
                 return self._upper(op.lhs)
             case arith.AddiOp():
                 return _total(map(self._upper, op.operands))
@@ -140,7 +141,7 @@ class Widths:
     def _whole_tiles(self, op: arith.MuliOp) -> Bound | None:
         """What is at least the whole tiles of a length, (length / size) * size; None where it is no such product."""
         quotient = op.lhs.owner
-        if isinstance(quotient, arith.FloorDivSIOp) and quotient.rhs is op.rhs and is_nonnegative(op.rhs):
+        if isinstance(quotient, arith.FloorDivSIOp) and quotient.rhs is op.rhs and self._is_nonnegative(op.rhs):
             return self._upper(quotient.lhs)
         return None
 
