@@ -16,7 +16,6 @@ from attndsl.passes import (
     canonicalize,
     simplify_indices,
     split_axes,
-    split_reduction,
     stream_softmax,
 )
 
@@ -203,21 +202,19 @@ def sink_in_base_e(monkeypatch: pytest.MonkeyPatch) -> None:
 def parts_counted_for_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """The total of merged parts is that of their own weights."""
 
-    def merged(original: Any, reduction: Any, states: list[SSAValue], part: SSAValue) -> list[SSAValue]:
-        found: list[SSAValue] = original(reduction, states, part)
-        stream = found[0].owner
-        return [found[0], stream.total, *found[2:]] if isinstance(stream, attn.StreamOp) else found
+    def merging(original: Any, op: attn.StreamOp, states: list[SSAValue], part: SSAValue) -> Any:
+        merged, results = original(op, states, part)
+        return merged, (results[0], merged.total, *results[2:])
 
-    wraps(monkeypatch, split_reduction, "_merged", merged)
+    wraps(monkeypatch, attn.StreamOp, "merging", merging)
 
 
 @planted("triton", "split-reduction")
 def parts_added(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sums of parts are added as they are, whatever maximum each was scaled to."""
 
-    def merged(original: Any, reduction: Any, states: list[SSAValue], part: SSAValue) -> list[SSAValue]:
-        found: list[SSAValue] = original(reduction, states, part)
-        totals = [insert_before(reduction, attn.TotalOp(state, part, None)) for state in states[1:]]
-        return [found[0], *totals]
+    def merging(original: Any, op: attn.StreamOp, states: list[SSAValue], part: SSAValue) -> Any:
+        merged, results = original(op, states, part)
+        return merged, (results[0], *(insert_before(op, attn.TotalOp(state, part, None)) for state in states[1:]))
 
-    wraps(monkeypatch, split_reduction, "_merged", merged)
+    wraps(monkeypatch, attn.StreamOp, "merging", merging)
