@@ -122,7 +122,7 @@ class _Choice:
 
     def bounded(self, op: Operation) -> Iterator[SSAValue]:
         """The integers that fit where an operation is narrow, but those whose own operation is."""
-        if isinstance(op, tile.LaneOp) or not op.name.startswith("tile."):
+        if isinstance(op, tile.LaneOp | tile.LoadOp) or not op.name.startswith("tile."):
             yield from (v for v in op.results if v.type == index)
         if not op.name.startswith("tile."):
             taken = (v for v in op.operands if v.type == index and constant(v) is None and not is_identity(v, op))

@@ -32,6 +32,9 @@ After:
       attn.write @o[%h] = %v : f32
     }
 
+A read whose index was found not to depend on a key, or a feature, is executed whether there is one or not: it gets the
+condition that there is, on which the proofs about its index may rest.
+
 Requires: cse, so that equal dims are one value. Exactness: bit-exact. Idempotent.
 """
 
@@ -40,12 +43,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import attn, spec
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.materialise import materialise
 from attndsl.ir.meaning import OPPOSITES, predicate
 from attndsl.ir.polynomial import Facts, Polynomial, add, number
 from attndsl.ir.ranges import Ranges
-from attndsl.ir.rewrite import insert_before, replace
+from attndsl.ir.rewrite import guarded, index_constant, insert_before, replace
 from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, arith, i1
 
 
@@ -67,6 +72,7 @@ def _simplify(kernel: attn.KernelOp) -> None:
     ranges = Ranges()
     compared: list[arith.CmpiOp] = []
     facts = Facts(kernel.body.block, ranges)
+    read_along = _variables(kernel)
     for op in list(kernel.body.block.ops):
         if op in assumed:
             continue
@@ -83,6 +89,31 @@ def _simplify(kernel: attn.KernelOp) -> None:
                 continue
         if settled:  # a value that was replaced by an equal one makes stale what the analysis remembers
             facts = Facts(kernel.body.block, ranges)
+    for read, variables in _variables(kernel).items():
+        for variable in read_along[read] - variables:
+            _guard(read, variable, facts)
+
+
+def _variables(kernel: attn.KernelOp) -> dict[attn.ReadOp, set[attn.OverOp | attn.AxisOp]]:
+    """For each read the keys and features that its indices depend on."""
+    axes = AxesAnalysis()
+    return {
+        op: {v.owner for index in op.indices for v in axes(index) if isinstance(v.owner, attn.OverOp | attn.AxisOp)}
+        for op in kernel.body.block.ops
+        if isinstance(op, attn.ReadOp)
+    }
+
+
+def _guard(read: attn.ReadOp, variable: attn.OverOp | attn.AxisOp, facts: Facts) -> None:
+    """Reads only where a variable has values."""
+    start = variable.start if isinstance(variable, attn.OverOp) else None
+    ends = [end for end in (variable.extent, variable.bound) if end is not None]
+    if start is None and all(map(facts.positive, ends)):
+        return
+    first = start if start is not None else insert_before(read, index_constant(0))
+    some = [insert_before(read, arith.CmpiOp(first, end, "slt")) for end in ends]
+    where = conjunction([*conjuncts(read.where), *some], read)
+    replace(read, [insert_before(read, guarded(read, where))])
 
 
 def _assumed(kernel: attn.KernelOp) -> set[Operation]:

@@ -34,6 +34,8 @@ def command(
     attndsl opt --print-pipeline                          what `attndsl compile` runs
     """
     if print_pipeline:
+        if target is not None:
+            raise click.UsageError("--print-pipeline prints that of each target, and takes no --target.")
         from attndsl.driver.pipelines import spelling
         from attndsl.driver.targets import TARGETS
 

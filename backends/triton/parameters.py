@@ -12,12 +12,6 @@ from attndsl.ir.sizes import size_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
 
-POINTERS = {
-    "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8e4m3": "u8", "f8e5m2": "u8",
-    "i8": "i8", "u8": "u8", "i32": "i32", "i64": "i64", "bool": "i1",
-}  # fmt: skip
-"""Triton's name for the elements that a pointer points to. 8-bit floats come as bytes, for targets without them."""
-
 
 @dataclass(frozen=True)
 class Parameters:
