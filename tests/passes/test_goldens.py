@@ -82,7 +82,7 @@ def test_the_meaning_stays(path: Path, size: int) -> None:
         if tensor.role.data == "input":
             shape = [evaluate(extent, dims, {}) for extent in tensor.shape]
             values: dict[str, Any] = {"f32": random.normal(size=shape), "i32": random.integers(-2, size + 2, shape)}
-            values["f16"], values["bool"] = values["f32"], random.random(shape) < 0.6
+            values["f16"], values["u8"], values["bool"] = values["f32"], values["i32"] & 255, random.random(shape) < 0.6
             arrays[tensor.sym_name.data] = values[tensor.element.data].astype(ELEMENTS[tensor.element.data].dtype)
     params = {
         op.sym_name.data: number(op.default)
