@@ -59,16 +59,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.stored import read_of
+from attndsl.ir.analyses.stored import HALVES, read_of
 from attndsl.ir.analyses.widths import is_short
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant, say
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
-
-HALVES = ("f16", "bf16")
-"""The element types of 16 bits, which matrix units multiply."""
 
 
 @dataclass(frozen=True)

@@ -75,14 +75,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.stored import read_of
+from attndsl.ir.analyses.stored import HALVES, read_of
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import MACHINES, USUAL
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32, math
-
-HALVES = ("f16", "bf16")
 
 
 @dataclass(frozen=True)

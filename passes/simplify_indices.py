@@ -51,7 +51,7 @@ from attndsl.ir.meaning import OPPOSITES, predicate
 from attndsl.ir.polynomial import Facts, Polynomial, add, number
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import guarded, index_constant, insert_before, replace
-from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, arith, i1
+from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, i1
 
 
 @dataclass(frozen=True)
@@ -90,30 +90,27 @@ def _simplify(kernel: attn.KernelOp) -> None:
         if settled:  # a value that was replaced by an equal one makes stale what the analysis remembers
             facts = Facts(kernel.body.block, ranges)
     for read, variables in _variables(kernel).items():
-        for variable in read_along[read] - variables:
-            _guard(read, variable, facts)
+        lost = [variable for variable in read_along[read] if variable not in variables]
+        if present := [condition for variable in lost for condition in _has_values(variable, read, facts)]:
+            where = conjunction([*conjuncts(read.where), *present], read)
+            replace(read, [insert_before(read, guarded(read, where))])
 
 
-def _variables(kernel: attn.KernelOp) -> dict[attn.ReadOp, set[attn.OverOp | attn.AxisOp]]:
-    """For each read the keys and features that its indices depend on."""
+def _variables(kernel: attn.KernelOp) -> dict[attn.ReadOp, list[attn.OverOp | attn.AxisOp]]:
+    """For each read the keys and features that its indices depend on, in order."""
     axes = AxesAnalysis()
-    return {
-        op: {v.owner for index in op.indices for v in axes(index) if isinstance(v.owner, attn.OverOp | attn.AxisOp)}
-        for op in kernel.body.block.ops
-        if isinstance(op, attn.ReadOp)
-    }
+    variables = [op for op in kernel.body.block.ops if isinstance(op, attn.OverOp | attn.AxisOp)]
+    reads = [op for op in kernel.body.block.ops if isinstance(op, attn.ReadOp)]
+    return {op: [v for v in variables if any(v.result in axes(index) for index in op.indices)] for op in reads}
 
 
-def _guard(read: attn.ReadOp, variable: attn.OverOp | attn.AxisOp, facts: Facts) -> None:
-    """Reads only where a variable has values."""
+def _has_values(variable: attn.OverOp | attn.AxisOp, anchor: Operation, facts: Facts) -> list[SSAValue]:
+    """The conditions under which a variable has values; none where that is known."""
     start = variable.start if isinstance(variable, attn.OverOp) else None
     ends = [end for end in (variable.extent, variable.bound) if end is not None]
-    if start is None and all(map(facts.positive, ends)):
-        return
-    first = start if start is not None else insert_before(read, index_constant(0))
-    some = [insert_before(read, arith.CmpiOp(first, end, "slt")) for end in ends]
-    where = conjunction([*conjuncts(read.where), *some], read)
-    replace(read, [insert_before(read, guarded(read, where))])
+    asked = [end for end in ends if start is not None or not facts.positive(end)]
+    first = start if start is not None else insert_before(anchor, index_constant(0))
+    return [insert_before(anchor, arith.CmpiOp(first, end, "slt")) for end in asked]
 
 
 def _assumed(kernel: attn.KernelOp) -> set[Operation]:

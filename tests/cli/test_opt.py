@@ -38,6 +38,11 @@ def test_the_pipelines_are_texts_that_it_takes(attndsl: Any, gqa: Path) -> None:
         assert "tile.kernel" in result.out
 
 
+def test_the_pipelines_are_those_of_all_targets(attndsl: Any) -> None:
+    result = attndsl("opt", "--print-pipeline", "--target", "numpy")
+    assert result.code == 2 and "takes no --target" in result.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

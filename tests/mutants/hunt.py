@@ -166,7 +166,7 @@ class Road:
 
     def shows(self, wrong: ModuleOp | Program | TritonProgram, right: ModuleOp | Program | TritonProgram) -> bool:
         """Whether an example tells what is wrong from what is right. Raises Unsound where that is wrong too."""
-        if not (self._is_wrong(wrong) if not isinstance(wrong, TritonProgram) else self._is_wrong_apart(wrong)):
+        if not (self._is_wrong_apart(wrong) if isinstance(wrong, TritonProgram) else self._is_wrong(wrong)):
             return False
         try:
             self.check(right)

@@ -9,6 +9,9 @@ from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import SSAValue, arith, index
 
+HALVES = ("f16", "bf16")
+"""The element types of 16 bits, which matrix units multiply."""
+
 
 def read_of(value: SSAValue) -> tile.LoadOp | None:
     """The load whose tile a value is, or that a select with 0 elsewhere leaves some of; None where there is none."""

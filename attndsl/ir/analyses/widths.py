@@ -96,7 +96,7 @@ class Widths:
                 return self._within(value) if all(self.narrow(v) and is_short(v) for v in op.operands) else None
         return None
 
-    def _within(self, value: SSAValue) -> Bound | None:
+    def _within(self, value: SSAValue) -> Bound:
         """The largest magnitude of an integer, as far as that is known before a launch."""
         return Bound({(): max(map(abs, self._ranges(value)))})
 

@@ -22,3 +22,26 @@ attn.kernel @first {
   %total = attn.total %x over %j : f32
   attn.write @o[%i] = %total : f32
 }
+
+spec.tensor @y "input" "f32" ["N", "D"]
+
+// CHECK-LABEL: attn.kernel @corner {
+// CHECK:         %y = attn.read @y[%half, %half] where %{{.*}} : f32
+attn.kernel @corner {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %D = spec.dim "D"
+  %i = attn.each "i" to %M
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %few = arith.minsi %one, %N : index
+  %j = attn.over "j" to %few
+  %thin = arith.minsi %one, %D : index
+  %d = attn.axis "d" to %thin
+  %half = arith.floordivsi %j, %two : index
+  %edge = arith.floordivsi %d, %two : index
+  %y = attn.read @y[%half, %edge] : f32
+  %feature = attn.sum %y over %d : f32
+  %total = attn.total %feature over %j : f32
+  attn.write @o[%i] = %total : f32
+}
