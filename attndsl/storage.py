@@ -51,6 +51,13 @@ class Element:
         return 2 - 2 ** (self.layout.exponent_bits - 1) if self.layout is not None else int(np.finfo(self.dtype).minexp)
 
     @property
+    def highest_exponent(self) -> int:
+        """The exponent of a float's largest number."""
+        if self.layout is None:
+            return int(np.finfo(self.dtype).maxexp) - 1
+        return 2 ** (self.layout.exponent_bits - 1) - 1 + self.layout.finite
+
+    @property
     def kind(self) -> Kind:
         """The kind of scalar that reading an element gives."""
         return STORAGE_KINDS[self.name]

@@ -73,6 +73,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.stored import HALVES, read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import MACHINES, USUAL, Machine
@@ -98,7 +99,7 @@ SHAPES = {
     # By rows of a tile: keys of a tile and warps, the best first.
     16: ((64, 4), (32, 4), (16, 4)),
     32: ((64, 4), (64, 8), (32, 4), (16, 4)),
-    64: ((64, 4), (64, 8), (32, 8), (16, 8)),
+    64: ((64, 4), (64, 8), (32, 8), (16, 4)),
     128: ((128, 8), (64, 4), (64, 8), (32, 8)),
 }
 """What is tried for each number of rows. Measured on an H200: docs/performance.md, "Tiles"."""
@@ -121,6 +122,13 @@ of rows x rows (the dots).
 WARP_ROWS = 16
 """The rows that a warp multiplies."""
 
+GROUP = 4
+"""The warps that multiply together, where warps do."""
+
+GROUP_KEYS = 16
+"""The least keys that each of several groups takes of rows that they share. (Where they take 8, products of f32 numbers
+read memory that is not there: Triton 3.6.)"""
+
 ADDRESSES = 24
 """How many registers of a thread the addresses of a tile of keys may take, which stay there throughout the loop."""
 
@@ -130,8 +138,11 @@ READ = 16
 ROOMY = 64
 """Tiles of fewer keys keep a matrix unit waiting more than a second program helps."""
 
+MULTIPLIED = (*HALVES, "f32", "f64")
+"""The element types that products are made of."""
+
 HELD = 72
-"""How many registers of a thread a tile may take that no matrix unit multiplies."""
+"""How many registers of a thread a tile may take that no matrix unit multiplies, or that operands are made of."""
 
 ADDED = (16, 32, 64, 128, 256)
 """The tiles of keys, or of parts, that may be added up in registers."""
@@ -181,8 +192,9 @@ class _Footprint:
     """What a program of a kernel holds.
 
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. `fixed_bytes` multiply every key.
-    For each key `key_bytes` are read, and `made_bytes` computed, which multiply rows; for each row `row_bytes`
-    multiply keys, and `row_words` of 32 bits are carried; for each pair `weight_bytes` multiply values.
+    For each key `key_bytes` are read, and `made_bytes` computed, which multiply rows, an operand of them of
+    `made_words` numbers; for each row `row_bytes` multiply keys, and `row_words` of 32 bits are carried; for each pair
+    `weight_bytes` multiply values.
     `multiplies` says whether a matrix unit takes the tiles of keys, `uneven` whether rows of a tile see different
     keys. A tile's keys divide `divided`.
     """
@@ -192,6 +204,7 @@ class _Footprint:
     fixed_bytes: int
     key_bytes: int
     made_bytes: int
+    made_words: int
     row_bytes: int
     weight_bytes: int
     row_words: int
@@ -216,6 +229,7 @@ class _Footprint:
             sum(_width(v, axes) * size for v, size in fixed.items()),
             max((_read_per_key(loop, axes) for loop in loops), default=0),
             sum(_width(v, axes) * size for v, size in by_key.items() if not isinstance(v.owner, tile.LoadOp)),
+            max((_words_read(v, axes) for v in by_key if _is_made(v)), default=0),
             sum(_width(v, axes) * size for v, size in by_row.items() if not any(map(tile.is_key, axes(v)))),
             max((size for v, size in by_row.items() if any(map(tile.is_key, axes(v)))), default=0),
             max(words, default=0),
@@ -229,6 +243,13 @@ class _Footprint:
         """Whether it adds up in registers what a single row has, as the merge of parts does."""
         return self.rows == 1 and not self.multiplies
 
+    @property
+    def most_rows(self) -> int:
+        """The rows of the largest tile that is worth having. Operands that are made are made once for all its rows."""
+        if self.rows is not None:
+            return min(SHAPES)
+        return FEW if self.uneven and not self.made_words else max(SHAPES)
+
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
         """What a launch may choose between."""
         found = self.adding(machine) if self.adds_up else self.multiplying(machine)
@@ -239,7 +260,7 @@ class _Footprint:
     def multiplying(self, machine: Machine) -> Iterator[dict[str, int]]:
         """Schedules of a kernel whose tiles a matrix unit takes, by their rows."""
         for rows, listed in SHAPES.items():
-            if rows > (min(SHAPES) if self.rows is not None else FEW if self.uneven else max(SHAPES)):
+            if rows > self.most_rows:
                 return
             shapes = tuple(shape for shape in listed if self.divided % shape[0] == 0) or ((32, 4),)
             fitting = [shape for shape in shapes if self.programs(rows, *shape, machine) >= 1]
@@ -249,7 +270,7 @@ class _Footprint:
             keys, warps = (roomy or fitting or shapes[-1:])[0]
             stages = max(1, min(machine.stages, self.stages(rows, keys, warps, machine, 2 if roomy else 1)))
             yield {"ROWS": rows, "KEYS": keys, "num_warps": warps, "num_stages": stages}
-            if roomy and rows >= FEW:
+            if roomy and rows >= FEW and not self.made_words:
                 return  # two programs wait for each other's tiles less than one with more rows does
 
     def adding(self, machine: Machine) -> Iterator[dict[str, int]]:
@@ -267,6 +288,8 @@ class _Footprint:
         words = self.words(rows, keys, warps, machine)
         if (self.keys or keys) * self.key_bytes > ADDRESSES * READ * warps * machine.lanes:
             return 0
+        if self.made(keys, warps, machine) > HELD or not self.shares(rows, keys, warps, machine):
+            return 0
         if words > machine.registers or self.stages(rows, keys, warps, machine) < 2:
             return 0
         two = self.stages(rows, keys, warps, machine, 2) >= 2
@@ -280,13 +303,23 @@ class _Footprint:
             fits = (self.keys or keys) * self.key_bytes // 4 // machine.lanes <= HELD * warps
         else:
             held = self.words(rows, keys, warps, machine) <= machine.registers
+            held &= self.shares(rows, keys, warps, machine)
             fits = held and self.stages(rows, keys, warps, machine) >= schedule["num_stages"]
         return fits and self.divided % keys == 0
 
     def words(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """The registers that a thread needs."""
         held = (self.rows or rows) * ((self.keys or keys) + self.row_words)
-        return held // (warps * machine.lanes) + OTHER_REGISTERS
+        return held // (warps * machine.lanes) + self.made(keys, warps, machine) + OTHER_REGISTERS
+
+    def made(self, keys: int, warps: int, machine: Machine) -> int:
+        """The registers that a thread needs for what an operand is made of."""
+        return (self.keys or keys) * self.made_words // (warps * machine.lanes)
+
+    def shares(self, rows: int, keys: int, warps: int, machine: Machine) -> bool:
+        """Whether each group of warps that multiply together has rows of its own, or enough keys."""
+        rows, keys, groups = self.rows or rows, self.keys or keys, warps // GROUP
+        return not machine.together or rows < FEW or rows // FEW * (keys // GROUP_KEYS) >= groups
 
     def stages(self, rows: int, keys: int, warps: int, machine: Machine, programs: int = 1) -> int:
         """How many stages of keys and values so many programs of a processor have memory for, beside their queries.
@@ -333,6 +366,26 @@ def _read_per_key(loop: scf.ForOp, axes: AxesAnalysis) -> int:
             element = enclosing_tensor(op, op.tensor.string_value()).element.data
             total += _width(op.result, axes) * ELEMENTS[element].itemsize
     return total
+
+
+def _is_made(operand: SSAValue) -> bool:
+    """Whether an operand is computed, or has another type in memory than a matrix unit can take."""
+    load = read_of(operand)
+    return load is None or enclosing_tensor(load, load.tensor.string_value()).element.data not in MULTIPLIED
+
+
+def _words_read(operand: SSAValue, axes: AxesAnalysis) -> int:
+    """The numbers that an operand is made of, for each key."""
+    reads: set[tile.LoadOp] = set()
+    seen, stack = {operand}, [operand]
+    while stack:
+        op = stack.pop().owner
+        if isinstance(op, tile.LoadOp) and any(map(tile.is_key, axes(op.result))):
+            reads.add(op)
+        elif isinstance(op, Operation) and not isinstance(op, tile.DotOp | tile.LoadOp):
+            stack.extend(v for v in op.operands if v not in seen)
+            seen.update(op.operands)
+    return sum(_width(op.result, axes) for op in reads)
 
 
 Operands = dict[SSAValue, int]

@@ -1,10 +1,11 @@
-"""narrow-products: matrix products run in the 16-bit type that memory holds their operands in.
+"""narrow-products: matrix products run in a 16-bit type that holds their operands.
 
 Why: a matrix unit multiplies f16 and bf16 numbers many times faster than f32 ones. Where both operands of a product
-were read from memory as such numbers nothing is lost: their product fits f32, in which it is summed. Where one was,
-and the other is a weight of the key that the product sums over, the weight is rounded: an error of each weight by at
-most half a step of that type, which comes out of a weighted mean no larger than it went in. (So do FlashAttention and
-what came after it: Dao et al., 2022.)
+are exact in such a type nothing is lost: their product fits f32, in which it is summed. That is so of what memory
+holds in the type, and of what has no more bits: an integer of 8, or one of 4 times a scale of 4. Where one operand is
+exact, and the other is a weight of the key that the product sums over, the weight is rounded: an error of each weight
+by at most half a step of the type, which comes out of a weighted mean no larger than it went in. (So do FlashAttention
+and what came after it: Dao et al., 2022.)
 
 Before:
 
@@ -64,8 +65,9 @@ After:
 
 Other f32 products use tf32x3 (see `tile.dot`) where the target's matrix unit has it.
 
-A weight is rounded to bf16, which has the range of f32, and to f16 only where it is a power of 2 below a maximum, as in
-a softmax: others could leave the range of f16.
+A weight is rounded to a type that a tensor of the spec has: where all are f32, f32 is what was asked for. It is rounded
+to bf16, which has the range of f32, and to f16 only where it is a power of 2 below a maximum, as in a softmax: others
+could leave the range of f16.
 
 Requires: tile. Exactness: rounds weights to f16 or bf16. Idempotent.
 """
@@ -74,12 +76,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attndsl.ir import tile
-from attndsl.ir.analyses.stored import HALVES, read_of
+from attndsl.ir import spec, tile
+from attndsl.ir.analyses.significands import Significands
+from attndsl.ir.analyses.stored import HALVES
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import MACHINES, USUAL
 from attndsl.ir.rewrite import constant
-from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32, math
 
 
@@ -94,31 +96,27 @@ class NarrowProducts(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         single = MACHINES[self.machine].single
-        for each in op.walk():
-            if isinstance(each, tile.DotOp) and each.result.type == f32:
-                element = _narrow(each) or (single if single != "ieee" else None)
-                if element is not None:
-                    each.rounded = StringAttr(element)
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp):
+                products = [o for o in kernel.walk() if isinstance(o, tile.DotOp) and o.result.type == f32]
+                elements = {t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
+                significands = Significands(kernel)
+                for each in products:
+                    element = _narrow(each, significands, elements) or (single if single != "ieee" else None)
+                    if element is not None:
+                        each.rounded = StringAttr(element)
 
 
-def _narrow(op: tile.DotOp) -> str | None:
+def _narrow(op: tile.DotOp, significands: Significands, elements: set[str]) -> str | None:
     """The type that the operands of a product are rounded to, None where they are not."""
-    left, right = _stored(op.lhs), _stored(op.rhs)
-    if left == right:
-        return left
-    element, other = (left, op.rhs) if left is not None else (right, op.lhs)
-    if element is None or _stored(other) is not None or not tile.is_key(op.over):
+    left, right = ([half for half in HALVES if significands(value).fits(half)] for value in (op.lhs, op.rhs))
+    if left and right:
+        return next((half for half in left if half in right), None)
+    if not tile.is_key(op.over):
         return None
-    return element if element == "bf16" or _is_at_most_one(other) else None
-
-
-def _stored(value: SSAValue) -> str | None:
-    """The 16-bit type that a value was read as, None where it was not, or was computed with."""
-    load = read_of(value)
-    if load is None:
-        return None
-    element = enclosing_tensor(load, load.tensor.string_value()).element.data
-    return element if element in HALVES else None
+    held, weight = (left, op.rhs) if left else (right, op.lhs)
+    suited = [half for half in held if half in elements and (half == "bf16" or _is_at_most_one(weight))]
+    return suited[0] if suited else None
 
 
 def _is_at_most_one(value: SSAValue) -> bool:

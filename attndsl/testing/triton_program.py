@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -87,17 +87,17 @@ class TritonProgram:
         source = emit(module, case.spec.source.text)
         return cls(source, load(source)[python_name(case.spec.name)], device)
 
-    def run(self, case: Case, parts: int = 1) -> dict[str, Array]:
+    def run(self, case: Case, parts: int = 1, schedule: Mapping[str, int] = {}) -> dict[str, Array]:
         """The outputs of a call whose keys are cut into `parts`, written into tensors that were full of others.
 
-        Raises TritonFails.
+        What a `schedule` names is asked for. Raises TritonFails.
         """
         elements = {tensor.name: case.element(tensor.name) for tensor in case.spec.tensors.values()}
         inputs = tuple(tensor_of(case.arrays[t.name], elements[t.name], self.device) for t in case.spec.inputs)
         outputs = {name: tensor_of(array, elements[name], self.device) for name, array in empty_outputs(case).items()}
         # Triton's interpreter computes with NumPy, which warns of NaN.
         with compiling(case.spec.name), np.errstate(all="ignore"):
-            launched = partial(self.function, schedule={"PARTS": parts})
+            launched = partial(self.function, schedule={"PARTS": parts, **schedule})
             Arguments(inputs, tuple(outputs.values())).passed_to(launched, case.params)
         return {name: array_of(tensor, elements[name]) for name, tensor in outputs.items()}
 

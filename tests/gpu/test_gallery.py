@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from attndsl.backends.triton.aot import load
+from attndsl.backends.triton.host import kernel_names
+from attndsl.backends.triton.launcher import schedules_name
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec
@@ -41,3 +43,18 @@ def test_agrees_with_the_reference(name: str, element: str) -> None:
         program = TritonProgram(source, load(source)[python_name(spec.name)], "cuda")
         for parts in (1, 3) if what == "plain" else (1,):
             case.check(f"triton in {parts} parts", program.run(case, parts), narrowed=True)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("element", ["f16", "f32"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.attn")))
+def test_the_largest_tiles_agree(name: str, element: str) -> None:
+    """With as many features as models have, in the tiles that calls of many rows take, which small calls do not."""
+    path = EXAMPLES / f"{name}.attn"
+    spec = check(Source(path.read_text(encoding="utf-8"), path.name))
+    case = Case.make(spec, element, dims={dim: 128 for dim in ("D", "E") if dim in spec.dims})
+    source = compile_spec(spec, case.types, "triton", case.dims).source
+    functions = load(source)
+    program = TritonProgram(source, functions[python_name(spec.name)], "cuda")
+    largest = functions[schedules_name(kernel_names(source)[0])][-1]
+    case.check(f"triton with {largest}", program.run(case, 1, largest), narrowed=True)

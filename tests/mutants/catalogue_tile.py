@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.significands import Significand
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.spread import keep_lanes
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
@@ -251,7 +252,19 @@ def gathers_one_tile_behind(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("triton", "narrow-products")
 def every_product_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """All products are made of 16 bits, those of numbers that have more too."""
-    monkeypatch.setattr(narrow_products, "_narrow", lambda op: "bf16")
+    monkeypatch.setattr(narrow_products, "_narrow", lambda op, significands, elements: "bf16")
+
+
+@planted("triton", "narrow-products")
+def bits_of_products_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product is taken to have no more bits than its factors, so that 16 are thought to hold it."""
+    monkeypatch.setattr(Significand, "__mul__", Significand.__or__)
+
+
+@planted("triton", "narrow-products")
+def range_of_halves_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number of few bits is taken for an f16 one, however large or small it is."""
+    monkeypatch.setattr(Significand, "fits", lambda held, element: held.bits <= Significand.of_element(element).bits)
 
 
 # --- pad-lanes

@@ -14,6 +14,7 @@ from filecheck.options import Options
 from filecheck.parser import Parser
 
 from attndsl.checking.symbolic import evaluate
+from attndsl.checking.typed import Kind
 from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.ir import spec
 from attndsl.ir.context import parse_module, print_module
@@ -22,7 +23,7 @@ from attndsl.ir.rewrite import number
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.passes import PASSES
 from attndsl.passes.specialise import Specialise
-from attndsl.storage import ELEMENTS
+from attndsl.storage import ELEMENTS, encode
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*.mlir"))
@@ -66,6 +67,15 @@ def test_a_second_run_changes_nothing(path: Path) -> None:
     assert print_module(module) == once
 
 
+def _drawn(element: str, shape: list[int], size: int, random: np.random.Generator) -> np.ndarray[Any, Any]:
+    """An array of an element type; its integers are indices of dims of a `size`, and some that are none."""
+    if ELEMENTS[element].kind is Kind.FLOAT:
+        return encode(random.normal(size=shape), element)
+    if ELEMENTS[element].kind is Kind.BOOL:
+        return random.random(shape) < 0.6
+    return (random.integers(-2, size + 2, shape) & (255 if element == "u8" else -1)).astype(ELEMENTS[element].dtype)
+
+
 @pytest.mark.parametrize("size", [4, 20])
 @pytest.mark.parametrize("path", CASES, ids=name_of)
 def test_the_meaning_stays(path: Path, size: int) -> None:
@@ -81,9 +91,7 @@ def test_the_meaning_stays(path: Path, size: int) -> None:
     for tensor in tensors:
         if tensor.role.data == "input":
             shape = [evaluate(extent, dims, {}) for extent in tensor.shape]
-            values: dict[str, Any] = {"f32": random.normal(size=shape), "i32": random.integers(-2, size + 2, shape)}
-            values["f16"], values["u8"], values["bool"] = values["f32"], values["i32"] & 255, random.random(shape) < 0.6
-            arrays[tensor.sym_name.data] = values[tensor.element.data].astype(ELEMENTS[tensor.element.data].dtype)
+            arrays[tensor.sym_name.data] = _drawn(tensor.element.data, shape, size, random)
     params = {
         op.sym_name.data: number(op.default)
         for op in module.walk()
