@@ -32,6 +32,9 @@ PASSES = {
     "pad-lanes": "PadLanes",
     "keep-stored": "KeepStored",
     "split-addresses": "SplitAddresses",
+    "hoist-quotients": "HoistQuotients",
+    "specialise-strides": "SpecialiseStrides",
+    "find-ranges": "FindRanges",
     "choose-index-width": "ChooseIndexWidth",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""

@@ -44,8 +44,8 @@ Chosen are the integers that vary along a lane and have a bound; comparisons wit
 compared has a bound; and divisions by what is no constant, where both operands have one. A quotient that a launch
 computes is none of them.
 
-Requires: split-addresses. Ensures: the bounds hold for every integer that a `tile.narrow` names. Exactness: bit-exact.
-Idempotent.
+Requires: split-addresses, hoist-quotients. Ensures: the bounds hold for every integer that a `tile.narrow` names.
+Exactness: bit-exact. Idempotent.
 """
 
 from __future__ import annotations
@@ -54,13 +54,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import executed, is_quotient
+from attndsl.ir.analyses.facts import executed
 from attndsl.ir.analyses.widths import LARGEST_TILE, Widths, is_short
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import Bound, Factor, bounds_attribute
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant, say
+from attndsl.ir.statements import named
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
@@ -85,8 +86,8 @@ class _Choice:
         self.widths = Widths()
 
     def choose(self, kernel: tile.KernelOp) -> None:
-        run = executed(kernel)
-        ops = [op for op in kernel.walk() if op in run and not is_quotient(op)]
+        run, launched = executed(kernel), named(kernel, tile.LaunchedOp)
+        ops = [op for op in kernel.walk() if op in run and launched.isdisjoint(op.results)]
         bounds = Bound()
         chosen: list[SSAValue] = []
         for op in ops:

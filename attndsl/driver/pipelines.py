@@ -146,6 +146,9 @@ def triton(options: Options) -> Pipeline:
         Step("cse", "many loads have the same guard"),
         Step("keep-stored", "after the selects of pad-lanes, and what canonicalize makes of them"),
         Step("split-addresses", "after cse: what is equal is taken apart once; hides indices from other analyses"),
+        Step("hoist-quotients", "after split-addresses: names what a program computes, which other passes change"),
+        Step("specialise-strides", "after split-addresses, which leaves of an index the lanes that it varies along"),
+        Step("find-ranges", "after hoist-quotients: how a launch divides is no question of signs"),
         Step("choose-index-width", "last: names what a program executes, which every other pass changes"),
     )
     return Pipeline(attn, tile)

@@ -150,7 +150,7 @@ class Run:
                 self.loop(op)
             case scf.IfOp():
                 self.choice(op)
-            case spec.AssumeOp() | tile.PresentOp() | scf.YieldOp():
+            case spec.AssumeOp() | tile.PresentOp() | tile.LaunchedOp() | tile.WrapsOp() | scf.YieldOp():
                 pass
             case tile.HoldsOp():
                 self.hold(op)
@@ -158,6 +158,10 @@ class Run:
                 self.narrow(op)
             case tile.KeptOp():
                 self.keep(op)
+            case tile.UnsignedOp():
+                assert all(np.all(self.values[v].array >= 0) for v in op.values), (
+                    "tile.unsigned names no negative number"
+                )
             case attn.StreamOp():
                 self.stream(op)
             case _:

@@ -142,7 +142,7 @@ def sort_block(block: Block) -> None:
     block.add_ops(order)
 
 
-def say(kernel: Operation, statement: type[tile.NarrowOp | tile.KeptOp], values: Iterable[SSAValue]) -> None:
+def say(kernel: Operation, statement: type[tile.ValuesOp], values: Iterable[SSAValue]) -> None:
     """Lets a kernel's statements of one kind name these values: one at the end of each block that computes some."""
     for op in list(kernel.walk()):
         if isinstance(op, statement):

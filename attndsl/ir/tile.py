@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, verify_access
-from attndsl.ir.statements import KeptOp, NarrowOp, PresentOp
+from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WrapsOp
 from attndsl.ir.traits import Binds, Folds, Removes, Renames
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -77,6 +77,7 @@ __all__ = [
     "KeptOp",
     "KernelOp",
     "LaneOp",
+    "LaunchedOp",
     "LoadOp",
     "MaxOp",
     "MinOp",
@@ -90,6 +91,9 @@ __all__ = [
     "SpreadOp",
     "StoreOp",
     "SumOp",
+    "UnsignedOp",
+    "ValuesOp",
+    "WrapsOp",
     "is_key",
     "padded",
     "users",
@@ -109,6 +113,9 @@ class KernelOp(IRDLOperation):
 
     `bounds` is a sum of products, each a count and its factors: a dim's extent `"M"`, a parameter's magnitude `@window`
     or a tensor's stride `[@k, 1]`. No integer that `tile.narrow` names is further from 0.
+
+    `strided` names the tensors whose strides code is made for, and made again for others; that of the last axis of a
+    tensor always counts.
     """
 
     name = "tile.kernel"
@@ -116,9 +123,12 @@ class KernelOp(IRDLOperation):
     form = opt_prop_def(StringAttr)
     schedules = opt_prop_def(ArrayAttr[DictionaryAttr])
     bounds = opt_prop_def(ArrayAttr)
+    strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove())
-    assembly_format = "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? $body attr-dict"
+    assembly_format = (
+        "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? (`strided` $strided^)? $body attr-dict"
+    )
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:
         super().__init__(properties={"entry": StringAttr(name), "form": form}, regions=[body or Region(Block())])
@@ -130,10 +140,11 @@ class KernelOp(IRDLOperation):
         return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
 
     def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_bounds, verify_form, verify_tile
+        from attndsl.ir.wellformed import verify_bounds, verify_form, verify_strided, verify_tile
 
         verify_form(self.form)
         verify_bounds(self)
+        verify_strided(self)
         verify_tile(self)
 
 
@@ -470,7 +481,7 @@ class HoldsOp(IRDLOperation):
 
 def users(value: SSAValue) -> list[Operation]:
     """The operations that compute with a value, once for each use: what only says something of it does not."""
-    statements = PresentOp | HoldsOp | NarrowOp | KeptOp
+    statements = PresentOp | HoldsOp | ValuesOp
     return [use.operation for use in value.uses if not isinstance(use.operation, statements)]
 
 
@@ -495,5 +506,8 @@ TILE = Dialect(
         HoldsOp,
         NarrowOp,
         KeptOp,
+        LaunchedOp,
+        UnsignedOp,
+        WrapsOp,
     ],
 )

@@ -11,7 +11,7 @@ from attndsl.backends.names import Names, number_names, spec_names
 from attndsl.backends.triton.access import Access, joined
 from attndsl.backends.triton.expressions import Expressions, Text
 from attndsl.backends.triton.helpers import helpers_text
-from attndsl.backends.triton.launcher import SPLIT, Launched, Launcher
+from attndsl.backends.triton.launcher import SPLIT, HostText, Launched, Launcher
 from attndsl.backends.triton.legal import LEGAL
 from attndsl.backends.triton.parameters import Parameters, scalar_type, size_key
 from attndsl.backends.writer import Writer
@@ -37,7 +37,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
         parameters = Parameters.of(kernel, tensors)
         writer = _Kernel(kernel, parameters, Names(numbers), out)
         writer.write()
-        launched.append(Launched(writer.name, kernel, parameters))
+        launched.append(Launched(writer.name, kernel, parameters, HostText(kernel)))
     name = spec_name(kernels)
     kernels_text = out.text()
     launcher = Launcher(name, spec.arguments(module), params, spec_names(module), out)
@@ -80,6 +80,7 @@ class _Kernel:
         self.text = Expressions(kernel, self.names, parameters.static)
         self.access = Access(parameters.tensors, self.text)
         self.executed = executed(kernel)
+        self.launched = frozenset(parameters.quotients)
 
     def _bind_arguments(self) -> None:
         """Gives names to what a launch works out for the kernel."""
@@ -173,7 +174,7 @@ class _Kernel:
                 pass
             case tile.PaddedOp() | tile.PlaceOp() | arith.ConstantOp():
                 pass
-            case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.parameters.quotients:
+            case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.launched:
                 pass
             case _:
                 self._value(op)

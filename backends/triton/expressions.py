@@ -18,13 +18,14 @@ from attndsl.backends.triton.pointwise import (
     Spelling,
 )
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import is_nonnegative, leaves
+from attndsl.ir.analyses.facts import Unsigned, leaves
 from attndsl.ir.analyses.stored import Stored
 from attndsl.ir.analyses.widths import is_short
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
-from attndsl.ir.ranges import IDENTITY, Ranges, is_identity
+from attndsl.ir.ranges import IDENTITY, is_identity
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import named
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.python_names import python_name
 from attndsl.storage import decode, encode
@@ -57,8 +58,8 @@ class Expressions:
         self.names = names
         self.axes = AxesAnalysis()
         self.stored = Stored.of(kernel)
-        self.ranges = Ranges()
-        self._narrow = {v for op in kernel.walk() if isinstance(op, tile.NarrowOp) for v in op.values}
+        self._narrow, self._wraps = (named(kernel, statement) for statement in (tile.NarrowOp, tile.WrapsOp))
+        self._is_unsigned = Unsigned(kernel)
         self.largest = names.like("LARGEST")
         self._static = frozenset(static)
         self._kept: dict[SSAValue, Text] = {}
@@ -157,7 +158,7 @@ class Expressions:
                 return self._reduce(op)
             case tile.DotOp():
                 return self._dot(op)
-            case arith.FloorDivSIOp() | spec.ModOp() if all(map(is_nonnegative, op.operands)):
+            case arith.FloorDivSIOp() | spec.ModOp() if all(map(self._is_unsigned, op.operands)):
                 return self._spell(op, TRUNCATING[type(op)])
         return self._spell(op, POINTWISE[type(op)])
 
@@ -169,7 +170,7 @@ class Expressions:
         operands = [
             self._neutral(v) if narrow and v in neutral else self.operand(v, lanes, narrow, wide) for v in op.operands
         ]
-        if op.results[0].type == index and not self.ranges.fits(op.results[0]) and self._is_static(op.results[0]):
+        if op.results[0] in self._wraps and self._is_static(op.results[0]):
             operands[0] = Text(f"tl.cast({operands[0].code}, tl.int64)")  # a plain integer does not wrap
         if op.results[0] not in self.stored.halves:
             operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import executed, is_quotient, leaves
-from attndsl.ir.rewrite import constant
+from attndsl.ir.analyses.facts import executed, leaves
 from attndsl.ir.sizes import size_of
-from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
+from attndsl.ir.statements import named
+from attndsl.ir.xdsl import Attribute, SSAValue, f64, i1, index
 from attndsl.python_names import python_name
 
 
@@ -50,40 +49,21 @@ class Parameters:
         params = {op.param.data: op for op in ops if isinstance(op, spec.ParamOp)}
         programs = [op for op in ops if isinstance(op, tile.ProgramOp)]
         chosen = {op.choice.data: op for op in ops if isinstance(op, spec.ChoiceOp)}
+        made_for = {tensor.string_value() for tensor in kernel.strided or ()}
+        launched = named(kernel, tile.LaunchedOp)
         return cls(
             tensors=taken,
             strides={t.sym_name.data: tuple(stride_names(t)) for t in taken},
-            varying=frozenset(
-                name for t in taken for name in stride_names(t)[:-1] if t.sym_name.data not in _rows(ops)
-            ),
+            varying=frozenset(name for t in taken if t.sym_name.data not in made_for for name in stride_names(t)[:-1]),
             dims=tuple(d for d in dims if d not in static),
             parts=tuple(name for name, op in chosen.items() if op.most is not None),
             params=tuple(params.values()),
-            quotients=tuple(op.results[0] for op in ops if is_quotient(op)),
+            quotients=tuple(result for op in ops for result in op.results if result in launched),
             counts=tuple(op for n, op in enumerate(programs) if n > 0 or op.descending is not None),
             static=tuple(d for d in dims if d in static),
             sizes=sizes,
             choices=tuple(name for name, op in chosen.items() if op.most is None),
         )
-
-
-def _rows(ops: Iterable[Operation]) -> set[str]:
-    """The tensors whose last axis is a feature axis.
-
-    Such an axis is mostly a multiple of 16 long, and then so are the other strides of a contiguous tensor, whatever its
-    other extents. Code that knows it loads 16 bytes at a time. The strides of other tensors change with lengths.
-    """
-    accesses = [op for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp) and op.indices]
-    return {op.tensor.string_value() for op in accesses if _is_feature(op.indices[-1])}
-
-
-def _is_feature(place: SSAValue) -> bool:
-    """Whether an index is a lane of features, which starts at a number, or one moved by a number."""
-    op = place.owner
-    if isinstance(op, tile.PlaceOp | arith.AddiOp):
-        moved = [v for v in op.operands if constant(v) is None]
-        return len(moved) == 1 and _is_feature(moved[0])
-    return isinstance(op, tile.LaneOp) and constant(op.start) is not None
 
 
 def size_key(size: SSAValue) -> object:

@@ -7,35 +7,26 @@ from collections.abc import Iterator
 from attndsl.ir import spec, tile
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import named
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
-
-
-def is_nonnegative(value: SSAValue) -> bool:
-    """Whether an integer can be seen to be at least 0 wherever it is looked at."""
-    return Signs().nonnegative(value)
-
-
-def is_positive(value: SSAValue) -> bool:
-    """Whether an integer can be seen to be at least 1."""
-    return Signs().positive(value)
 
 
 class Signs:
     """What is seen of integers, each looked at once: values share operands. Valid while the module does not change."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranges: Ranges) -> None:
         self._nonnegative: dict[SSAValue, bool] = {}
         self._positive: dict[SSAValue, bool] = {}
-        self._ranges = Ranges()
+        self._ranges = ranges
 
     def nonnegative(self, value: SSAValue) -> bool:
-        """As `is_nonnegative`."""
+        """Whether an integer can be seen to be at least 0 wherever it is looked at."""
         if value not in self._nonnegative:
             self._nonnegative[value] = self._is_nonnegative(value)
         return self._nonnegative[value]
 
     def positive(self, value: SSAValue) -> bool:
-        """As `is_positive`."""
+        """Whether an integer can be seen to be at least 1."""
         if value not in self._positive:
             self._positive[value] = self._is_positive(value)
         return self._positive[value]
@@ -86,6 +77,25 @@ class Signs:
         return False
 
 
+class Unsigned:
+    """Which integers a kernel says are never negative, and numbers that show it."""
+
+    def __init__(self, kernel: tile.KernelOp) -> None:
+        self._named = named(kernel, tile.UnsignedOp)
+
+    def __call__(self, value: SSAValue) -> bool:
+        """Whether an integer is never negative."""
+        known = constant(value)
+        return value in self._named if known is None else known >= 0
+
+
+GIVEN = tile.LoadOp | tile.LaneOp | tile.ProgramOp | scf.ForOp | spec.ChoiceOp
+"""What gives an integer that arithmetic is not looked through."""
+
+LAUNCHED = spec.DimOp | spec.ParamOp | spec.ChoiceOp | arith.ConstantOp
+"""What gives an integer that a launch knows."""
+
+
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
     """What an integer is computed from by arithmetic: dims, parameters, constants, loads, lanes and the like."""
     seen: set[SSAValue] = set()
@@ -96,8 +106,7 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
             continue
         seen.add(top)
         owner = top.owner
-        given = Block | tile.LoadOp | tile.LaneOp | tile.ProgramOp | scf.ForOp | spec.ChoiceOp
-        if isinstance(owner, given) or not owner.operands:
+        if isinstance(owner, Block | GIVEN) or not owner.operands:
             yield top
         else:
             stack.extend(owner.operands)
@@ -105,13 +114,20 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 def is_launch_time(value: SSAValue) -> bool:
     """Whether a launcher can compute an integer: it reads no data and is the same for all programs."""
-    known = spec.DimOp | spec.ParamOp | spec.ChoiceOp
-    return all(constant(v) is not None or isinstance(v.owner, known) for v in leaves(value))
+    return all(isinstance(v.owner, LAUNCHED) for v in leaves(value))
 
 
-def is_quotient(op: Operation) -> bool:
-    """Whether an operation divides what a launch knows: a GPU takes a hundred instructions for it."""
-    return isinstance(op, arith.FloorDivSIOp | spec.ModOp) and is_launch_time(op.result)
+def launch_time(kernel: tile.KernelOp) -> dict[SSAValue, None]:
+    """All that `is_launch_time` holds of in a kernel, in order."""
+    found: dict[SSAValue, None] = {}
+    for op in kernel.walk():
+        if isinstance(op, LAUNCHED) or (_is_arithmetic(op) and all(v in found for v in op.operands)):
+            found.update(dict.fromkeys(op.results))
+    return found
+
+
+def _is_arithmetic(op: Operation) -> bool:
+    return bool(op.operands) and not op.regions and not isinstance(op, GIVEN)
 
 
 def read(op: Operation) -> Iterator[SSAValue]:

@@ -33,7 +33,7 @@ class Widths:
         self._known: dict[SSAValue, Bound | None] = {}
         self._known_upper: dict[SSAValue, Bound | None] = {}
         self._ranges = Ranges()
-        self._is_nonnegative = Signs().nonnegative
+        self._is_nonnegative = Signs(self._ranges).nonnegative
 
     def bound(self, value: SSAValue) -> Bound | None:
         """What is at least |value|, over dims and the sizes of parameters; None where there is nothing."""
