@@ -31,6 +31,7 @@ PASSES = {
     "assign-schedules": "AssignSchedules",
     "pad-lanes": "PadLanes",
     "keep-stored": "KeepStored",
+    "widen-kept": "WidenKept",
     "split-addresses": "SplitAddresses",
     "hoist-quotients": "HoistQuotients",
     "specialise-strides": "SpecialiseStrides",

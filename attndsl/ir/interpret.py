@@ -253,6 +253,10 @@ class Run:
                 return self.reduce(op)
             case tile.DotOp():
                 return self.dot(op)
+            case tile.WidenedOp():
+                return self.values[op.value]
+            case tile.IdentityOp():
+                return Lanes(np.int64(op.number))  # type: ignore[arg-type]
             case tile.PaddedOp():
                 return Lanes(np.int64(tile.padded(self.scalar(op.size))))  # type: ignore[arg-type]
             case tile.PlaceOp():

@@ -74,6 +74,7 @@ __all__ = [
     "AllOp",
     "DotOp",
     "HoldsOp",
+    "IdentityOp",
     "KeptOp",
     "KernelOp",
     "LaneOp",
@@ -93,6 +94,7 @@ __all__ = [
     "SumOp",
     "UnsignedOp",
     "ValuesOp",
+    "WidenedOp",
     "WrapsOp",
     "is_key",
     "padded",
@@ -115,7 +117,7 @@ class KernelOp(IRDLOperation):
     or a tensor's stride `[@k, 1]`. No integer that `tile.narrow` names is further from 0.
 
     `strided` names the tensors whose strides code is made for, and made again for others; that of the last axis of a
-    tensor always counts.
+    tensor always counts. Where it widens `by bits`, bf16 is widened as a pattern of bits, by a shift.
     """
 
     name = "tile.kernel"
@@ -124,10 +126,12 @@ class KernelOp(IRDLOperation):
     schedules = opt_prop_def(ArrayAttr[DictionaryAttr])
     bounds = opt_prop_def(ArrayAttr)
     strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
+    by_bits = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove())
     assembly_format = (
-        "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? (`strided` $strided^)? $body attr-dict"
+        "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? (`strided` $strided^)? "
+        "(`widens` `by` `bits` $by_bits^)? $body attr-dict"
     )
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:
@@ -351,6 +355,52 @@ class RelabelOp(IRDLOperation):
         verify_lane(self.new)
 
 
+@irdl_op_definition
+class WidenedOp(IRDLOperation):
+    """A tile that keeps the element type of memory, in the type that the IR gives it: the same numbers."""
+
+    name = "tile.widened"
+    value = operand_def(Float)
+    result = result_def(Float)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__(operands=[value], result_types=[value.type])
+
+    def verify_(self) -> None:
+        from attndsl.ir.wellformed import verify_read
+
+        verify_read(self.value)
+
+
+@irdl_op_definition
+class IdentityOp(IRDLOperation):
+    """The identity element of an integer minimum, `"min"`, or of a maximum, in the launch's index width.
+
+    Further from 0 than all that it is compared with: 2^63 - 1 and -2^63, or, where that width is 32 bits, 2^31 - 1 and
+    its negative. It takes part in no arithmetic.
+    """
+
+    name = "tile.identity"
+    of = prop_def(StringAttr)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "`of` $of attr-dict"
+
+    def __init__(self, of: str) -> None:
+        super().__init__(properties={"of": StringAttr(of)}, result_types=[index])
+
+    @property
+    def number(self) -> int:
+        """What it is in 64 bits."""
+        return int((MIN if self.of.data == "min" else MAX).identity(index))
+
+    def verify_(self) -> None:
+        if self.of.data not in ("min", "max"):
+            raise VerifyException(f"is that of a min or a max, not of {self.of.data}")
+
+
 def verify_lane(value: SSAValue) -> None:
     """Raises VerifyException unless `value` is a lane."""
     if not isinstance(value.owner, LaneOp):
@@ -497,6 +547,8 @@ TILE = Dialect(
         StoreOp,
         SpreadOp,
         RelabelOp,
+        WidenedOp,
+        IdentityOp,
         SumOp,
         MaxOp,
         MinOp,

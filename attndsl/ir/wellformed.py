@@ -76,7 +76,13 @@ def verify_launched(op: tile.ValuesOp) -> None:
 
 def verify_kept(op: tile.KeptOp) -> None:
     """Raises VerifyException where what is kept as memory holds it was not read from there."""
-    if any(read_of(value) is None for value in op.values):
+    for value in op.values:
+        verify_read(value)
+
+
+def verify_read(value: SSAValue) -> None:
+    """Raises VerifyException where a value is not what memory holds."""
+    if read_of(value) is None:
         raise VerifyException("names tiles that were read, or what a select leaves of them")
 
 

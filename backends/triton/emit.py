@@ -115,7 +115,7 @@ class _Kernel:
             self.out.line("@triton.jit")
         self.out.listed(f"def {self.name}(", self.arguments, "):")
         with self.out.indented():
-            if any(map(self.text.picks_largest, self.executed)):
+            if any(isinstance(op, tile.IdentityOp) for op in self.executed):
                 self.out.line(f"{self.text.largest}: tl.constexpr = {2**31 - 1} if INDEX == tl.int32 else {2**63 - 1}")
             self._programs()
             self._block(self.kernel.body.block)
@@ -172,7 +172,7 @@ class _Kernel:
                 self._call(op, "", self.access.store(op))
             case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp():
                 pass
-            case tile.PaddedOp() | tile.PlaceOp() | arith.ConstantOp():
+            case tile.PaddedOp() | tile.PlaceOp() | tile.WidenedOp() | tile.IdentityOp() | arith.ConstantOp():
                 pass
             case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.launched:
                 pass

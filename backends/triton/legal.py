@@ -61,6 +61,7 @@ LEGAL = LegalForms(
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.NarrowOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
         **dict.fromkeys((tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.SpreadOp), ()),
+        **dict.fromkeys((tile.WidenedOp, tile.IdentityOp), ()),
         **dict.fromkeys((tile.RelabelOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, scf.ForOp, scf.YieldOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),

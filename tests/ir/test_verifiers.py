@@ -147,6 +147,8 @@ TILE_RULES = [
         "what is the same for a tile depends on tile.lane j",
     ),
     (tile("tile.kept %zero : f32"), "names tiles that were read, or what a select leaves of them"),
+    (tile("%w = tile.widened %zero : f32"), "names tiles that were read, or what a select leaves of them"),
+    (tile('%w = tile.identity of "sum"'), "is that of a min or a max, not of sum"),
     (tile("tile.launched %i : index"), "names integers of dims, parameters and choices"),
     (tile("tile.wraps %i0 : index"), "names integers of dims, parameters and choices"),
     (tile("tile.unsigned %y : f32"), "names integers"),
@@ -282,6 +284,8 @@ EVERY_OP = [
         %place = tile.place [2 : index] of(%i0) lanes(%i) near(%j)
         tile.kept %y : f32
         tile.narrow %i, %c : index, i1
+        %wide = tile.widened %y : f32
+        %none = tile.identity of "min"
         tile.launched %N : index
         tile.unsigned %i : index
         tile.wraps %N : index
@@ -290,7 +294,7 @@ EVERY_OP = [
     ).replace(
         "@k {",
         '@k form "whole" schedules [{"ROWS" = 4 : index, "num_warps" = 4 : index}] '
-        'bounds [[4 : index], [2 : index, "M", @window], [1 : index, [@x, 1 : index]]] strided [@x] {',
+        'bounds [[4 : index], [2 : index, "M", @window], [1 : index, [@x, 1 : index]]] strided [@x] widens by bits {',
     ),
 ]
 

@@ -22,7 +22,7 @@ from attndsl.ir.rewrite import number
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.passes import PASSES
 from attndsl.passes.specialise import Specialise
-from attndsl.storage import ELEMENTS
+from attndsl.storage import ELEMENTS, encode
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*.mlir"))
@@ -83,6 +83,7 @@ def test_the_meaning_stays(path: Path, size: int) -> None:
             shape = [evaluate(extent, dims, {}) for extent in tensor.shape]
             values: dict[str, Any] = {"f32": random.normal(size=shape), "i32": random.integers(-2, size + 2, shape)}
             values["f16"], values["u8"], values["bool"] = values["f32"], values["i32"] & 255, random.random(shape) < 0.6
+            values["bf16"] = encode(values["f32"], "bf16")
             arrays[tensor.sym_name.data] = values[tensor.element.data].astype(ELEMENTS[tensor.element.data].dtype)
     params = {
         op.sym_name.data: number(op.default)

@@ -42,6 +42,8 @@ class Signs:
                 return isinstance(loop, scf.ForOp) and value is owner.args[0] and self.nonnegative(loop.lb)
             case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
                 return True
+            case tile.IdentityOp():
+                return owner.number >= 0
             case tile.LaneOp():
                 return self.nonnegative(owner.start)
             case tile.MinOp():

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import Signs, is_launch_time
+from attndsl.ir.analyses.stored import is_carried
 from attndsl.ir.bounds import Bound, Factor
 from attndsl.ir.ranges import Ranges, is_identity
 from attndsl.ir.rewrite import constant
@@ -86,7 +87,7 @@ class Widths:
                 return left + ONE if left is not None and self.bound(op.rhs) is not None else None
             case spec.ModOp():
                 return self.bound(op.rhs) if self.bound(op.lhs) is not None else None
-            case tile.LoadOp() if not any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in value.uses):
+            case tile.LoadOp() if not is_carried(value):
                 return self._within(value)  # what a loop carries is widened where it is used
             case arith.ShLIOp() | arith.ShRSIOp() if (
                 not 0 <= self._ranges(op.rhs).low <= self._ranges(op.rhs).high < 32
