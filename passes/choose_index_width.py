@@ -61,7 +61,7 @@ from attndsl.ir.bounds import Bound, Factor, bounds_attribute
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.ranges import IDENTITY, is_identity
 from attndsl.ir.rewrite import constant, insert_before, say
-from attndsl.ir.statements import named
+from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
@@ -88,7 +88,7 @@ class _Choice:
 
     def choose(self, kernel: tile.KernelOp) -> None:
         run, launched = executed(kernel), named(kernel, tile.LaunchedOp)
-        ops = [op for op in kernel.walk() if op in run and launched.isdisjoint(op.results)]
+        ops = [op for op in operations(kernel) if op in run and launched.isdisjoint(op.results)]
         bounds = Bound()
         chosen: list[SSAValue] = []
         for op in ops:

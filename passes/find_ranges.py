@@ -60,7 +60,7 @@ from attndsl.ir.analyses.facts import Signs, launch_time
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant, say
-from attndsl.ir.statements import named
+from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith, index
 
 
@@ -84,10 +84,10 @@ class FindRanges(ModulePass):
 def _asked(kernel: tile.KernelOp) -> Iterator[SSAValue]:
     """The integers whose sign an emitter looks at."""
     launched = named(kernel, tile.LaunchedOp)
-    for op in kernel.walk():
+    for op in operations(kernel):
         values: tuple[SSAValue, ...] = ()
-        if isinstance(op, tile.ProgramOp):
+        if type(op) is tile.ProgramOp:
             values = (op.bound or op.extent,)
-        elif isinstance(op, arith.FloorDivSIOp | spec.ModOp) and op.result not in launched:
+        elif type(op) in (arith.FloorDivSIOp, spec.ModOp) and op.results[0] not in launched:
             values = tuple(op.operands)
         yield from (value for value in values if constant(value) is None)

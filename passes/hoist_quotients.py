@@ -47,6 +47,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import executed, launch_time
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import say
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith
 
 
@@ -66,5 +67,5 @@ class HoistQuotients(ModulePass):
 def _quotients(kernel: tile.KernelOp) -> list[SSAValue]:
     """The quotients of what a launch knows that programs compute."""
     known, run = launch_time(kernel), executed(kernel)
-    divisions = [op for op in kernel.walk() if isinstance(op, arith.FloorDivSIOp | spec.ModOp) and op in run]
-    return [op.result for op in divisions if op.result in known]
+    divisions = [op for op in operations(kernel) if type(op) in (arith.FloorDivSIOp, spec.ModOp) and op in run]
+    return [op.results[0] for op in divisions if op.results[0] in known]

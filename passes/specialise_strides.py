@@ -54,6 +54,7 @@ from dataclasses import dataclass
 from attndsl.ir import tile
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ArrayAttr, Context, ModuleOp, ModulePass, SSAValue, SymbolRefAttr, arith
 
 
@@ -67,7 +68,7 @@ class SpecialiseStrides(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                accesses = [each for each in kernel.walk() if isinstance(each, tile.LoadOp | tile.StoreOp)]
+                accesses = [each for each in operations(kernel) if isinstance(each, tile.LoadOp | tile.StoreOp)]
                 of_rows = {a.tensor.string_value() for a in accesses if a.indices and _is_feature(a.indices[-1])}
                 kernel.strided = ArrayAttr(map(SymbolRefAttr, sorted(of_rows)))
 

@@ -70,6 +70,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.stored import HALVES, Stored
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, UnitAttr, arith
 from attndsl.storage import decode, encode
 
@@ -87,7 +88,7 @@ class WidenKept(ModulePass):
                 stored = Stored.of(kernel)
                 for value in stored.halves:
                     _widen(value, stored)
-                accesses = [each for each in kernel.walk() if isinstance(each, tile.LoadOp | tile.StoreOp)]
+                accesses = [each for each in operations(kernel) if isinstance(each, tile.LoadOp | tile.StoreOp)]
                 kernel.by_bits = UnitAttr() if _rounds_again(accesses, stored) else None
 
 

@@ -16,7 +16,7 @@ from attndsl.backends.triton.legal import LEGAL
 from attndsl.backends.triton.parameters import Parameters, scalar_type, size_key
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import executed
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant, number
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import pointer_name, python_name
@@ -27,7 +27,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
 
     `source` is the text of the spec, whose lines the comments quote. Raises IllegalModule.
     """
-    LEGAL.require(module)
+    axes = LEGAL.require(module)
     tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
@@ -35,7 +35,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
     launched = []
     for kernel in kernels:
         parameters = Parameters.of(kernel, tensors)
-        writer = _Kernel(kernel, parameters, Names(numbers), out)
+        writer = _Kernel(kernel, parameters, Names(numbers), axes, out)
         writer.write()
         launched.append(Launched(writer.name, kernel, parameters, HostText(kernel)))
     name = spec_name(kernels)
@@ -68,7 +68,9 @@ def _header(name: str) -> str:
 class _Kernel:
     """Writes the function of one kernel."""
 
-    def __init__(self, kernel: tile.KernelOp, parameters: Parameters, names: Names, out: Writer) -> None:
+    def __init__(
+        self, kernel: tile.KernelOp, parameters: Parameters, names: Names, axes: AxesAnalysis, out: Writer
+    ) -> None:
         self.kernel = kernel
         self.parameters = parameters
         self.out = out
@@ -77,9 +79,9 @@ class _Kernel:
         self.counts = {op: names.like(f"n_{op.variable.data}") for op in parameters.counts}
         self._bind_arguments()
         self.arguments = self._arguments()
-        self.text = Expressions(kernel, self.names, parameters.static)
+        self.text = Expressions(kernel, self.names, axes, parameters.static)
         self.access = Access(parameters.tensors, self.text)
-        self.executed = executed(kernel)
+        self.executed = parameters.executed
         self.launched = frozenset(parameters.quotients)
 
     def _bind_arguments(self) -> None:

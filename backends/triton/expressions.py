@@ -52,9 +52,9 @@ class Text(NamedTuple):
 class Expressions:
     """The text of the values of one kernel; `largest` names the largest INDEX."""
 
-    def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
+    def __init__(self, kernel: tile.KernelOp, names: Names, axes: AxesAnalysis, static: Iterable[str]) -> None:
         self.names = names
-        self.axes = AxesAnalysis()
+        self.axes = axes
         self.stored = Stored.of(kernel)
         self._narrow, self._wraps = (named(kernel, statement) for statement in (tile.NarrowOp, tile.WrapsOp))
         self._is_unsigned = Unsigned(kernel)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import executed, leaves
 from attndsl.ir.sizes import size_of
-from attndsl.ir.statements import named
-from attndsl.ir.xdsl import Attribute, SSAValue, f64, i1, index
+from attndsl.ir.statements import named, operations
+from attndsl.ir.xdsl import Attribute, Operation, SSAValue, f64, i1, index
 from attndsl.python_names import python_name
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """A kernel's arguments, in the order of the fields.
+    """A kernel's arguments, in the order of the fields after the first, which is what its programs execute.
 
     `strides` holds the names of each tensor's strides, and `varying` those whose values no code is made for. `dims`,
     `parts` (how many a launch cuts the keys into) and `params` change from call to call, and so do `quotients`, which a
@@ -23,6 +24,7 @@ class Parameters:
     `sizes`, and of `choices`, the sizes of tiles that a schedule holds.
     """
 
+    executed: Collection[Operation]
     tensors: tuple[spec.TensorOp, ...]
     strides: dict[str, tuple[str, ...]]
     varying: frozenset[str]
@@ -39,7 +41,7 @@ class Parameters:
     def of(cls, kernel: tile.KernelOp, tensors: list[spec.TensorOp]) -> Parameters:
         """What `kernel` takes, of a module with these tensors."""
         found = executed(kernel)
-        ops = [op for op in kernel.walk() if op in found]
+        ops = [op for op in operations(kernel) if op in found]
         used = {op.tensor.string_value() for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp)}
         taken = tuple(t for t in tensors if t.sym_name.data in used)
         sizes = tuple({size_key(op.result): op.result for op in ops if isinstance(op, tile.PaddedOp)}.values())
@@ -52,6 +54,7 @@ class Parameters:
         made_for = {tensor.string_value() for tensor in kernel.strided or ()}
         launched = named(kernel, tile.LaunchedOp)
         return cls(
+            executed=found,
             tensors=taken,
             strides={t.sym_name.data: tuple(stride_names(t)) for t in taken},
             varying=frozenset(name for t in taken if t.sym_name.data not in made_for for name in stride_names(t)[:-1]),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from attndsl.ir import spec, tile
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
-from attndsl.ir.statements import named
+from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
 
 
@@ -91,10 +92,10 @@ class Unsigned:
         return value in self._named if known is None else known >= 0
 
 
-GIVEN = tile.LoadOp | tile.LaneOp | tile.ProgramOp | scf.ForOp | spec.ChoiceOp
+GIVEN = (Block, tile.LoadOp, tile.LaneOp, tile.ProgramOp, scf.ForOp, spec.ChoiceOp)
 """What gives an integer that arithmetic is not looked through."""
 
-LAUNCHED = spec.DimOp | spec.ParamOp | spec.ChoiceOp | arith.ConstantOp
+LAUNCHED = (spec.DimOp, spec.ParamOp, spec.ChoiceOp, arith.ConstantOp)
 """What gives an integer that a launch knows."""
 
 
@@ -108,7 +109,7 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
             continue
         seen.add(top)
         owner = top.owner
-        if isinstance(owner, Block | GIVEN) or not owner.operands:
+        if type(owner) in GIVEN or isinstance(owner, Block) or not owner.operands:
             yield top
         else:
             stack.extend(owner.operands)
@@ -116,57 +117,56 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 def is_launch_time(value: SSAValue) -> bool:
     """Whether a launcher can compute an integer: it reads no data and is the same for all programs."""
-    return all(isinstance(v.owner, LAUNCHED) for v in leaves(value))
+    return all(type(v.owner) in LAUNCHED for v in leaves(value))
 
 
 def launch_time(kernel: tile.KernelOp) -> dict[SSAValue, None]:
     """All that `is_launch_time` holds of in a kernel, in order."""
     found: dict[SSAValue, None] = {}
-    for op in kernel.walk():
-        if isinstance(op, LAUNCHED) or (_is_arithmetic(op) and all(v in found for v in op.operands)):
+    for op in operations(kernel):
+        if type(op) in LAUNCHED or (_is_arithmetic(op) and all(v in found for v in op.operands)):
             found.update(dict.fromkeys(op.results))
     return found
 
 
 def _is_arithmetic(op: Operation) -> bool:
-    return bool(op.operands) and not op.regions and not isinstance(op, GIVEN)
+    return type(op) not in GIVEN and not op.regions and bool(op.operands)
 
 
-def read(op: Operation) -> Iterator[SSAValue]:
-    """The values that an operation takes, once launches know a program's sizes and lanes are full."""
-    match op:
-        case tile.ProgramOp():
-            if op.bound is not None:
-                yield op.extent
-        case tile.LaneOp():
-            yield from (op.start, op.size)
-        case tile.PaddedOp() | spec.ChoiceOp():
-            pass
-        case tile.PlaceOp():
-            yield from (*op.shared, *op.near, *(v.owner.size for v in op.lanes if isinstance(v.owner, tile.LaneOp)))
-        case tile.ReduceOp() | tile.DotOp() | tile.SpreadOp() | tile.RelabelOp():
-            # A lane that only names an axis counts for its length.
-            yield from (v.owner.size if isinstance(v.owner, tile.LaneOp) else v for v in op.operands)
-        case _:
-            yield from op.operands
+def _sizes(op: Operation) -> list[SSAValue]:
+    """The operands; a lane that only names an axis counts for its length."""
+    return [v.owner.size if type(v.owner) is tile.LaneOp else v for v in op.operands]
+
+
+READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
+    tile.ProgramOp: lambda op: (op.extent,) if op.bound is not None else (),
+    tile.LaneOp: lambda op: (op.start, op.size),
+    tile.PaddedOp: lambda op: (),
+    spec.ChoiceOp: lambda op: (),
+    tile.PlaceOp: lambda op: (*op.shared, *op.near, *(lane.owner.size for lane in op.lanes)),
+    **dict.fromkeys(
+        (tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.DotOp, tile.SpreadOp, tile.RelabelOp), _sizes
+    ),
+}
+"""The values that operations take, once launches know a program's sizes and lanes are full; of others, all operands."""
 
 
 def executed(kernel: tile.KernelOp) -> set[Operation]:
     """The operations that a program executes."""
     found: set[Operation] = set()
-    stack: list[Operation] = [op for op in kernel.walk() if isinstance(op, tile.StoreOp | tile.ProgramOp)]
+    stack = [op for op in operations(kernel) if type(op) in (tile.StoreOp, tile.ProgramOp)]
     while stack:
         op = stack.pop()
         if op in found:
             continue
         found.add(op)
-        values = list(read(op))
+        read = READ.get(type(op))
+        values = [*(op.operands if read is None else read(op))]
         for region in op.regions:
             last = region.block.last_op
             assert last is not None
             values += last.operands
         for value in values:
-            owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
-            assert owner is not None
-            stack.append(owner)
+            owner = value.owner if type(value.owner) is not Block else value.owner.parent_op()
+            stack.append(owner)  # type: ignore[arg-type]
     return found
