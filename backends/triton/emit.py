@@ -7,13 +7,14 @@ takes its inputs, then its outputs, which the caller has allocated and which it 
 
 from __future__ import annotations
 
+from attndsl.backends.gpu.launcher import HostText, Launched, Launcher, kernel_name, spec_name
+from attndsl.backends.gpu.parameters import Parameters, size_key
 from attndsl.backends.names import Names, number_names, spec_names
 from attndsl.backends.triton.access import Access, joined
 from attndsl.backends.triton.expressions import Expressions, Text
 from attndsl.backends.triton.helpers import helpers_text
-from attndsl.backends.triton.launcher import SPLIT, HostText, Launched, Launcher
 from attndsl.backends.triton.legal import LEGAL
-from attndsl.backends.triton.parameters import Parameters, scalar_type, size_key
+from attndsl.backends.triton.pointwise import scalar_type
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -43,21 +44,6 @@ def emit(module: ModuleOp, source: str = "") -> str:
     launcher = Launcher(name, spec.arguments(module), params, spec_names(module), out)
     launcher.write(launched)
     return _header(name) + helpers_text(kernels_text) + launcher.tables(launched) + "\n\n" + out.text()
-
-
-def spec_name(kernels: list[tile.KernelOp]) -> str:
-    """The name of the spec that kernels were made of."""
-    written = [{op.tensor.string_value() for op in kernel.walk() if isinstance(op, tile.StoreOp)} for kernel in kernels]
-    read = {op.tensor.string_value() for kernel in kernels for op in kernel.walk() if isinstance(op, tile.LoadOp)}
-    # Each block of the spec has one kernel that writes its outputs, whatever other form it has.
-    blocks = [k for k, stored in zip(kernels, written, strict=True) if not stored & read and k.form != SPLIT]
-    name = blocks[0].entry.data
-    return python_name(name if len(blocks) == 1 else name.removesuffix("_0"))
-
-
-def kernel_name(kernel: tile.KernelOp) -> str:
-    """What the function of a kernel is called."""
-    return f"{kernel.entry.data}_kernel"
 
 
 def _header(name: str) -> str:

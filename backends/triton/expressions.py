@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from attndsl.backends.names import Names
-from attndsl.backends.triton.parameters import scalar_type
 from attndsl.backends.triton.pointwise import (
     ATOM,
     COMPARISON_LEVEL,
@@ -16,6 +15,7 @@ from attndsl.backends.triton.pointwise import (
     POINTWISE,
     TRUNCATING,
     Spelling,
+    scalar_type,
 )
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import Unsigned, leaves

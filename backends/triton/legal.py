@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from attndsl.backends.triton.choices import CHOICES
+from attndsl.backends.gpu.choices import CHOICES
 from attndsl.backends.triton.pointwise import COMPARISONS, POINTWISE
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attndsl.backends.triton.aot import load
+from attndsl.backends.gpu.aot import load
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from attndsl.backends.triton import access, expressions, launcher
+from attndsl.backends.gpu import launcher
+from attndsl.backends.triton import access, expressions
 
 from .mutant import planted, rewrites_lines, wraps
 

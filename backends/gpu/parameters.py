@@ -9,7 +9,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import executed, leaves
 from attndsl.ir.sizes import size_of
 from attndsl.ir.statements import named, operations
-from attndsl.ir.xdsl import Attribute, Operation, SSAValue, f64, i1, index
+from attndsl.ir.xdsl import Operation, SSAValue
 from attndsl.python_names import python_name
 
 
@@ -78,8 +78,3 @@ def size_key(size: SSAValue) -> object:
 def stride_names(tensor: spec.TensorOp) -> list[str]:
     """What the strides of a tensor are called in a kernel, in elements."""
     return [f"{python_name(tensor.sym_name.data)}_s{n}" for n in range(len(tensor.shape))]
-
-
-def scalar_type(type_: Attribute) -> str:
-    """Triton's name for the type of a number."""
-    return "int64" if type_ == index else "int1" if type_ == i1 else "float64" if type_ == f64 else "float32"

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from attndsl.backends.dims import dim_statements
+from attndsl.backends.gpu.parameters import Parameters
 from attndsl.backends.names import Names, leaf_name, python_text
-from attndsl.backends.triton.access import DECODED
-from attndsl.backends.triton.parameters import Parameters
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.checking.spelling import PYTHON, Spelled
@@ -29,6 +28,24 @@ from attndsl.python_names import python_name
 
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
 """The forms that a kernel may have."""
+
+ENCODED = ("f8e4m3", "f8e5m2")
+"""The element types that kernels take as bytes."""
+
+
+def spec_name(kernels: list[tile.KernelOp]) -> str:
+    """The name of the spec that kernels were made of."""
+    written = [{op.tensor.string_value() for op in kernel.walk() if isinstance(op, tile.StoreOp)} for kernel in kernels]
+    read = {op.tensor.string_value() for kernel in kernels for op in kernel.walk() if isinstance(op, tile.LoadOp)}
+    # Each block of the spec has one kernel that writes its outputs, whatever other form it has.
+    blocks = [k for k, stored in zip(kernels, written, strict=True) if not stored & read and k.form != SPLIT]
+    name = blocks[0].entry.data
+    return python_name(name if len(blocks) == 1 else name.removesuffix("_0"))
+
+
+def kernel_name(kernel: tile.KernelOp) -> str:
+    """What the function of a kernel is called."""
+    return f"{kernel.entry.data}_kernel"
 
 
 def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
@@ -151,7 +168,7 @@ class Launcher:
         for statement in dim_statements(self.tensors, dims):
             self.out.line(statement)
         for tensor in self.tensors:
-            if tensor.element.data in DECODED:
+            if tensor.element.data in ENCODED:
                 name = python_name(tensor.sym_name.data)
                 self.out.line(f"{name} = {name}.view(torch.uint8)")
 
