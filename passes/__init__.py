@@ -31,7 +31,11 @@ PASSES = {
     "assign-schedules": "AssignSchedules",
     "pad-lanes": "PadLanes",
     "keep-stored": "KeepStored",
+    "widen-kept": "WidenKept",
     "split-addresses": "SplitAddresses",
+    "hoist-quotients": "HoistQuotients",
+    "specialise-strides": "SpecialiseStrides",
+    "find-ranges": "FindRanges",
     "choose-index-width": "ChooseIndexWidth",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""

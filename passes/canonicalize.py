@@ -105,9 +105,10 @@ class FoldConstants(RewritePattern):
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        values = [constant(operand) for operand in op.operands]
-        if not values or any(value is None for value in values):
+        owners = [operand.owner for operand in op.operands]
+        if not owners or any(type(owner) is not arith.ConstantOp for owner in owners):
             return
+        values = [constant(operand) for operand in op.operands]
         fold = self._fold(op)
         reals = [np.float64 if operand.type == f64 else np.float32 for operand in op.operands]
         typed = [r(v) if isinstance(v, float) else v for r, v in zip(reals, values, strict=True)]
@@ -130,8 +131,9 @@ class ConstantsLast(RewritePattern):
     """constant op x -> x op constant, for commutative op"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, COMMUTATIVE):
+        if type(op) not in COMMUTATIVE:
             return
+        assert isinstance(op, COMMUTATIVE)
         if constant(op.lhs) is not None and constant(op.rhs) is None:
             rewriter.replace(op, type(op)(op.rhs, op.lhs))
 
@@ -163,8 +165,9 @@ class AddConstantsOnce(RewritePattern):
     """(x + 3) - 1 -> x + 2, (x - 3) + 1 -> x - 2, and so on, for integers"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, (arith.AddiOp, arith.SubiOp)):
+        if type(op) not in (arith.AddiOp, arith.SubiOp):
             return
+        assert isinstance(op, (arith.AddiOp, arith.SubiOp))
         inner = op.lhs.owner
         if not isinstance(inner, (arith.AddiOp, arith.SubiOp)):
             return

@@ -42,10 +42,10 @@ After:
 
 Chosen are the integers that vary along a lane and have a bound; comparisons with one of them, where all that is
 compared has a bound; and divisions by what is no constant, where both operands have one. A quotient that a launch
-computes is none of them.
+computes is none of them. The identity element of a least or largest of them is that of their width, `tile.identity`.
 
-Requires: split-addresses. Ensures: the bounds hold for every integer that a `tile.narrow` names. Exactness: bit-exact.
-Idempotent.
+Requires: split-addresses, hoist-quotients. Ensures: the bounds hold for every integer that a `tile.narrow` names.
+Exactness: bit-exact. Idempotent.
 """
 
 from __future__ import annotations
@@ -54,14 +54,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import executed, is_quotient
+from attndsl.ir.analyses.facts import executed
 from attndsl.ir.analyses.widths import LARGEST_TILE, Widths, is_short
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import Bound, Factor, bounds_attribute
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.ranges import is_identity
-from attndsl.ir.rewrite import constant, say
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
+from attndsl.ir.ranges import IDENTITY, is_identity
+from attndsl.ir.rewrite import constant, insert_before, say
+from attndsl.ir.statements import named, operations
+from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,11 @@ class _Choice:
     def __init__(self) -> None:
         self.axes = AxesAnalysis()
         self.widths = Widths()
+        self.identities: dict[str, SSAValue] = {}
 
     def choose(self, kernel: tile.KernelOp) -> None:
-        run = executed(kernel)
-        ops = [op for op in kernel.walk() if op in run and not is_quotient(op)]
+        run, launched = executed(kernel), named(kernel, tile.LaunchedOp)
+        ops = [op for op in operations(kernel) if op in run and launched.isdisjoint(op.results)]
         bounds = Bound()
         chosen: list[SSAValue] = []
         for op in ops:
@@ -96,8 +98,20 @@ class _Choice:
                 chosen.append(op.results[0])
                 for value in self.bounded(op):
                     bounds |= self.widths.bound(value) or Bound()
+        for value in chosen:
+            self.narrow_identity(value.owner)
         say(kernel, tile.NarrowOp, chosen)
         kernel.bounds = bounds_attribute(bounds)
+
+    def narrow_identity(self, op: Operation | Block) -> None:
+        """Lets an operation that is narrow take the identity element of its width."""
+        assert isinstance(op, Operation)
+        for position, value in enumerate(op.operands):
+            if is_identity(value, op) and isinstance(value.owner, arith.ConstantOp):
+                kind = "min" if constant(value) == IDENTITY else "max"
+                if kind not in self.identities:
+                    self.identities[kind] = insert_before(op, tile.IdentityOp(kind))
+                op.operands[position] = self.identities[kind]
 
     def is_narrow(self, op: Operation) -> bool:
         """Whether an operation is computed in the index width."""

@@ -49,7 +49,8 @@ After:
       tile.kept %x, %kept, %y : f32, f32, f32
     }
 
-A tile of which a product of its type is made is kept whatever else is computed of it, which then widens it.
+A tile of which a product of its type is made is kept whatever else is computed of it, which then widens it. So are the
+integers that a loop carries to its next turn: what loads ahead looks for the load itself.
 
 Requires: narrow-products. Exactness: bit-exact. Idempotent.
 """
@@ -59,13 +60,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.stored import HALVES, read_of
+from attndsl.ir.analyses.stored import HALVES, is_carried, read_of
 from attndsl.ir.analyses.widths import is_short
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant, say
 from attndsl.ir.spec import enclosing_tensor
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,9 @@ def _is_kept(value: SSAValue) -> bool:
     element = enclosing_tensor(load, load.tensor.string_value()).element.data
     if element in HALVES:
         return _is_multiplied(value, element)
-    return element == "i32" and value is load.result and all(map(_compares, tile.users(value)))
+    if value is not load.result or value.type != index:
+        return False
+    return is_carried(value) or (element == "i32" and all(map(_compares, tile.users(value))))
 
 
 def _is_multiplied(value: SSAValue, element: str) -> bool:

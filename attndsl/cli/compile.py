@@ -79,8 +79,8 @@ def _write(files: Mapping[str, bytes], folder: Path) -> list[Path]:
 
 
 def _gpu_files(source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
-    from attndsl.backends.triton.aot import PackageMissing, TooLarge
-    from attndsl.backends.triton.failing import TritonFails
+    from attndsl.backends.gpu.aot import PackageMissing, TooLarge
+    from attndsl.backends.gpu.failing import TritonFails
     from attndsl.driver.ahead import ExtentsMissing, gpu_files
 
     try:

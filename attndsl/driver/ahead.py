@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from attndsl.backends.triton.aot import Progress, compile_ahead, require_packages, stand_in
-from attndsl.backends.triton.manifest import files_of
-from attndsl.backends.triton.targets import TARGETS
+from attndsl.backends.gpu.aot import Progress, compile_ahead, require_packages, stand_in
+from attndsl.backends.gpu.manifest import files_of
+from attndsl.backends.gpu.targets import TARGETS
 from attndsl.checking.spelling import show
 from attndsl.checking.symbolic import Expression, evaluate, names
 from attndsl.checking.typed import Spec

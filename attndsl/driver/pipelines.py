@@ -145,7 +145,11 @@ def triton(options: Options) -> Pipeline:
         Step("canonicalize", "guards that are always true, of sizes that are known"),
         Step("cse", "many loads have the same guard"),
         Step("keep-stored", "after the selects of pad-lanes, and what canonicalize makes of them"),
+        Step("widen-kept", "after keep-stored, which says what is not wide already"),
         Step("split-addresses", "after cse: what is equal is taken apart once; hides indices from other analyses"),
+        Step("hoist-quotients", "after split-addresses: names what a program computes, which other passes change"),
+        Step("specialise-strides", "after split-addresses, which leaves of an index the lanes that it varies along"),
+        Step("find-ranges", "after hoist-quotients: how a launch divides is no question of signs"),
         Step("choose-index-width", "last: names what a program executes, which every other pass changes"),
     )
     return Pipeline(attn, tile)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attndsl.backends.triton.choices import CHOICES
+from attndsl.backends.gpu.choices import CHOICES
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.pipelines import Options, Pipeline, numpy, triton
 from attndsl.ir.machines import MACHINES, USUAL, Machine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from attndsl.ir.traits import Axes, Variables
@@ -20,55 +21,55 @@ class AxesAnalysis:
         In `tile` these are the lanes. That a variable's range depends on others makes a reduction over it depend on
         them, but not the variable.
         """
+        known = self._known
+        axes = known.get(value)
         # An explicit stack: chains of operations are longer than Python's recursion allows.
-        stack = [value]
+        stack = [value] if axes is None else []
         while stack:
             top = stack[-1]
-            if top in self._known:
+            if top in known:
                 stack.pop()
                 continue
-            sources = _sources(top)
-            needed = [v for v in sources if v not in self._known]
-            if needed:
-                stack.extend(needed)
-            else:
-                self._known[top] = self._combine(top, sources)
-                stack.pop()
-        return self._known[value]
+            owner = top.owner
+            trait = _trait(type(owner))
+            sources = _sources(top, owner) if trait is None else trait.rests_on(owner, top)
+            found = [known.get(v) for v in sources]
+            if None in found:
+                stack += [v for v, axes in zip(sources, found, strict=True) if axes is None]
+                continue
+            merged = EMPTY.union(*found)  # type: ignore[arg-type]
+            known[top] = merged if trait is None else trait.axes(owner, top, merged)
+            stack.pop()
+        return known[value] if axes is None else axes
 
     def know(self, value: SSAValue, axes: Axes) -> None:
         """Says what the axes of a value are: of a loop's arguments, say, while the loop is still being built."""
         self._known[value] = axes
 
-    def _combine(self, value: SSAValue, sources: tuple[SSAValue, ...]) -> Axes:
-        owner = value.owner
-        merged: Axes = frozenset().union(*(self._known[v] for v in sources))
-        trait = _trait(type(owner)) if isinstance(owner, Operation) else None
-        return merged if trait is None else trait.axes(owner, value, merged)
+
+EMPTY: Axes = frozenset()
 
 
-def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
-    """The values on whose axes those of `value` rest."""
-    owner = value.owner
-    if isinstance(owner, Block):
+def _sources(value: SSAValue, owner: Operation | Block) -> Sequence[SSAValue]:
+    """The values on whose axes those of `value` rest, whose owner has no trait that says so."""
+    kind = type(owner)  # quicker asked than instances: this is looked at for every value
+    if kind is Block:
+        assert isinstance(owner, Block)
         loop = owner.parent_op()
         assert isinstance(loop, scf.ForOp), "only loops have block arguments"
         # The verifier of the pipelines holds that what a loop yields has the axes of what it starts from.
         position = owner.args.index(value)
         return (loop.lb, loop.ub) if position == 0 else (loop.iter_args[position - 1],)
-    kind = type(owner)
-    trait = _trait(kind)
-    if trait is not None:
-        return trait.rests_on(owner, value)
     if kind is scf.ForOp:
-        return (owner.operands[3 + owner.results.index(value)],)  # after its start, end and step
+        return (owner.operands[3 + owner.results.index(value)],)  # type: ignore[union-attr]  # after its start, end and step
     if kind is scf.IfOp:
+        assert isinstance(owner, scf.IfOp)
         ends = [region.block.last_op for region in owner.regions]
         return tuple(end.operands[owner.results.index(value)] for end in ends if end is not None)
-    return tuple(owner.operands)
+    return tuple(owner.operands)  # type: ignore[union-attr]
 
 
 @cache
-def _trait(kind: type[Operation]) -> Variables | None:
+def _trait(kind: type[Operation | Block]) -> Variables | None:
     """Asked once for each type: looking through traits is slow, and this is asked of every value."""
-    return kind.get_trait(Variables)
+    return kind.get_trait(Variables) if issubclass(kind, Operation) else None

@@ -150,7 +150,7 @@ class Run:
                 self.loop(op)
             case scf.IfOp():
                 self.choice(op)
-            case spec.AssumeOp() | tile.PresentOp() | scf.YieldOp():
+            case spec.AssumeOp() | tile.PresentOp() | tile.LaunchedOp() | tile.WrapsOp() | scf.YieldOp():
                 pass
             case tile.HoldsOp():
                 self.hold(op)
@@ -158,6 +158,10 @@ class Run:
                 self.narrow(op)
             case tile.KeptOp():
                 self.keep(op)
+            case tile.UnsignedOp():
+                assert all(np.all(self.values[v].array >= 0) for v in op.values), (
+                    "tile.unsigned names no negative number"
+                )
             case attn.StreamOp():
                 self.stream(op)
             case _:
@@ -249,6 +253,10 @@ class Run:
                 return self.reduce(op)
             case tile.DotOp():
                 return self.dot(op)
+            case tile.WidenedOp():
+                return self.values[op.value]
+            case tile.IdentityOp():
+                return Lanes(np.int64(op.number))  # type: ignore[arg-type]
             case tile.PaddedOp():
                 return Lanes(np.int64(tile.padded(self.scalar(op.size))))  # type: ignore[arg-type]
             case tile.PlaceOp():

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Attribute, FileLineColLoc, ModuleOp, Operation
 from attndsl.printable import printable
 
@@ -35,18 +36,19 @@ class LegalForms:
     operations: Mapping[type[Operation], tuple[Form, ...]]
     types: Collection[Attribute]
 
-    def require(self, module: ModuleOp) -> None:
-        """Raises IllegalModule where the emitter does not take a module."""
+    def require(self, module: ModuleOp) -> AxesAnalysis:
+        """Raises IllegalModule where the emitter does not take a module; else gives the axes of its values."""
+        axes = AxesAnalysis()
         places: dict[str, list[Operation]] = {}
-        for op, words in self.illegal(module):
+        for op, words in self.illegal(module, axes):
             places.setdefault(f"{op.name} {words}".rstrip(), []).append(op)
         if places:
             raise IllegalModule(self.target, places)
+        return axes
 
-    def illegal(self, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
+    def illegal(self, module: ModuleOp, axes: AxesAnalysis) -> Iterator[tuple[Operation, str]]:
         """The operations that are not legal, each with what is illegal of it; nothing where that is all of it."""
-        axes = AxesAnalysis()
-        for op in module.walk():
+        for op in operations(module):
             forms = self.operations.get(type(op))
             if forms is None:
                 yield op, ""

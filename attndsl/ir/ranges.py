@@ -107,6 +107,8 @@ class Ranges:
                 return Range(0, max(0, min(LARGEST_SIZE, self._known[op.stop].high - 1)))
             case attn.ReadOp() | tile.LoadOp():
                 return self._element(op)
+            case tile.IdentityOp():
+                return Range(op.number, op.number)
             case tile.SpreadOp() | tile.RelabelOp():
                 return self._known[op.value]
             case tile.MaxOp() | tile.MinOp():  # a tile has at least one row and one key
@@ -172,6 +174,8 @@ class Ranges:
 
 def is_identity(value: SSAValue, user: Operation) -> bool:
     """Whether `user` takes a value as the integer that stands for no value, in the largest or the least of some."""
+    if isinstance(value.owner, tile.IdentityOp):
+        return True
     return value.type == index and abs(constant(value) or 0) >= IDENTITY and _leaves_out(user)
 
 

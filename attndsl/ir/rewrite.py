@@ -9,6 +9,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from attndsl.ir import tile
 from attndsl.ir.hints import hint
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import (
     AnyFloat,
     Attribute,
@@ -142,10 +143,10 @@ def sort_block(block: Block) -> None:
     block.add_ops(order)
 
 
-def say(kernel: Operation, statement: type[tile.NarrowOp | tile.KeptOp], values: Iterable[SSAValue]) -> None:
+def say(kernel: Operation, statement: type[tile.ValuesOp], values: Iterable[SSAValue]) -> None:
     """Lets a kernel's statements of one kind name these values: one at the end of each block that computes some."""
-    for op in list(kernel.walk()):
-        if isinstance(op, statement):
+    for op in operations(kernel):
+        if type(op) is statement:
             replace(op, [])
     named: dict[Block, list[SSAValue]] = {}
     for value in values:
@@ -166,9 +167,8 @@ def say(kernel: Operation, statement: type[tile.NarrowOp | tile.KeptOp], values:
 def constant(value: SSAValue) -> int | float | bool | None:
     """The number that a value is known to be, or None."""
     owner = value.owner
-    if not isinstance(owner, arith.ConstantOp):
-        return None
-    return number(owner.value)
+    # Asked of nearly every value: that of a type's own class is the quickest question.
+    return number(owner.value) if type(owner) is arith.ConstantOp else None
 
 
 def uniform(value: SSAValue) -> int | float | bool | None:
@@ -191,9 +191,9 @@ def constant_op(value: int | float | bool, type_: Attribute) -> arith.ConstantOp
 
 def number(attribute: Attribute) -> int | float | bool:
     """The number in an attribute."""
-    if isinstance(attribute, FloatAttr):
+    if type(attribute) is FloatAttr:
         return attribute.value.data
-    assert isinstance(attribute, IntegerAttr)
+    assert type(attribute) is IntegerAttr
     return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data
 
 

@@ -39,8 +39,37 @@ class PresentOp(IRDLOperation):
             raise VerifyException("stands in a loop over keys")
 
 
+class ValuesOp(IRDLOperation):
+    """What says something of values, and does nothing: an emitter reads it."""
+
+    values = var_operand_def()
+    assembly_format = "$values attr-dict `:` type($values)"
+
+    def __init__(self, values: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[values])
+
+
+def operations(kernel: Operation) -> list[Operation]:
+    """What a kernel holds, in the order of `walk` and in a third of its time, but itself."""
+    found: list[Operation] = []
+    for block in (block for region in kernel.regions for block in region.blocks):
+        op = block.first_op
+        while op is not None:
+            found.append(op)
+            if op.regions:
+                found += operations(op)
+            op = op.next_op
+    return found
+
+
+def named(kernel: Operation, statement: type[ValuesOp]) -> frozenset[SSAValue]:
+    """The values that the statements of one kind name in a kernel."""
+    said = [op for op in operations(kernel) if type(op) is statement]
+    return frozenset(value for op in said for value in op.operands)
+
+
 @irdl_op_definition
-class NarrowOp(IRDLOperation):
+class NarrowOp(ValuesOp):
     """Says which operations compute in the launch's index width: their integers fit the `bounds` of the kernel.
 
     Where a launch finds those below 2^31 that width is 32 bits, else 64; integers that are not named have 64. A value
@@ -49,11 +78,6 @@ class NarrowOp(IRDLOperation):
     """
 
     name = "tile.narrow"
-    values = var_operand_def()
-    assembly_format = "$values attr-dict `:` type($values)"
-
-    def __init__(self, values: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[values])
 
     @property
     def integers(self) -> Iterator[SSAValue]:
@@ -84,7 +108,7 @@ class NarrowOp(IRDLOperation):
 
 
 @irdl_op_definition
-class KeptOp(IRDLOperation):
+class KeptOp(ValuesOp):
     """Says which tiles keep the element type that memory holds them in, and are not widened where they are read.
 
     Each is a tile that was read, or what a select leaves of one, with 0 elsewhere. This does nothing; an emitter reads
@@ -92,13 +116,57 @@ class KeptOp(IRDLOperation):
     """
 
     name = "tile.kept"
-    values = var_operand_def()
-    assembly_format = "$values attr-dict `:` type($values)"
-
-    def __init__(self, values: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[values])
 
     def verify_(self) -> None:
         from attndsl.ir.wellformed import verify_kept
 
         verify_kept(self)
+
+
+@irdl_op_definition
+class LaunchedOp(ValuesOp):
+    """Says which integers a launch computes, once for all programs, and hands to the kernel.
+
+    They are of dims, parameters and choices alone. This does nothing; an emitter reads it.
+    """
+
+    name = "tile.launched"
+
+    def verify_(self) -> None:
+        from attndsl.ir.wellformed import verify_launched
+
+        verify_launched(self)
+
+
+@irdl_op_definition
+class UnsignedOp(ValuesOp):
+    """Says which integers are never negative, of those whose sign an emitter looks at; numbers show theirs.
+
+    A quotient is the same rounded down and rounded to 0 where neither operand is negative. This does nothing; an
+    emitter reads it.
+    """
+
+    name = "tile.unsigned"
+
+    def verify_(self) -> None:
+        _verify_integers(self)
+
+
+@irdl_op_definition
+class WrapsOp(ValuesOp):
+    """Says which integers, of dims, parameters and choices alone, may leave 64 bits, and wrap.
+
+    What computes without bounds, as a launch does in Python, brings them back. This does nothing; an emitter reads it.
+    """
+
+    name = "tile.wraps"
+
+    def verify_(self) -> None:
+        from attndsl.ir.wellformed import verify_launched
+
+        verify_launched(self)
+
+
+def _verify_integers(op: ValuesOp) -> None:
+    if any(value.type != index for value in op.values):
+        raise VerifyException("names integers")

@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, verify_access
-from attndsl.ir.statements import KeptOp, NarrowOp, PresentOp
+from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WrapsOp
 from attndsl.ir.traits import Binds, Folds, Removes, Renames
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -74,9 +74,11 @@ __all__ = [
     "AllOp",
     "DotOp",
     "HoldsOp",
+    "IdentityOp",
     "KeptOp",
     "KernelOp",
     "LaneOp",
+    "LaunchedOp",
     "LoadOp",
     "MaxOp",
     "MinOp",
@@ -90,6 +92,10 @@ __all__ = [
     "SpreadOp",
     "StoreOp",
     "SumOp",
+    "UnsignedOp",
+    "ValuesOp",
+    "WidenedOp",
+    "WrapsOp",
     "is_key",
     "padded",
     "users",
@@ -109,6 +115,9 @@ class KernelOp(IRDLOperation):
 
     `bounds` is a sum of products, each a count and its factors: a dim's extent `"M"`, a parameter's magnitude `@window`
     or a tensor's stride `[@k, 1]`. No integer that `tile.narrow` names is further from 0.
+
+    `strided` names the tensors whose strides code is made for, and made again for others; that of the last axis of a
+    tensor always counts. Where it widens `by bits`, bf16 is widened as a pattern of bits, by a shift.
     """
 
     name = "tile.kernel"
@@ -116,9 +125,14 @@ class KernelOp(IRDLOperation):
     form = opt_prop_def(StringAttr)
     schedules = opt_prop_def(ArrayAttr[DictionaryAttr])
     bounds = opt_prop_def(ArrayAttr)
+    strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
+    by_bits = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove())
-    assembly_format = "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? $body attr-dict"
+    assembly_format = (
+        "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? (`strided` $strided^)? "
+        "(`widens` `by` `bits` $by_bits^)? $body attr-dict"
+    )
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:
         super().__init__(properties={"entry": StringAttr(name), "form": form}, regions=[body or Region(Block())])
@@ -130,10 +144,11 @@ class KernelOp(IRDLOperation):
         return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
 
     def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_bounds, verify_form, verify_tile
+        from attndsl.ir.wellformed import verify_bounds, verify_form, verify_strided, verify_tile
 
         verify_form(self.form)
         verify_bounds(self)
+        verify_strided(self)
         verify_tile(self)
 
 
@@ -340,6 +355,52 @@ class RelabelOp(IRDLOperation):
         verify_lane(self.new)
 
 
+@irdl_op_definition
+class WidenedOp(IRDLOperation):
+    """A tile that keeps the element type of memory, in the type that the IR gives it: the same numbers."""
+
+    name = "tile.widened"
+    value = operand_def(Float)
+    result = result_def(Float)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__(operands=[value], result_types=[value.type])
+
+    def verify_(self) -> None:
+        from attndsl.ir.wellformed import verify_read
+
+        verify_read(self.value)
+
+
+@irdl_op_definition
+class IdentityOp(IRDLOperation):
+    """The identity element of an integer minimum, `"min"`, or of a maximum, in the launch's index width.
+
+    Further from 0 than all that it is compared with: 2^63 - 1 and -2^63, or, where that width is 32 bits, 2^31 - 1 and
+    its negative. It takes part in no arithmetic.
+    """
+
+    name = "tile.identity"
+    of = prop_def(StringAttr)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "`of` $of attr-dict"
+
+    def __init__(self, of: str) -> None:
+        super().__init__(properties={"of": StringAttr(of)}, result_types=[index])
+
+    @property
+    def number(self) -> int:
+        """What it is in 64 bits."""
+        return int((MIN if self.of.data == "min" else MAX).identity(index))
+
+    def verify_(self) -> None:
+        if self.of.data not in ("min", "max"):
+            raise VerifyException(f"is that of a min or a max, not of {self.of.data}")
+
+
 def verify_lane(value: SSAValue) -> None:
     """Raises VerifyException unless `value` is a lane."""
     if not isinstance(value.owner, LaneOp):
@@ -470,7 +531,7 @@ class HoldsOp(IRDLOperation):
 
 def users(value: SSAValue) -> list[Operation]:
     """The operations that compute with a value, once for each use: what only says something of it does not."""
-    statements = PresentOp | HoldsOp | NarrowOp | KeptOp
+    statements = PresentOp | HoldsOp | ValuesOp
     return [use.operation for use in value.uses if not isinstance(use.operation, statements)]
 
 
@@ -486,6 +547,8 @@ TILE = Dialect(
         StoreOp,
         SpreadOp,
         RelabelOp,
+        WidenedOp,
+        IdentityOp,
         SumOp,
         MaxOp,
         MinOp,
@@ -495,5 +558,8 @@ TILE = Dialect(
         HoldsOp,
         NarrowOp,
         KeptOp,
+        LaunchedOp,
+        UnsignedOp,
+        WrapsOp,
     ],
 )

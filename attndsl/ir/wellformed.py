@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attndsl.ir import attn, spec, tile
+from attndsl.ir.analyses.facts import is_launch_time
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
-from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, scf
+from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index, scf
 
 ROWS = (attn.EachOp, attn.GridOp, attn.RowOp)
 
@@ -61,9 +62,27 @@ def verify_bounds(kernel: tile.KernelOp) -> None:
             raise VerifyException(f"bounds are of what is declared, which the {factor.kind} {factor.name} is not")
 
 
+def verify_strided(kernel: tile.KernelOp) -> None:
+    """Raises VerifyException where a kernel has code made for the strides of what is no tensor."""
+    for tensor in kernel.strided or ():
+        spec.enclosing_tensor(kernel, tensor.string_value())
+
+
+def verify_launched(op: tile.ValuesOp) -> None:
+    """Raises VerifyException where a launch cannot compute what it is said to compute."""
+    if any(value.type != index or not is_launch_time(value) for value in op.values):
+        raise VerifyException("names integers of dims, parameters and choices")
+
+
 def verify_kept(op: tile.KeptOp) -> None:
     """Raises VerifyException where what is kept as memory holds it was not read from there."""
-    if any(read_of(value) is None for value in op.values):
+    for value in op.values:
+        verify_read(value)
+
+
+def verify_read(value: SSAValue) -> None:
+    """Raises VerifyException where a value is not what memory holds."""
+    if read_of(value) is None:
         raise VerifyException("names tiles that were read, or what a select leaves of them")
 
 

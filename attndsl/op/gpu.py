@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from attndsl.backends.triton.failing import compiling
+from attndsl.backends.gpu.failing import compiling
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.module import load_module
 from attndsl.driver.tuned import Tuned

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from hypothesis.strategies import DrawFn
 
-from attndsl.backends.triton.failing import TritonFails
+from attndsl.backends.gpu.failing import TritonFails
 from attndsl.checking.check import check
 from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import Spec

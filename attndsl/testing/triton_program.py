@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attndsl.backends.triton.failing import compiling
+from attndsl.backends.gpu.failing import compiling
 from attndsl.calling import Arguments
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import python_name
@@ -81,7 +81,7 @@ class TritonProgram:
     @classmethod
     def of(cls, case: Case, module: ModuleOp, device: str) -> TritonProgram:
         """What the emitter makes of a lowered module; `device` is what `prepare` said."""
-        from attndsl.backends.triton.aot import load
+        from attndsl.backends.gpu.aot import load
         from attndsl.backends.triton.emit import emit
 
         source = emit(module, case.spec.source.text)

@@ -1,1 +1,1 @@
-"""The Triton backend: `tile` IR to a Python file that needs torch and Triton alone, and that file to GPU code."""
+"""The Triton backend: `tile` IR to a Python file that needs torch and Triton alone."""

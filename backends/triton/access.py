@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 
+from attndsl.backends.gpu.parameters import stride_names
 from attndsl.backends.triton.expressions import Expressions
-from attndsl.backends.triton.parameters import scalar_type, stride_names
-from attndsl.backends.triton.pointwise import ATOM
+from attndsl.backends.triton.pointwise import ATOM, scalar_type
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import SSAValue, scf
+from attndsl.ir.xdsl import SSAValue
 from attndsl.python_names import pointer_name
 
 DECODED = {"f8e4m3": "_from_f8e4m3", "f8e5m2": "_from_f8e5m2"}
+"""What makes numbers of the bytes that a launcher hands over, for each of its ENCODED."""
+
 AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
 """Element types that are computed with as they are, where the kernel computes in that type."""
 
@@ -37,8 +39,6 @@ class Access:
         stored = "float32" if element in DECODED else AS_STORED.get(element)
         if op.result in self.text.stored.short:
             pass
-        elif any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in op.result.uses):
-            pass  # what a loop carries is widened where it is used
         elif op.result not in self.text.stored.halves and stored != wanted:
             narrow = self.text.runs_narrow(op.result)
             before, after = ("", ".to(INDEX)") if narrow else self.text.widening(element, wanted)

@@ -7,16 +7,17 @@ takes its inputs, then its outputs, which the caller has allocated and which it 
 
 from __future__ import annotations
 
+from attndsl.backends.gpu.launcher import HostText, Launched, Launcher, kernel_name, spec_name
+from attndsl.backends.gpu.parameters import Parameters, size_key
 from attndsl.backends.names import Names, number_names, spec_names
 from attndsl.backends.triton.access import Access, joined
 from attndsl.backends.triton.expressions import Expressions, Text
 from attndsl.backends.triton.helpers import helpers_text
-from attndsl.backends.triton.launcher import SPLIT, Launched, Launcher
 from attndsl.backends.triton.legal import LEGAL
-from attndsl.backends.triton.parameters import Parameters, scalar_type, size_key
+from attndsl.backends.triton.pointwise import scalar_type
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import executed
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant, number
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import pointer_name, python_name
@@ -27,7 +28,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
 
     `source` is the text of the spec, whose lines the comments quote. Raises IllegalModule.
     """
-    LEGAL.require(module)
+    axes = LEGAL.require(module)
     tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
@@ -35,29 +36,14 @@ def emit(module: ModuleOp, source: str = "") -> str:
     launched = []
     for kernel in kernels:
         parameters = Parameters.of(kernel, tensors)
-        writer = _Kernel(kernel, parameters, Names(numbers), out)
+        writer = _Kernel(kernel, parameters, Names(numbers), axes, out)
         writer.write()
-        launched.append(Launched(writer.name, kernel, parameters))
+        launched.append(Launched(writer.name, kernel, parameters, HostText(kernel)))
     name = spec_name(kernels)
     kernels_text = out.text()
     launcher = Launcher(name, spec.arguments(module), params, spec_names(module), out)
     launcher.write(launched)
     return _header(name) + helpers_text(kernels_text) + launcher.tables(launched) + "\n\n" + out.text()
-
-
-def spec_name(kernels: list[tile.KernelOp]) -> str:
-    """The name of the spec that kernels were made of."""
-    written = [{op.tensor.string_value() for op in kernel.walk() if isinstance(op, tile.StoreOp)} for kernel in kernels]
-    read = {op.tensor.string_value() for kernel in kernels for op in kernel.walk() if isinstance(op, tile.LoadOp)}
-    # Each block of the spec has one kernel that writes its outputs, whatever other form it has.
-    blocks = [k for k, stored in zip(kernels, written, strict=True) if not stored & read and k.form != SPLIT]
-    name = blocks[0].entry.data
-    return python_name(name if len(blocks) == 1 else name.removesuffix("_0"))
-
-
-def kernel_name(kernel: tile.KernelOp) -> str:
-    """What the function of a kernel is called."""
-    return f"{kernel.entry.data}_kernel"
 
 
 def _header(name: str) -> str:
@@ -68,7 +54,9 @@ def _header(name: str) -> str:
 class _Kernel:
     """Writes the function of one kernel."""
 
-    def __init__(self, kernel: tile.KernelOp, parameters: Parameters, names: Names, out: Writer) -> None:
+    def __init__(
+        self, kernel: tile.KernelOp, parameters: Parameters, names: Names, axes: AxesAnalysis, out: Writer
+    ) -> None:
         self.kernel = kernel
         self.parameters = parameters
         self.out = out
@@ -77,9 +65,10 @@ class _Kernel:
         self.counts = {op: names.like(f"n_{op.variable.data}") for op in parameters.counts}
         self._bind_arguments()
         self.arguments = self._arguments()
-        self.text = Expressions(kernel, self.names, parameters.static)
+        self.text = Expressions(kernel, self.names, axes, parameters.static)
         self.access = Access(parameters.tensors, self.text)
-        self.executed = executed(kernel)
+        self.executed = parameters.executed
+        self.launched = frozenset(parameters.quotients)
 
     def _bind_arguments(self) -> None:
         """Gives names to what a launch works out for the kernel."""
@@ -114,7 +103,7 @@ class _Kernel:
             self.out.line("@triton.jit")
         self.out.listed(f"def {self.name}(", self.arguments, "):")
         with self.out.indented():
-            if any(map(self.text.picks_largest, self.executed)):
+            if any(isinstance(op, tile.IdentityOp) for op in self.executed):
                 self.out.line(f"{self.text.largest}: tl.constexpr = {2**31 - 1} if INDEX == tl.int32 else {2**63 - 1}")
             self._programs()
             self._block(self.kernel.body.block)
@@ -171,9 +160,9 @@ class _Kernel:
                 self._call(op, "", self.access.store(op))
             case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp():
                 pass
-            case tile.PaddedOp() | tile.PlaceOp() | arith.ConstantOp():
+            case tile.PaddedOp() | tile.PlaceOp() | tile.WidenedOp() | tile.IdentityOp() | arith.ConstantOp():
                 pass
-            case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.parameters.quotients:
+            case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.launched:
                 pass
             case _:
                 self._value(op)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from attndsl.backends.names import Names
-from attndsl.backends.triton.parameters import scalar_type
 from attndsl.backends.triton.pointwise import (
     ATOM,
     COMPARISON_LEVEL,
@@ -16,18 +15,18 @@ from attndsl.backends.triton.pointwise import (
     POINTWISE,
     TRUNCATING,
     Spelling,
+    scalar_type,
 )
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import is_nonnegative, leaves
+from attndsl.ir.analyses.facts import Unsigned, leaves
 from attndsl.ir.analyses.stored import Stored
 from attndsl.ir.analyses.widths import is_short
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
-from attndsl.ir.ranges import IDENTITY, Ranges, is_identity
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import named
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.python_names import python_name
-from attndsl.storage import decode, encode
 
 HALF_TYPES = {"f16": "float16", "bf16": "bfloat16"}
 """What Triton calls the element types of 16 bits."""
@@ -53,12 +52,13 @@ class Text(NamedTuple):
 class Expressions:
     """The text of the values of one kernel; `largest` names the largest INDEX."""
 
-    def __init__(self, kernel: tile.KernelOp, names: Names, static: Iterable[str]) -> None:
+    def __init__(self, kernel: tile.KernelOp, names: Names, axes: AxesAnalysis, static: Iterable[str]) -> None:
         self.names = names
-        self.axes = AxesAnalysis()
+        self.axes = axes
         self.stored = Stored.of(kernel)
-        self.ranges = Ranges()
-        self._narrow = {v for op in kernel.walk() if isinstance(op, tile.NarrowOp) for v in op.values}
+        self._narrow, self._wraps = (named(kernel, statement) for statement in (tile.NarrowOp, tile.WrapsOp))
+        self._is_unsigned = Unsigned(kernel)
+        self._by_bits = kernel.by_bits is not None
         self.largest = names.like("LARGEST")
         self._static = frozenset(static)
         self._kept: dict[SSAValue, Text] = {}
@@ -86,6 +86,8 @@ class Expressions:
 
     def lined_up(self, value: SSAValue, lanes: Sequence[SSAValue]) -> Text:
         """A value, ready to be combined with tiles that have the axes `lanes`."""
+        if isinstance(value.owner, tile.WidenedOp):
+            return self._widened(value.owner, self.lined_up(value.owner.value, lanes))
         own = self.lanes(value)
         text = self[value]
         if not own or own == tuple(lanes):
@@ -113,6 +115,10 @@ class Expressions:
             return Text(python_name(owner.param.data))
         if isinstance(owner, spec.ChoiceOp):
             return Text(owner.choice.data)
+        if isinstance(owner, tile.IdentityOp):
+            return Text(self.largest) if owner.of.data == "min" else Text(f"-{self.largest}", 8)
+        if isinstance(owner, tile.WidenedOp):
+            return self._widened(owner, self[owner.value])
         if value in self._kept:
             return self._kept[value]
         return Text(self.names[value])
@@ -124,7 +130,7 @@ class Expressions:
     def inlines(self, value: SSAValue, text: Text) -> bool:
         """Whether a value reads better where it is used than under a name of its own."""
         owner = value.owner
-        users = tile.users(value)
+        users = _readers(value)
         if len(users) == 1 and isinstance(users[0], tile.PlaceOp) and list(users[0].operands) == [value]:
             users = tile.users(users[0].result)  # it is an index as a whole, and is computed before a loop that reads
         if isinstance(owner, tile.RelabelOp):
@@ -157,22 +163,18 @@ class Expressions:
                 return self._reduce(op)
             case tile.DotOp():
                 return self._dot(op)
-            case arith.FloorDivSIOp() | spec.ModOp() if all(map(is_nonnegative, op.operands)):
+            case arith.FloorDivSIOp() | spec.ModOp() if all(map(self._is_unsigned, op.operands)):
                 return self._spell(op, TRUNCATING[type(op)])
         return self._spell(op, POINTWISE[type(op)])
 
     def _spell(self, op: Operation, spelling: Spelling) -> Text:
         lanes = self.lanes(op.results[0])
         narrow = op.results[0] in self._narrow
-        neutral = {v for v in op.operands if is_identity(v, op)}
-        wide = bool(neutral) or (not narrow and all(self._is_short(v) for v in op.operands if v.type == index))
-        operands = [
-            self._neutral(v) if narrow and v in neutral else self.operand(v, lanes, narrow, wide) for v in op.operands
-        ]
-        if op.results[0].type == index and not self.ranges.fits(op.results[0]) and self._is_static(op.results[0]):
+        indices = [v for v in op.operands if v.type == index]
+        wide = not narrow and (all(map(self._is_short, indices)) or not all(map(is_short, indices)))
+        operands = [self.operand(v, lanes, narrow, wide) for v in op.operands]
+        if op.results[0] in self._wraps and self._is_static(op.results[0]):
             operands[0] = Text(f"tl.cast({operands[0].code}, tl.int64)")  # a plain integer does not wrap
-        if op.results[0] not in self.stored.halves:
-            operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
         if spelling.level == ATOM:
             return Text(spelling.template.format(*(text.code for text in operands)))
         # Only the right operand of an infix operator needs parentheses where it binds as tightly.
@@ -181,10 +183,6 @@ class Expressions:
         # What is the same for a whole tile is computed in 64 bits from here on.
         return text if lanes or not narrow else Text(f"{text.within(ATOM)}.to(tl.int64)")
 
-    def _neutral(self, value: SSAValue) -> Text:
-        """The integer that stands for no value, as an INDEX."""
-        return Text(self.largest) if constant(value) == IDENTITY else Text(f"-{self.largest}", 8)
-
     def _is_short(self, value: SSAValue) -> bool:
         """Whether an operand does not widen others to 64 bits."""
         return constant(value) is not None or self.runs_narrow(value)
@@ -192,10 +190,6 @@ class Expressions:
     def runs_narrow(self, value: SSAValue) -> bool:
         """Whether the elements of a tile are an INDEX."""
         return value.type == index and value in self._narrow and bool(self.axes(value))
-
-    def picks_largest(self, op: Operation) -> bool:
-        """Whether an operation takes the integer that stands for no value, as an INDEX."""
-        return any(is_identity(value, op) for value in op.operands) and self.runs_narrow(op.results[0])
 
     def as_index(self, value: SSAValue, text: Text) -> str:
         """A text, cast to INDEX."""
@@ -216,7 +210,8 @@ class Expressions:
             return Text(_double(text.code))
         if not narrow and wide and (value in self.stored.short or self.runs_narrow(value)):
             return Text(f"{text.within(ATOM)}.to(tl.int64)")
-        if not narrow or value.type != index or constant(value) is not None or self.runs_narrow(value):
+        given = constant(value) is not None or isinstance(value.owner, tile.IdentityOp)
+        if not narrow or value.type != index or given or self.runs_narrow(value):
             return text
         return Text(self.as_index(value, text))
 
@@ -224,21 +219,12 @@ class Expressions:
         lanes = self.lanes(op.result)
         wide = not all(map(is_short, op.operands))
         operands = [self.operand(v, lanes, op.result in self._narrow, wide) for v in op.operands]
-        if not self._compares_halves(op):
-            operands = [self._widened(v, text) for v, text in zip(op.operands, operands, strict=True)]
         left, right = (text.within(COMPARISON_LEVEL + 1) for text in operands)
         text = f"{left} {COMPARISONS[predicate(op)]} {right}"
         if all(self._is_static(v) for v in op.operands):
             # What is known when the kernel is compiled would be a Python bool, whose ~ is a number.
             return Text(f"tl.cast({text}, tl.int1)")
         return Text(text, COMPARISON_LEVEL)
-
-    def _compares_halves(self, op: arith.CmpiOp | arith.CmpfOp) -> bool:
-        """Whether it may compare numbers of 16 bits as they are: with each other, or with what 16 bits hold too."""
-        elements = {self.stored.halves[v] for v in op.operands if v in self.stored.halves}
-        others = [constant(v) for v in op.operands if v not in self.stored.halves]
-        # Triton rounds a number to the type of the tile that it is compared with.
-        return all(n is not None and decode(encode(np.array(n), e), e) == n for e in elements for n in others)
 
     def _is_static(self, value: SSAValue) -> bool:
         return all(map(self._is_known, leaves(value)))
@@ -255,15 +241,15 @@ class Expressions:
         if self.lanes(op.value) == lanes:
             # A loop may start with it that carries 64 bits: what is computed of plain numbers has 32.
             computed = op.value.type == index and not isinstance(op.value.owner, spec.DimOp | tile.LoadOp)
-            text = self._widened(op.value, self[op.value])
+            text = self[op.value]
             return Text(f"tl.cast({text.code}, tl.int64)") if computed and not lanes else text
-        text = self._widened(op.value, self.lined_up(op.value, lanes))
+        text = self.lined_up(op.value, lanes)
         return Text(f"tl.broadcast_to({text.code}, {self.shape(lanes)})")
 
     # --- reductions
 
     def _reduce(self, op: tile.ReduceOp) -> Text:
-        body, axis = self._widened(op.body, self[op.body]), self.lanes(op.body).index(op.over)
+        body, axis = self[op.body], self.lanes(op.body).index(op.over)
         integer = op.body.type == index
         match op:
             case tile.SumOp():
@@ -288,19 +274,17 @@ class Expressions:
         if kind in HALF_TYPES:
             left, right = self._rounded(first, left, kind), self._rounded(second, right, kind)
             return Text(f"tl.dot({left.code}, {right.code})")
-        left, right = self._widened(first, left), self._widened(second, right)
         return Text(f'tl.dot({left.code}, {right.code}, input_precision="{kind}")')
 
     def widening(self, element: str, type_: str) -> tuple[str, str]:
         """What stands before and after a number that memory holds as `element`, to make it one of `type_`."""
-        if element != "bf16" or not self.stored.rounds_to_f16:
+        if element != "bf16" or not self._by_bits:
             return "", f".to(tl.{type_})"
         return "_from_bf16(", ")" if type_ == "float32" else f").to(tl.{type_})"
 
-    def _widened(self, value: SSAValue, text: Text) -> Text:
-        if value not in self.stored.halves:
-            return text
-        before, after = self.widening(self.stored.halves[value], "float32")
+    def _widened(self, op: tile.WidenedOp, text: Text) -> Text:
+        """What is spelled of a tile that is kept, be it lined up or turned, as the tile that it is widened to."""
+        before, after = self.widening(self.stored.halves[op.value], scalar_type(op.result.type))
         return Text(f"{before}{text.within(ATOM)}{after}")
 
     def _rounded(self, value: SSAValue, text: Text, element: str) -> Text:
@@ -309,6 +293,8 @@ class Expressions:
 
     def turned(self, value: SSAValue, lanes: tuple[SSAValue, SSAValue]) -> Text:
         """A matrix with its axes in the order `lanes`."""
+        if isinstance(value.owner, tile.WidenedOp):
+            return self._widened(value.owner, self.turned(value.owner.value, lanes))
         text = self[value]
         return text if self.lanes(value) == lanes else Text(f"tl.trans({text.code})")
 
@@ -317,6 +303,14 @@ def _rank(op: tile.LaneOp) -> int:
     """Rows, which start where a program does, before keys, which start where a loop is, before features."""
     owner = op.start.owner
     return ROWS if isinstance(owner, tile.ProgramOp) else KEYS if tile.is_key(op.result) else FEATURES
+
+
+def _readers(value: SSAValue) -> list[Operation]:
+    """The operations that are spelled with a value, once for each use: what widens it is a part of their text."""
+    found = []
+    for user in tile.users(value):
+        found += tile.users(user.result) if isinstance(user, tile.WidenedOp) else [user]
+    return found
 
 
 def _is_plain(value: SSAValue) -> bool:

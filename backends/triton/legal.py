@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from attndsl.backends.triton.choices import CHOICES
+from attndsl.backends.gpu.choices import CHOICES
 from attndsl.backends.triton.pointwise import COMPARISONS, POINTWISE
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -59,7 +59,9 @@ LEGAL = LegalForms(
         scf.IfOp: (Form("that keeps no state", _keeps_nothing),),
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.NarrowOp, tile.KeptOp), ()),
+        **dict.fromkeys((tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
         **dict.fromkeys((tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.SpreadOp), ()),
+        **dict.fromkeys((tile.WidenedOp, tile.IdentityOp), ()),
         **dict.fromkeys((tile.RelabelOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, scf.ForOp, scf.YieldOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),

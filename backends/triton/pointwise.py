@@ -7,7 +7,7 @@ from typing import NamedTuple
 from attndsl.checking.spelling import PYTHON
 from attndsl.ir import spec
 from attndsl.ir.meaning import PREDICATES
-from attndsl.ir.xdsl import Operation, arith, math
+from attndsl.ir.xdsl import Attribute, Operation, arith, f64, i1, index, math
 
 COMPARISON_LEVEL = 1
 ATOM = 9
@@ -71,6 +71,12 @@ TRUNCATING: dict[type[Operation], Spelling] = {
     spec.ModOp: _infix("%", 7),
 }
 """Triton rounds quotients to 0, which is the same as down where neither operand is negative."""
+
+
+def scalar_type(type_: Attribute) -> str:
+    """What Triton calls the type of a number."""
+    return "int64" if type_ == index else "int1" if type_ == i1 else "float64" if type_ == f64 else "float32"
+
 
 COMPARISONS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
 """Comparisons by the name of their predicate; in Triton as in the IR all but != are false where an operand is NaN."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from attndsl.backends.triton import aot
+from attndsl.backends.gpu import aot
 
 
 def test_the_program_is_printed(attndsl: Any, gqa: Path) -> None:

@@ -17,6 +17,7 @@ from attndsl.driver.errors import CompilerError
 from attndsl.driver.library import artifact_of, checked
 from attndsl.driver.targets import TARGETS, Target, UnknownTarget, place_of, target_of
 from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.context import parse_module
 from attndsl.ir.legal import IllegalModule
 from attndsl.ir.xdsl import ModuleOp, Operation
@@ -169,7 +170,10 @@ NUMPY = {**RIGHT, "chosen": "arith.addi %M, %N : index"}
 
 
 def illegal(target: str, text: str) -> set[str]:
-    return {f"{op.name} {words}".rstrip() for op, words in TARGETS[target].legal().illegal(parse_module(text))}
+    return {
+        f"{op.name} {words}".rstrip()
+        for op, words in TARGETS[target].legal().illegal(parse_module(text), AxesAnalysis())
+    }
 
 
 @pytest.mark.parametrize(

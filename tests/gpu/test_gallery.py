@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from attndsl.backends.triton.aot import load
-from attndsl.backends.triton.host import kernel_names
-from attndsl.backends.triton.launcher import schedules_name
+from attndsl.backends.gpu.aot import load
+from attndsl.backends.gpu.host import kernel_names
+from attndsl.backends.gpu.launcher import schedules_name
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec

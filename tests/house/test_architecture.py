@@ -50,11 +50,16 @@ def imported(source: str) -> set[str]:
     return names
 
 
+def imports_of(path: Path) -> set[str]:
+    """The modules of attndsl from which a module imports, anywhere in it: for types alone, too."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    return {str(node.module).removeprefix("attndsl.") for node in nodes}
+
+
 def neighbours(path: Path) -> set[str]:
-    """The files of its own package that a module imports, anywhere in it: for types alone, too."""
-    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom) and node.module]
+    """The files of its own package that a module imports."""
     package = ".".join(path.parent.relative_to(ROOT).parts)
-    found = {str(node.module).removeprefix("attndsl.") for node in nodes}
+    found = imports_of(path)
     return {name.removeprefix(f"{package}.") for name in found if name.startswith(f"{package}.")}
 
 
@@ -92,6 +97,20 @@ def evaluates(source: str) -> bool:
 def test_what_is_known_as_data_is_never_evaluated_as_text() -> None:
     assert [path for path in sources("attndsl", "passes", "backends") if evaluates(path.read_text())] == []
     assert evaluates("x = eval('B + 1')") and not evaluates("evaluate('eval')")
+
+
+BACKENDS = {"gpu": set[str](), "numpy": set[str](), "triton": {"gpu"}}
+"""The folders of backends, and from which others each imports: no emitter from an emitter."""
+
+
+def test_no_emitter_imports_from_another() -> None:
+    """import-linter follows no links, so that it sees no imports between backends."""
+    found: dict[str, set[str]] = {folder.name: set() for folder in (ROOT / "backends").glob("[a-z]*/")}
+    for path in sources("backends"):
+        if path.parent.name in found:
+            names = {name.split(".")[1] for name in imports_of(path) if name.startswith("backends.")}
+            found[path.parent.name] |= names & found.keys() - {path.parent.name}
+    assert found == BACKENDS
 
 
 def test_the_files_of_a_pass_import_each_other_one_way() -> None:

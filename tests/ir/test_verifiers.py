@@ -147,6 +147,12 @@ TILE_RULES = [
         "what is the same for a tile depends on tile.lane j",
     ),
     (tile("tile.kept %zero : f32"), "names tiles that were read, or what a select leaves of them"),
+    (tile("%w = tile.widened %zero : f32"), "names tiles that were read, or what a select leaves of them"),
+    (tile('%w = tile.identity of "sum"'), "is that of a min or a max, not of sum"),
+    (tile("tile.launched %i : index"), "names integers of dims, parameters and choices"),
+    (tile("tile.wraps %i0 : index"), "names integers of dims, parameters and choices"),
+    (tile("tile.unsigned %y : f32"), "names integers"),
+    (tile("").replace("@k {", "@k strided [@z] {"), "no tensor is called @z"),
     (tile("tile.narrow %i : index"), "stands in a kernel that has bounds"),
     (bounded("[]", "tile.narrow %y : f32"), "names integers, and comparisons of integers"),
     (
@@ -278,12 +284,17 @@ EVERY_OP = [
         %place = tile.place [2 : index] of(%i0) lanes(%i) near(%j)
         tile.kept %y : f32
         tile.narrow %i, %c : index, i1
+        %wide = tile.widened %y : f32
+        %none = tile.identity of "min"
+        tile.launched %N : index
+        tile.unsigned %i : index
+        tile.wraps %N : index
         """,
         "tile.store @o[%i] = %zero where %yes : f32",
     ).replace(
         "@k {",
         '@k form "whole" schedules [{"ROWS" = 4 : index, "num_warps" = 4 : index}] '
-        'bounds [[4 : index], [2 : index, "M", @window], [1 : index, [@x, 1 : index]]] {',
+        'bounds [[4 : index], [2 : index, "M", @window], [1 : index, [@x, 1 : index]]] strided [@x] widens by bits {',
     ),
 ]
 

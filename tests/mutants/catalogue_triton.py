@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from attndsl.backends.triton import access, expressions, launcher
+from attndsl.backends.gpu import launcher
+from attndsl.backends.triton import access, expressions
 
 from .mutant import planted, rewrites_lines, wraps
 
@@ -32,7 +33,7 @@ def summed_along_another_axis(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("triton", "triton")
 def quotients_of_negative_numbers_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     """All integers are taken to be at least 0, which are divided as Triton does."""
-    monkeypatch.setattr(expressions, "is_nonnegative", lambda value: True)
+    monkeypatch.setattr(expressions, "Unsigned", lambda kernel: lambda value: True)
 
 
 @planted("triton", "triton")
@@ -57,9 +58,9 @@ def last_rows_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of rows are counted rounded down."""
     wraps(
         monkeypatch,
-        launcher,
-        "count_text",
-        lambda original, program: re.sub(r"triton\.cdiv\((.*), (\w+)\)$", r"(\1) // \2", original(program)),
+        launcher.HostText,
+        "count",
+        lambda original, text, program: re.sub(r"triton\.cdiv\((.*), (\w+)\)$", r"(\1) // \2", original(text, program)),
     )
 
 

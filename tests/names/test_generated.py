@@ -11,11 +11,11 @@ import pytest
 import torch
 from triton.runtime import jit
 
-from attndsl.backends.triton.aot import launches, load
+from attndsl.backends.gpu.aot import launches, load
+from attndsl.backends.gpu.host import host_text, kernel_names
+from attndsl.backends.gpu.manifest import LOADER, launcher
+from attndsl.backends.gpu.targets import TARGETS
 from attndsl.backends.triton.emit import emit
-from attndsl.backends.triton.host import host_text, kernel_names
-from attndsl.backends.triton.manifest import LOADER, launcher
-from attndsl.backends.triton.targets import TARGETS
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.driver.ahead import generated

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import attndsl
+from attndsl.backends.gpu.manifest import launcher
+from attndsl.backends.gpu.targets import TARGETS
 from attndsl.backends.triton.emit import emit
-from attndsl.backends.triton.manifest import launcher
-from attndsl.backends.triton.targets import TARGETS
 from attndsl.backends.writer import Writer
 from attndsl.checking.check import check
 from attndsl.cli import run as timed

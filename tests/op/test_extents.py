@@ -95,7 +95,7 @@ def test_every_road_computes_them(first: int) -> None:
 @pytest.mark.parametrize("extents", [tuple(EXTENTS.values()), ("B - 7", "B / (C - 7)")], ids=["each", "none at 7"])
 def test_code_is_made_ahead_for_them(extents: tuple[str, ...]) -> None:
     pytest.importorskip("triton")
-    from attndsl.backends.triton.aot import launches
+    from attndsl.backends.gpu.aot import launches
 
     text, tensors = generated(check(Source(spec_of(*extents))), {}, "cuda:90", {})
     assert len({launch.kernel for launch in launches(text, "drawn", tensors)}) == len(extents)

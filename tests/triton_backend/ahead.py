@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from attndsl.backends.triton.aot import Binary, Launch, compile_launch, launches, load
-from attndsl.backends.triton.targets import TARGETS
+from attndsl.backends.gpu.aot import Binary, Launch, compile_launch, launches, load
+from attndsl.backends.gpu.targets import TARGETS
 from attndsl.driver.ahead import generated
 from attndsl.driver.summarise import summarise
 from attndsl.python_names import python_name

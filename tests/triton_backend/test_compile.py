@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import torch
 
-from attndsl.backends.triton import aot
-from attndsl.backends.triton.aot import (
+from attndsl.backends.gpu import aot
+from attndsl.backends.gpu.aot import (
     Form,
     Launch,
     PackageMissing,
@@ -25,7 +25,7 @@ from attndsl.backends.triton.aot import (
     load,
     stand_in,
 )
-from attndsl.backends.triton.targets import TARGETS
+from attndsl.backends.gpu.targets import TARGETS
 from attndsl.checking.check import check
 from attndsl.driver.ahead import ExtentsMissing, generated, gpu_files
 from attndsl.syntax.read import read_source

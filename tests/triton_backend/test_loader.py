@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import torch
 
-from attndsl.backends.triton import aot, loader
-from attndsl.backends.triton.aot import Launch, launches
+from attndsl.backends.gpu import aot, loader
+from attndsl.backends.gpu.aot import Launch, launches
 from attndsl.driver.ahead import gpu_files
 
 from .lowered import spec_of

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from attndsl.backends.triton.aot import load
-from attndsl.backends.triton.resources import Resources, parameter_count, resources_of
-from attndsl.backends.triton.targets import TARGETS
+from attndsl.backends.gpu.aot import load
+from attndsl.backends.gpu.resources import Resources, parameter_count, resources_of
+from attndsl.backends.gpu.targets import TARGETS
 
 SUM = """
 import triton

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from attndsl.ir import spec, tile
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
-
-
-def is_nonnegative(value: SSAValue) -> bool:
-    """Whether an integer can be seen to be at least 0 wherever it is looked at."""
-    return Signs().nonnegative(value)
-
-
-def is_positive(value: SSAValue) -> bool:
-    """Whether an integer can be seen to be at least 1."""
-    return Signs().positive(value)
 
 
 class Signs:
     """What is seen of integers, each looked at once: values share operands. Valid while the module does not change."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranges: Ranges) -> None:
         self._nonnegative: dict[SSAValue, bool] = {}
         self._positive: dict[SSAValue, bool] = {}
-        self._ranges = Ranges()
+        self._ranges = ranges
 
     def nonnegative(self, value: SSAValue) -> bool:
-        """As `is_nonnegative`."""
+        """Whether an integer can be seen to be at least 0 wherever it is looked at."""
         if value not in self._nonnegative:
             self._nonnegative[value] = self._is_nonnegative(value)
         return self._nonnegative[value]
 
     def positive(self, value: SSAValue) -> bool:
-        """As `is_positive`."""
+        """Whether an integer can be seen to be at least 1."""
         if value not in self._positive:
             self._positive[value] = self._is_positive(value)
         return self._positive[value]
@@ -51,6 +43,8 @@ class Signs:
                 return isinstance(loop, scf.ForOp) and value is owner.args[0] and self.nonnegative(loop.lb)
             case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
                 return True
+            case tile.IdentityOp():
+                return owner.number >= 0
             case tile.LaneOp():
                 return self.nonnegative(owner.start)
             case tile.MinOp():
@@ -86,6 +80,25 @@ class Signs:
         return False
 
 
+class Unsigned:
+    """Which integers a kernel says are never negative, and numbers that show it."""
+
+    def __init__(self, kernel: tile.KernelOp) -> None:
+        self._named = named(kernel, tile.UnsignedOp)
+
+    def __call__(self, value: SSAValue) -> bool:
+        """Whether an integer is never negative."""
+        known = constant(value)
+        return value in self._named if known is None else known >= 0
+
+
+GIVEN = (Block, tile.LoadOp, tile.LaneOp, tile.ProgramOp, scf.ForOp, spec.ChoiceOp)
+"""What gives an integer that arithmetic is not looked through."""
+
+LAUNCHED = (spec.DimOp, spec.ParamOp, spec.ChoiceOp, arith.ConstantOp)
+"""What gives an integer that a launch knows."""
+
+
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
     """What an integer is computed from by arithmetic: dims, parameters, constants, loads, lanes and the like."""
     seen: set[SSAValue] = set()
@@ -96,8 +109,7 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
             continue
         seen.add(top)
         owner = top.owner
-        given = Block | tile.LoadOp | tile.LaneOp | tile.ProgramOp | scf.ForOp | spec.ChoiceOp
-        if isinstance(owner, given) or not owner.operands:
+        if type(owner) in GIVEN or isinstance(owner, Block) or not owner.operands:
             yield top
         else:
             stack.extend(owner.operands)
@@ -105,50 +117,56 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 def is_launch_time(value: SSAValue) -> bool:
     """Whether a launcher can compute an integer: it reads no data and is the same for all programs."""
-    known = spec.DimOp | spec.ParamOp | spec.ChoiceOp
-    return all(constant(v) is not None or isinstance(v.owner, known) for v in leaves(value))
+    return all(type(v.owner) in LAUNCHED for v in leaves(value))
 
 
-def is_quotient(op: Operation) -> bool:
-    """Whether an operation divides what a launch knows: a GPU takes a hundred instructions for it."""
-    return isinstance(op, arith.FloorDivSIOp | spec.ModOp) and is_launch_time(op.result)
+def launch_time(kernel: tile.KernelOp) -> dict[SSAValue, None]:
+    """All that `is_launch_time` holds of in a kernel, in order."""
+    found: dict[SSAValue, None] = {}
+    for op in operations(kernel):
+        if type(op) in LAUNCHED or (_is_arithmetic(op) and all(v in found for v in op.operands)):
+            found.update(dict.fromkeys(op.results))
+    return found
 
 
-def read(op: Operation) -> Iterator[SSAValue]:
-    """The values that an operation takes, once launches know a program's sizes and lanes are full."""
-    match op:
-        case tile.ProgramOp():
-            if op.bound is not None:
-                yield op.extent
-        case tile.LaneOp():
-            yield from (op.start, op.size)
-        case tile.PaddedOp() | spec.ChoiceOp():
-            pass
-        case tile.PlaceOp():
-            yield from (*op.shared, *op.near, *(v.owner.size for v in op.lanes if isinstance(v.owner, tile.LaneOp)))
-        case tile.ReduceOp() | tile.DotOp() | tile.SpreadOp() | tile.RelabelOp():
-            # A lane that only names an axis counts for its length.
-            yield from (v.owner.size if isinstance(v.owner, tile.LaneOp) else v for v in op.operands)
-        case _:
-            yield from op.operands
+def _is_arithmetic(op: Operation) -> bool:
+    return type(op) not in GIVEN and not op.regions and bool(op.operands)
+
+
+def _sizes(op: Operation) -> list[SSAValue]:
+    """The operands; a lane that only names an axis counts for its length."""
+    return [v.owner.size if type(v.owner) is tile.LaneOp else v for v in op.operands]
+
+
+READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
+    tile.ProgramOp: lambda op: (op.extent,) if op.bound is not None else (),
+    tile.LaneOp: lambda op: (op.start, op.size),
+    tile.PaddedOp: lambda op: (),
+    spec.ChoiceOp: lambda op: (),
+    tile.PlaceOp: lambda op: (*op.shared, *op.near, *(lane.owner.size for lane in op.lanes)),
+    **dict.fromkeys(
+        (tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.DotOp, tile.SpreadOp, tile.RelabelOp), _sizes
+    ),
+}
+"""The values that operations take, once launches know a program's sizes and lanes are full; of others, all operands."""
 
 
 def executed(kernel: tile.KernelOp) -> set[Operation]:
     """The operations that a program executes."""
     found: set[Operation] = set()
-    stack: list[Operation] = [op for op in kernel.walk() if isinstance(op, tile.StoreOp | tile.ProgramOp)]
+    stack = [op for op in operations(kernel) if type(op) in (tile.StoreOp, tile.ProgramOp)]
     while stack:
         op = stack.pop()
         if op in found:
             continue
         found.add(op)
-        values = list(read(op))
+        read = READ.get(type(op))
+        values = [*(op.operands if read is None else read(op))]
         for region in op.regions:
             last = region.block.last_op
             assert last is not None
             values += last.operands
         for value in values:
-            owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
-            assert owner is not None
-            stack.append(owner)
+            owner = value.owner if type(value.owner) is not Block else value.owner.parent_op()
+            stack.append(owner)  # type: ignore[arg-type]
     return found

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import SSAValue, arith, index
+from attndsl.ir.statements import named
+from attndsl.ir.xdsl import SSAValue, arith, index, scf
 
 HALVES = ("f16", "bf16")
 """The element types of 16 bits, which matrix units multiply."""
@@ -21,34 +22,32 @@ def read_of(value: SSAValue) -> tile.LoadOp | None:
     return op if isinstance(op, tile.LoadOp) else None
 
 
+def is_carried(value: SSAValue) -> bool:
+    """Whether a loop carries what was read to its next turn."""
+    return any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in value.uses)
+
+
 @dataclass(frozen=True)
 class Stored:
     """The element types of a kernel's tensors, and the tiles that a `tile.kept` names.
 
-    `halves` are those of them that are floats, and the element type of each, `short` the integers; `rounds_to_f16` says
-    whether the kernel writes f16.
+    `halves` are those of them that are floats, and the element type of each, `short` the integers.
     """
 
     elements: Mapping[str, str]
     halves: Mapping[SSAValue, str]
     short: frozenset[SSAValue]
-    rounds_to_f16: bool
 
     @classmethod
     def of(cls, kernel: tile.KernelOp) -> Stored:
         """What holds for a kernel, which stands in a module."""
         elements = {t.sym_name.data: t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
         kept: dict[SSAValue, str] = {}
-        rounds = False
-        for op in kernel.walk():
-            match op:
-                case tile.KeptOp():
-                    loads = {value: read_of(value) for value in op.values}
-                    kept.update({v: elements[load.tensor.string_value()] for v, load in loads.items() if load})
-                case tile.StoreOp():
-                    rounds |= elements[op.tensor.string_value()] == "f16"
+        for value in named(kernel, tile.KeptOp):
+            if (load := read_of(value)) is not None:
+                kept[value] = elements[load.tensor.string_value()]
         halves = {value: element for value, element in kept.items() if value.type != index}
-        return cls(elements, halves, frozenset(kept.keys() - halves.keys()), rounds)
+        return cls(elements, halves, frozenset(kept.keys() - halves.keys()))
 
     def element(self, op: tile.LoadOp | tile.StoreOp) -> str:
         """The element type of the tensor that is read or written."""

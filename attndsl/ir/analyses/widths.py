@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import Signs, is_launch_time
+from attndsl.ir.analyses.stored import is_carried
 from attndsl.ir.bounds import Bound, Factor
 from attndsl.ir.ranges import Ranges, is_identity
 from attndsl.ir.rewrite import constant
@@ -33,7 +34,7 @@ class Widths:
         self._known: dict[SSAValue, Bound | None] = {}
         self._known_upper: dict[SSAValue, Bound | None] = {}
         self._ranges = Ranges()
-        self._is_nonnegative = Signs().nonnegative
+        self._is_nonnegative = Signs(self._ranges).nonnegative
 
     def bound(self, value: SSAValue) -> Bound | None:
         """What is at least |value|, over dims and the sizes of parameters; None where there is nothing."""
@@ -86,7 +87,7 @@ class Widths:
                 return left + ONE if left is not None and self.bound(op.rhs) is not None else None
             case spec.ModOp():
                 return self.bound(op.rhs) if self.bound(op.lhs) is not None else None
-            case tile.LoadOp() if not any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in value.uses):
+            case tile.LoadOp() if not is_carried(value):
                 return self._within(value)  # what a loop carries is widened where it is used
             case arith.ShLIOp() | arith.ShRSIOp() if (
                 not 0 <= self._ranges(op.rhs).low <= self._ranges(op.rhs).high < 32

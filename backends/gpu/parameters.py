@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import executed, is_quotient, leaves
-from attndsl.ir.rewrite import constant
+from attndsl.ir.analyses.facts import executed, leaves
 from attndsl.ir.sizes import size_of
-from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
+from attndsl.ir.statements import named, operations
+from attndsl.ir.xdsl import Operation, SSAValue
 from attndsl.python_names import python_name
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """A kernel's arguments, in the order of the fields.
+    """A kernel's arguments, in the order of the fields after the first, which is what its programs execute.
 
     `strides` holds the names of each tensor's strides, and `varying` those whose values no code is made for. `dims`,
     `parts` (how many a launch cuts the keys into) and `params` change from call to call, and so do `quotients`, which a
@@ -24,6 +24,7 @@ class Parameters:
     `sizes`, and of `choices`, the sizes of tiles that a schedule holds.
     """
 
+    executed: Collection[Operation]
     tensors: tuple[spec.TensorOp, ...]
     strides: dict[str, tuple[str, ...]]
     varying: frozenset[str]
@@ -40,7 +41,7 @@ class Parameters:
     def of(cls, kernel: tile.KernelOp, tensors: list[spec.TensorOp]) -> Parameters:
         """What `kernel` takes, of a module with these tensors."""
         found = executed(kernel)
-        ops = [op for op in kernel.walk() if op in found]
+        ops = [op for op in operations(kernel) if op in found]
         used = {op.tensor.string_value() for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp)}
         taken = tuple(t for t in tensors if t.sym_name.data in used)
         sizes = tuple({size_key(op.result): op.result for op in ops if isinstance(op, tile.PaddedOp)}.values())
@@ -50,40 +51,22 @@ class Parameters:
         params = {op.param.data: op for op in ops if isinstance(op, spec.ParamOp)}
         programs = [op for op in ops if isinstance(op, tile.ProgramOp)]
         chosen = {op.choice.data: op for op in ops if isinstance(op, spec.ChoiceOp)}
+        made_for = {tensor.string_value() for tensor in kernel.strided or ()}
+        launched = named(kernel, tile.LaunchedOp)
         return cls(
+            executed=found,
             tensors=taken,
             strides={t.sym_name.data: tuple(stride_names(t)) for t in taken},
-            varying=frozenset(
-                name for t in taken for name in stride_names(t)[:-1] if t.sym_name.data not in _rows(ops)
-            ),
+            varying=frozenset(name for t in taken if t.sym_name.data not in made_for for name in stride_names(t)[:-1]),
             dims=tuple(d for d in dims if d not in static),
             parts=tuple(name for name, op in chosen.items() if op.most is not None),
             params=tuple(params.values()),
-            quotients=tuple(op.results[0] for op in ops if is_quotient(op)),
+            quotients=tuple(result for op in ops for result in op.results if result in launched),
             counts=tuple(op for n, op in enumerate(programs) if n > 0 or op.descending is not None),
             static=tuple(d for d in dims if d in static),
             sizes=sizes,
             choices=tuple(name for name, op in chosen.items() if op.most is None),
         )
-
-
-def _rows(ops: Iterable[Operation]) -> set[str]:
-    """The tensors whose last axis is a feature axis.
-
-    Such an axis is mostly a multiple of 16 long, and then so are the other strides of a contiguous tensor, whatever its
-    other extents. Code that knows it loads 16 bytes at a time. The strides of other tensors change with lengths.
-    """
-    accesses = [op for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp) and op.indices]
-    return {op.tensor.string_value() for op in accesses if _is_feature(op.indices[-1])}
-
-
-def _is_feature(place: SSAValue) -> bool:
-    """Whether an index is a lane of features, which starts at a number, or one moved by a number."""
-    op = place.owner
-    if isinstance(op, tile.PlaceOp | arith.AddiOp):
-        moved = [v for v in op.operands if constant(v) is None]
-        return len(moved) == 1 and _is_feature(moved[0])
-    return isinstance(op, tile.LaneOp) and constant(op.start) is not None
 
 
 def size_key(size: SSAValue) -> object:
@@ -95,8 +78,3 @@ def size_key(size: SSAValue) -> object:
 def stride_names(tensor: spec.TensorOp) -> list[str]:
     """What the strides of a tensor are called in a kernel, in elements."""
     return [f"{python_name(tensor.sym_name.data)}_s{n}" for n in range(len(tensor.shape))]
-
-
-def scalar_type(type_: Attribute) -> str:
-    """Triton's name for the type of a number."""
-    return "int64" if type_ == index else "int1" if type_ == i1 else "float64" if type_ == f64 else "float32"

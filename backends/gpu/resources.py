@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from attndsl.backends.triton.targets import Target
+from attndsl.backends.gpu.targets import Target
 
 
 @dataclass(frozen=True, slots=True)

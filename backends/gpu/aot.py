@@ -21,11 +21,11 @@ from itertools import groupby
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from attndsl.backends.triton.failing import compiling
-from attndsl.backends.triton.host import host_text, kernel_names
-from attndsl.backends.triton.launcher import schedules_name
-from attndsl.backends.triton.resources import Resources, parameter_count, resources_of
-from attndsl.backends.triton.targets import Target
+from attndsl.backends.gpu.failing import compiling
+from attndsl.backends.gpu.host import host_text, kernel_names
+from attndsl.backends.gpu.launcher import schedules_name
+from attndsl.backends.gpu.resources import Resources, parameter_count, resources_of
+from attndsl.backends.gpu.targets import Target
 from attndsl.packages import pip_install
 
 if TYPE_CHECKING:

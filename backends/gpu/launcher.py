@@ -11,24 +11,41 @@ from typing import NamedTuple
 import numpy as np
 
 from attndsl.backends.dims import dim_statements
+from attndsl.backends.gpu.parameters import Parameters
 from attndsl.backends.names import Names, leaf_name, python_text
-from attndsl.backends.triton.access import DECODED
-from attndsl.backends.triton.parameters import Parameters
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.checking.spelling import PYTHON, Spelled
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import is_launch_time, is_nonnegative, leaves
+from attndsl.ir.analyses.facts import Unsigned, is_launch_time, leaves
 from attndsl.ir.analyses.widths import LARGEST_TILE
 from attndsl.ir.bounds import Factor, bounds_of
-from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant, number
 from attndsl.ir.sizes import leaf_of, operator_of
-from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, index, scf
+from attndsl.ir.statements import named
+from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, scf
 from attndsl.python_names import python_name
 
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
 """The forms that a kernel may have."""
+
+ENCODED = ("f8e4m3", "f8e5m2")
+"""The element types that kernels take as bytes."""
+
+
+def spec_name(kernels: list[tile.KernelOp]) -> str:
+    """The name of the spec that kernels were made of."""
+    written = [{op.tensor.string_value() for op in kernel.walk() if isinstance(op, tile.StoreOp)} for kernel in kernels]
+    read = {op.tensor.string_value() for kernel in kernels for op in kernel.walk() if isinstance(op, tile.LoadOp)}
+    # Each block of the spec has one kernel that writes its outputs, whatever other form it has.
+    blocks = [k for k, stored in zip(kernels, written, strict=True) if not stored & read and k.form != SPLIT]
+    name = blocks[0].entry.data
+    return python_name(name if len(blocks) == 1 else name.removesuffix("_0"))
+
+
+def kernel_name(kernel: tile.KernelOp) -> str:
+    """What the function of a kernel is called."""
+    return f"{kernel.entry.data}_kernel"
 
 
 def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
@@ -38,20 +55,32 @@ def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
     return [{name: int(number(value)) for name, value in each.data.items()} for each in kernel.schedules]
 
 
-def host_text(value: SSAValue) -> str:
-    """An integer or condition of dims and parameters, as Python computes it: what may leave 64 bits is brought back."""
-    assert is_launch_time(value), "the size of a launch reads no data"
-    return _HostText()(value).text
+class HostText:
+    """The integers and conditions of one kernel that a launch computes, as Python computes them.
 
+    Each is written once: some is used many times. What may leave 64 bits is brought back, as the kernel says.
+    """
 
-class _HostText:
-    """The texts of what an integer is made of, each written once: some is used many times."""
-
-    def __init__(self) -> None:
-        self._ranges = Ranges()
+    def __init__(self, kernel: tile.KernelOp) -> None:
+        self._wraps = named(kernel, tile.WrapsOp)
+        self._is_unsigned = Unsigned(kernel)
         self._written: dict[SSAValue, Spelled] = {}
 
-    def __call__(self, value: SSAValue) -> Spelled:
+    def __call__(self, value: SSAValue) -> str:
+        """The text of a value, of dims, parameters and choices."""
+        return self._spelled(value).text
+
+    def limit(self, program: tile.ProgramOp) -> str:
+        """What a program variable's values are below."""
+        limit = program.bound or program.extent
+        return self(limit) if self._is_unsigned(limit) else f"max(0, {self(limit)})"
+
+    def count(self, program: tile.ProgramOp) -> str:
+        """How many values a program variable has, no more than `bound`."""
+        text = self.limit(program)
+        return text if constant(program.step) == 1 else f"triton.cdiv({text}, {self(program.step)})"
+
+    def _spelled(self, value: SSAValue) -> Spelled:
         if value not in self._written:
             self._written[value] = self._spell(value)
         return self._written[value]
@@ -62,24 +91,9 @@ class _HostText:
         op = value.owner
         assert isinstance(op, Operation)
         if isinstance(op, tile.PaddedOp):
-            return Spelled(f"max(16, triton.next_power_of_2({self(op.size).text}))")
-        spelled = PYTHON.apply(operator_of(op), list(map(self, op.operands)))
-        if value.type == index and not self._ranges.fits(value):
-            return Spelled(f"((({spelled.text}) + 2**63) % 2**64 - 2**63)")
-        return spelled
-
-
-def limit_text(program: tile.ProgramOp) -> str:
-    """What a program variable's values are below, as Python computes it."""
-    limit = program.bound or program.extent
-    text = host_text(limit)
-    return text if is_nonnegative(limit) else f"max(0, {text})"
-
-
-def count_text(program: tile.ProgramOp) -> str:
-    """How many values a program variable has, no more than `bound`, as Python computes it."""
-    text = limit_text(program)
-    return text if constant(program.step) == 1 else f"triton.cdiv({text}, {host_text(program.step)})"
+            return Spelled(f"max(16, triton.next_power_of_2({self(op.size)}))")
+        spelled = PYTHON.apply(operator_of(op), list(map(self._spelled, op.operands)))
+        return Spelled(f"((({spelled.text}) + 2**63) % 2**64 - 2**63)") if value in self._wraps else spelled
 
 
 class Launched(NamedTuple):
@@ -88,6 +102,7 @@ class Launched(NamedTuple):
     name: str
     kernel: tile.KernelOp
     taken: Parameters
+    text: HostText
 
 
 class Launcher:
@@ -153,7 +168,7 @@ class Launcher:
         for statement in dim_statements(self.tensors, dims):
             self.out.line(statement)
         for tensor in self.tensors:
-            if tensor.element.data in DECODED:
+            if tensor.element.data in ENCODED:
                 name = python_name(tensor.sym_name.data)
                 self.out.line(f"{name} = {name}.view(torch.uint8)")
 
@@ -176,7 +191,7 @@ class Launcher:
                     self.out.indent()
                 for each in kernels:
                     part = launched[launched.index(each) + 1] if form == WHOLE else each
-                    counts = self._counts(each, part.kernel, Names(reserved))
+                    counts = self._counts(each, part, Names(reserved))
                     if form == WHOLE:
                         self.out.line(f"PARTS = {self._parts(each, part, counts)}")
                         self.out.line("if PARTS == 1:")
@@ -189,7 +204,7 @@ class Launcher:
         steps = [op.step for op in whole.kernel.walk() if isinstance(op, scf.ForOp)]
         # Others step through features, one at a time.
         keys = max(steps, key=lambda step: constant(step) or LARGEST_TILE)
-        tiles = f"triton.cdiv({_cut_keys(part.kernel)}, {host_text(keys)})"
+        tiles = f"triton.cdiv({_cut_keys(part)}, {whole.text(keys)})"
         return f"_choose_parts({self.chosen}, {_grid(counts.values())}, {tiles}, {self.device})"
 
     def _workspaces(self, launched: Launched) -> None:
@@ -202,26 +217,26 @@ class Launcher:
                 name = python_name(tensor.sym_name.data)
                 self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
 
-    def _counts(self, launched: Launched, cut: tile.KernelOp, names: Names) -> dict[tile.ProgramOp, str]:
+    def _counts(self, launched: Launched, cut: Launched, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""
-        name, kernel, taken = launched
+        name, kernel, taken, text = launched
         programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
         rows = _tiled_rows(kernel)
         counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
         others = {program: count for program, count in counts.items() if program is not rows}
         for program, count in others.items():
-            self.out.line(f"{count} = {count_text(program)}")
-        keys = _cut_keys(cut) or _keys(kernel)  # a part has the tiles that it was counted in
+            self.out.line(f"{count} = {text.count(program)}")
+        keys = _cut_keys(cut) or _keys(launched)  # a part has the tiles that it was counted in
         if kernel.merges:
             # Its tiles are its own.
-            self.out.line(f"{self.chosen} = _choose({schedules_name(name)}, {_keys(kernel)}, None)")
+            self.out.line(f"{self.chosen} = _choose({schedules_name(name)}, {_keys(launched)}, None)")
         elif rows is None:
             self.out.line(f"{self.chosen} = _choose({schedules_name(name)}, {keys}, schedule)")
         else:
             grid = _grid(n for program, n in others.items() if not isinstance(program.extent.owner, spec.ChoiceOp))
             given = [
                 schedules_name(name),
-                limit_text(rows),
+                text.limit(rows),
                 grid,
                 keys,
                 self.device,
@@ -237,12 +252,12 @@ class Launcher:
                     message = f"{choice} is {{{choice}}}, but tiles must divide a page of {number.value.data}"
                     self.out.line(f'raise ValueError(f"{message}")')
         if rows is not None:
-            self.out.line(f"{counts[rows]} = {count_text(rows)}")
+            self.out.line(f"{counts[rows]} = {text.count(rows)}")
         return counts
 
     def _launch(self, launched: Launched, counts: Mapping[tile.ProgramOp, str]) -> None:
         """One launch, with the schedule that was chosen."""
-        name, kernel, taken = launched
+        name, kernel, taken, text = launched
         self.out.listed("INDEX = tl.int32 if sum([", terms(kernel), "]) < 2**31 else tl.int64")
         self.out.line(f"{self.arguments} = (")
         with self.out.indented():
@@ -251,8 +266,8 @@ class Launcher:
                 self.out.line(f"{own}, *{own}.stride(),")
             numbers = [*map(python_name, taken.dims), *taken.parts]
             numbers += [python_name(op.param.data) for op in taken.params]
-            numbers += [*map(host_text, taken.quotients), *(counts[op] for op in taken.counts)]
-            sizes = [*map(python_name, taken.static), *map(host_text, taken.sizes)]
+            numbers += [*map(text, taken.quotients), *(counts[op] for op in taken.counts)]
+            sizes = [*map(python_name, taken.static), *map(text, taken.sizes)]
             for words in (numbers, ["INDEX", *sizes, *taken.choices]):
                 self.out.filled(words)
         self.out.line(")")
@@ -280,16 +295,16 @@ def _tiled_rows(kernel: tile.KernelOp) -> tile.ProgramOp | None:
     return next((op for op in programs if constant(op.step) != 1), None)
 
 
-def _cut_keys(kernel: tile.KernelOp) -> str | None:
+def _cut_keys(launched: Launched) -> str | None:
     """How many keys there are to be cut into parts, as Python computes it; None where a launch cuts none."""
-    choices = (op for op in kernel.walk() if isinstance(op, spec.ChoiceOp))
-    return next((host_text(op.most) for op in choices if op.most is not None), None)
+    choices = (op for op in launched.kernel.walk() if isinstance(op, spec.ChoiceOp))
+    return next((launched.text(op.most) for op in choices if op.most is not None), None)
 
 
-def _keys(kernel: tile.KernelOp) -> str:
+def _keys(launched: Launched) -> str:
     """How many keys a kernel has that is never cut, as Python computes it; many where no launch can."""
-    loops = [op for op in kernel.body.block.ops if isinstance(op, scf.ForOp)]
-    known = [host_text(loop.ub) for loop in loops if is_launch_time(loop.ub) and not _rests_on_tiles(loop.ub)]
+    loops = [op for op in launched.kernel.body.block.ops if isinstance(op, scf.ForOp)]
+    known = [launched.text(loop.ub) for loop in loops if is_launch_time(loop.ub) and not _rests_on_tiles(loop.ub)]
     return known[-1] if known else str(LARGEST_TILE)
 
 

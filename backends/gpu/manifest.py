@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from attndsl.backends.triton.aot import Binary
-from attndsl.backends.triton.host import host_text, kernel_names
-from attndsl.backends.triton.launcher import schedules_name
-from attndsl.backends.triton.targets import Target
+from attndsl.backends.gpu.aot import Binary
+from attndsl.backends.gpu.host import host_text, kernel_names
+from attndsl.backends.gpu.launcher import schedules_name
+from attndsl.backends.gpu.targets import Target
 from attndsl.printable import file_stem
 
 LOADER = Path(__file__).with_name("loader.py")

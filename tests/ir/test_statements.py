@@ -1,0 +1,34 @@
+"""What a kernel says of its values: the interpreter finds out where it is not so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attndsl.ir.context import parse_module
+from attndsl.ir.interpret import interpret
+
+KERNEL = """
+spec.tensor @x "input" "f32" ["M"]
+spec.tensor @o "output" "f32" ["M"]
+tile.kernel @k {{
+  %size = arith.constant 4 : index
+  %M = spec.dim "M"
+  %i0 = tile.program "i" to %M step %size
+  %i = tile.lane "i" from %i0 to %M size %size
+  %behind = arith.subi %i, %size : index
+  %x = tile.load @x[%i] : f32
+  tile.store @o[%i] = %x : f32
+  {said}
+}}
+"""
+
+
+def test_a_negative_number_that_is_said_to_be_none_is_caught() -> None:
+    def run(value: str) -> None:
+        module = parse_module(KERNEL.format(said=f"tile.unsigned {value} : index"))
+        interpret(module, {"x": np.ones(10, np.float32)}, {"M": 10}, {})
+
+    run("%i")
+    with pytest.raises(AssertionError, match=r"tile\.unsigned"):
+        run("%behind")
