@@ -22,14 +22,14 @@ Before:
       %i = tile.lane "i" from %i0 to %M size %rows
       %e = tile.lane "e" from %zero to %E size %E
       %start = tile.spread %none over (%i, %e) : f32 to f32
-      %o = scf.for %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
+      %o = tile.loop %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %rows
         %x = tile.load @x[%i, %j] : f32
         %v = tile.load @v[%j, %e] : f32
         %p = math.exp2 %x : f32
         %part = tile.dot %p, %v over %j : f32
         %next = arith.addf %sum, %part : f32
-        scf.yield %next : f32
+        tile.yield %next : f32
       }
       tile.store @o[%i, %e] = %o : f32
     }
@@ -50,14 +50,14 @@ After:
       %i = tile.lane "i" from %i0 to %M size %rows
       %e = tile.lane "e" from %zero to %E size %E
       %start = tile.spread %none over (%i, %e) : f32 to f32
-      %o = scf.for %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
+      %o = tile.loop %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %rows
         %x = tile.load @x[%i, %j] : f32
         %v = tile.load @v[%j, %e] : f32
         %p = math.exp2 %x : f32
         %part = tile.dot %p, %v over %j rounded to "bf16" : f32
         %next = arith.addf %sum, %part : f32
-        scf.yield %next : f32
+        tile.yield %next : f32
       }
       tile.store @o[%i, %e] = %o : f32
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from attndsl.ir.loop import LoopOp
 from attndsl.ir.traits import Axes, Variables
 from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 
@@ -52,7 +53,7 @@ def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
     owner = value.owner
     if isinstance(owner, Block):
         loop = owner.parent_op()
-        assert isinstance(loop, scf.ForOp), "only loops have block arguments"
+        assert isinstance(loop, LoopOp), "only loops have block arguments"
         # The verifier of the pipelines holds that what a loop yields has the axes of what it starts from.
         position = owner.args.index(value)
         return (loop.lb, loop.ub) if position == 0 else (loop.iter_args[position - 1],)
@@ -60,8 +61,8 @@ def _sources(value: SSAValue) -> tuple[SSAValue, ...]:
     trait = _trait(kind)
     if trait is not None:
         return trait.rests_on(owner, value)
-    if kind is scf.ForOp:
-        return (owner.operands[3 + owner.results.index(value)],)  # after its start, end and step
+    if kind is LoopOp:
+        return (owner.operands[3 + owner.results.index(value)],)  # after lb, ub and step
     if kind is scf.IfOp:
         ends = [region.block.last_op for region in owner.regions]
         return tuple(end.operands[owner.results.index(value)] for end in ends if end is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from attndsl.ir.bounds import Bound, bounds_of
+from attndsl.ir.loop import LoopOp
 from attndsl.ir.xdsl import (
     IRDLOperation,
     Operation,
@@ -14,7 +15,6 @@ from attndsl.ir.xdsl import (
     i1,
     index,
     irdl_op_definition,
-    scf,
     var_operand_def,
 )
 
@@ -35,7 +35,7 @@ class PresentOp(IRDLOperation):
         super().__init__(operands=[conditions])
 
     def verify_(self) -> None:
-        if not isinstance(self.parent_op(), scf.ForOp):
+        if not isinstance(self.parent_op(), LoopOp):
             raise VerifyException("stands in a loop over keys")
 
 

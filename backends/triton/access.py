@@ -10,7 +10,7 @@ from attndsl.backends.triton.parameters import scalar_type, stride_names
 from attndsl.backends.triton.pointwise import ATOM
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import SSAValue, scf
+from attndsl.ir.xdsl import SSAValue
 from attndsl.python_names import pointer_name
 
 DECODED = {"f8e4m3": "_from_f8e4m3", "f8e5m2": "_from_f8e5m2"}
@@ -37,7 +37,7 @@ class Access:
         stored = "float32" if element in DECODED else AS_STORED.get(element)
         if op.result in self.text.stored.short:
             pass
-        elif any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in op.result.uses):
+        elif tile.is_carried(op.result):
             pass  # what a loop carries is widened where it is used
         elif op.result not in self.text.stored.halves and stored != wanted:
             narrow = self.text.runs_narrow(op.result)

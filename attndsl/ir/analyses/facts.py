@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from attndsl.ir import spec, tile
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index
 
 
 def is_nonnegative(value: SSAValue) -> bool:
@@ -48,7 +48,7 @@ class Signs:
         match owner:
             case Block():
                 loop = owner.parent_op()
-                return isinstance(loop, scf.ForOp) and value is owner.args[0] and self.nonnegative(loop.lb)
+                return isinstance(loop, tile.LoopOp) and value is owner.args[0] and self.nonnegative(loop.lb)
             case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
                 return True
             case tile.LaneOp():
@@ -96,7 +96,7 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
             continue
         seen.add(top)
         owner = top.owner
-        given = Block | tile.LoadOp | tile.LaneOp | tile.ProgramOp | scf.ForOp | spec.ChoiceOp
+        given = Block | tile.LoadOp | tile.LaneOp | tile.ProgramOp | tile.LoopOp | spec.ChoiceOp
         if isinstance(owner, given) or not owner.operands:
             yield top
         else:

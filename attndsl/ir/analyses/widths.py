@@ -15,7 +15,7 @@ from attndsl.ir.analyses.facts import Signs, is_launch_time
 from attndsl.ir.bounds import Bound, Factor
 from attndsl.ir.ranges import Ranges, is_identity
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, SSAValue, arith, index, scf
+from attndsl.ir.xdsl import Block, SSAValue, arith, index
 
 LARGEST_TILE = 2**12
 """No tile is longer: what is chosen at a launch counts as this much."""
@@ -54,7 +54,7 @@ class Widths:
         match op:
             case Block():
                 loop = op.parent_op()
-                if isinstance(loop, scf.ForOp) and value is op.args[0] and self._is_nonnegative(loop.lb):
+                if isinstance(loop, tile.LoopOp) and value is op.args[0] and self._is_nonnegative(loop.lb):
                     return self._upper(loop.ub)
             case spec.DimOp():
                 return Bound({(Factor("dim", op.dim.data),): 1})
@@ -86,7 +86,7 @@ class Widths:
                 return left + ONE if left is not None and self.bound(op.rhs) is not None else None
             case spec.ModOp():
                 return self.bound(op.rhs) if self.bound(op.lhs) is not None else None
-            case tile.LoadOp() if not any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in value.uses):
+            case tile.LoadOp() if not tile.is_carried(value):
                 return self._within(value)  # what a loop carries is widened where it is used
             case arith.ShLIOp() | arith.ShRSIOp() if (
                 not 0 <= self._ranges(op.rhs).low <= self._ranges(op.rhs).high < 32
@@ -125,16 +125,15 @@ class Widths:
                 return _total(self._upper(v) for v in (op.lhs, op.rhs) if not is_identity(v, op))
             case tile.SpreadOp():
                 return self._upper(op.value)
-            case scf.ForOp() if (start := self._falling(op, value)) is not None:
+            case tile.LoopOp() if (start := self._falling(op, value)) is not None:
                 return self._upper(start)
         return self.bound(value)
 
     @staticmethod
-    def _falling(loop: scf.ForOp, result: SSAValue) -> SSAValue | None:
+    def _falling(loop: tile.LoopOp, result: SSAValue) -> SSAValue | None:
         """What a loop starts from that carries the least of it and of what comes; None where it does not."""
-        place, last = loop.results.index(result), loop.body.block.last_op
-        assert last is not None
-        end = last.operands[place].owner
+        place = loop.results.index(result)
+        end = loop.end.values[place].owner
         least = isinstance(end, arith.MinSIOp) and loop.body.block.args[place + 1] in end.operands
         return loop.iter_args[place] if least else None
 

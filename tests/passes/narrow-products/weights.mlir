@@ -25,7 +25,7 @@ tile.kernel @k {
   %q = tile.load @q[%i, %d] : f32
   %start = tile.spread %none over (%i, %e) : f32 to f32
   %m0 = tile.spread %low over (%i) : f32 to f32
-  %m, %o = scf.for %j0 = %zero to %N step %keys iter_args(%max = %m0, %sum = %start) -> (f32, f32) {
+  %m, %o = tile.loop %j0 = %zero to %N step %keys iter_args(%max = %m0, %sum = %start) -> (f32, f32) {
     %j = tile.lane "j" from %j0 to %N size %keys
     %k = tile.load @k[%j, %d] : f32
     %v = tile.load @v[%j, %e] : f32
@@ -38,7 +38,7 @@ tile.kernel @k {
     %kept = tile.dot %p, %v over %j : f32
     %both = arith.addf %free, %kept : f32
     %next = arith.addf %sum, %both : f32
-    scf.yield %larger, %next : f32, f32
+    tile.yield %larger, %next : f32, f32
   }
   tile.store @o[%i, %e] = %o : f32
 }
