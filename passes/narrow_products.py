@@ -64,8 +64,8 @@ After:
 
 Other f32 products use tf32x3 (see `tile.dot`) where the target's matrix unit has it.
 
-A weight is rounded to bf16, which has the range of f32, and to f16 only where it is a power of 2 below a maximum, as in
-a softmax: others could leave the range of f16.
+A weight is rounded to bf16, which has the range of f32, and to f16 only where a tile.within says that it is at most 1,
+as one of a softmax is: others could leave the range of f16.
 
 Requires: tile. Exactness: rounds weights to f16 or bf16. Idempotent.
 """
@@ -80,7 +80,7 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import MACHINES, USUAL
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32, math
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32
 
 
 @dataclass(frozen=True)
@@ -122,26 +122,9 @@ def _stored(value: SSAValue) -> str | None:
 
 
 def _is_at_most_one(value: SSAValue) -> bool:
-    """Whether a value is a power of 2 or e whose exponent has had its maximum taken off, or 0."""
+    """Whether a value is said to be at most 1 from 0, or is one that is, where a condition holds, and 0 elsewhere."""
     op = value.owner
     if isinstance(op, arith.SelectOp) and constant(op.rhs) == 0:
         return _is_at_most_one(op.lhs)
-    if not isinstance(op, math.Exp2Op | math.ExpOp):
-        return False
-    exponent = op.operand.owner
-    return isinstance(exponent, arith.SubfOp) and _is_maximum_of(exponent.rhs, exponent.lhs)
-
-
-def _is_maximum_of(shift: SSAValue, score: SSAValue) -> bool:
-    """Whether a shift is the running maximum of a score, or a finite number where that is -inf."""
-    op, of = shift.owner, score.owner
-    match op:
-        case arith.SelectOp():
-            return _is_maximum_of(op.rhs, score)
-        case arith.MaximumfOp():
-            return any(_is_maximum_of(operand, score) for operand in op.operands)
-        case arith.MulfOp() if isinstance(of, arith.MulfOp) and of.rhs is op.rhs and (constant(op.rhs) or 0) > 0:
-            return _is_maximum_of(op.lhs, of.lhs)
-        case tile.MaxOp():
-            return op.body is score
-    return False
+    said = [use.operation for use in value.uses if isinstance(use.operation, tile.WithinOp)]
+    return any(-1 <= each.low.value.data <= each.high.value.data <= 1 for each in said)

@@ -154,6 +154,8 @@ class Run:
                 pass
             case tile.HoldsOp():
                 self.hold(op)
+            case tile.WithinOp():
+                self.within(op)
             case tile.NarrowOp():
                 self.narrow(op)
             case tile.KeptOp():
@@ -197,6 +199,11 @@ class Run:
     def hold(self, op: tile.HoldsOp) -> None:
         (condition, key, start, stop), _ = self.align(op.condition, op.over, op.start, op.stop)
         assert np.all(condition | (key < start) | (key >= stop)), "what tile.holds says is true"
+
+    def within(self, op: tile.WithinOp) -> None:
+        found = self.values[op.value].array
+        inside = (found >= op.low.value.data) & (found <= op.high.value.data)
+        assert np.all(inside | np.isnan(found)), "what tile.within says is true"
 
     def narrow(self, op: tile.NarrowOp) -> None:
         if op not in self.limits:

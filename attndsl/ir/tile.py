@@ -30,7 +30,7 @@ from collections.abc import Mapping, Sequence
 from attndsl.ir.loop import LaneOp, LoopOp, YieldOp, verify_lane
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, verify_access
-from attndsl.ir.statements import KeptOp, NarrowOp, PresentOp
+from attndsl.ir.statements import KeptOp, NarrowOp, PresentOp, WithinOp
 from attndsl.ir.traits import Folds, Removes, Renames
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -91,6 +91,7 @@ __all__ = [
     "SpreadOp",
     "StoreOp",
     "SumOp",
+    "WithinOp",
     "YieldOp",
     "is_carried",
     "is_key",
@@ -453,7 +454,7 @@ class HoldsOp(IRDLOperation):
 
 def users(value: SSAValue) -> list[Operation]:
     """The operations that compute with a value, once for each use: what only says something of it does not."""
-    statements = PresentOp | HoldsOp | NarrowOp | KeptOp
+    statements = PresentOp | HoldsOp | WithinOp | NarrowOp | KeptOp
     return [use.operation for use in value.uses if not isinstance(use.operation, statements)]
 
 
@@ -478,6 +479,7 @@ TILE = Dialect(
         DotOp,
         PresentOp,
         HoldsOp,
+        WithinOp,
         NarrowOp,
         KeptOp,
     ],

@@ -118,7 +118,7 @@ class _Emitter:
                 self.loop(op)
             case tile.StoreOp():
                 self.store(op)
-            case tile.YieldOp() | spec.AssumeOp() | tile.PresentOp() | tile.HoldsOp():
+            case tile.YieldOp() | spec.AssumeOp() | tile.PresentOp() | tile.HoldsOp() | tile.WithinOp():
                 pass
             case spec.DimOp():
                 self.names.bind(op.result, python_name(op.dim.data))

@@ -21,7 +21,7 @@ LEGAL = LegalForms(
         tile.DotOp: (given("rounded"),),
         tile.LoopOp: (given("stages"),),
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
-        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp), ()),
+        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.LaneOp, tile.LoadOp, tile.StoreOp, tile.SpreadOp), ()),
         **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),

@@ -59,7 +59,7 @@ LEGAL = LegalForms(
         scf.IfOp: (Form("that keeps no state", _keeps_nothing),),
         **dict.fromkeys((tile.LoopOp, tile.YieldOp, scf.YieldOp), ()),
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
-        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.NarrowOp, tile.KeptOp), ()),
+        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.NarrowOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.SpreadOp), ()),
         **dict.fromkeys((tile.RelabelOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),

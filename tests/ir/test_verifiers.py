@@ -147,6 +147,11 @@ TILE_RULES = [
         tile("%p = tile.place [1 : index] of(%j) lanes(%i) near()"),
         "what is the same for a tile depends on tile.lane j",
     ),
+    (tile("tile.within %zero from 1.0 to 0.5 : f32"), "goes from a number to one that is no smaller"),
+    (
+        tile('"tile.within"(%zero) <{low = 0x7ff8000000000000 : f64, high = 1.0 : f64}> : (f32) -> ()'),
+        "goes from a number to one that is no smaller",
+    ),
     (tile("tile.kept %zero : f32"), "names tiles that were read, or what a select leaves of them"),
     (tile("tile.narrow %i : index"), "stands in a kernel that has bounds"),
     (bounded("[]", "tile.narrow %y : f32"), "names integers, and comparisons of integers"),
@@ -293,6 +298,7 @@ EVERY_OP = [
           tile.present %yes
           %m = tile.lane "m" from %n to %N size %c4
           tile.holds %yes over %m from %c0 to %c4
+          tile.within %a from 0.0 to 1.0 : f32
           tile.yield %a : f32
         }
         %place = tile.place [2 : index] of(%i0) lanes(%i) near(%j)

@@ -80,6 +80,7 @@ attn.kernel @of_keys {
 // CHECK-NEXT:      %p = math.exp2 [[V7]] : f32
 // CHECK-NEXT:      [[V8:%\w+]] = arith.subf %m_2, %shift : f32
 // CHECK-NEXT:      %alpha = math.exp2 [[V8]] : f32
+// CHECK-NEXT:      tile.within %p from 0.000000e+00 to 1.000000e+00 : f32
 // CHECK-NEXT:      [[V9:%\w+]] = tile.sum %p over %j : f32 to f32
 // CHECK-NEXT:      [[V10:%\w+]] = arith.mulf %l_2, %alpha : f32
 // CHECK-NEXT:      %l_3 = arith.addf [[V10]], [[V9]] : f32
