@@ -55,7 +55,7 @@ class Element:
         """The exponent of a float's largest number."""
         if self.layout is None:
             return int(np.finfo(self.dtype).maxexp) - 1
-        return 2 ** (self.layout.exponent_bits - 1) - 1 + self.layout.finite
+        return int(2 ** (self.layout.exponent_bits - 1)) - 1 + self.layout.finite
 
     @property
     def kind(self) -> Kind:

@@ -18,7 +18,7 @@ Before:
       %M = spec.dim "M"
       %one = arith.constant 1 : index
       %i = tile.program "i" to %M step %one
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %page = arith.floordivsi %j, %S : index
@@ -27,7 +27,7 @@ Before:
         %v = tile.load @x[%table, %place] : f32
         %largest = tile.max %v over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -46,7 +46,7 @@ After:
       %M = spec.dim "M"
       %one = arith.constant 1 : index
       %i = tile.program "i" to %M step %one
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %page = arith.floordivsi %j0, %S : index
@@ -57,7 +57,7 @@ After:
         %v = tile.load @x[%table, %place] : f32
         %largest = tile.max %v over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -80,7 +80,7 @@ from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, insert_before, replace
 from attndsl.ir.spread import keep_lanes
-from attndsl.ir.xdsl import Block, Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, index, scf
+from attndsl.ir.xdsl import Block, Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 SMALLEST = 32
 """The least page whose tiles are worth having."""
@@ -94,14 +94,13 @@ class AlignPages(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        changed = [_align(loop) for loop in list(op.walk()) if isinstance(loop, scf.ForOp)]
+        changed = [_align(loop) for loop in list(op.walk()) if isinstance(loop, tile.LoopOp)]
         if any(changed):
             keep_lanes(op)
 
 
-def _align(loop: scf.ForOp) -> bool:
-    lane = next((op for op in loop.body.block.ops if isinstance(op, tile.LaneOp)), None)
-    choice = loop.step.owner
+def _align(loop: tile.LoopOp) -> bool:
+    lane, choice = loop.lane, loop.step.owner
     if lane is None or not isinstance(choice, spec.ChoiceOp) or lane.start is not loop.body.block.args[0]:
         return False
     divisions = [use.operation for use in lane.result.uses if _finds_page(use.operation, lane.result)]
@@ -134,7 +133,7 @@ def _divide_start(op: arith.FloorDivSIOp | spec.ModOp, lane: tile.LaneOp) -> Non
     replace(op, [insert_before(op, arith.AddiOp(start, after), op.result.name_hint)])
 
 
-def _read_once(load: tile.LoadOp, lane: tile.LaneOp, loop: scf.ForOp) -> None:
+def _read_once(load: tile.LoadOp, lane: tile.LaneOp, loop: tile.LoopOp) -> None:
     """Asks no longer which keys lie before the loop's end, where all read the same: the first one does."""
     if load.where is None or lane.result in frozenset[SSAValue]().union(*map(AxesAnalysis(), load.indices)):
         return
@@ -145,7 +144,7 @@ def _read_once(load: tile.LoadOp, lane: tile.LaneOp, loop: scf.ForOp) -> None:
         replace(load, [insert_before(load, tile.LoadOp(load.tensor, load.indices, where, load.result.type))])
 
 
-def _is_before_end(condition: SSAValue, lane: tile.LaneOp, loop: scf.ForOp) -> bool:
+def _is_before_end(condition: SSAValue, lane: tile.LaneOp, loop: tile.LoopOp) -> bool:
     """Whether a condition is that keys lie before the end of the loop."""
     op = condition.owner
     if not isinstance(op, arith.CmpiOp) or predicate(op) != "sgt":
@@ -161,7 +160,7 @@ def _is_multiple(value: SSAValue, size: SSAValue) -> bool:
     match op:
         case Block():
             loop = op.parent_op()
-            steps = isinstance(loop, scf.ForOp) and value is op.args[0]
+            steps = isinstance(loop, tile.LoopOp) and value is op.args[0]
             return steps and _is_multiple(loop.lb, size) and _is_multiple(loop.step, size)  # type: ignore[union-attr]
         case arith.MuliOp():
             return any(_is_multiple(v, size) for v in op.operands)

@@ -18,12 +18,12 @@ Before:
       %i0 = tile.program "i" to %M step %rows
       %i = tile.lane "i" from %i0 to %M size %rows
       %start = tile.spread %low over (%i) : f32 to f32
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %keys
         %x = tile.load @x[%i, %j] : f32
         %largest = tile.max %x over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -46,12 +46,12 @@ After:
       %i0 = tile.program "i" to %M step %rows
       %i = tile.lane "i" from %i0 to %M size %rows
       %start = tile.spread %low over (%i) : f32 to f32
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %keys
         %x = tile.load @x[%i, %j] : f32
         %largest = tile.max %x over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -91,7 +91,6 @@ from attndsl.ir.xdsl import (
     SSAValue,
     arith,
     index,
-    scf,
 )
 from attndsl.storage import ELEMENTS
 
@@ -216,7 +215,7 @@ class _Footprint:
     def of(cls, kernel: tile.KernelOp) -> _Footprint:
         """Reads it off a kernel."""
         axes = AxesAnalysis()
-        loops = [op for op in kernel.walk() if isinstance(op, scf.ForOp)]
+        loops = [op for op in kernel.walk() if isinstance(op, tile.LoopOp)]
         lanes = [op for op in kernel.walk() if isinstance(op, tile.LaneOp)]
         keys = [op for op in lanes if tile.is_key(op.result)]
         choices = [op for op in kernel.walk() if isinstance(op, spec.ChoiceOp)]
@@ -358,7 +357,7 @@ def _width(value: SSAValue, axes: AxesAnalysis) -> int:
     return width
 
 
-def _read_per_key(loop: scf.ForOp, axes: AxesAnalysis) -> int:
+def _read_per_key(loop: tile.LoopOp, axes: AxesAnalysis) -> int:
     """The bytes that a loop over tiles reads for each key."""
     total = 0
     for op in loop.walk():

@@ -62,7 +62,6 @@ from attndsl.ir.xdsl import (
     f64,
     i1,
     op_type_rewrite_pattern,
-    scf,
 )
 
 FOLDS: dict[type[Operation], Callable[..., Any]] = {
@@ -355,7 +354,7 @@ class DropFalseReads(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, (attn.ReadOp, tile.LoadOp)) or op.where is None or uniform(op.where) is not False:
             return
-        if not any(isinstance(use.operation, scf.ForOp) for use in op.result.uses):
+        if not any(isinstance(use.operation, tile.LoopOp) for use in op.result.uses):
             rewriter.replace(op, constant_op(0, op.result.type))
 
 

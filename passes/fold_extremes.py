@@ -20,10 +20,10 @@ Before:
       %end = arith.floordivsi %i, %G : index
       %stop = tile.max %end over %i : index to index
       %start = tile.spread %none over (%i) : f32 to f32
-      %t = scf.for %j = %zero to %stop step %one iter_args(%s = %start) -> (f32) {
+      %t = tile.loop %j = %zero to %stop step %one iter_args(%s = %start) -> (f32) {
         %v = tile.load @x[%j] : f32
         %s1 = arith.addf %s, %v : f32
-        scf.yield %s1 : f32
+        tile.yield %s1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -48,10 +48,10 @@ After:
       %last = arith.maxsi %before, %i0 : index
       %stop = arith.floordivsi %last, %G : index
       %start = tile.spread %none over (%i) : f32 to f32
-      %t = scf.for %j = %zero to %stop step %one iter_args(%s = %start) -> (f32) {
+      %t = tile.loop %j = %zero to %stop step %one iter_args(%s = %start) -> (f32) {
         %v = tile.load @x[%j] : f32
         %s1 = arith.addf %s, %v : f32
-        scf.yield %s1 : f32
+        tile.yield %s1 : f32
       }
       tile.store @o[%i] = %t : f32
     }

@@ -17,14 +17,14 @@ Before:
       %cap = spec.param "cap" : f32
       %two = arith.constant 2.0 : f32
       %i = tile.program "i" to %M step %keys
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %keys
         %v = tile.load @x[%j] : f32
         %half = arith.divf %v, %two : f32
         %s = arith.divf %half, %cap : f32
         %largest = tile.max %s over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -46,13 +46,13 @@ After:
       %one = arith.constant 1.0 : f32
       %first = arith.divf %one, %two : f32
       %scale = arith.divf %first, %cap : f32
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %keys
         %v = tile.load @x[%j] : f32
         %s = arith.mulf %v, %scale : f32
         %largest = tile.max %s over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -72,7 +72,7 @@ from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant_op, insert_before, remove_dead, replace
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, scf
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class GatherScales(ModulePass):
     exactness = Exactness.REASSOCIATES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [o for o in op.walk() if isinstance(o, scf.ForOp) and _over_tiles(o)]:
+        for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and o.lane is not None]:
             axes = AxesAnalysis()
             # The last of a chain first, so that it is taken as a whole.
             for each in reversed(list(loop.body.block.ops)):
@@ -92,11 +92,7 @@ class GatherScales(ModulePass):
         remove_dead(op)
 
 
-def _over_tiles(loop: scf.ForOp) -> bool:
-    return any(isinstance(op, tile.LaneOp) for op in loop.body.block.ops)
-
-
-def _gather(last: arith.MulfOp | arith.DivfOp, loop: scf.ForOp, axes: AxesAnalysis) -> None:
+def _gather(last: arith.MulfOp | arith.DivfOp, loop: tile.LoopOp, axes: AxesAnalysis) -> None:
     steps = list(_chain(last, loop, axes))
     if not any(divides for _, divides in steps) and len(steps) < 2:
         return
@@ -111,7 +107,7 @@ def _gather(last: arith.MulfOp | arith.DivfOp, loop: scf.ForOp, axes: AxesAnalys
     replace(last, [insert_before(last, arith.MulfOp(value, scale), last.result.name_hint)])
 
 
-def _chain(last: Operation, loop: scf.ForOp, axes: AxesAnalysis) -> Iterator[tuple[SSAValue, bool]]:
+def _chain(last: Operation, loop: tile.LoopOp, axes: AxesAnalysis) -> Iterator[tuple[SSAValue, bool]]:
     """The factors that do not change of a chain, from its end, and whether each divides."""
     op: object = last
     while isinstance(op, arith.MulfOp | arith.DivfOp) and (op is last or op.parent is last.parent):
@@ -125,6 +121,6 @@ def _chain(last: Operation, loop: scf.ForOp, axes: AxesAnalysis) -> Iterator[tup
             return
 
 
-def _is_scale(value: SSAValue, loop: scf.ForOp, axes: AxesAnalysis) -> bool:
+def _is_scale(value: SSAValue, loop: tile.LoopOp, axes: AxesAnalysis) -> bool:
     """Whether a factor was there before the loop, and is the same for a whole tile."""
     return not axes(value) and not loop.is_ancestor(value.owner)

@@ -23,14 +23,14 @@ Before:
       %i = tile.lane "i" from %i0 to %M size %rows
       %e = tile.lane "e" from %zero to %E size %E
       %start = tile.spread %none over (%i, %e) : f32 to f32
-      %o = scf.for %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
+      %o = tile.loop %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %rows
         %x = tile.load @x[%i, %j] : f32
         %v = tile.load @v[%j, %e] : f32
         %p = math.exp2 %x : f32
         %part = tile.dot %p, %v over %j : f32
         %next = arith.addf %sum, %part : f32
-        scf.yield %next : f32
+        tile.yield %next : f32
       }
       tile.store @o[%i, %e] = %o : f32
     }
@@ -51,14 +51,14 @@ After:
       %i = tile.lane "i" from %i0 to %M size %rows
       %e = tile.lane "e" from %zero to %E size %E
       %start = tile.spread %none over (%i, %e) : f32 to f32
-      %o = scf.for %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
+      %o = tile.loop %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %rows
         %x = tile.load @x[%i, %j] : f32
         %v = tile.load @v[%j, %e] : f32
         %p = math.exp2 %x : f32
         %part = tile.dot %p, %v over %j rounded to "bf16" : f32
         %next = arith.addf %sum, %part : f32
-        scf.yield %next : f32
+        tile.yield %next : f32
       }
       tile.store @o[%i, %e] = %o : f32
     }
@@ -66,8 +66,8 @@ After:
 Other f32 products use tf32x3 (see `tile.dot`) where the target's matrix unit has it.
 
 A weight is rounded to a type that a tensor of the spec has: where all are f32, f32 is what was asked for. It is rounded
-to bf16, which has the range of f32, and to f16 only where it is a power of 2 below a maximum, as in a softmax: others
-could leave the range of f16.
+to bf16, which has the range of f32, and to f16 only where a tile.within says that it is at most 1, as one of a softmax
+is: others could leave the range of f16.
 
 Requires: tile. Exactness: rounds weights to f16 or bf16. Idempotent.
 """
@@ -82,7 +82,7 @@ from attndsl.ir.analyses.stored import HALVES
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import MACHINES, USUAL
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32, math
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32
 
 
 @dataclass(frozen=True)
@@ -120,26 +120,9 @@ def _narrow(op: tile.DotOp, significands: Significands, elements: set[str]) -> s
 
 
 def _is_at_most_one(value: SSAValue) -> bool:
-    """Whether a value is a power of 2 or e whose exponent has had its maximum taken off, or 0."""
+    """Whether a value is said to be at most 1 from 0, or is one that is, where a condition holds, and 0 elsewhere."""
     op = value.owner
     if isinstance(op, arith.SelectOp) and constant(op.rhs) == 0:
         return _is_at_most_one(op.lhs)
-    if not isinstance(op, math.Exp2Op | math.ExpOp):
-        return False
-    exponent = op.operand.owner
-    return isinstance(exponent, arith.SubfOp) and _is_maximum_of(exponent.rhs, exponent.lhs)
-
-
-def _is_maximum_of(shift: SSAValue, score: SSAValue) -> bool:
-    """Whether a shift is the running maximum of a score, or a finite number where that is -inf."""
-    op, of = shift.owner, score.owner
-    match op:
-        case arith.SelectOp():
-            return _is_maximum_of(op.rhs, score)
-        case arith.MaximumfOp():
-            return any(_is_maximum_of(operand, score) for operand in op.operands)
-        case arith.MulfOp() if isinstance(of, arith.MulfOp) and of.rhs is op.rhs and (constant(op.rhs) or 0) > 0:
-            return _is_maximum_of(op.lhs, of.lhs)
-        case tile.MaxOp():
-            return op.body is score
-    return False
+    said = [use.operation for use in value.uses if isinstance(use.operation, tile.WithinOp)]
+    return any(-1 <= each.low.value.data <= each.high.value.data <= 1 for each in said)

@@ -18,7 +18,7 @@ Before:
       %L = spec.dim "L"
       %N = arith.muli %S, %L : index
       %i = tile.program "i" to %M step %keys
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %page = arith.floordivsi %j, %S : index
@@ -27,7 +27,7 @@ Before:
         %v = tile.load @x[%table, %place] : f32
         %largest = tile.max %v over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -51,7 +51,7 @@ After:
       %j_first = tile.lane "j" from %zero to %end_first size %keys
       %page_first = arith.floordivsi %j_first, %S : index
       %table_first = tile.load @table[%page_first] where %any : index
-      %t, %table_last = scf.for %j0 = %zero to %N step %keys
+      %t, %table_last = tile.loop %j0 = %zero to %N step %keys
           iter_args(%m = %low, %table_now = %table_first) -> (f32, index) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
@@ -67,7 +67,7 @@ After:
         %v = tile.load @x[%table, %place] : f32
         %largest = tile.max %v over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1, %kept : f32, index
+        tile.yield %m1, %kept : f32, index
       }
       tile.store @o[%i] = %t : f32
     }
@@ -94,8 +94,7 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.relaxation import computed_in
 from attndsl.ir.rewrite import guarded, insert_before, remove_dead, replace
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index, scf
-from attndsl.passes.split_loops import MIXED
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
 @dataclass(frozen=True)
@@ -106,14 +105,14 @@ class PrefetchGathers(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [o for o in op.walk() if isinstance(o, scf.ForOp) and MIXED not in o.attributes]:
-            lanes = [o for o in loop.body.block.ops if isinstance(o, tile.LaneOp)]
-            if len(lanes) == 1 and (reads := _gathering(loop, lanes[0])):
-                _carry(loop, lanes[0], reads)
+        for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and not o.is_mixed]:
+            lane = loop.lane
+            if lane is not None and (reads := _gathering(loop, lane)):
+                _carry(loop, lane, reads)
         remove_dead(op)
 
 
-def _gathering(loop: scf.ForOp, lane: tile.LaneOp) -> list[tile.LoadOp]:
+def _gathering(loop: tile.LoopOp, lane: tile.LaneOp) -> list[tile.LoadOp]:
     """The loads of a loop on which indices of other loads depend, and which depend on the key alone."""
     axes = AxesAnalysis()
     loads = [op for op in loop.body.block.ops if isinstance(op, tile.LoadOp)]
@@ -121,7 +120,7 @@ def _gathering(loop: scf.ForOp, lane: tile.LaneOp) -> list[tile.LoadOp]:
     return [op for op in loads if op in places and lane.result in axes(op.result) and _is_known_ahead(op, loop)]
 
 
-def _is_known_ahead(load: tile.LoadOp, loop: scf.ForOp) -> bool:
+def _is_known_ahead(load: tile.LoadOp, loop: tile.LoopOp) -> bool:
     """Whether a load gives integers, and depends neither on what the loop carries nor on another load of it."""
     sources = computed_in(loop, *load.operands)
     state = set(loop.body.block.args[1:])
@@ -132,11 +131,10 @@ def _is_known_ahead(load: tile.LoadOp, loop: scf.ForOp) -> bool:
     )
 
 
-def _carry(loop: scf.ForOp, lane: tile.LaneOp, reads: list[tile.LoadOp]) -> None:
+def _carry(loop: tile.LoopOp, lane: tile.LaneOp, reads: list[tile.LoadOp]) -> None:
     """Lets each turn of a loop read for the next one, and what stands before the loop for the first."""
     body = loop.body.block
-    variable, last = body.args[0], body.last_op
-    assert last is not None, "the verifier of scf.for holds that it ends with scf.yield"
+    variable, last = body.args[0], loop.end
     first = _copies(loop, lane, reads, loop.lb, loop)
     after = _copies(loop, lane, reads, insert_before(reads[0], arith.AddiOp(variable, loop.step)), reads[0])
     starts = list(loop.iter_args)
@@ -147,13 +145,14 @@ def _carry(loop: scf.ForOp, lane: tile.LaneOp, reads: list[tile.LoadOp]) -> None
         kept = tile.RelabelOp(after[read.result], after[lane.result], first[lane.result])
         last.operands = [*last.operands, insert_before(read, kept)]
         replace(read, [insert_before(read, tile.RelabelOp(carried, first[lane.result], lane.result))])
-    carrying = scf.ForOp(loop.lb, loop.ub, loop.step, starts, loop.detach_region(loop.body))
+    carrying = tile.LoopOp(loop.lb, loop.ub, loop.step, starts, loop.detach_region(loop.body))
+    carrying.tiles, carrying.stages = loop.tiles, loop.stages
     insert_before(loop, carrying)
     replace(loop, carrying.results[: len(loop.results)])
 
 
 def _copies(
-    loop: scf.ForOp, lane: tile.LaneOp, reads: list[tile.LoadOp], key: SSAValue, anchor: Operation
+    loop: tile.LoopOp, lane: tile.LaneOp, reads: list[tile.LoadOp], key: SSAValue, anchor: Operation
 ) -> dict[SSAValue, SSAValue]:
     """The lane and the reads of the turn that begins at `key`, before `anchor`: 0 where there is no such turn."""
     copies: dict[SSAValue, SSAValue] = {loop.body.block.args[0]: key}

@@ -21,7 +21,7 @@ Before:
       %i = tile.lane "i" from %i0 to %M size %keys
       %r = tile.load @row[%i] : index
       %none = tile.spread %low over (%i) : f32 to f32
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %none) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %none) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index
@@ -33,7 +33,7 @@ Before:
         %x1 = arith.select %both, %x, %low : f32
         %largest = tile.max %x1 over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -63,7 +63,7 @@ After:
       %b = tile.spread %zero over () : index to index
       %d = tile.spread %N over () : index to index
       %e = tile.spread %N over () : index to index
-      %seen_start, %seen_stop, %held_start, %held_stop = scf.for %j1 = %zero to %N step %chunk
+      %seen_start, %seen_stop, %held_start, %held_stop = tile.loop %j1 = %zero to %N step %chunk
           iter_args(%first = %a, %past = %b, %start = %d, %stop = %e) -> (index, index, index, index) {
         %j = tile.lane "j" from %j1 to %N size %chunk
         %true = arith.constant true
@@ -91,7 +91,7 @@ After:
         %j6 = arith.select %run, %N, %j : index
         %stop1 = tile.min %j6 over %j : index to index
         %stop2 = arith.minsi %stop, %stop1 : index
-        scf.yield %first2, %past2, %start2, %stop2 : index, index, index, index
+        tile.yield %first2, %past2, %start2, %stop2 : index, index, index, index
       }
       %unseen = arith.subi %seen_start, %zero : index
       %zero1 = arith.constant 0 : index
@@ -100,7 +100,7 @@ After:
       %skipped = arith.muli %tiles, %keys : index
       %from = arith.addi %zero, %skipped : index
       %to = arith.minsi %N, %seen_stop : index
-      %t = scf.for %j0 = %from to %to step %keys iter_args(%m = %none) -> (f32) {
+      %t = tile.loop %j0 = %from to %to step %keys iter_args(%m = %none) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index
@@ -112,7 +112,7 @@ After:
         %x1 = arith.select %both, %x, %low : f32
         %largest = tile.max %x1 over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -151,7 +151,6 @@ from attndsl.ir.xdsl import (
     arith,
     i1,
     index,
-    scf,
 )
 
 
@@ -180,8 +179,8 @@ class ScanKeys(ModulePass):
 def _narrow(present: tile.PresentOp, facts: Facts, chunk: int) -> None:
     """Narrows the loop that a statement of which keys are present stands in."""
     loop = present.parent_op()
-    assert isinstance(loop, scf.ForOp), "the verifier of tile.present holds that"
-    lane = next((op for op in loop.body.block.ops if isinstance(op, tile.LaneOp)), None)
+    assert isinstance(loop, tile.LoopOp), "the verifier of tile.present holds that"
+    lane = loop.lane
     if lane is None:  # no key counts, and nothing is left of them
         return
     some = Relaxation(loop, lane.result, present, facts)
@@ -204,19 +203,21 @@ def _narrow(present: tile.PresentOp, facts: Facts, chunk: int) -> None:
         lane.operands[1] = loop.ub
 
 
-def _reads(loop: scf.ForOp, condition: SSAValue) -> bool:
+def _reads(loop: tile.LoopOp, condition: SSAValue) -> bool:
     """Whether a loop reads data for a condition."""
     return any(isinstance(op, tile.LoadOp) for op in computed_in(loop, condition))
 
 
-def _skipped(loop: scf.ForOp, first: SSAValue) -> SSAValue:
+def _skipped(loop: tile.LoopOp, first: SSAValue) -> SSAValue:
     """How many keys the tiles have that lie before the first key."""
     unseen = insert_before(loop, arith.SubiOp(first, loop.lb))
     unseen = insert_before(loop, arith.MaxSIOp(unseen, insert_before(loop, index_constant(0))))
     return insert_before(loop, arith.MuliOp(insert_before(loop, arith.FloorDivSIOp(unseen, loop.step)), loop.step))
 
 
-def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, every: SSAValue | None, chunk: int) -> Sequence[SSAValue]:
+def _scan(
+    loop: tile.LoopOp, lane: tile.LaneOp, may: SSAValue, every: SSAValue | None, chunk: int
+) -> Sequence[SSAValue]:
     """Adds the loop that looks for keys at which `may` holds: gives the first of them, and what follows the last.
 
     Where there is none, these are where the loop over keys ends, and where it begins. With `every`, it also gives where
@@ -231,7 +232,7 @@ def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, every: SSAValue | N
     block = Block(arg_types=[index] * (1 + len(starts)))
     variable, first, past, *run = block.args
     variable.name_hint = loop.body.block.args[0].name_hint
-    scan = scf.ForOp(low, high, step, starts, Region(block))
+    scan = tile.LoopOp(low, high, step, starts, Region(block))
     insert_before(loop, scan)
 
     def add(op: Operation, name: str | None = None) -> SSAValue:
@@ -261,7 +262,7 @@ def _scan(loop: scf.ForOp, lane: tile.LaneOp, may: SSAValue, every: SSAValue | N
         found.append(least(run[0], copies[every], key, high))
         before = add(arith.CmpiOp(key, found[-1], "slt"))
         found.append(least(run[1], add(arith.OrIOp(copies[every], before)), high, key))
-    end = scf.YieldOp(*found)
+    end = tile.YieldOp(*found)
     end.location = loop.location
     block.add_op(end)
     for result, name in zip(scan.results, ends, strict=True):

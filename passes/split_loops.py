@@ -15,7 +15,7 @@ Before:
       %N = spec.dim "N"
       %M = spec.dim "M"
       %i = tile.program "i" to %M step %keys
-      %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index
@@ -23,7 +23,7 @@ Before:
         %v1 = arith.select %in, %v, %low : f32
         %largest = tile.max %v1 over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }
@@ -45,7 +45,7 @@ After:
       %tiles = arith.floordivsi %length, %keys : index
       %covered = arith.muli %tiles, %keys : index
       %full_stop = arith.addi %zero, %covered : index
-      %t0 = scf.for %j0 = %zero to %full_stop step %keys iter_args(%m = %low) -> (f32) {
+      %t0 = tile.loop full %j0 = %zero to %full_stop step %keys iter_args(%m = %low) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %true = arith.constant true
@@ -54,9 +54,9 @@ After:
         %v1 = arith.select %in, %v, %low : f32
         %largest = tile.max %v1 over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
-      %t = scf.for %j0 = %full_stop to %N step %keys iter_args(%m = %t0) -> (f32) {
+      %t = tile.loop mixed stages 1 %j0 = %full_stop to %N step %keys iter_args(%m = %t0) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index
@@ -64,8 +64,8 @@ After:
         %v1 = arith.select %in, %v, %low : f32
         %largest = tile.max %v1 over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
-      } {mixed, stages = 1 : index}
+        tile.yield %m1 : f32
+      }
       tile.store @o[%i] = %t : f32
     }
 
@@ -97,18 +97,11 @@ from attndsl.ir.xdsl import (
     ModulePass,
     Operation,
     SSAValue,
-    UnitAttr,
+    StringAttr,
     arith,
     i1,
     index,
-    scf,
 )
-
-MIXED = "mixed"
-"""The attribute of a loop whose full tiles have been taken out."""
-
-STAGES = "stages"
-"""The attribute that says how many tiles a loop has under way at once, whatever the launch's schedule says."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +115,16 @@ class SplitLoops(ModulePass):
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
                 facts = Facts(kernel.body.block)
-                for loop in [o for o in kernel.body.block.ops if isinstance(o, scf.ForOp)]:
+                for loop in [o for o in kernel.body.block.ops if isinstance(o, tile.LoopOp)]:
                     _split(loop, facts)
                 for holds in [o for o in kernel.walk() if isinstance(o, tile.HoldsOp)]:
                     replace(holds, [])
         remove_dead(op)
 
 
-def _split(loop: scf.ForOp, facts: Facts) -> None:
-    lane = next((op for op in loop.body.block.ops if isinstance(op, tile.LaneOp)), None)
-    if lane is None or MIXED in loop.attributes or not _is_whole(lane, loop):
+def _split(loop: tile.LoopOp, facts: Facts) -> None:
+    lane = loop.lane
+    if lane is None or loop.tiles is not None or not _is_whole(lane, loop):
         return
     settled = _settled(loop, lane, facts)
     if not settled:
@@ -153,23 +146,23 @@ def _split(loop: scf.ForOp, facts: Facts) -> None:
     full.operands[0], full.operands[1] = start, stop
     for n, result in enumerate(full.results):
         loop.operands[3 + n] = result
-    loop.attributes[MIXED] = UnitAttr()
+    full.tiles, loop.tiles = StringAttr("full"), StringAttr("mixed")
     if _is_brief(settled):
-        loop.attributes[STAGES] = IntegerAttr(1, index)
+        loop.stages = IntegerAttr(1, index)
     if starts:
         _jump(loop, start, covered)
     else:
         loop.operands[0] = stop
 
 
-def _is_whole(lane: tile.LaneOp, loop: scf.ForOp) -> bool:
+def _is_whole(lane: tile.LaneOp, loop: tile.LoopOp) -> bool:
     """Whether a lane has a tile's keys, all of them."""
     end = lane.stop.owner
     starts = lane.start is loop.body.block.args[0] and lane.size is loop.step
     return starts and isinstance(end, arith.AddiOp) and {end.lhs, end.rhs} == {lane.start, lane.size}
 
 
-def _settled(loop: scf.ForOp, lane: tile.LaneOp, facts: Facts) -> dict[Operation, Bounds]:
+def _settled(loop: tile.LoopOp, lane: tile.LaneOp, facts: Facts) -> dict[Operation, Bounds]:
     """The conditions in a loop that hold in an interval of keys, and these."""
     intervals = Intervals(lane.result, loop, facts)
     settled: dict[Operation, Bounds] = {}
@@ -183,7 +176,7 @@ def _settled(loop: scf.ForOp, lane: tile.LaneOp, facts: Facts) -> dict[Operation
     return settled
 
 
-def _has_fixed_ends(op: arith.CmpiOp, key: SSAValue, loop: scf.ForOp, facts: Facts) -> bool:
+def _has_fixed_ends(op: arith.CmpiOp, key: SSAValue, loop: tile.LoopOp, facts: Facts) -> bool:
     """Whether all that a comparison is made of is the key or was there before the loop."""
     atoms = {v for side in op.operands for monomial in facts.of(side, free=True) for v in monomial}
     quotients = {v for v in atoms if isinstance(v.owner, arith.FloorDivSIOp) and v.owner.lhs is key}
@@ -209,7 +202,7 @@ def _is_near(end: SSAValue, axes: AxesAnalysis) -> bool:
     return isinstance(op, near) and all(_is_near(value, axes) for value in op.operands if value.type == index)
 
 
-def _full_start(loop: scf.ForOp, starts: Sequence[SSAValue], facts: Facts) -> SSAValue:
+def _full_start(loop: tile.LoopOp, starts: Sequence[SSAValue], facts: Facts) -> SSAValue:
     """The first key of the first tile, counted from where the loop begins, that all rows see from its first key on."""
     low, size = loop.lb, loop.step
     if not starts:
@@ -221,20 +214,20 @@ def _full_start(loop: scf.ForOp, starts: Sequence[SSAValue], facts: Facts) -> SS
     return insert_before(loop, arith.AddiOp(low, _whole_tiles(loop, rounded)), "full_start")
 
 
-def _covered(loop: scf.ForOp, start: SSAValue, stops: Sequence[SSAValue], facts: Facts) -> SSAValue:
+def _covered(loop: tile.LoopOp, start: SSAValue, stops: Sequence[SSAValue], facts: Facts) -> SSAValue:
     """How many keys the full tiles have, from `start` on."""
     earliest = _over_rows(loop, list(dict.fromkeys([*stops, loop.ub])), arith.MinSIOp, tile.MinOp)
     return _whole_tiles(loop, _distance(loop, start, earliest, facts), "covered")
 
 
-def _distance(loop: scf.ForOp, start: SSAValue, end: SSAValue, facts: Facts) -> SSAValue:
+def _distance(loop: tile.LoopOp, start: SSAValue, end: SSAValue, facts: Facts) -> SSAValue:
     """How far an end is from a start, which is not negative; 0 where it is before it, however far."""
     difference = insert_before(loop, arith.SubiOp(not_far_below(end, loop, facts.ranges), start))
     return insert_before(loop, arith.MaxSIOp(difference, _zero(loop)))
 
 
 def _over_rows(
-    loop: scf.ForOp,
+    loop: tile.LoopOp,
     ends: Sequence[SSAValue],
     merge: type[arith.MaxSIOp | arith.MinSIOp],
     reduce: type[tile.MaxOp | tile.MinOp],
@@ -250,13 +243,13 @@ def _over_rows(
     return result
 
 
-def _whole_tiles(loop: scf.ForOp, length: SSAValue, hint: str | None = None) -> SSAValue:
+def _whole_tiles(loop: tile.LoopOp, length: SSAValue, hint: str | None = None) -> SSAValue:
     """The keys of the tiles that a length, which is not negative, holds whole."""
     tiles = insert_before(loop, arith.FloorDivSIOp(length, loop.step))
     return insert_before(loop, arith.MuliOp(tiles, loop.step), hint)
 
 
-def _jump(loop: scf.ForOp, start: SSAValue, covered: SSAValue) -> None:
+def _jump(loop: tile.LoopOp, start: SSAValue, covered: SSAValue) -> None:
     """Lets a loop run over the tiles before `start` and over those that are `covered` keys after it."""
     variable, first = loop.body.block.args[0], loop.body.block.first_op
     assert first is not None
@@ -270,7 +263,7 @@ def _jump(loop: scf.ForOp, start: SSAValue, covered: SSAValue) -> None:
     loop.operands[1] = insert_before(loop, arith.SubiOp(loop.ub, covered))
 
 
-def _copy(loop: scf.ForOp) -> scf.ForOp:
+def _copy(loop: tile.LoopOp) -> tile.LoopOp:
     """A loop like another, places in the source and names included."""
     copy = loop.clone()
     for old, new in zip(loop.walk(), copy.walk(), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant, number
-from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1, scf
+from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1
 
 
 def describe(module: ModuleOp) -> dict[str, str]:
@@ -20,13 +20,13 @@ def describe(module: ModuleOp) -> dict[str, str]:
 
 def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
     programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
-    loops = [op for op in kernel.body.block.ops if isinstance(op, scf.ForOp) and _folds(op)]
+    loops = [op for op in kernel.body.block.ops if isinstance(op, tile.LoopOp) and _folds(op)]
     told = {"programs": ", ".join(op.variable.data for op in programs) or "one"}
     for op in kernel.walk():
         if isinstance(op, tile.LaneOp) and isinstance(op.start.owner, tile.ProgramOp):
             told["rows"] = f"{op.variable.data}, {_size(op)}: these rows read the same keys"
     for loop in loops:
-        lane = _lane(loop)
+        lane = loop.lane
         told["keys"] = f"{lane.variable.data}, {_size(lane)}" if lane else "one at a time"
         told["range"] = _range(loop)
     # A loop that was split is two: one over full tiles, and one over the others.
@@ -40,13 +40,9 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
     return told
 
 
-def _folds(loop: scf.ForOp) -> bool:
+def _folds(loop: tile.LoopOp) -> bool:
     """Whether a loop folds keys into sums, and does not only look for them."""
     return any(isinstance(result.type, AnyFloat) for result in loop.results)
-
-
-def _lane(loop: scf.ForOp) -> tile.LaneOp | None:
-    return next((op for op in loop.body.block.ops if isinstance(op, tile.LaneOp)), None)
 
 
 def _size(lane: tile.LaneOp) -> str:
@@ -54,7 +50,7 @@ def _size(lane: tile.LaneOp) -> str:
     return f"{known} a tile" if known is not None else "chosen at launch"
 
 
-def _range(loop: scf.ForOp) -> str:
+def _range(loop: tile.LoopOp) -> str:
     """Whether where a loop starts or stops rests on what the rows of a tile see, and whether data say that."""
     found = "the same for all rows of a tile"
     stack, seen = [loop.lb.owner, loop.ub.owner], set[Operation | Block]()
@@ -64,21 +60,21 @@ def _range(loop: scf.ForOp) -> str:
             continue
         seen.add(owner)
         match owner:
-            case scf.ForOp() as earlier if not _folds(earlier):
+            case tile.LoopOp() as earlier if not _folds(earlier):
                 return "cut to the keys that some row of the tile can see, by a first look at what the mask reads"
             case tile.MinOp() | tile.MaxOp():
                 found = "cut to the keys that some row of the tile can see"
             case tile.ProgramOp() as rows if constant(rows.step) != 1:  # of which the first and the last say it
                 found = "cut to the keys that some row of the tile can see"
-            case scf.ForOp() | tile.ProgramOp() | Block():
+            case tile.LoopOp() | tile.ProgramOp() | Block():
                 pass
             case op:
                 stack.extend(operand.owner for operand in op.operands)
     return found
 
 
-def _mask(loop: scf.ForOp) -> str:
-    axes, lane = AxesAnalysis(), _lane(loop)
+def _mask(loop: tile.LoopOp) -> str:
+    axes, lane = AxesAnalysis(), loop.lane
     tested = [
         axes(op.cond)
         for op in loop.body.block.ops

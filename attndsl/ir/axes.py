@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from attndsl.ir.loop import LoopOp
 from attndsl.ir.traits import Axes, Variables
 from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 
@@ -56,11 +57,11 @@ def _sources(value: SSAValue, owner: Operation | Block) -> Sequence[SSAValue]:
     if kind is Block:
         assert isinstance(owner, Block)
         loop = owner.parent_op()
-        assert isinstance(loop, scf.ForOp), "only loops have block arguments"
+        assert isinstance(loop, LoopOp), "only loops have block arguments"
         # The verifier of the pipelines holds that what a loop yields has the axes of what it starts from.
         position = owner.args.index(value)
         return (loop.lb, loop.ub) if position == 0 else (loop.iter_args[position - 1],)
-    if kind is scf.ForOp:
+    if kind is LoopOp:
         return (owner.operands[3 + owner.results.index(value)],)  # type: ignore[union-attr]  # after its start, end and step
     if kind is scf.IfOp:
         assert isinstance(owner, scf.IfOp)

@@ -146,14 +146,18 @@ class Run:
                 self.values[op.result] = Lanes(np.arange(self.scalar(op.start), stop, dtype=np.int64), (op.result,))
             case attn.WriteOp() | tile.StoreOp():
                 self.write(op)
-            case scf.ForOp():
+            case tile.LoopOp():
                 self.loop(op)
             case scf.IfOp():
                 self.choice(op)
-            case spec.AssumeOp() | tile.PresentOp() | tile.LaunchedOp() | tile.WrapsOp() | scf.YieldOp():
+            case (
+                spec.AssumeOp() | tile.PresentOp() | tile.LaunchedOp() | tile.WrapsOp() | tile.YieldOp() | scf.YieldOp()
+            ):
                 pass
             case tile.HoldsOp():
                 self.hold(op)
+            case tile.WithinOp():
+                self.within(op)
             case tile.NarrowOp():
                 self.narrow(op)
             case tile.KeptOp():
@@ -181,16 +185,14 @@ class Run:
             (values, part, parts), axes = self.align(op.result, op.part, op.parts)
             self.part[op.result] = Lanes(values * parts // max(1, size) == part, axes)
 
-    def loop(self, op: scf.ForOp) -> None:
+    def loop(self, op: tile.LoopOp) -> None:
         carried = [self.values[v] for v in op.iter_args]
         block = op.body.block
         for start in range(self.scalar(op.lb), self.scalar(op.ub), self.scalar(op.step)):
             self.values[block.args[0]] = Lanes(np.int64(start))  # type: ignore[arg-type]
             self.values.update(zip(block.args[1:], carried, strict=True))
             self.block(block)
-            last = block.last_op
-            assert last is not None
-            carried = [self.values[v] for v in last.operands]
+            carried = [self.values[v] for v in op.end.values]
         self.values.update(zip(op.results, carried, strict=True))
 
     def choice(self, op: scf.IfOp) -> None:
@@ -203,6 +205,11 @@ class Run:
     def hold(self, op: tile.HoldsOp) -> None:
         (condition, key, start, stop), _ = self.align(op.condition, op.over, op.start, op.stop)
         assert np.all(condition | (key < start) | (key >= stop)), "what tile.holds says is true"
+
+    def within(self, op: tile.WithinOp) -> None:
+        found = self.values[op.value].array
+        inside = (found >= op.low.value.data) & (found <= op.high.value.data)
+        assert np.all(inside | np.isnan(found)), "what tile.within says is true"
 
     def narrow(self, op: tile.NarrowOp) -> None:
         if op not in self.limits:

@@ -15,7 +15,7 @@ import numpy as np
 from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index
 from attndsl.storage import ELEMENTS
 
 LARGEST_CHOICE = 2**12
@@ -87,9 +87,9 @@ class Ranges:
         known, op = constant(value), value.owner
         if known is not None:
             return Range(int(known), int(known))
-        if isinstance(op, Block | scf.ForOp):
+        if isinstance(op, Block | tile.LoopOp):
             loop = op.parent_op() if isinstance(op, Block) else op
-            if isinstance(loop, scf.ForOp) and value is loop.body.block.args[0]:
+            if isinstance(loop, tile.LoopOp) and value is loop.body.block.args[0]:
                 return Range(min(0, self._known[loop.lb].low), LARGEST_SIZE)
             carried = _sources(value)
             return Range.of(end for v in carried for end in self._known[v]) if carried else INT64
@@ -195,7 +195,7 @@ def _sources(value: SSAValue) -> list[SSAValue]:
     """The integers that the range of one rests on."""
     op = value.owner
     loop = op.parent_op() if isinstance(op, Block) else op
-    if isinstance(loop, scf.ForOp):
+    if isinstance(loop, tile.LoopOp):
         variable, *states = loop.body.block.args
         return [loop.lb] if value is variable else _merged(loop, value, states)
     if isinstance(op, Block) or op.regions or isinstance(op, attn.ReadOp | tile.LoadOp | spec.ChoiceOp | tile.PaddedOp):
@@ -210,12 +210,11 @@ def _corners(function: Callable[[int, int], int], a: Range, b: Range) -> Range:
     return Range.of(function(x, y) for x in a for y in b)
 
 
-def _merged(loop: scf.ForOp, value: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
+def _merged(loop: tile.LoopOp, value: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
     """What a loop starts from and what comes, where it carries the least or the largest of them; else none."""
     carried: Sequence[SSAValue] = states if value in states else loop.results
     place = carried.index(value)
-    last = loop.body.block.last_op
-    end = last.operands[place].owner if last is not None else None
+    end = loop.end.values[place].owner
     if not isinstance(end, arith.MinSIOp | arith.MaxSIOp) or states[place] not in end.operands:
         return []
     return [loop.iter_args[place], *(v for v in end.operands if v is not states[place])]

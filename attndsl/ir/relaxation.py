@@ -16,10 +16,10 @@ from attndsl.ir.materialise import materialise
 from attndsl.ir.meaning import TURNED, predicate
 from attndsl.ir.polynomial import Facts, add
 from attndsl.ir.rewrite import insert_before
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index
 
 
-def computed_in(loop: scf.ForOp, *values: SSAValue) -> list[Operation]:
+def computed_in(loop: tile.LoopOp, *values: SSAValue) -> list[Operation]:
     """What the body of a loop computes for values, in order; the lanes that start with the loop's variable left out."""
     body = loop.body.block
     found: set[Operation] = set()
@@ -38,7 +38,7 @@ class Relaxation:
     With `every` it tightens them.
     """
 
-    def __init__(self, loop: scf.ForOp, key: SSAValue, anchor: Operation, facts: Facts, every: bool = False) -> None:
+    def __init__(self, loop: tile.LoopOp, key: SSAValue, anchor: Operation, facts: Facts, every: bool = False) -> None:
         self.loop, self.key, self.anchor, self.every = loop, key, anchor, every
         self.facts = facts
         self.axes = AxesAnalysis()

@@ -158,7 +158,7 @@ def say(kernel: Operation, statement: type[tile.ValuesOp], values: Iterable[SSAV
         assert last is not None
         said = statement(found)
         said.location = last.location
-        if isinstance(last, scf.YieldOp):
+        if isinstance(last, tile.YieldOp | scf.YieldOp):
             block.insert_op_before(said, last)
         else:
             block.insert_op_after(said, last)

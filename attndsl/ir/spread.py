@@ -7,7 +7,7 @@ from collections.abc import Collection
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import insert_before
-from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue
 
 
 def keep_lanes(module: ModuleOp) -> None:
@@ -26,9 +26,9 @@ def keep_lanes(module: ModuleOp) -> None:
             case tile.DotOp():
                 _keep(op, 0, [op.over], axes)
                 _keep(op, 1, [op.over], axes)
-            case scf.YieldOp() if isinstance(loop := op.parent_op(), scf.ForOp):
-                for position, start in enumerate(loop.iter_args):
-                    _keep(op, position, sorted(axes(start), key=order.__getitem__), axes)
+            case tile.LoopOp():
+                for position, start in enumerate(op.iter_args):
+                    _keep(op.end, position, sorted(axes(start), key=order.__getitem__), axes)
 
 
 def _keep(op: Operation, position: int, lanes: Collection[SSAValue], axes: AxesAnalysis) -> None:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from attndsl.ir.bounds import Bound, bounds_of
+from attndsl.ir.loop import LoopOp
 from attndsl.ir.xdsl import (
+    AnyFloat,
+    Float64Type,
+    FloatAttr,
     IRDLOperation,
     Operation,
     SSAValue,
     VerifyException,
     arith,
+    f64,
     i1,
     index,
     irdl_op_definition,
-    scf,
+    operand_def,
+    prop_def,
     var_operand_def,
 )
 
@@ -35,7 +42,7 @@ class PresentOp(IRDLOperation):
         super().__init__(operands=[conditions])
 
     def verify_(self) -> None:
-        if not isinstance(self.parent_op(), scf.ForOp):
+        if not isinstance(self.parent_op(), LoopOp):
             raise VerifyException("stands in a loop over keys")
 
 
@@ -66,6 +73,28 @@ def named(kernel: Operation, statement: type[ValuesOp]) -> frozenset[SSAValue]:
     """The values that the statements of one kind name in a kernel."""
     said = [op for op in operations(kernel) if type(op) is statement]
     return frozenset(value for op in said for value in op.operands)
+
+
+@irdl_op_definition
+class WithinOp(IRDLOperation):
+    """Says what range a real number lies in, at every place of its tile: from `low` to `high`, unless it is NaN.
+
+    A softmax's weight is from 0 to 1, because its score had the maximum taken off: only who takes it off knows. This
+    does nothing; a pass may rest on it.
+    """
+
+    name = "tile.within"
+    value = operand_def(AnyFloat)
+    low = prop_def(FloatAttr[Float64Type])
+    high = prop_def(FloatAttr[Float64Type])
+    assembly_format = "$value `from` $low `to` $high attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue, low: float, high: float) -> None:
+        super().__init__(operands=[value], properties={"low": FloatAttr(low, f64), "high": FloatAttr(high, f64)})
+
+    def verify_(self) -> None:
+        if not -inf < self.low.value.data <= self.high.value.data < inf:
+            raise VerifyException("goes from a number to one that is no smaller")
 
 
 @irdl_op_definition

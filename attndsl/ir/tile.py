@@ -1,7 +1,7 @@
 """The `tile` dialect: *how* a kernel walks what is computed.
 
 As in `attn`, a value is a function of index variables, and arithmetic is stock `arith` and `math`. But now each
-variable is either a program's (`tile.program`: one value at a time), a loop's (`scf.for`: likewise) or a lane's
+variable is either a program's (`tile.program`: one value at a time), a loop's (`tile.loop`: likewise) or a lane's
 (`tile.lane`: a whole axis of a tile at once). So the axes of a value's tile are the lanes that it depends on, and
 values that depend on none are the same for the whole tile.
 
@@ -13,7 +13,7 @@ values that depend on none are the same for the whole tile.
       %i = tile.lane "i" from %i0 to %M size %c128
       %d = tile.lane "d" from %c0 to %D size %D
       %q = tile.load @q[%b, %i, %d] : f32
-      %acc = scf.for %j0 = %c0 to %N step %c512 iter_args(%a = %zero) -> (f32) {
+      %acc = tile.loop %j0 = %c0 to %N step %c512 iter_args(%a = %zero) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %c512
         %k = tile.load @k[%b, %j, %d] : f32
         %s = tile.dot %q, %k over %d : f32
@@ -27,10 +27,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from attndsl.ir.loop import LaneOp, LoopOp, YieldOp, verify_lane
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, verify_access
-from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WrapsOp
-from attndsl.ir.traits import Binds, Folds, Removes, Renames
+from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WithinOp, WrapsOp
+from attndsl.ir.traits import Folds, Removes, Renames
 from attndsl.ir.xdsl import (
     AnyFloat,
     ArrayAttr,
@@ -64,7 +65,6 @@ from attndsl.ir.xdsl import (
     prop_def,
     region_def,
     result_def,
-    scf,
     traits_def,
     var_operand_def,
 )
@@ -80,6 +80,7 @@ __all__ = [
     "LaneOp",
     "LaunchedOp",
     "LoadOp",
+    "LoopOp",
     "MaxOp",
     "MinOp",
     "NarrowOp",
@@ -95,7 +96,9 @@ __all__ = [
     "UnsignedOp",
     "ValuesOp",
     "WidenedOp",
+    "WithinOp",
     "WrapsOp",
+    "YieldOp",
     "is_key",
     "padded",
     "users",
@@ -140,7 +143,7 @@ class KernelOp(IRDLOperation):
     @property
     def merges(self) -> bool:
         """Whether it walks over parts of the keys, which other programs folded."""
-        ends = [op.ub.owner for op in self.walk() if isinstance(op, scf.ForOp)]
+        ends = [op.ub.owner for op in self.walk() if isinstance(op, LoopOp)]
         return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
 
     def verify_(self) -> None:
@@ -179,25 +182,6 @@ class ProgramOp(IRDLOperation):
             properties={"variable": StringAttr(variable), "descending": UnitAttr() if descending else None},
             operands=[extent, bound, step],
             result_types=[index],
-        )
-
-
-@irdl_op_definition
-class LaneOp(IRDLOperation):
-    """An axis of tiles: the values start … min(start + size, stop) - 1, all at once."""
-
-    name = "tile.lane"
-    variable = prop_def(StringAttr)
-    start = operand_def(IndexType)
-    stop = operand_def(IndexType)
-    size = operand_def(IndexType)
-    result = result_def(IndexType)
-    traits = traits_def(Pure(), Binds())
-    assembly_format = "$variable `from` $start `to` $stop `size` $size attr-dict"
-
-    def __init__(self, variable: str, start: SSAValue, stop: SSAValue, size: SSAValue) -> None:
-        super().__init__(
-            properties={"variable": StringAttr(variable)}, operands=[start, stop, size], result_types=[index]
         )
 
 
@@ -401,18 +385,12 @@ class IdentityOp(IRDLOperation):
             raise VerifyException(f"is that of a min or a max, not of {self.of.data}")
 
 
-def verify_lane(value: SSAValue) -> None:
-    """Raises VerifyException unless `value` is a lane."""
-    if not isinstance(value.owner, LaneOp):
-        raise VerifyException("works over a value that is no tile.lane")
-
-
 def is_key(lane: SSAValue) -> bool:
     """Whether a lane is one of keys: it starts elsewhere at each turn of a loop, or is that of what a loop carries."""
     if not isinstance(lane.owner, LaneOp):
         return False
     relabelled = any(isinstance(use.operation, RelabelOp) for use in lane.uses)
-    return relabelled or isinstance(lane.owner.parent_op(), scf.ForOp)
+    return relabelled or isinstance(lane.owner.parent_op(), LoopOp)
 
 
 class ReduceOp(IRDLOperation):
@@ -523,7 +501,7 @@ class HoldsOp(IRDLOperation):
     def verify_(self) -> None:
         verify_lane(self.over)
         loop = self.parent_op()
-        if not isinstance(loop, scf.ForOp) or self.over.owner.parent_op() is not loop:
+        if not isinstance(loop, LoopOp) or self.over.owner.parent_op() is not loop:
             raise VerifyException("stands in the loop over its keys")
         if any(loop.is_ancestor(end.owner) for end in (self.start, self.stop)):
             raise VerifyException("has ends that the loop does not change")
@@ -531,7 +509,7 @@ class HoldsOp(IRDLOperation):
 
 def users(value: SSAValue) -> list[Operation]:
     """The operations that compute with a value, once for each use: what only says something of it does not."""
-    statements = PresentOp | HoldsOp | ValuesOp
+    statements = PresentOp | HoldsOp | WithinOp | ValuesOp
     return [use.operation for use in value.uses if not isinstance(use.operation, statements)]
 
 
@@ -541,6 +519,8 @@ TILE = Dialect(
         KernelOp,
         ProgramOp,
         LaneOp,
+        LoopOp,
+        YieldOp,
         PaddedOp,
         PlaceOp,
         LoadOp,
@@ -556,6 +536,7 @@ TILE = Dialect(
         DotOp,
         PresentOp,
         HoldsOp,
+        WithinOp,
         NarrowOp,
         KeptOp,
         LaunchedOp,

@@ -9,7 +9,7 @@ from attndsl.ir.analyses.facts import is_launch_time
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
-from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index, scf
+from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
 
 ROWS = (attn.EachOp, attn.GridOp, attn.RowOp)
 
@@ -118,16 +118,14 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                     raise VerifyException("tile.relabel turns a lane of its operand into one that is new to it")
             case tile.StoreOp():
                 _placed(axes, op, op.indices, op.value)
-            case scf.ForOp():
+            case tile.LoopOp():
                 _independent(axes, op, (op.lb, op.ub, op.step), tile.LaneOp, "the range of a loop")
                 _verify_loop(axes, op)
     _writes(kernel, tile.StoreOp)
 
 
-def _verify_loop(axes: AxesAnalysis, loop: scf.ForOp) -> None:
-    last = loop.body.block.last_op
-    assert last is not None, "the verifier of scf.for holds that it ends with scf.yield"
-    for number, (start, end) in enumerate(zip(loop.iter_args, last.operands, strict=True)):
+def _verify_loop(axes: AxesAnalysis, loop: tile.LoopOp) -> None:
+    for number, (start, end) in enumerate(zip(loop.iter_args, loop.end.values, strict=True)):
         if axes(start) != axes(end):
             raise VerifyException(f"a loop yields a value with other lanes than it starts from (value {number})")
 

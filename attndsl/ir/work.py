@@ -77,7 +77,7 @@ class _Count:
                 case tile.ProgramOp():
                     steps = range(0, self.number(op.extent), self.number(op.step))
                     return total + self.steps(op.result, steps, self.number(op.extent), ops[position + 1 :])
-                case scf.ForOp():
+                case tile.LoopOp():
                     steps = range(self.number(op.lb), self.number(op.ub), self.number(op.step))
                     total += self.steps(op.body.block.args[0], steps, self.number(op.ub), list(op.body.block.ops))
                 case scf.IfOp():  # of which one branch is for numbers that are not finite, and folds all again

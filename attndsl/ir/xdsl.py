@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FileLineColLoc,
+    Float64Type,
     FloatAttr,
     IndexType,
     IntAttr,
@@ -31,6 +32,7 @@ from xdsl.irdl import (
     base,
     irdl_attr_definition,
     irdl_op_definition,
+    lazy_traits_def,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -41,7 +43,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.pattern_rewriter import (
     GreedyRewritePatternApplier,
@@ -52,7 +54,16 @@ from xdsl.pattern_rewriter import (
     op_type_rewrite_pattern,
 )
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, NoTerminator, OpTrait, Pure, SymbolOpInterface
+from xdsl.traits import (
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    NoTerminator,
+    OpTrait,
+    Pure,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+)
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, VerifyException
 
 index = IndexType()
@@ -70,13 +81,16 @@ __all__ = [
     "Dialect",
     "DictionaryAttr",
     "FileLineColLoc",
+    "Float64Type",
     "FloatAttr",
     "GreedyRewritePatternApplier",
+    "HasParent",
     "IRDLOperation",
     "IndexType",
     "IntAttr",
     "IntegerAttr",
     "IntegerType",
+    "IsTerminator",
     "IsolatedFromAbove",
     "LocationAttr",
     "ModuleOp",
@@ -92,6 +106,7 @@ __all__ = [
     "PatternRewriterListener",
     "Printer",
     "Pure",
+    "RecursiveMemoryEffect",
     "Region",
     "RewritePattern",
     "SSAValue",
@@ -100,6 +115,7 @@ __all__ = [
     "SymbolOpInterface",
     "SymbolRefAttr",
     "UnitAttr", "UnknownLoc",
+    "UnresolvedOperand",
     "Use",
     "VarConstraint",
     "VerifyException",
@@ -112,6 +128,7 @@ __all__ = [
     "index",
     "irdl_attr_definition",
     "irdl_op_definition",
+    "lazy_traits_def",
     "math",
     "op_type_rewrite_pattern",
     "operand_def",

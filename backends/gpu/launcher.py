@@ -23,7 +23,7 @@ from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named
-from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, scf
+from attndsl.ir.xdsl import Operation, SSAValue, StringAttr
 from attndsl.python_names import python_name
 
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
@@ -201,7 +201,7 @@ class Launcher:
 
     def _parts(self, whole: Launched, part: Launched, counts: Mapping[tile.ProgramOp, str]) -> str:
         """How many parts a launch chooses, as Python computes it."""
-        steps = [op.step for op in whole.kernel.walk() if isinstance(op, scf.ForOp)]
+        steps = [op.step for op in whole.kernel.walk() if isinstance(op, tile.LoopOp)]
         # Others step through features, one at a time.
         keys = max(steps, key=lambda step: constant(step) or LARGEST_TILE)
         tiles = f"triton.cdiv({_cut_keys(part)}, {whole.text(keys)})"
@@ -303,7 +303,7 @@ def _cut_keys(launched: Launched) -> str | None:
 
 def _keys(launched: Launched) -> str:
     """How many keys a kernel has that is never cut, as Python computes it; many where no launch can."""
-    loops = [op for op in launched.kernel.body.block.ops if isinstance(op, scf.ForOp)]
+    loops = [op for op in launched.kernel.body.block.ops if isinstance(op, tile.LoopOp)]
     known = [launched.text(loop.ub) for loop in loops if is_launch_time(loop.ub) and not _rests_on_tiles(loop.ub)]
     return known[-1] if known else str(LARGEST_TILE)
 

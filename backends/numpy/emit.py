@@ -17,7 +17,7 @@ from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import number
-from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, i1, scf
+from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, i1
 from attndsl.python_names import python_name
 
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
@@ -114,11 +114,11 @@ class _Emitter:
                 self.out.indent()
             case tile.LaneOp():
                 self.lane(op)
-            case scf.ForOp():
+            case tile.LoopOp():
                 self.loop(op)
             case tile.StoreOp():
                 self.store(op)
-            case scf.YieldOp() | spec.AssumeOp() | tile.PresentOp() | tile.HoldsOp():
+            case tile.YieldOp() | spec.AssumeOp() | tile.PresentOp() | tile.HoldsOp() | tile.WithinOp():
                 pass
             case spec.DimOp():
                 self.names.bind(op.result, python_name(op.dim.data))
@@ -148,7 +148,7 @@ class _Emitter:
         if self.access.needs_values(op):
             self.out.line(f"{self.names[op.result]} = np.arange({span.start}, {span.stop})")
 
-    def loop(self, op: scf.ForOp) -> None:
+    def loop(self, op: tile.LoopOp) -> None:
         block = op.body.block
         for argument, start, result in zip(block.args[1:], op.iter_args, op.results, strict=True):
             name = self.names.fresh(result.name_hint or argument.name_hint or "state")
@@ -159,10 +159,8 @@ class _Emitter:
         self.out.line(f"for {self.names[block.args[0]]} in range({low}, {high}, {step}):")
         with self.out.indented():
             self.block(block)
-            last = block.last_op
-            assert isinstance(last, scf.YieldOp)
             names = [self.names[argument] for argument in block.args[1:]]
-            self.out.line(f"{', '.join(names)} = {', '.join(self.text[v].code for v in last.operands)}")
+            self.out.line(f"{', '.join(names)} = {', '.join(self.text[v].code for v in op.end.values)}")
 
     def store(self, op: tile.StoreOp) -> None:
         self.out.line(self.access.store(op))

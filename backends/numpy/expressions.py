@@ -78,14 +78,15 @@ class Expressions:
 
     def inlines(self, value: SSAValue, text: Text) -> bool:
         """Whether a value reads better in the place of its one use than under a name."""
-        if not value.has_one_use() or len(text.code) > LONGEST:
+        users = tile.users(value)
+        if len(users) != 1 or len(text.code) > LONGEST:
             return False
-        (use,) = value.uses
+        (user,) = users
         owner = value.owner
         assert isinstance(owner, Operation)
-        if isinstance(owner, (tile.LoadOp, tile.DotOp)) or isinstance(use.operation, tile.LaneOp):
+        if isinstance(owner, (tile.LoadOp, tile.DotOp)) or isinstance(user, tile.LaneOp):
             return False
-        return use.operation.parent is owner.parent
+        return user.parent is owner.parent
 
     def number(self, value: SSAValue) -> str:
         """A value without lanes."""

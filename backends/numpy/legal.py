@@ -6,7 +6,7 @@ from attndsl.backends.numpy.pointwise import COMPARISONS, POINTWISE
 from attndsl.ir import spec, tile
 from attndsl.ir.legal import Form, LegalForms, given
 from attndsl.ir.meaning import predicate
-from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index, scf
+from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index
 
 COMPARED = Form("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISONS)
 WORKSPACE = Form("that is a workspace", lambda op, axes: op.role.data == "workspace")
@@ -19,10 +19,11 @@ LEGAL = LegalForms(
         tile.KernelOp: (given("form"), given("schedules"), given("bounds")),
         spec.TensorOp: (WORKSPACE,),
         tile.DotOp: (given("rounded"),),
+        tile.LoopOp: (given("stages"),),
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
-        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp), ()),
+        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.LaneOp, tile.LoadOp, tile.StoreOp, tile.SpreadOp), ()),
-        **dict.fromkeys((tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, scf.ForOp, scf.YieldOp), ()),
+        **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
     },

@@ -7,6 +7,8 @@ takes its inputs, then its outputs, which the caller has allocated and which it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attndsl.backends.gpu.launcher import HostText, Launched, Launcher, kernel_name, spec_name
 from attndsl.backends.gpu.parameters import Parameters, size_key
 from attndsl.backends.names import Names, number_names, spec_names
@@ -150,7 +152,7 @@ class _Kernel:
                         self.out.line("return")
             case tile.LaneOp():
                 self._line(op, f"{self.names[op.result]} = {self._lane(op)}")
-            case scf.ForOp():
+            case tile.LoopOp():
                 self._loop(op)
             case scf.IfOp():
                 self._choice(op)
@@ -158,7 +160,7 @@ class _Kernel:
                 self._call(op, f"{self.names[op.result]} = ", self.access.load(op))
             case tile.StoreOp():
                 self._call(op, "", self.access.store(op))
-            case scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp():
+            case tile.YieldOp() | scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp():
                 pass
             case tile.PaddedOp() | tile.PlaceOp() | tile.WidenedOp() | tile.IdentityOp() | arith.ConstantOp():
                 pass
@@ -188,11 +190,11 @@ class _Kernel:
                 self.names.bind(result, self.names.fresh("seen"))
             self._line(op, f"{self.names[result]} = {text.code}")
 
-    def _loop(self, op: scf.ForOp) -> None:
+    def _loop(self, op: tile.LoopOp) -> None:
         block = op.body.block
         carried = block.args[1:]
         for argument, start, result in zip(carried, op.iter_args, op.results, strict=True):
-            if isinstance(start.owner, scf.ForOp) and start.owner.parent is op.parent:
+            if isinstance(start.owner, tile.LoopOp) and start.owner.parent is op.parent:
                 name = self.names[start]  # the state goes on where the loop before it ended
             else:
                 name = self.names.fresh(result.name_hint or argument.name_hint or "state")
@@ -201,14 +203,11 @@ class _Kernel:
             self.names.bind(result, name)
         low, high, step = (self.text[v].code for v in (op.lb, op.ub, op.step))
         span = f"{low}, {high}" if step == "1" else f"{low}, {high}, {step}"
-        stages = op.attributes.get("stages")
-        span = f"range({span})" if stages is None else f"tl.range({span}, num_stages={number(stages)})"
+        span = f"range({span})" if op.stages is None else f"tl.range({span}, num_stages={number(op.stages)})"
         self._line(op, f"for {self.names[block.args[0]]} in {span}:")
         with self.out.indented():
             self._block(block)
-            last = block.last_op
-            assert isinstance(last, scf.YieldOp)
-            self._yield(carried, list(last.operands))
+            self._yield(carried, op.end.values)
 
     def _choice(self, op: scf.IfOp) -> None:
         """States that are kept where the condition holds, and computed anew elsewhere."""
@@ -220,9 +219,9 @@ class _Kernel:
         self._line(op, f"if {self.text[op.cond].within(2)} == 0:  # rare: a key that a row does not see is NaN or Inf")
         with self.out.indented():
             self._block(anew)
-            self._yield(op.results, list(last.operands))
+            self._yield(op.results, last.operands)
 
-    def _yield(self, carried: list[SSAValue] | tuple[SSAValue, ...], values: list[SSAValue]) -> None:
+    def _yield(self, carried: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
         changed = [(self.names[c], self.text[v].code) for c, v in zip(carried, values, strict=True) if c is not v]
         if changed:
             targets, texts = zip(*changed, strict=True)

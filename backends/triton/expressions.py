@@ -25,7 +25,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index, scf
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index
 from attndsl.python_names import python_name
 
 HALF_TYPES = {"f16": "float16", "bf16": "bfloat16"}
@@ -140,7 +140,7 @@ class Expressions:
         if isinstance(owner, tile.LoadOp) or value.name_hint is not None or len(users) != 1:
             return False
         (user,) = users
-        if isinstance(user, scf.ForOp) or user.parent is not owner.parent:
+        if isinstance(user, tile.LoopOp) or user.parent is not owner.parent:
             return False
         return len(text.code) <= LONGEST_INLINE
 

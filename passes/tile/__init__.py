@@ -33,12 +33,12 @@ After:
       %keys = arith.constant 512 : index
       %low = arith.constant 0xff800000 : f32  // -inf
       %t0 = tile.spread %low over (%i) : f32 to f32
-      %t = scf.for %j0 = %start to %N step %keys iter_args(%m = %t0) -> (f32) {
+      %t = tile.loop %j0 = %start to %N step %keys iter_args(%m = %t0) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %keys
         %v = tile.load @x[%i, %j] : f32
         %largest = tile.max %v over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
-        scf.yield %m1 : f32
+        tile.yield %m1 : f32
       }
       tile.store @o[%i] = %t : f32
     }

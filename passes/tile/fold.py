@@ -90,6 +90,7 @@ class Fold:
         weight = op.power(score, shift, here)
         scale = op.power(maximum, shift, here)
         shift.name_hint, weight.name_hint, scale.name_hint = "shift", "p", "alpha"
+        self.at.build.place(tile.WithinOp(weight, 0.0, 1.0), block)
         part = add(tile.SumOp(weight, self.lane), block) if self.lane is not None else weight
         ended = [larger, add(arith.AddfOp(add(arith.MulfOp(total, scale), block), part), block, "l")]
         for old, plan, result in zip(sums, plans, op.sums, strict=True):

@@ -105,8 +105,8 @@ class KeyLoop:
         shared = common_conjuncts(self.reductions)
         if shared and lane is not None:
             last.place(tile.PresentOp([self.lowering.get(c, at) for c in shared]), block)
-        last.place(scf.YieldOp(*ended), block)
-        loop = scf.ForOp(span.low, span.high, build.number(1) if sequential else span.step, starts, Region(block))
+        last.place(tile.YieldOp(*ended), block)
+        loop = tile.LoopOp(span.low, span.high, build.number(1) if sequential else span.step, starts, Region(block))
         build.place(loop, self.outside)
         return list(loop.results)
 

@@ -13,7 +13,7 @@ from functools import partial
 from attndsl.ir import attn, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.hints import hint
-from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, index, scf
+from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, index
 from attndsl.passes.tile.contraction import Contraction, Lanes, contraction
 from attndsl.passes.tile.where import Scope, Where
 
@@ -171,9 +171,9 @@ class Lowering:
         self.need([op.body], within)
         add = arith.AddiOp if whole else arith.AddfOp
         total = at.build.add(add(block.args[1], self.get(op.body, within)), block)
-        at.build.place(scf.YieldOp(total), block)
+        at.build.place(tile.YieldOp(total), block)
         one, first = at.build.number(1), at.build.number(0)
-        loop = scf.ForOp(first, self.get(axis.extent, at), one, [start], Region(block))
+        loop = tile.LoopOp(first, self.get(axis.extent, at), one, [start], Region(block))
         return at.build.add(loop, home.block, op.result.name_hint)
 
     def contract(

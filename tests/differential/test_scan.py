@@ -21,8 +21,7 @@ from attndsl.driver.pipelines import SIMPLIFY, TO_ATTN, spelling
 from attndsl.ir import tile
 from attndsl.ir.build import build
 from attndsl.ir.interpret import interpret
-from attndsl.ir.xdsl import ModuleOp, arith, scf
-from attndsl.passes.split_loops import MIXED
+from attndsl.ir.xdsl import ModuleOp, arith
 from attndsl.syntax.source import Source
 from attndsl.testing import Case
 
@@ -104,9 +103,9 @@ def split(mask: str, over: str) -> ModuleOp:
     return tiled(spec_with(mask, over=over), passes, whole=True)
 
 
-def scans(module: ModuleOp) -> list[scf.ForOp]:
+def scans(module: ModuleOp) -> list[tile.LoopOp]:
     """The loops that look for keys."""
-    return [op for op in module.walk() if isinstance(op, scf.ForOp) and op.results[0].name_hint == "seen_start"]
+    return [op for op in module.walk() if isinstance(op, tile.LoopOp) and op.results[0].name_hint == "seen_start"]
 
 
 labels = st.integers(-1, 3)
@@ -192,15 +191,15 @@ def test_the_first_run_of_keys_that_all_rows_see_is_found(
 )
 def test_where_all_rows_see_the_keys_no_data_are_read(mask: str) -> None:
     module = tiled(spec_with(mask), f"{SCAN},split-loops,canonicalize,cse", whole=True)
-    loops = [op for op in module.walk() if isinstance(op, scf.ForOp) and op.results[0].name_hint != "seen_start"]
+    loops = [op for op in module.walk() if isinstance(op, tile.LoopOp) and op.results[0].name_hint != "seen_start"]
     full, mixed = loops[:2]
-    assert MIXED in mixed.attributes
+    assert mixed.is_mixed
     assert tensors_read(full) == {"k", "v"}
     assert tensors_read(mixed) == {"k", "v", "key"}
     assert not any(isinstance(op, arith.CmpiOp | tile.HoldsOp) for op in full.walk())
 
 
-def tensors_read(loop: scf.ForOp) -> set[str]:
+def tensors_read(loop: tile.LoopOp) -> set[str]:
     return {op.tensor.string_value() for op in loop.walk() if isinstance(op, tile.LoadOp)}
 
 

@@ -245,5 +245,5 @@ def test_a_choice_keeps_states_or_computes_them_anew(kept: str, said: set[str]) 
 
 
 def test_operations_that_do_nothing_are_legal() -> None:
-    nothing: tuple[type[Operation], ...] = (spec.AssumeOp, tile.PresentOp, tile.HoldsOp)
+    nothing: tuple[type[Operation], ...] = (spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp)
     assert all(kind in row.legal().operations for row in TARGETS.values() for kind in nothing)

@@ -25,7 +25,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.legal import LegalForms, given
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, f32, i1, index, math, scf
+from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, f32, i1, index, math
 from attndsl.python_names import python_name
 from attndsl.syntax.read import read_source
 from attndsl.testing.case import Case
@@ -65,7 +65,8 @@ LEGAL = LegalForms(
         tile.StoreOp: (given("where"),),
         tile.DotOp: (given("rounded"),),
         **dict.fromkeys((ModuleOp, spec.TensorOp, spec.DimOp, tile.ProgramOp, tile.LaneOp, tile.SpreadOp), ()),
-        **dict.fromkeys((scf.ForOp, scf.YieldOp, arith.ConstantOp, arith.CmpiOp, arith.CmpfOp, *FOLDS, *POINTWISE), ()),
+        **dict.fromkeys((tile.LoopOp, tile.YieldOp, tile.WithinOp), ()),
+        **dict.fromkeys((arith.ConstantOp, arith.CmpiOp, arith.CmpfOp, *FOLDS, *POINTWISE), ()),
     },
     (index, i1, f32),
 )
@@ -105,9 +106,9 @@ class _Loops:
             case tile.ProgramOp():
                 self.out.line(f"for {self[op.result]} in range(0, {self[op.extent]}, {self[op.step]}):")
                 self.out.indent()
-            case tile.LaneOp() | scf.YieldOp():
+            case tile.LaneOp() | tile.YieldOp() | tile.WithinOp():
                 pass
-            case scf.ForOp():
+            case tile.LoopOp():
                 self.loop(op)
             case tile.StoreOp():
                 places = ", ".join(map(self.__getitem__, op.indices))
@@ -127,7 +128,7 @@ class _Loops:
                 self.out.indent()
             self.out.line(line)
 
-    def loop(self, op: scf.ForOp) -> None:
+    def loop(self, op: tile.LoopOp) -> None:
         block = op.body.block
         for argument, start, result in zip(block.args[1:], op.iter_args, op.results, strict=True):
             self.names.bind(argument, self.names.fresh("state"))
@@ -137,9 +138,8 @@ class _Loops:
         self.out.line(f"for {self.names[block.args[0]]} in range({ends}):")
         with self.out.indented():
             self.block(block)
-            assert block.last_op is not None
             carried = ", ".join(map(self.names.__getitem__, block.args[1:]))
-            self.out.line(f"{carried} = {', '.join(map(self.names.__getitem__, block.last_op.operands))}")
+            self.out.line(f"{carried} = {', '.join(map(self.names.__getitem__, op.end.values))}")
 
     def __getitem__(self, value: SSAValue) -> str:
         """A value at one place of the lanes that it varies along."""

@@ -52,7 +52,7 @@ def law(op: type[IRDLOperation]) -> str:
 def written(op: type[IRDLOperation]) -> str:
     """How an operation is written: its assembly format without what only its parser reads."""
     text = re.sub(r"\battr-dict\b|[`^]", "", op.assembly_format or "")
-    text = re.sub(r":\s*type\(.*$", "", text)
+    text = re.sub(r":\s*type\([^)]*\)(?=\)\?$)|:\s*type\(.*$", "", text.strip())
     for name, row in op.get_irdl_definition().properties.items():
         if row.constr.get_bases() == {UnitAttr}:
             text = text.replace(f"({name} ${name})", f"({name})")

@@ -81,8 +81,8 @@ ATTN_RULES = [
     (attn('%k = attn.each "j" to %N'), "two variables are called j"),
     (attn("", ""), "a kernel writes something: attn.kernel has no attn.write"),
     (
-        attn('scf.for %n = %c0 to %N step %N {\n  %k = spec.dim "N"\n}'),
-        "the body of a kernel is flat, and scf.for is not",
+        attn('tile.loop %n = %c0 to %N step %N {\n  %k = spec.dim "N"\n  tile.yield\n}'),
+        "the body of a kernel is flat, and tile.loop is not",
     ),
     (attn('%k = attn.axis "k" to %i'), "the extent of a feature variable depends on attn.each i"),
     (attn('%k = attn.each "k" to %j'), "the range of k depends on attn.over j"),
@@ -123,15 +123,16 @@ ATTN_RULES = [
 
 LOOP = """
 %s = tile.spread %zero over (%i) : f32 to f32
-%r = scf.for %n = {low} to %N step %c4 iter_args(%a = %s) -> (f32) {{
+%r = tile.loop %n = {low} to %N step %c4 iter_args(%a = %s) -> (f32) {{
   {body}
 }}"""
 
 HOLDS = """
-scf.for %m0 = %c0 to %N step %c4 {{
+tile.loop %m0 = %c0 to %N step %c4 {{
   %m = tile.lane "m" from %m0 to %N size %c4
   %c = arith.cmpi slt, %m, %N : index
   tile.holds %c over {lane} from %c0 to {stop}
+  tile.yield
 }}"""
 
 
@@ -146,6 +147,11 @@ TILE_RULES = [
         tile("%p = tile.place [1 : index] of(%j) lanes(%i) near()"),
         "what is the same for a tile depends on tile.lane j",
     ),
+    (tile("tile.within %zero from 1.0 to 0.5 : f32"), "goes from a number to one that is no smaller"),
+    (
+        tile('"tile.within"(%zero) <{low = 0x7ff8000000000000 : f64, high = 1.0 : f64}> : (f32) -> ()'),
+        "goes from a number to one that is no smaller",
+    ),
     (tile("tile.kept %zero : f32"), "names tiles that were read, or what a select leaves of them"),
     (tile("%w = tile.widened %zero : f32"), "names tiles that were read, or what a select leaves of them"),
     (tile('%w = tile.identity of "sum"'), "is that of a min or a max, not of sum"),
@@ -156,7 +162,7 @@ TILE_RULES = [
     (tile("tile.narrow %i : index"), "stands in a kernel that has bounds"),
     (bounded("[]", "tile.narrow %y : f32"), "names integers, and comparisons of integers"),
     (
-        bounded("[]", "scf.for %m0 = %c0 to %N step %c4 { tile.narrow %m0 : index }"),
+        bounded("[]", "tile.loop %m0 = %c0 to %N step %c4 { tile.narrow %m0 : index tile.yield }"),
         "names what operations of its block give",
     ),
     (bounded("[1 : index]", ""), "a product begins with how often it counts, which 1 : index does not"),
@@ -172,7 +178,7 @@ TILE_RULES = [
     (tile('%p = tile.program "p" to %i step %c4'), "the range of p depends on tile.lane i"),
     (tile('%p = tile.program "p" to %M up to %i step %c4'), "the range of p depends on tile.lane i"),
     (
-        tile('scf.for %n = %c0 to %N step %c4 {\n  %p = tile.program "p" to %N step %c4\n}'),
+        tile('tile.loop %n = %c0 to %N step %c4 {\n  %p = tile.program "p" to %N step %c4\n  tile.yield\n}'),
         "tile.program p stands in a loop",
     ),
     (tile('%p = tile.lane "p" from %i to %M size %c4'), "the range of p depends on tile.lane i"),
@@ -220,14 +226,32 @@ TILE_RULES = [
     (tile(HOLDS.format(lane="%m0", stop="%N")), "works over a value that is no tile.lane"),
     (tile(HOLDS.format(lane="%m", stop="%m0")), "has ends that the loop does not change"),
     (tile("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole or split, not both"),
-    (tile(LOOP.format(low="%i", body="scf.yield %a : f32")), "the range of a loop depends on tile.lane i"),
+    (tile(LOOP.format(low="%i", body="tile.yield %a : f32")), "the range of a loop depends on tile.lane i"),
     (
-        tile(LOOP.format(low="%c0", body="scf.yield %zero : f32")),
+        tile(LOOP.format(low="%c0", body="tile.yield %zero : f32")),
         "a loop yields a value with other lanes than it starts from (value 0)",
     ),
     (
-        tile(LOOP.format(low="%c0", body="%t = arith.addf %a, %y : f32\n  scf.yield %t : f32")),
+        tile(LOOP.format(low="%c0", body="%t = arith.addf %a, %y : f32\n  tile.yield %t : f32")),
         "a loop yields a value with other lanes than it starts from (value 0)",
+    ),
+    (tile(LOOP.format(low="%c0", body="tile.yield %n : index")), "values of other types than the loop carries"),
+    (tile(LOOP.format(low="%c0", body="tile.yield")), "values of other types than the loop carries"),
+    (tile(LOOP.format(low="%c0", body="scf.yield %a : f32")), "'scf.yield' expects parent op to be one of"),
+    (
+        tile(LOOP.format(low="%c0", body="tile.yield %a : f32").replace("tile.loop", "tile.loop stages 0")),
+        "has at least one turn under way at once",
+    ),
+    (
+        tile(
+            '"tile.loop"(%c0, %N, %c4) <{tiles = "some"}> ({\n^b(%n : index):\n  tile.yield\n})'
+            " : (index, index, index) -> ()"
+        ),
+        "the tiles of a loop are full or mixed, not some",
+    ),
+    (
+        tile('"tile.loop"(%c0, %N, %c4) ({\n^b(%n : f32):\n  tile.yield\n}) : (index, index, index) -> ()'),
+        "the body of a loop takes an integer and what the loop carries",
     ),
 ]
 
@@ -276,10 +300,12 @@ EVERY_OP = [
         %all = tile.all %c over %j : i1 to i1
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
         %w = tile.relabel %i from %i to %j
-        scf.for %n = %c0 to %N step %c4 {
+        %l = tile.loop full stages 2 %n = %c0 to %N step %c4 iter_args(%a = %zero) -> (f32) {
           tile.present %yes
           %m = tile.lane "m" from %n to %N size %c4
           tile.holds %yes over %m from %c0 to %c4
+          tile.within %a from 0.0 to 1.0 : f32
+          tile.yield %a : f32
         }
         %place = tile.place [2 : index] of(%i0) lanes(%i) near(%j)
         tile.kept %y : f32

@@ -11,7 +11,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.significands import Significand
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.spread import keep_lanes
-from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith
 from attndsl.passes import (
     fold_extremes,
     gather_scales,
@@ -46,7 +46,7 @@ def no_rescaling(module: ModuleOp) -> None:
 @spoils("numpy", "tile")
 def stale_maximum(module: ModuleOp) -> None:
     """The maximum that goes on to the next tile is not the one that the sums are scaled to."""
-    for last in every(module, scf.YieldOp):
+    for last in every(module, tile.YieldOp):
         for n, value in enumerate(last.operands):
             if value.name_hint == "m_new":
                 last.operands[n] = value.owner.rhs
@@ -70,7 +70,7 @@ def greatest_score_of_no_keys_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
 @spoils("numpy", "tile")
 def last_keys_left_out(module: ModuleOp) -> None:
     """A loop takes whole tiles only."""
-    for op in every(module, scf.ForOp):
+    for op in every(module, tile.LoopOp):
         left = insert_before(op, arith.SubiOp(op.step, insert_before(op, constant_op(1, op.step.type))))
         op.operands[1] = insert_before(op, arith.SubiOp(op.ub, left))
 
@@ -149,7 +149,7 @@ def scale_of_the_neighbour(module: ModuleOp) -> None:
 def scan_starts_one_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys start behind the first that a row may see."""
 
-    def scan(original: Any, loop: scf.ForOp, *given: Any) -> Any:
+    def scan(original: Any, loop: tile.LoopOp, *given: Any) -> Any:
         first, *others = original(loop, *given)
         return insert_before(loop, arith.AddiOp(first, insert_before(loop, index_constant(1)))), *others
 
@@ -160,7 +160,7 @@ def scan_starts_one_late(monkeypatch: pytest.MonkeyPatch) -> None:
 def scan_stops_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys stop before the last that a row may see."""
 
-    def scan(original: Any, loop: scf.ForOp, *given: Any) -> Any:
+    def scan(original: Any, loop: tile.LoopOp, *given: Any) -> Any:
         first, past, *run = original(loop, *given)
         return first, insert_before(loop, arith.SubiOp(past, insert_before(loop, index_constant(1)))), *run
 
@@ -194,7 +194,7 @@ def page_of_the_first_key(module: ModuleOp) -> None:
 def full_tiles_one_too_far(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tile in which a row's keys end counts as full, so that its mask is lost."""
 
-    def covered(original: Any, loop: scf.ForOp, *given: Any) -> SSAValue:
+    def covered(original: Any, loop: tile.LoopOp, *given: Any) -> SSAValue:
         found: SSAValue = original(loop, *given)
         return insert_before(loop, arith.AddiOp(found, loop.step))
 
@@ -205,7 +205,7 @@ def full_tiles_one_too_far(monkeypatch: pytest.MonkeyPatch) -> None:
 def full_tiles_start_one_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tile in which a row's keys start counts as full."""
 
-    def start(original: Any, loop: scf.ForOp, starts: Any, *more: Any) -> SSAValue:
+    def start(original: Any, loop: tile.LoopOp, starts: Any, *more: Any) -> SSAValue:
         found: SSAValue = original(loop, starts, *more)
         early = insert_before(loop, arith.SubiOp(found, loop.step))
         return insert_before(loop, arith.MaxSIOp(loop.lb, early)) if starts else found
@@ -240,7 +240,7 @@ def first_row_for_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
 def gathers_one_tile_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a turn reads for the next one is what it has itself."""
 
-    def copies(original: Any, loop: scf.ForOp, lane: Any, reads: Any, key: SSAValue, anchor: Operation) -> Any:
+    def copies(original: Any, loop: tile.LoopOp, lane: Any, reads: Any, key: SSAValue, anchor: Operation) -> Any:
         return original(loop, lane, reads, loop.body.block.args[0] if anchor is reads[0] else key, anchor)
 
     wraps(monkeypatch, prefetch_gathers, "_copies", copies)

@@ -77,12 +77,12 @@ def test_a_tile_that_is_no_power_of_two_ends_where_it_did() -> None:
       %six = arith.constant 6 : index
       %N = spec.dim "N"
       %start = arith.constant 0.0 : f32
-      %t = scf.for %j0 = %zero to %N step %six iter_args(%sum = %start) -> (f32) {
+      %t = tile.loop %j0 = %zero to %N step %six iter_args(%sum = %start) -> (f32) {
         %j = tile.lane "j" from %j0 to %N size %six
         %x = tile.load @x[%j] : f32
         %part = tile.sum %x over %j : f32 to f32
         %more = arith.addf %sum, %part : f32
-        scf.yield %more : f32
+        tile.yield %more : f32
       }
       tile.store @o[%zero] = %t : f32
     }

@@ -9,7 +9,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named, operations
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index
 
 
 class Signs:
@@ -40,7 +40,7 @@ class Signs:
         match owner:
             case Block():
                 loop = owner.parent_op()
-                return isinstance(loop, scf.ForOp) and value is owner.args[0] and self.nonnegative(loop.lb)
+                return isinstance(loop, tile.LoopOp) and value is owner.args[0] and self.nonnegative(loop.lb)
             case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
                 return True
             case tile.IdentityOp():
@@ -92,7 +92,7 @@ class Unsigned:
         return value in self._named if known is None else known >= 0
 
 
-GIVEN = (Block, tile.LoadOp, tile.LaneOp, tile.ProgramOp, scf.ForOp, spec.ChoiceOp)
+GIVEN = (Block, tile.LoadOp, tile.LaneOp, tile.ProgramOp, tile.LoopOp, spec.ChoiceOp)
 """What gives an integer that arithmetic is not looked through."""
 
 LAUNCHED = (spec.DimOp, spec.ParamOp, spec.ChoiceOp, arith.ConstantOp)

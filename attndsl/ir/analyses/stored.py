@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
-from attndsl.ir.xdsl import SSAValue, arith, index, scf
+from attndsl.ir.xdsl import SSAValue, arith, index
 
 HALVES = ("f16", "bf16")
 """The element types of 16 bits, which matrix units multiply."""
@@ -24,7 +24,7 @@ def read_of(value: SSAValue) -> tile.LoadOp | None:
 
 def is_carried(value: SSAValue) -> bool:
     """Whether a loop carries what was read to its next turn."""
-    return any(isinstance(use.operation, tile.RelabelOp | scf.ForOp) for use in value.uses)
+    return any(isinstance(use.operation, tile.RelabelOp | tile.LoopOp) for use in value.uses)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from attndsl.ir.analyses.stored import is_carried
 from attndsl.ir.bounds import Bound, Factor
 from attndsl.ir.ranges import Ranges, is_identity
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Block, SSAValue, arith, index, scf
+from attndsl.ir.xdsl import Block, SSAValue, arith, index
 
 LARGEST_TILE = 2**12
 """No tile is longer: what is chosen at a launch counts as this much."""
@@ -55,7 +55,7 @@ class Widths:
         match op:
             case Block():
                 loop = op.parent_op()
-                if isinstance(loop, scf.ForOp) and value is op.args[0] and self._is_nonnegative(loop.lb):
+                if isinstance(loop, tile.LoopOp) and value is op.args[0] and self._is_nonnegative(loop.lb):
                     return self._upper(loop.ub)
             case spec.DimOp():
                 return Bound({(Factor("dim", op.dim.data),): 1})
@@ -126,16 +126,15 @@ class Widths:
                 return _total(self._upper(v) for v in (op.lhs, op.rhs) if not is_identity(v, op))
             case tile.SpreadOp():
                 return self._upper(op.value)
-            case scf.ForOp() if (start := self._falling(op, value)) is not None:
+            case tile.LoopOp() if (start := self._falling(op, value)) is not None:
                 return self._upper(start)
         return self.bound(value)
 
     @staticmethod
-    def _falling(loop: scf.ForOp, result: SSAValue) -> SSAValue | None:
+    def _falling(loop: tile.LoopOp, result: SSAValue) -> SSAValue | None:
         """What a loop starts from that carries the least of it and of what comes; None where it does not."""
-        place, last = loop.results.index(result), loop.body.block.last_op
-        assert last is not None
-        end = last.operands[place].owner
+        place = loop.results.index(result)
+        end = loop.end.values[place].owner
         least = isinstance(end, arith.MinSIOp) and loop.body.block.args[place + 1] in end.operands
         return loop.iter_args[place] if least else None
 

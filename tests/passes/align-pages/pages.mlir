@@ -9,7 +9,7 @@ spec.tensor @o "output" "f32" ["M"]
 // a tile is read where its first key lies before the end, as it always does; what else is asked stays.
 // CHECK-LABEL: tile.kernel @aligned {
 // CHECK-NEXT: %keys = spec.choice "KEYS" divides 32 : index
-// CHECK: scf.for %j0 = %begin to %N step %keys
+// CHECK: tile.loop %j0 = %begin to %N step %keys
 // CHECK: %page = arith.floordivsi %j0, %S : index
 // CHECK-NEXT: [[START:%\d+]] = spec.mod %j0, %S
 // CHECK-NEXT: [[AFTER:%\d+]] = arith.subi %j, %j0 : index
@@ -30,7 +30,7 @@ tile.kernel @aligned {
   %i = tile.program "i" to %M step %one
   %tiles = arith.floordivsi %i, %keys : index
   %begin = arith.muli %tiles, %keys : index
-  %t = scf.for %j0 = %begin to %N step %keys iter_args(%m = %low) -> (f32) {
+  %t = tile.loop %j0 = %begin to %N step %keys iter_args(%m = %low) -> (f32) {
     %end = arith.addi %j0, %keys : index
     %j = tile.lane "j" from %j0 to %end size %keys
     %page = arith.floordivsi %j, %S : index
@@ -47,7 +47,7 @@ tile.kernel @aligned {
     %y1 = arith.select %in, %y, %low : f32
     %largest = tile.max %y1 over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
+    tile.yield %m1 : f32
   }
   tile.store @o[%i] = %t : f32
 }
@@ -55,9 +55,9 @@ tile.kernel @aligned {
 // Tiles that begin anywhere may cross a page, and pages of 48 keys have no tiles worth having.
 // CHECK-LABEL: tile.kernel @left {
 // CHECK-NEXT: %keys = spec.choice "KEYS"{{$}}
-// CHECK: scf.for %j0 = %i to %N step %keys
+// CHECK: tile.loop %j0 = %i to %N step %keys
 // CHECK: %page = arith.floordivsi %j, %S : index
-// CHECK: scf.for %j0_1 = %zero to %N step %keys
+// CHECK: tile.loop %j0_1 = %zero to %N step %keys
 // CHECK: %page_1 = arith.floordivsi %j_1, %small : index
 tile.kernel @left {
   %keys = spec.choice "KEYS"
@@ -69,7 +69,7 @@ tile.kernel @left {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %i = tile.program "i" to %M step %one
-  %t = scf.for %j0 = %i to %N step %keys iter_args(%m = %low) -> (f32) {
+  %t = tile.loop %j0 = %i to %N step %keys iter_args(%m = %low) -> (f32) {
     %end = arith.addi %j0, %keys : index
     %j = tile.lane "j" from %j0 to %end size %keys
     %in = arith.cmpi sgt, %N, %j : index
@@ -78,9 +78,9 @@ tile.kernel @left {
     %v1 = arith.select %in, %v, %low : f32
     %largest = tile.max %v1 over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
+    tile.yield %m1 : f32
   }
-  %t1 = scf.for %j0 = %zero to %N step %keys iter_args(%m = %t) -> (f32) {
+  %t1 = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %t) -> (f32) {
     %end = arith.addi %j0, %keys : index
     %j = tile.lane "j" from %j0 to %end size %keys
     %in = arith.cmpi sgt, %N, %j : index
@@ -89,7 +89,7 @@ tile.kernel @left {
     %v1 = arith.select %in, %v, %low : f32
     %largest = tile.max %v1 over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
+    tile.yield %m1 : f32
   }
   tile.store @o[%i] = %t1 : f32
 }

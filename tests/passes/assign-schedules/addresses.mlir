@@ -24,7 +24,7 @@ tile.kernel @k {
   %d1 = tile.lane "d1" from %zero to %D1 size %D1
   %q1 = tile.load @q1[%i, %d1] : f32
   %start = tile.spread %none over (%i, %d0) : f32 to f32
-  %sum = scf.for %j0 = %zero to %N step %KEYS iter_args(%so_far = %start) -> (f32) {
+  %sum = tile.loop %j0 = %zero to %N step %KEYS iter_args(%so_far = %start) -> (f32) {
     %j = tile.lane "j" from %j0 to %N size %KEYS
     %k0 = tile.load @k0[%j, %d0] : f32
     %s0 = tile.dot %q0, %k0 over %d0 rounded to "bf16" : f32
@@ -34,7 +34,7 @@ tile.kernel @k {
     %p = math.exp2 %s : f32
     %part = tile.dot %p, %k0 over %j rounded to "bf16" : f32
     %next = arith.addf %so_far, %part : f32
-    scf.yield %next : f32
+    tile.yield %next : f32
   }
   tile.store @o[%i, %d0] = %sum : f32
 }

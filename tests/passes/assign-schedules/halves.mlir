@@ -20,14 +20,14 @@ tile.kernel @k {
   %d0 = tile.lane "d0" from %zero to %D0 size %D0
   %q0 = tile.load @q0[%i, %d0] : f32
   %start = tile.spread %none over (%i, %d0) : f32 to f32
-  %sum = scf.for %j0 = %zero to %N step %KEYS iter_args(%so_far = %start) -> (f32) {
+  %sum = tile.loop %j0 = %zero to %N step %KEYS iter_args(%so_far = %start) -> (f32) {
     %j = tile.lane "j" from %j0 to %N size %KEYS
     %k0 = tile.load @k0[%j, %d0] : f32
     %s0 = tile.dot %q0, %k0 over %d0 rounded to "tf32x3" : f32
     %p = math.exp2 %s0 : f32
     %part = tile.dot %p, %k0 over %j rounded to "tf32x3" : f32
     %next = arith.addf %so_far, %part : f32
-    scf.yield %next : f32
+    tile.yield %next : f32
   }
   tile.store @o[%i, %d0] = %sum : f32
 }

@@ -15,12 +15,12 @@ tile.kernel @k {
   %i0 = tile.program "i" to %M step %rows
   %i = tile.lane "i" from %i0 to %M size %rows
   %start = tile.spread %low over (%i) : f32 to f32
-  %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
+  %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
     %j = tile.lane "j" from %j0 to %N size %keys
     %x = tile.load @x[%i, %j] : f32
     %largest = tile.max %x over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
+    tile.yield %m1 : f32
   }
   tile.store @o[%i] = %t : f32
 }

@@ -13,12 +13,12 @@ tile.kernel @k {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %i = tile.program "i" to %M step %one
-  %t = scf.for %j0 = %zero to %N step %KEYS iter_args(%m = %low) -> (f32) {
+  %t = tile.loop %j0 = %zero to %N step %KEYS iter_args(%m = %low) -> (f32) {
     %j = tile.lane "j" from %j0 to %N size %KEYS
     %x = tile.load @x[%j, %i] : f32
     %largest = tile.max %x over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
+    tile.yield %m1 : f32
   }
   tile.store @o[%i] = %t : f32
 }

@@ -68,9 +68,9 @@ tile.kernel @multiplied {
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step %M
 // CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size %M
 // CHECK-NEXT:    %start = tile.spread %none over(%i) : f32 to f32
-// CHECK-NEXT:    %s = scf.for %j = %zero to %N step %one iter_args(%a = %start) -> (f32) {
+// CHECK-NEXT:    %s = tile.loop %j = %zero to %N step %one iter_args(%a = %start) -> (f32) {
 // CHECK-NEXT:      [[V0:%\d+]] = tile.spread %none over(%i) : f32 to f32
-// CHECK-NEXT:      scf.yield [[V0]] : f32
+// CHECK-NEXT:      tile.yield [[V0]] : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i] = %s : f32
 // CHECK-NEXT:  }
@@ -84,9 +84,9 @@ tile.kernel @carried {
   %i0 = tile.program "i" to %M step %M
   %i = tile.lane "i" from %i0 to %M size %M
   %start = tile.spread %none over (%i) : f32 to f32
-  %s = scf.for %j = %zero to %N step %one iter_args(%a = %start) -> (f32) {
+  %s = tile.loop %j = %zero to %N step %one iter_args(%a = %start) -> (f32) {
     %reset = arith.select %true, %none, %a : f32
-    scf.yield %reset : f32
+    tile.yield %reset : f32
   }
   tile.store @o[%i] = %s : f32
 }

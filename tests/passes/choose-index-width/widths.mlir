@@ -20,7 +20,7 @@ tile.kernel @read {
   %i_in = arith.cmpi slt, %i, %M : index
   %first = arith.subi %i, %window : index
   %start = tile.spread %none over (%i) : f32 to f32
-  %sum = scf.for %j0 = %zero to %N step %size iter_args(%carried = %start) -> (f32) {
+  %sum = tile.loop %j0 = %zero to %N step %size iter_args(%carried = %start) -> (f32) {
     %j_end = arith.addi %j0, %size : index
     %j = tile.lane "j" from %j0 to %j_end size %size
     %j_in = arith.cmpi slt, %j, %N : index
@@ -35,7 +35,7 @@ tile.kernel @read {
     %kept = arith.select %counts, %x, %none : f32
     %part = tile.sum %kept over %j : f32 to f32
     %next = arith.addf %carried, %part : f32
-    scf.yield %next : f32
+    tile.yield %next : f32
   }
   tile.store @o[%i] = %sum where %i_in : f32
 }
@@ -49,6 +49,6 @@ tile.kernel @read {
 // CHECK-NOT:  [@x, 0 : index]
 // CHECK:        %next = arith.addf
 // CHECK-NEXT:   tile.narrow %j, %j_in, %seen : index, i1, i1
-// CHECK-NEXT:   scf.yield
+// CHECK-NEXT:   tile.yield
 // CHECK:      tile.store
 // CHECK-NEXT: tile.narrow %i, %i_in, %first : index, i1, index

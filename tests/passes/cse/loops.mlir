@@ -13,11 +13,11 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size %M
 // CHECK-NEXT:    %x = tile.load @x[%i] : f32
 // CHECK-NEXT:    %start = tile.spread %none over(%i) : f32 to f32
-// CHECK-NEXT:    %s = scf.for %j = %zero to %M step %one iter_args(%a = %start) -> (f32) {
+// CHECK-NEXT:    %s = tile.loop %j = %zero to %M step %one iter_args(%a = %start) -> (f32) {
 // CHECK-NEXT:      %y = tile.load @x[%j] : f32
 // CHECK-NEXT:      %p = arith.mulf %x, %y : f32
 // CHECK-NEXT:      %next = arith.addf %a, %p : f32
-// CHECK-NEXT:      scf.yield %next : f32
+// CHECK-NEXT:      tile.yield %next : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %q = arith.mulf %s, %x : f32
 // CHECK-NEXT:    tile.store @o[%i] = %q : f32
@@ -31,12 +31,12 @@ tile.kernel @loops {
   %i = tile.lane "i" from %i0 to %M size %M
   %x = tile.load @x[%i] : f32
   %start = tile.spread %none over (%i) : f32 to f32
-  %s = scf.for %j = %zero to %M step %one iter_args(%a = %start) -> (f32) {
+  %s = tile.loop %j = %zero to %M step %one iter_args(%a = %start) -> (f32) {
     %again = tile.load @x[%i] : f32
     %y = tile.load @x[%j] : f32
     %p = arith.mulf %again, %y : f32
     %next = arith.addf %a, %p : f32
-    scf.yield %next : f32
+    tile.yield %next : f32
   }
   %q = arith.mulf %s, %x : f32
   tile.store @o[%i] = %q : f32

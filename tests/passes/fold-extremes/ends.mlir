@@ -34,10 +34,10 @@ tile.kernel @both {
   %least = tile.min %grows over %i : index to index
   %end = arith.minsi %stop, %least : index
   %t0 = tile.spread %none over (%i) : f32 to f32
-  %t = scf.for %j = %start to %end step %one iter_args(%s = %t0) -> (f32) {
+  %t = tile.loop %j = %start to %end step %one iter_args(%s = %t0) -> (f32) {
     %v = tile.load @x[%j] : f32
     %s1 = arith.addf %s, %v : f32
-    scf.yield %s1 : f32
+    tile.yield %s1 : f32
   }
   tile.store @o[%i] = %t : f32
 }
@@ -59,10 +59,10 @@ tile.kernel @neither {
   %start = tile.max %n over %i : index to index
   %end = tile.max %bend over %i : index to index
   %t0 = tile.spread %none over (%i) : f32 to f32
-  %t = scf.for %j = %start to %end step %one iter_args(%s = %t0) -> (f32) {
+  %t = tile.loop %j = %start to %end step %one iter_args(%s = %t0) -> (f32) {
     %v = tile.load @x[%j] : f32
     %s1 = arith.addf %s, %v : f32
-    scf.yield %s1 : f32
+    tile.yield %s1 : f32
   }
   tile.store @o[%i] = %t : f32
 }

@@ -3,7 +3,7 @@
 // One factor that multiplies stays; what the loop changes is no factor; a row's own factor is none of the tile's.
 // CHECK-LABEL: tile.kernel @k
 // CHECK-NOT: divf %one
-// CHECK: scf.for
+// CHECK: tile.loop
 // CHECK: %[[A:.*]] = arith.mulf %x, %two
 // CHECK: %[[B:.*]] = arith.divf %[[A]], %y
 // CHECK: tile.max %[[B]]
@@ -17,7 +17,7 @@ tile.kernel @k {
   %N = spec.dim "N"
   %M = spec.dim "M"
   %i = tile.program "i" to %M step %keys
-  %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
+  %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
     %j = tile.lane "j" from %j0 to %N size %keys
     %x = tile.load @x[%j] : f32
     %y = tile.load @x[%j0] : f32
@@ -25,7 +25,7 @@ tile.kernel @k {
     %b = arith.divf %a, %y : f32
     %largest = tile.max %b over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
+    tile.yield %m1 : f32
   }
   tile.store @o[%i] = %t : f32
 }

@@ -19,14 +19,14 @@ tile.kernel @divides {
   %half = arith.floordivsi %i, %two : index
   %rest = spec.mod %window, %keys
   %none = arith.constant 0.0 : f32
-  %sum = scf.for %n = %zero to %half step %one iter_args(%a = %none) -> (f32) {
+  %sum = tile.loop %n = %zero to %half step %one iter_args(%a = %none) -> (f32) {
     %third = arith.floordivsi %N, %keys : index
     %near = arith.addi %third, %rest : index
     %low = arith.maxsi %near, %zero : index
     %inside = arith.cmpi slt, %low, %N : index
     %x = tile.load @x[%low] where %inside : f32
     %next = arith.addf %a, %x : f32
-    scf.yield %next : f32
+    tile.yield %next : f32
   }
   tile.store @o[%i] = %sum : f32
 }
@@ -34,7 +34,7 @@ tile.kernel @divides {
 // CHECK-LABEL: tile.kernel @divides
 // CHECK:         %next = arith.addf
 // CHECK-NEXT:    tile.launched %third : index
-// CHECK-NEXT:    scf.yield
+// CHECK-NEXT:    tile.yield
 // CHECK:         tile.store
 // CHECK-NEXT:    tile.launched %rest : index
 // CHECK-NEXT:  }

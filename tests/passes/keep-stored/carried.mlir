@@ -16,7 +16,7 @@ tile.kernel @carries {
   %now = tile.lane "now" from %zero to %size size %size
   %now_in = arith.cmpi slt, %now, %N : index
   %page = tile.load @table[%now] where %now_in : index
-  %last, %sum = scf.for %j0 = %zero to %N step %size iter_args(%at = %page, %a = %start) -> (index, f32) {
+  %last, %sum = tile.loop %j0 = %zero to %N step %size iter_args(%at = %page, %a = %start) -> (index, f32) {
     %low = arith.cmpi sge, %at, %zero : index
     %high = arith.cmpi slt, %at, %N : index
     %in = arith.andi %low, %high : i1
@@ -29,7 +29,7 @@ tile.kernel @carries {
     %j_in = arith.cmpi slt, %j, %N : index
     %ahead = tile.load @table[%j] where %j_in : index
     %turned = tile.relabel %ahead from %j to %now
-    scf.yield %turned, %next : index, f32
+    tile.yield %turned, %next : index, f32
   }
   tile.store @o[%i] = %sum : f32
 }

@@ -19,7 +19,7 @@ tile.kernel @walks {
   %d = tile.lane "d" from %zero to %N size %size
   %row = arith.minsi %m0, %zero : index
   %start = tile.spread %none over (%m, %d) : f32 to f32
-  %sum = scf.for %j0 = %zero to %N step %size iter_args(%carried = %start) -> (f32) {
+  %sum = tile.loop %j0 = %zero to %N step %size iter_args(%carried = %start) -> (f32) {
     %j = tile.lane "j" from %j0 to %N size %size
     %table = tile.load @table[%j] : index
     %seen = arith.cmpi sge, %table, %zero : index
@@ -36,12 +36,12 @@ tile.kernel @walks {
     %wide = tile.spread %total over (%m) : f32 to f32
     %both = arith.addf %dot, %wide : f32
     %next = arith.addf %carried, %both : f32
-    scf.yield %next : f32
+    tile.yield %next : f32
   }
   tile.store @o[%m, %d] = %sum : f32
 }
 
 // CHECK:      arith.addf %carried
 // CHECK-NEXT: tile.kept %table, %x, %left : index, f32, f32
-// CHECK-NEXT: scf.yield
+// CHECK-NEXT: tile.yield
 // CHECK-NOT:  tile.kept

@@ -1,6 +1,6 @@
 // RUN: attndsl opt %s --passes narrow-products
 
-// Two f16 tiles multiply as they are. A weight that may exceed f16 is not rounded to it, a softmax's is.
+// Two f16 tiles multiply as they are. A weight that may exceed f16 is not rounded to it, one that is at most 1 is.
 // CHECK-LABEL: tile.kernel @k
 // CHECK: %s = tile.dot %q, %k over %d rounded to "f16" : f32
 // CHECK: %free = tile.dot %s, %v over %j rounded to "tf32x3" : f32
@@ -25,7 +25,7 @@ tile.kernel @k {
   %q = tile.load @q[%i, %d] : f32
   %start = tile.spread %none over (%i, %e) : f32 to f32
   %m0 = tile.spread %low over (%i) : f32 to f32
-  %m, %o = scf.for %j0 = %zero to %N step %keys iter_args(%max = %m0, %sum = %start) -> (f32, f32) {
+  %m, %o = tile.loop %j0 = %zero to %N step %keys iter_args(%max = %m0, %sum = %start) -> (f32, f32) {
     %j = tile.lane "j" from %j0 to %N size %keys
     %k = tile.load @k[%j, %d] : f32
     %v = tile.load @v[%j, %e] : f32
@@ -35,10 +35,11 @@ tile.kernel @k {
     %larger = arith.maximumf %max, %largest : f32
     %x = arith.subf %s, %larger : f32
     %p = math.exp2 %x : f32
+    tile.within %p from 0.0 to 1.0 : f32
     %kept = tile.dot %p, %v over %j : f32
     %both = arith.addf %free, %kept : f32
     %next = arith.addf %sum, %both : f32
-    scf.yield %larger, %next : f32, f32
+    tile.yield %larger, %next : f32, f32
   }
   tile.store @o[%i, %e] = %o : f32
 }

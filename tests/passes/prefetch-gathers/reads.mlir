@@ -8,7 +8,7 @@
 // CHECK-NEXT: %page = arith.floordivsi %j, %S : index
 // CHECK-NEXT: %[[BOTH:.*]] = arith.andi %in, %[[SOME]] : i1
 // CHECK-NEXT: %table = tile.load @table[%page] where %[[BOTH]] : index
-// CHECK-NEXT: scf.for %j0 = %zero to %stop step %keys iter_args(%m = %low, %table_1 = %table) -> (f32, index)
+// CHECK-NEXT: tile.loop %j0 = %zero to %stop step %keys iter_args(%m = %low, %table_1 = %table) -> (f32, index)
 // CHECK: %in_1 = arith.cmpi sgt, %N, %j_1 : index
 // CHECK-NEXT: %[[NEXT:.*]] = arith.addi %j0, %keys : index
 // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %stop : index
@@ -18,8 +18,8 @@
 // CHECK-NEXT: %table_3 = tile.relabel %table_1 from %j to %j_1
 // CHECK: %second = tile.load @second[%table_3] where
 // CHECK: %w = tile.load @w[%j_1] where %in_1 : index
-// CHECK: scf.yield %m1, %[[KEPT]] : f32, index
-// CHECK: scf.for %j0_1 = %stop to %N step %keys iter_args(%m_1 = %full) -> (f32)
+// CHECK: tile.yield %m1, %[[KEPT]] : f32, index
+// CHECK: tile.loop mixed %j0_1 = %stop to %N step %keys iter_args(%m_1 = %full) -> (f32)
 spec.tensor @x "input" "f32" ["P", "S"]
 spec.tensor @second "input" "i32" ["P"]
 spec.tensor @table "input" "i32" ["L"]
@@ -38,7 +38,7 @@ tile.kernel @k {
   %i = tile.program "i" to %M step %one
   %tiles = arith.floordivsi %N, %keys : index
   %stop = arith.muli %tiles, %keys : index
-  %full = scf.for %j0 = %zero to %stop step %keys iter_args(%m = %low) -> (f32) {
+  %full = tile.loop %j0 = %zero to %stop step %keys iter_args(%m = %low) -> (f32) {
     %end = arith.addi %j0, %keys : index
     %j = tile.lane "j" from %j0 to %end size %keys
     %in = arith.cmpi sgt, %N, %j : index
@@ -58,9 +58,9 @@ tile.kernel @k {
     %v1 = arith.mulf %v, %factor : f32
     %largest = tile.max %v1 over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
+    tile.yield %m1 : f32
   }
-  %t = scf.for %j0 = %stop to %N step %keys iter_args(%m = %full) -> (f32) {
+  %t = tile.loop mixed %j0 = %stop to %N step %keys iter_args(%m = %full) -> (f32) {
     %j = tile.lane "j" from %j0 to %N size %keys
     %page = arith.floordivsi %j, %S : index
     %table = tile.load @table[%page] : index
@@ -71,7 +71,7 @@ tile.kernel @k {
     %v = tile.load @x[%table, %place] where %seen : f32
     %largest = tile.max %v over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
-  } {mixed}
+    tile.yield %m1 : f32
+  }
   tile.store @o[%i] = %t : f32
 }

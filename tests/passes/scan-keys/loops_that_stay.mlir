@@ -9,7 +9,7 @@ spec.tensor @o "output" "f32" ["M"]
 
 // CHECK-LABEL: tile.kernel @arithmetic_of_keys {
 // CHECK-NOT: seen_start
-// CHECK:      %t_1 = scf.for %j0 = %zero to %N step
+// CHECK:      %t_1 = tile.loop %j0 = %zero to %N step
 // CHECK-NOT: tile.present
 // CHECK:      tile.store
 attn.kernel @arithmetic_of_keys {
@@ -28,7 +28,7 @@ attn.kernel @arithmetic_of_keys {
 
 // CHECK-LABEL: tile.kernel @rows_and_keys_read_together {
 // CHECK-NOT: seen_start
-// CHECK:      %t_1 = scf.for %j0 = %zero to %N step
+// CHECK:      %t_1 = tile.loop %j0 = %zero to %N step
 // CHECK-NOT: tile.present
 // CHECK:      tile.store
 attn.kernel @rows_and_keys_read_together {
@@ -52,7 +52,7 @@ attn.kernel @rows_and_keys_read_together {
 
 // CHECK-LABEL: tile.kernel @places_in_range {
 // CHECK-NOT: seen_start
-// CHECK:      %t_1 = scf.for %j0 = %zero to %N step
+// CHECK:      %t_1 = tile.loop %j0 = %zero to %N step
 // CHECK-NOT: tile.present
 // CHECK:      tile.store
 attn.kernel @places_in_range {
@@ -72,7 +72,7 @@ attn.kernel @places_in_range {
 
 // CHECK-LABEL: tile.kernel @features_of_keys {
 // CHECK-NOT: seen_start
-// CHECK:      %t_1 = scf.for %j0 = [[Z:%\d+]] to %N step
+// CHECK:      %t_1 = tile.loop %j0 = [[Z:%\d+]] to %N step
 // CHECK-NOT: tile.present
 // CHECK:      tile.store
 attn.kernel @features_of_keys {
@@ -92,7 +92,7 @@ attn.kernel @features_of_keys {
 
 // CHECK-LABEL: tile.kernel @one_reduction_sees_all {
 // CHECK-NOT: seen_start
-// CHECK:      %t_1, %all_1 = scf.for %j0 = %zero to %N step
+// CHECK:      %t_1, %all_1 = tile.loop %j0 = %zero to %N step
 // CHECK-NOT: tile.present
 // CHECK:      tile.store
 attn.kernel @one_reduction_sees_all {

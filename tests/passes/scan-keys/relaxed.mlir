@@ -29,7 +29,7 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:    [[V4:%\d+]] = arith.constant 16 : index
 // CHECK-NEXT:    [[V5:%\d+]] = tile.spread %stop_1 over() : index to index
 // CHECK-NEXT:    [[V6:%\d+]] = tile.spread [[V1]] over() : index to index
-// CHECK-NEXT:    %seen_start, %seen_stop, %held_start, %held_stop = scf.for %j0 = [[V1]] to %stop_1 step [[V4]] iter_args([[V7:%\d+]] = [[V5]], [[V8:%\d+]] = [[V6]], [[V9:%\d+]] = [[V5]], [[V10:%\d+]] = [[V5]]) -> (index, index, index, index) {
+// CHECK-NEXT:    %seen_start, %seen_stop, %held_start, %held_stop = tile.loop %j0 = [[V1]] to %stop_1 step [[V4]] iter_args([[V7:%\d+]] = [[V5]], [[V8:%\d+]] = [[V6]], [[V9:%\d+]] = [[V5]], [[V10:%\d+]] = [[V5]]) -> (index, index, index, index) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %stop_1 size [[V4]]
 // CHECK-NEXT:      %c = tile.load @key[%j] : index
 // CHECK-NEXT:      %valid = tile.load @valid[%j] : i1
@@ -56,13 +56,13 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:      [[V31:%\d+]] = arith.select [[V30]], %stop_1, %j : index
 // CHECK-NEXT:      [[V32:%\d+]] = tile.min [[V31]] over %j : index to index
 // CHECK-NEXT:      [[V33:%\d+]] = arith.minsi [[V10]], [[V32]] : index
-// CHECK-NEXT:      scf.yield [[V21]], [[V25]], [[V28]], [[V33]] : index, index, index, index
+// CHECK-NEXT:      tile.yield [[V21]], [[V25]], [[V28]], [[V33]] : index, index, index, index
 // CHECK-NEXT:    }
 // CHECK-NEXT:    [[V34:%\d+]] = arith.maxsi %seen_start, [[V1]] : index
 // CHECK-NEXT:    [[V35:%\d+]] = arith.floordivsi [[V34]], [[V2]] : index
 // CHECK-NEXT:    %start = arith.muli [[V35]], [[V2]] : index
 // CHECK-NEXT:    %stop_2 = arith.minsi %stop_1, %seen_stop : index
-// CHECK-NEXT:    %t_1 = scf.for %j0_1 = %start to %stop_2 step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop_2 step [[V2]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
 // CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
 // CHECK-NEXT:      %seen = arith.cmpi sgt, %stop, %j_1 : index
@@ -78,7 +78,7 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:      %t_3 = arith.maximumf %t_2, [[V38]] : f32
 // CHECK-NEXT:      tile.holds %same over %j_1 from %held_start to %held_stop
 // CHECK-NEXT:      tile.holds %valid_1 over %j_1 from %held_start to %held_stop
-// CHECK-NEXT:      scf.yield %t_3 : f32
+// CHECK-NEXT:      tile.yield %t_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i] = %t_1 : f32
 // CHECK-NEXT:    }
@@ -121,7 +121,7 @@ attn.kernel @equal_and_valid {
 // CHECK-NEXT:    [[V6:%\d+]] = arith.constant 16 : index
 // CHECK-NEXT:    [[V7:%\d+]] = tile.spread %N over() : index to index
 // CHECK-NEXT:    [[V8:%\d+]] = tile.spread [[V1]] over() : index to index
-// CHECK-NEXT:    %seen_start, %seen_stop, %held_start, %held_stop = scf.for %j0 = [[V1]] to %N step [[V6]] iter_args([[V9:%\d+]] = [[V7]], [[V10:%\d+]] = [[V8]], [[V11:%\d+]] = [[V7]], [[V12:%\d+]] = [[V7]]) -> (index, index, index, index) {
+// CHECK-NEXT:    %seen_start, %seen_stop, %held_start, %held_stop = tile.loop %j0 = [[V1]] to %N step [[V6]] iter_args([[V9:%\d+]] = [[V7]], [[V10:%\d+]] = [[V8]], [[V11:%\d+]] = [[V7]], [[V12:%\d+]] = [[V7]]) -> (index, index, index, index) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V6]]
 // CHECK-NEXT:      %c = tile.load @key[%j] : index
 // CHECK-NEXT:      [[V13:%\d+]] = arith.cmpi slt, %least, %c : index
@@ -146,13 +146,13 @@ attn.kernel @equal_and_valid {
 // CHECK-NEXT:      [[V32:%\d+]] = arith.select [[V31]], %N, %j : index
 // CHECK-NEXT:      [[V33:%\d+]] = tile.min [[V32]] over %j : index to index
 // CHECK-NEXT:      [[V34:%\d+]] = arith.minsi [[V12]], [[V33]] : index
-// CHECK-NEXT:      scf.yield [[V21]], [[V26]], [[V29]], [[V34]] : index, index, index, index
+// CHECK-NEXT:      tile.yield [[V21]], [[V26]], [[V29]], [[V34]] : index, index, index, index
 // CHECK-NEXT:    }
 // CHECK-NEXT:    [[V35:%\d+]] = arith.maxsi %seen_start, [[V1]] : index
 // CHECK-NEXT:    [[V36:%\d+]] = arith.floordivsi [[V35]], [[V2]] : index
 // CHECK-NEXT:    %start = arith.muli [[V36]], [[V2]] : index
 // CHECK-NEXT:    %stop = arith.minsi %N, %seen_stop : index
-// CHECK-NEXT:    %t_1 = scf.for %j0_1 = %start to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
 // CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
 // CHECK-NEXT:      %j_in = arith.cmpi sgt, %N, %j_1 : index
@@ -168,7 +168,7 @@ attn.kernel @equal_and_valid {
 // CHECK-NEXT:      %t_3 = arith.maximumf %t_2, [[V39]] : f32
 // CHECK-NEXT:      tile.holds %near over %j_1 from %held_start to %held_stop
 // CHECK-NEXT:      tile.holds %before over %j_1 from %held_start to %held_stop
-// CHECK-NEXT:      scf.yield %t_3 : f32
+// CHECK-NEXT:      tile.yield %t_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i] = %t_1 : f32
 // CHECK-NEXT:    }
@@ -206,7 +206,7 @@ attn.kernel @orders_of_rows_and_keys_mixed {
 // CHECK-NEXT:    [[V4:%\d+]] = arith.constant 16 : index
 // CHECK-NEXT:    [[V5:%\d+]] = tile.spread %N over() : index to index
 // CHECK-NEXT:    [[V6:%\d+]] = tile.spread [[V1]] over() : index to index
-// CHECK-NEXT:    %seen_start, %seen_stop, %held_start, %held_stop = scf.for %j0 = [[V1]] to %N step [[V4]] iter_args([[V7:%\d+]] = [[V5]], [[V8:%\d+]] = [[V6]], [[V9:%\d+]] = [[V5]], [[V10:%\d+]] = [[V5]]) -> (index, index, index, index) {
+// CHECK-NEXT:    %seen_start, %seen_stop, %held_start, %held_stop = tile.loop %j0 = [[V1]] to %N step [[V4]] iter_args([[V7:%\d+]] = [[V5]], [[V8:%\d+]] = [[V6]], [[V9:%\d+]] = [[V5]], [[V10:%\d+]] = [[V5]]) -> (index, index, index, index) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V4]]
 // CHECK-NEXT:      %c = tile.load @key[%j] : index
 // CHECK-NEXT:      [[V11:%\d+]] = arith.cmpi sle, %least, %c : index
@@ -233,13 +233,13 @@ attn.kernel @orders_of_rows_and_keys_mixed {
 // CHECK-NEXT:      [[V32:%\d+]] = arith.select [[V31]], %N, %j : index
 // CHECK-NEXT:      [[V33:%\d+]] = tile.min [[V32]] over %j : index to index
 // CHECK-NEXT:      [[V34:%\d+]] = arith.minsi [[V10]], [[V33]] : index
-// CHECK-NEXT:      scf.yield [[V21]], [[V26]], [[V29]], [[V34]] : index, index, index, index
+// CHECK-NEXT:      tile.yield [[V21]], [[V26]], [[V29]], [[V34]] : index, index, index, index
 // CHECK-NEXT:    }
 // CHECK-NEXT:    [[V35:%\d+]] = arith.maxsi %seen_start, [[V1]] : index
 // CHECK-NEXT:    [[V36:%\d+]] = arith.floordivsi [[V35]], [[V2]] : index
 // CHECK-NEXT:    %start = arith.muli [[V36]], [[V2]] : index
 // CHECK-NEXT:    %stop = arith.minsi %N, %seen_stop : index
-// CHECK-NEXT:    %t_1 = scf.for %j0_1 = %start to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
 // CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
 // CHECK-NEXT:      %j_in = arith.cmpi sgt, %N, %j_1 : index
@@ -255,7 +255,7 @@ attn.kernel @orders_of_rows_and_keys_mixed {
 // CHECK-NEXT:      [[V38:%\d+]] = tile.max %x_1 over %j_1 : f32 to f32
 // CHECK-NEXT:      %t_3 = arith.maximumf %t_2, [[V38]] : f32
 // CHECK-NEXT:      tile.holds %seen over %j_1 from %held_start to %held_stop
-// CHECK-NEXT:      scf.yield %t_3 : f32
+// CHECK-NEXT:      tile.yield %t_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i] = %t_1 : f32
 // CHECK-NEXT:    }

@@ -18,7 +18,7 @@ tile.kernel @sums {
   %d = tile.lane "d" from %zero to %D size %D
   %moved = arith.addi %d, %two : index
   %start = tile.spread %none over (%i) : f32 to f32
-  %sum = scf.for %j0 = %zero to %N step %size iter_args(%a = %start) -> (f32) {
+  %sum = tile.loop %j0 = %zero to %N step %size iter_args(%a = %start) -> (f32) {
     %j = tile.lane "j" from %j0 to %N size %size
     %x = tile.load @x[%j, %moved] : f32
     %y = tile.load @y[%d, %j] : f32
@@ -26,7 +26,7 @@ tile.kernel @sums {
     %q = tile.sum %p over %d : f32 to f32
     %r = tile.sum %q over %j : f32 to f32
     %next = arith.addf %a, %r : f32
-    scf.yield %next : f32
+    tile.yield %next : f32
   }
   tile.store @o[%i] = %sum : f32
 }

@@ -17,7 +17,7 @@ tile.kernel @walks {
   %d = tile.lane "d" from %zero to %size size %size
   %d_in = arith.cmpi slt, %d, %N : index
   %i_in = arith.cmpi slt, %i, %N : index
-  %sum = scf.for %j0 = %zero to %N step %size iter_args(%carried = %none) -> (f32) {
+  %sum = tile.loop %j0 = %zero to %N step %size iter_args(%carried = %none) -> (f32) {
     %j_end = arith.addi %j0, %size : index
     %j = tile.lane "j" from %j0 to %j_end size %size
     %back = arith.subi %j, %i : index
@@ -39,7 +39,7 @@ tile.kernel @walks {
     %added = arith.addf %over, %y : f32
     %part = tile.sum %added over %j : f32 to f32
     %next = arith.addf %carried, %part : f32
-    scf.yield %next : f32
+    tile.yield %next : f32
   }
   tile.store @o[%i] = %sum : f32
 }

@@ -6,14 +6,13 @@
 // CHECK: %full_start = arith.addi
 // CHECK: arith.minsi %N, %to
 // CHECK: %covered = arith.muli
-// CHECK: scf.for %{{.*}} = %full_start to %full_stop
+// CHECK: tile.loop full %{{.*}} = %full_start to %full_stop
 // CHECK-NOT: cmpi
 // CHECK-NOT: tile.load @c
-// CHECK: scf.yield
-// CHECK: scf.for %step = %zero to
+// CHECK: tile.yield
+// CHECK: tile.loop mixed %step = %zero to
 // CHECK: arith.cmpi eq, %r, %c
 // CHECK-NOT: tile.holds
-// CHECK: {mixed}
 spec.tensor @x "input" "f32" ["N"]
 spec.tensor @row "input" "i32" ["M"]
 spec.tensor @c "input" "i32" ["N"]
@@ -31,7 +30,7 @@ tile.kernel @k {
   // Nothing holds: that is where the loop ends.
   %from = tile.spread %N over () : index to index
   %to = tile.spread %N over () : index to index
-  %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %m0) -> (f32) {
+  %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %m0) -> (f32) {
     %end = arith.addi %j0, %keys : index
     %j = tile.lane "j" from %j0 to %end size %keys
     %last = arith.cmpi slt, %j, %N : index
@@ -43,7 +42,7 @@ tile.kernel @k {
     %v1 = arith.select %both, %v, %low : f32
     %largest = tile.max %v1 over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
+    tile.yield %m1 : f32
   }
   tile.store @o[%i] = %t : f32
 }

@@ -8,14 +8,13 @@
 // CHECK: tile.min
 // CHECK: %covered = arith.muli
 // CHECK: %full_stop = arith.addi %full_start, %covered
-// CHECK: scf.for %{{.*}} = %full_start to %full_stop
+// CHECK: tile.loop full %{{.*}} = %full_start to %full_stop
 // CHECK-NOT: cmpi
-// CHECK: scf.yield
+// CHECK: tile.yield
 // CHECK: %[[END:.*]] = arith.subi %N, %covered
-// CHECK: scf.for %step = %zero to %[[END]]
+// CHECK: tile.loop mixed stages 1 %step = %zero to %[[END]]
 // CHECK: arith.select
 // CHECK: arith.cmpi sle, %i, %j
-// CHECK: {mixed, stages = 1 : index}
 spec.tensor @x "input" "f32" ["N"]
 spec.tensor @o "output" "f32" ["M"]
 tile.kernel @k {
@@ -28,7 +27,7 @@ tile.kernel @k {
   %i = tile.lane "i" from %i0 to %M size %keys
   %m0 = tile.spread %low over (%i) : f32 to f32
   %five = arith.constant 5 : index
-  %t = scf.for %j0 = %zero to %N step %keys iter_args(%m = %m0) -> (f32) {
+  %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %m0) -> (f32) {
     %end = arith.addi %j0, %keys : index
     %j = tile.lane "j" from %j0 to %end size %keys
     %after = arith.cmpi sle, %i, %j : index
@@ -41,7 +40,7 @@ tile.kernel @k {
     %v1 = arith.select %seen, %v, %low : f32
     %largest = tile.max %v1 over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
-    scf.yield %m1 : f32
+    tile.yield %m1 : f32
   }
   tile.store @o[%i] = %t : f32
 }

@@ -19,13 +19,13 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:    %D = spec.dim "D"
 // CHECK-NEXT:    %d = tile.lane "d" from [[V1]] to %D size %D
 // CHECK-NEXT:    %q = tile.load @q[%i, %d] : f32
-// CHECK-NEXT:    %m_1 = scf.for %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m) -> (f32) {
+// CHECK-NEXT:    %m_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m) -> (f32) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %k = tile.load @k[%j, %d] : f32
 // CHECK-NEXT:      %s = tile.dot %q, %k over %d : f32
 // CHECK-NEXT:      [[V4:%\d+]] = tile.max %s over %j : f32 to f32
 // CHECK-NEXT:      %m_3 = arith.maximumf %m_2, [[V4]] : f32
-// CHECK-NEXT:      scf.yield %m_3 : f32
+// CHECK-NEXT:      tile.yield %m_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i] = %m_1 : f32
 // CHECK-NEXT:  }
@@ -56,13 +56,13 @@ attn.kernel @dot {
 // CHECK-NEXT:    %m = tile.spread [[V3]] over() : f32 to f32
 // CHECK-NEXT:    %D = spec.dim "D"
 // CHECK-NEXT:    %d = tile.lane "d" from [[V1]] to %D size %D
-// CHECK-NEXT:    %m_1 = scf.for %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m) -> (f32) {
+// CHECK-NEXT:    %m_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m) -> (f32) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %k = tile.load @k[%j, %d] : f32
 // CHECK-NEXT:      %s = tile.sum %k over %d : f32 to f32
 // CHECK-NEXT:      [[V4:%\d+]] = tile.max %s over %j : f32 to f32
 // CHECK-NEXT:      %m_3 = arith.maximumf %m_2, [[V4]] : f32
-// CHECK-NEXT:      scf.yield %m_3 : f32
+// CHECK-NEXT:      tile.yield %m_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i] = %m_1 : f32
 // CHECK-NEXT:  }
@@ -92,17 +92,17 @@ attn.kernel @sum {
 // CHECK-NEXT:    %D = spec.dim "D"
 // CHECK-NEXT:    [[V4:%\d+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    [[V5:%\d+]] = arith.constant 1 : index
-// CHECK-NEXT:    %m_1 = scf.for %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m) -> (f32) {
+// CHECK-NEXT:    %m_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m) -> (f32) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      [[V6:%\d+]] = tile.spread [[V4]] over(%i, %j) : f32 to f32
-// CHECK-NEXT:      %s = scf.for %d = [[V1]] to %D step [[V5]] iter_args([[V7:%\d+]] = [[V6]]) -> (f32) {
+// CHECK-NEXT:      %s = tile.loop %d = [[V1]] to %D step [[V5]] iter_args([[V7:%\d+]] = [[V6]]) -> (f32) {
 // CHECK-NEXT:        %w = tile.load @w[%i, %j, %d] : f32
 // CHECK-NEXT:        [[V8:%\d+]] = arith.addf [[V7]], %w : f32
-// CHECK-NEXT:        scf.yield [[V8]] : f32
+// CHECK-NEXT:        tile.yield [[V8]] : f32
 // CHECK-NEXT:      }
 // CHECK-NEXT:      [[V9:%\d+]] = tile.max %s over %j : f32 to f32
 // CHECK-NEXT:      %m_3 = arith.maximumf %m_2, [[V9]] : f32
-// CHECK-NEXT:      scf.yield %m_3 : f32
+// CHECK-NEXT:      tile.yield %m_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i] = %m_1 : f32
 // CHECK-NEXT:  }

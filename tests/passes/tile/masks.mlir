@@ -20,7 +20,7 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
 // CHECK-NEXT:    %t = tile.spread [[V3]] over(%i, %e) : f32 to f32
 // CHECK-NEXT:    [[V4:%\w+]] = arith.constant 1.000000e+00 : f32
-// CHECK-NEXT:    %t_1 = scf.for %j0 = [[V1]] to %N step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %s = tile.load @s[%i, %j] : f32
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
@@ -32,7 +32,7 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:      [[V8:%\w+]] = tile.dot [[V7]], %v_1 over %j : f32
 // CHECK-NEXT:      %t_3 = arith.addf %t_2, [[V8]] : f32
 // CHECK-NEXT:      tile.present %p
-// CHECK-NEXT:      scf.yield %t_3 : f32
+// CHECK-NEXT:      tile.yield %t_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i, %e] = %t_1 : f32
 // CHECK-NEXT:  }
@@ -66,7 +66,7 @@ attn.kernel @of_keys {
 // CHECK-NEXT:    %E = spec.dim "E"
 // CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
 // CHECK-NEXT:    %a = tile.spread [[V4]] over(%i, %e) : f32 to f32
-// CHECK-NEXT:    %m_1, %l_1, %a_1 = scf.for %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m, %l_2 = %l, %a_2 = %a) -> (f32, f32, f32) {
+// CHECK-NEXT:    %m_1, %l_1, %a_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m, %l_2 = %l, %a_2 = %a) -> (f32, f32, f32) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %s = tile.load @s[%i, %j] : f32
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
@@ -80,6 +80,7 @@ attn.kernel @of_keys {
 // CHECK-NEXT:      %p = math.exp2 [[V7]] : f32
 // CHECK-NEXT:      [[V8:%\w+]] = arith.subf %m_2, %shift : f32
 // CHECK-NEXT:      %alpha = math.exp2 [[V8]] : f32
+// CHECK-NEXT:      tile.within %p from 0.000000e+00 to 1.000000e+00 : f32
 // CHECK-NEXT:      [[V9:%\w+]] = tile.sum %p over %j : f32 to f32
 // CHECK-NEXT:      [[V10:%\w+]] = arith.mulf %l_2, %alpha : f32
 // CHECK-NEXT:      %l_3 = arith.addf [[V10]], [[V9]] : f32
@@ -87,7 +88,7 @@ attn.kernel @of_keys {
 // CHECK-NEXT:      [[V12:%\w+]] = arith.mulf %a_2, %alpha : f32
 // CHECK-NEXT:      %a_3 = arith.addf [[V12]], [[V11]] : f32
 // CHECK-NEXT:      tile.present %seen
-// CHECK-NEXT:      scf.yield %m_new, %l_3, %a_3 : f32, f32, f32
+// CHECK-NEXT:      tile.yield %m_new, %l_3, %a_3 : f32, f32, f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i, %e] = %a_1 : f32
 // CHECK-NEXT:  }
@@ -120,14 +121,14 @@ attn.kernel @of_rows_and_keys {
 // CHECK-NEXT:    %E = spec.dim "E"
 // CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
 // CHECK-NEXT:    %t = tile.spread [[V3]] over(%i, %e) : f32 to f32
-// CHECK-NEXT:    %t_1 = scf.for %j0 = [[V1]] to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j0 = [[V1]] to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %stop size [[V2]]
 // CHECK-NEXT:      [[V4:%\w+]] = arith.cmpi sgt, %length, %j : index
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
 // CHECK-NEXT:      %v_1 = arith.select [[V4]], %v, [[V3]] : f32
 // CHECK-NEXT:      [[V5:%\w+]] = tile.max %v_1 over %j : f32 to f32
 // CHECK-NEXT:      %t_3 = arith.maximumf %t_2, [[V5]] : f32
-// CHECK-NEXT:      scf.yield %t_3 : f32
+// CHECK-NEXT:      tile.yield %t_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i, %e] = %t_1 : f32
 // CHECK-NEXT:  }

@@ -17,14 +17,14 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:    %E = spec.dim "E"
 // CHECK-NEXT:    %e = tile.lane "e" from %zero to %E size %E
 // CHECK-NEXT:    %t = tile.spread [[V2]] over(%i, %e) : f32 to f32
-// CHECK-NEXT:    %t_1 = scf.for %j = %zero to %N step [[V1]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j = %zero to %N step [[V1]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %g = tile.load @g[%i, %j] : index
 // CHECK-NEXT:      %low = arith.cmpi sle, %zero, %g : index
 // CHECK-NEXT:      %high = arith.cmpi slt, %g, %N : index
 // CHECK-NEXT:      %inside = arith.andi %low, %high : i1
 // CHECK-NEXT:      %v = tile.load @v[%g, %e] where %inside : f32
 // CHECK-NEXT:      %t_3 = arith.addf %t_2, %v : f32
-// CHECK-NEXT:      scf.yield %t_3 : f32
+// CHECK-NEXT:      tile.yield %t_3 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.store @o[%i, %e] = %t_1 : f32
 // CHECK-NEXT:  }

@@ -1,0 +1,209 @@
+"""What a kernel of the `tile` level walks with: axes of tiles, and loops over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attndsl.ir.traits import Binds
+from attndsl.ir.xdsl import (
+    Block,
+    HasParent,
+    IndexType,
+    IntegerAttr,
+    IRDLOperation,
+    IsTerminator,
+    Parser,
+    Printer,
+    Pure,
+    RecursiveMemoryEffect,
+    Region,
+    SSAValue,
+    StringAttr,
+    UnresolvedOperand,
+    VerifyException,
+    index,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+
+TILES = ("full", "mixed")
+
+
+@irdl_op_definition
+class LaneOp(IRDLOperation):
+    """An axis of tiles: the values start … min(start + size, stop) - 1, all at once."""
+
+    name = "tile.lane"
+    variable = prop_def(StringAttr)
+    start = operand_def(IndexType)
+    stop = operand_def(IndexType)
+    size = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure(), Binds())
+    assembly_format = "$variable `from` $start `to` $stop `size` $size attr-dict"
+
+    def __init__(self, variable: str, start: SSAValue, stop: SSAValue, size: SSAValue) -> None:
+        super().__init__(
+            properties={"variable": StringAttr(variable)}, operands=[start, stop, size], result_types=[index]
+        )
+
+
+def verify_lane(value: SSAValue) -> None:
+    """Raises VerifyException unless `value` is a lane."""
+    if not isinstance(value.owner, LaneOp):
+        raise VerifyException("works over a value that is no tile.lane")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends a turn of a loop: what the next turn finds carried."""
+
+    name = "tile.yield"
+    values = var_operand_def()
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(LoopOp), Pure()))
+    assembly_format = "($values^ `:` type($values))? attr-dict"
+
+    def __init__(self, *values: SSAValue) -> None:
+        super().__init__(operands=[values])
+
+    def verify_(self) -> None:
+        loop = self.parent_op()
+        if isinstance(loop, LoopOp) and [v.type for v in self.values] != [v.type for v in loop.iter_args]:
+            raise VerifyException("ends a turn with values of other types than the loop carries")
+
+
+@irdl_op_definition
+class LoopOp(IRDLOperation):
+    """A loop: its variable takes the values lb, lb + step … below ub, one a turn, which changes what is carried.
+
+    Over keys, a turn has the tile of them that begins at the variable, or, where its body has no lane, a single key.
+    Over features, it has one of a contraction that no tile holds.
+
+        %r = tile.loop %j0 = %start to %stop step %keys iter_args(%s = %s0) -> (f32) {
+          %j = tile.lane "j" from %j0 to %stop size %keys
+          ...
+          tile.yield %s1 : f32
+        }
+
+    Where full tiles have been taken apart from mixed ones, `tiles` says which this loop walks: of `full` ones every row
+    sees every key. `stages` is how many turns are under way at once, whatever the launch's schedule says:
+
+        %r = tile.loop mixed stages 1 %j0 = %full_stop to %stop step %keys iter_args(%s = %r0) -> (f32) { ... }
+    """
+
+    name = "tile.loop"
+    lb = operand_def(IndexType)
+    ub = operand_def(IndexType)
+    step = operand_def(IndexType)
+    iter_args = var_operand_def()
+    tiles = opt_prop_def(StringAttr)
+    stages = opt_prop_def(IntegerAttr)
+    res = var_result_def()
+    body = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(
+        self, lb: SSAValue, ub: SSAValue, step: SSAValue, iter_args: Sequence[SSAValue], body: Region | None = None
+    ) -> None:
+        types = [value.type for value in iter_args]
+        super().__init__(
+            operands=[lb, ub, step, iter_args],
+            result_types=[types],
+            regions=[body or Region(Block(arg_types=[index, *types]))],
+        )
+
+    @property
+    def end(self) -> YieldOp:
+        """What ends a turn."""
+        last = self.body.block.last_op
+        assert isinstance(last, YieldOp), "the verifier holds that"
+        return last
+
+    @property
+    def lane(self) -> LaneOp | None:
+        """The tile of keys of a turn; None where a turn has a single key."""
+        return next((op for op in self.body.block.ops if isinstance(op, LaneOp)), None)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether its full tiles have been taken out."""
+        return self.tiles is not None and self.tiles.data == "mixed"
+
+    def verify_(self) -> None:
+        if self.tiles is not None and self.tiles.data not in TILES:
+            raise VerifyException(f"the tiles of a loop are {' or '.join(TILES)}, not {self.tiles.data}")
+        if self.stages is not None and self.stages.value.data < 1:
+            raise VerifyException("has at least one turn under way at once")
+        types = [value.type for value in self.iter_args]
+        if [arg.type for arg in self.body.block.args] != [index, *types]:
+            raise VerifyException("the body of a loop takes an integer and what the loop carries")
+        if not isinstance(self.body.block.last_op, YieldOp):
+            raise VerifyException("the body of a loop ends with tile.yield")
+
+    def print(self, printer: Printer) -> None:
+        """Prints what stands after the name."""
+        variable, *carried = self.body.block.args
+        printer.print_string(" ")
+        if self.tiles is not None:
+            printer.print_string(f"{self.tiles.data} ")
+        if self.stages is not None:
+            printer.print_string(f"stages {self.stages.value.data} ")
+        for text, value in zip(("", " = ", " to ", " step "), (variable, self.lb, self.ub, self.step), strict=True):
+            printer.print_string(text)
+            printer.print_ssa_value(value)
+        if carried:
+            printer.print_string(" iter_args(")
+            printer.print_list(zip(carried, self.iter_args, strict=True), lambda pair: _print_start(printer, *pair))
+            printer.print_string(") -> (")
+            printer.print_list([value.type for value in carried], printer.print_attribute)
+            printer.print_string(")")
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_op_attributes(self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LoopOp:
+        """Parses what stands after the name."""
+        tiles = parser.parse_optional_keyword_in(TILES)
+        stages = parser.parse_integer() if parser.parse_optional_keyword("stages") else None
+        variable = parser.parse_argument(expect_type=False).resolve(index)
+        parser.parse_punctuation("=")
+        lb = parser.parse_operand(index)
+        parser.parse_keyword("to")
+        ub = parser.parse_operand(index)
+        parser.parse_keyword("step")
+        step = parser.parse_operand(index)
+        arguments: list[Parser.Argument] = []
+        starts: Sequence[SSAValue] = ()
+        place = parser.pos
+        if parser.parse_optional_keyword("iter_args"):
+            carried = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_start(parser))
+            parser.parse_punctuation("->")
+            types = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
+            starts = parser.resolve_operands([start for _, start in carried], types, place)
+            arguments = [argument.resolve(type_) for (argument, _), type_ in zip(carried, types, strict=True)]
+        loop = cls(lb, ub, step, starts, parser.parse_region((variable, *arguments)))
+        loop.tiles = StringAttr(tiles) if tiles is not None else None
+        loop.stages = IntegerAttr(stages, index) if stages is not None else None
+        loop.attributes |= parser.parse_optional_attr_dict()
+        return loop
+
+
+def _print_start(printer: Printer, argument: SSAValue, start: SSAValue) -> None:
+    printer.print_ssa_value(argument)
+    printer.print_string(" = ")
+    printer.print_ssa_value(start)
+
+
+def _parse_start(parser: Parser) -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
+    argument = parser.parse_argument(expect_type=False)
+    parser.parse_punctuation("=")
+    return argument, parser.parse_unresolved_operand()
