@@ -56,15 +56,16 @@ def test_operations_say_what_they_reduce() -> None:
         assert op.has_trait(Removes) == bool(reduces), op.name
         if issubclass(op, attn.IndexOp | tile.LaneOp):
             assert op.has_trait(Binds)
-        if issubclass(op, attn.ReduceOp | tile.ReduceOp):
+        if issubclass(op, attn.ReduceOp | attn.ReduceAxisOp | tile.ReduceOp):
             assert op.has_trait(Folds)
 
 
 def test_the_language_and_the_ir_fold_alike() -> None:
     assert set(TYPED) == set(BUILT)
     for name, fold in TYPED.items():
-        folds = BUILT[name].get_trait(Folds)
+        folds = BUILT[name].keys.get_trait(Folds)
         assert folds is not None
+        assert BUILT[name].axis.get_trait(Folds) == folds
         assert folds.monoid.identity(f32) == fold.empty
         a, b = np.meshgrid(SAMPLES[f32], SAMPLES[f32])
         merged = POINTWISE[folds.monoid.operation(f32)](a, b)
