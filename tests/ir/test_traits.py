@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attndsl.backends.triton.pointwise import REDUCTIONS
 from attndsl.checking.typed import FOLDS as TYPED
 from attndsl.ir import attn, monoids, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -46,6 +47,7 @@ def test_a_monoid_has_an_identity_and_any_bracketing(monoid: Monoid, type_: Attr
 @pytest.mark.parametrize("monoid", MONOIDS.values(), ids=list(MONOIDS))
 def test_a_tile_is_reduced_with_every_monoid(monoid: Monoid) -> None:
     assert tile.reduction(monoid).get_trait(Folds) == Folds(monoid)
+    assert {monoid.operation(type_) for type_ in kinds(monoid)} <= REDUCTIONS.keys(), "backends/triton/pointwise.py"
 
 
 def test_operations_say_what_they_reduce() -> None:
