@@ -119,7 +119,7 @@ def _needed_for_keys(kernel: attn.KernelOp, axes: AxesAnalysis) -> set[Operation
     needed: set[Operation] = set()
     stack: list[Operation] = []
     for op in kernel.body.block.ops:
-        if isinstance(op, (attn.ReadOp, attn.SumOp)):
+        if isinstance(op, (attn.ReadOp, attn.ReduceAxisOp)):
             variables = axes(op.result)
             if over.result in variables and any(isinstance(v.owner, attn.AxisOp) for v in variables):
                 stack.append(op)

@@ -122,7 +122,7 @@ def _split(kernel: attn.KernelOp, axis: attn.AxisOp, sizes: list[int]) -> list[a
     for op in list(block.ops):
         if not any(operand in copies for operand in op.operands):
             continue
-        if isinstance(op, (attn.SumOp, attn.AllOp)) and op.over is axis.result:
+        if isinstance(op, attn.ReduceAxisOp) and op.over is axis.result:
             _combine(op, variables, copies.get(op.body, [op.body] * len(sizes)))
             continue
         copied.append(op)
@@ -154,7 +154,7 @@ def _moved(axis: attn.AxisOp, piece: attn.AxisOp, start: int) -> SSAValue:
     return insert_before(axis, arith.AddiOp(piece.result, first), axis.variable.data)
 
 
-def _combine(op: attn.SumOp | attn.AllOp, variables: list[attn.AxisOp], bodies: list[SSAValue]) -> None:
+def _combine(op: attn.ReduceAxisOp, variables: list[attn.AxisOp], bodies: list[SSAValue]) -> None:
     """What the axis folds to is what its pieces fold to, combined."""
     total: SSAValue | None = None
     for variable, body in zip(variables, bodies, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
@@ -12,11 +12,15 @@ from attndsl.checking.typed import FOLDS, WEIGHING, Expr, Kind
 from attndsl.checking.values import Result, Value, Weights
 from attndsl.diagnostics import Diagnostic
 from attndsl.syntax import tree
+from attndsl.syntax.source import Span
 
 TRUTHS = {"any": "max", "all": "min"}
 """The reductions of truth values, and those of numbers that they are, false being 0 and true 1."""
 
-REDUCTIONS = (*WEIGHING, *FOLDS, *TRUTHS)
+ALONG_AXES = (*FOLDS, *TRUTHS)
+"""The reductions that run over an axis as they do over keys: `max(d in D) x[d]`."""
+
+REDUCTIONS = (*WEIGHING, *ALONG_AXES)
 _PAIRS = ("minimum", "maximum")
 _SINGLES = (*FUNCTIONS, "abs", "f32")
 FUNCTION_NAMES = frozenset((*REDUCTIONS, *_PAIRS, *_SINGLES))
@@ -32,7 +36,7 @@ class Calls:
         self._context = context
         self._pointwise = pointwise
 
-    def known(self, node: tree.Call, scope: Scope) -> bool:
+    def known(self, node: tree.Call | tree.AxisReduction, scope: Scope) -> bool:
         """Whether there is such a function; reports where not."""
         name = node.function
         if name.text in FUNCTION_NAMES:
@@ -47,15 +51,48 @@ class Calls:
             self._context.report(self.unknown(node))
         return False
 
-    def unknown(self, node: tree.Call) -> Diagnostic:
+    def unknown(self, node: tree.Call | tree.AxisReduction) -> Diagnostic:
         """That there is no such function."""
         name, known = node.function, tuple(sorted(FUNCTION_NAMES))
         return errors.names.UnknownFunction(name.span, name=name.text, known=known, arguments=self.written(node))
 
-    def written(self, node: tree.Call) -> tuple[str, ...]:
+    def written(self, node: tree.Call | tree.AxisReduction) -> tuple[str, ...]:
         """The arguments of a call as they stand in the source, without those that have names."""
-        plain = (argument for argument in node.arguments if not isinstance(argument, tree.KeywordArgument))
+        arguments = node.arguments if isinstance(node, tree.Call) else (node.body,)
+        plain = (argument for argument in arguments if not isinstance(argument, tree.KeywordArgument))
         return tuple(self._context.text(argument.span) for argument in plain)
+
+    def along_axes(self, node: tree.AxisReduction, scope: Scope) -> bool:
+        """Whether there is such a function and it reduces axes; reports where not."""
+        if not self.known(node, scope):
+            return False
+        name = node.function
+        if name.text not in ALONG_AXES:
+            self._context.report(errors.reductions.NotAlongAxes(name.span, function=name.text, known=ALONG_AXES))
+        return name.text in ALONG_AXES
+
+    def reducible(self, function: str, value: Value, span: Span, axis: bool = False) -> bool:
+        """Whether a reduction of one value, over keys or an axis, takes such a value; reports where not."""
+        if function in TRUTHS:
+            if value.kind is not Kind.BOOL:
+                error = errors.types.NotBool(span, place=f"{function}()", got=value.describe(), body=axis)
+                self._context.report(error)
+            return value.kind is Kind.BOOL
+        if function == "sum" and value.kind is Kind.BOOL:
+            return bool(self._context.report(errors.types.SumOfBool(span)))
+        return self._pointwise.numbers(f"{function}()", (value,), (span,))
+
+    def reduced(self, function: str, value: Expr, span: Span, fold: Callable[[str, Expr], Expr]) -> Expr:
+        """A reduction of one scalar, which `fold` makes of the name and the scalar of one of FOLDS.
+
+        Whether a condition holds somewhere, or everywhere, is the largest, or smallest, of its truths as numbers.
+        """
+        if function not in TRUTHS:
+            return fold(function, value)
+        graph = self._context.graph
+        zero, one = (graph.constant(number, span) for number in (0.0, 1.0))
+        number = graph.apply("fselect", (value, one, zero), span)
+        return graph.apply("fgt", (fold(TRUTHS[function], number), zero), span)
 
     def call(self, node: tree.Call, nodes: Sequence[tree.Expression], values: Sequence[Value], named: Named) -> Result:
         """The value of a call of a known function with these arguments."""
@@ -98,10 +135,9 @@ class Calls:
                 self._context.report(errors.names.Repeated(key.span, name=key.text, first=seen[key.text].span))
                 return False
             seen[key.text] = key
-        if name in FOLDS and len(values) == 2 and values[1].kind is not Kind.BOOL:
-            written = ", ".join(self._context.text(n.span) for n in nodes)
-            pointwise = f"{name}imum({written})" if name in ("max", "min") else written.replace(", ", " + ")
-            self._context.report(errors.reductions.MaskNotBool(nodes[1].span, function=name, pointwise=pointwise))
+        if name in ALONG_AXES and len(values) == 2 and values[1].kind is not Kind.BOOL:
+            written = self._context.text(nodes[0].span), self._context.text(nodes[1].span)
+            self._context.report(errors.reductions.MaskNotBool(nodes[1].span, function=name, written=written))
             return False
         if not least <= len(values) <= most:
             wanted = f"{least} argument{'s' if least > 1 else ''}" if least == most else f"{least} or {most} arguments"
@@ -121,13 +157,7 @@ class Calls:
         if rows is None or not rows.over:
             return self._context.report(errors.reductions.NothingToReduce(node.span, function=function))
         score, mask, sink = values[0], None, None
-        if function in TRUTHS:
-            if score.kind is not Kind.BOOL:
-                place = f"what {function}() asks of a key"
-                return self._context.report(
-                    errors.types.WrongKind(nodes[0].span, place=place, wanted="bool", got=score.describe())
-                )
-        elif not self._pointwise.numbers(f"{function}()", (score,), (nodes[0].span,)):
+        if not self.reducible(function, score, nodes[0].span):
             return None
         if score.axes and function in WEIGHING:
             place = f"the score of {function}()"
@@ -149,19 +179,13 @@ class Calls:
         if function == "softmax":
             return Weights(real(score.expr), mask, sink, node.span)
 
+        def fold(function: str, value: Expr) -> Expr:
+            return self._reduce(function, real(value), mask, None, sink, node)
+
         def at(where: tuple[Expr, ...]) -> Expr:
-            if function in TRUTHS:
-                return self._truth(TRUTHS[function], score.at(where), mask, node)
-            return self._reduce(function, real(score.at(where)), mask, None, sink, node)
+            return self.reduced(function, score.at(where), node.span, fold)
 
         return Value(Kind.BOOL if function in TRUTHS else Kind.FLOAT, score.axes, at)
-
-    def _truth(self, function: str, condition: Expr, mask: Expr | None, node: tree.Expression) -> Expr:
-        """Whether a condition holds at some key, or at all: the largest or smallest of its truths, as numbers."""
-        graph, span = self._context.graph, node.span
-        zero, one = (graph.constant(number, span) for number in (0.0, 1.0))
-        number = graph.apply("fselect", (condition, one, zero), span)
-        return graph.apply("fgt", (self._reduce(function, number, mask, None, None, node), zero), span)
 
     def _sink(self, keyword: tree.KeywordArgument, value: Value) -> Expr | None:
         if value.axes or value.kind is Kind.BOOL:

@@ -12,7 +12,7 @@ from attndsl.checking.definitions import Definitions
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.graph import MAX_DEPTH, MAX_EXPRESSIONS, MAX_PARTS, TooDeep, TooManyExpressions, TooManyParts
 from attndsl.checking.scopes import Scalar, Scope
-from attndsl.checking.typed import Apply, Block, Constant, Expr, Spec, Sum, walk
+from attndsl.checking.typed import Apply, Block, Constant, Expr, ReduceAxis, Spec, walk
 from attndsl.diagnostics import SpecError
 from attndsl.syntax import tree
 from attndsl.syntax.source import Source, Span
@@ -121,7 +121,7 @@ def _roots(blocks: tuple[Block, ...]) -> Iterator[Expr]:
     for block in blocks:
         values = [expr for write in block.writes for expr in (*write.indices, write.value)]
         axes = [axis for write in block.writes for axis in write.axes]
-        axes += [expr.index for expr in walk(*values) if isinstance(expr, Sum)]
+        axes += [expr.index for expr in walk(*values) if isinstance(expr, ReduceAxis)]
         for index in (*block.each, *block.over, *axes):
             yield from (index.extent, index.bound)
         yield from values

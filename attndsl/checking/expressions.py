@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from attndsl import diagnostics as errors
-from attndsl.checking.calls import Calls
+from attndsl.checking.calls import TRUTHS, Calls
 from attndsl.checking.context import Context
 from attndsl.checking.members import Members
 from attndsl.checking.names import Names
@@ -52,8 +52,8 @@ class Expressions:
                 return self._comparison(node, scope)
             case tree.Conditional():
                 return self._conditional(node, scope)
-            case tree.Contraction():
-                return self._contraction(node, scope)
+            case tree.AxisReduction():
+                return self._axis_reduction(node, scope)
 
     def value(self, node: tree.Expression, scope: Scope) -> Value | None:
         """The value of an expression that stands where weights cannot."""
@@ -202,11 +202,14 @@ class Expressions:
             def term(last: tuple[Expr, ...]) -> Expr:
                 return self._pointwise.times(left.at(where[:split] + last), right.at(where[split:] + last), node.span)
 
-            return self._sum(left.axes[-1:], node.span, term)
+            return self._folded("sum", *self._context.axes.bind(left.axes[-1:], node.span, term), node.span)
 
         return _value(product, left.axes[:-1] + right.axes[:-1], at)
 
-    def _contraction(self, node: tree.Contraction, scope: Scope) -> Value | None:
+    def _axis_reduction(self, node: tree.AxisReduction, scope: Scope) -> Value | None:
+        function = node.function.text
+        if not self._calls.along_axes(node, scope):
+            return None
         extents = [self.uniform(axis.extent, scope, f"the extent of `{axis.name.text}`") for axis in node.axes]
         if not self.names.may_bind([axis.name for axis in node.axes], scope):
             return None
@@ -216,7 +219,7 @@ class Expressions:
 
         def body(values: tuple[Expr, ...]) -> Value | None:
             own = {
-                axis.name.text: Scalar(axis.name.span, value, "an axis of a sum", shadowable=True)
+                axis.name.text: Scalar(axis.name.span, value, f"an axis of {function}()", shadowable=True)
                 for axis, value in zip(node.axes, values, strict=True)
             }
             return self.value(node.body, scope.within(own))
@@ -229,12 +232,10 @@ class Expressions:
             return shape.expr if shape is not None and not shape.axes else self._graph.constant(0, node.span)
 
         indices_, first = self._context.axes.bind(known, node.span, look)
-        if shape is None:
+        if shape is None or not self._calls.reducible(function, shape, node.body.span, axis=True):
             return None
-        if shape.kind is Kind.BOOL:
-            return self._context.report(errors.types.SumOfBool(node.body.span))
         if not shape.axes:
-            return Value.scalar(self._sums(indices_, first, node.span))
+            return Value.scalar(self._folded(function, indices_, first, node.span))
 
         def at(where: tuple[Expr, ...]) -> Expr:
             def term(values: tuple[Expr, ...]) -> Expr:
@@ -242,17 +243,21 @@ class Expressions:
                 assert value is not None, "the body was sound when its shape was looked at"
                 return value.at(where)
 
-            return self._sum(known, node.span, term)
+            return self._folded(function, *self._context.axes.bind(known, node.span, term), node.span)
 
-        return Value(shape.kind, shape.axes, at)
+        kind = Kind.BOOL if function in TRUTHS else shape.kind if function == "sum" else Kind.FLOAT
+        return Value(kind, shape.axes, at)
 
-    def _sum(self, extents: Sequence[Expr], span: Span, term: Callable[[tuple[Expr, ...]], Expr]) -> Expr:
-        return self._sums(*self._context.axes.bind(extents, span, term), span)
+    def _folded(self, function: str, over: tuple[Index, ...], body: Expr, span: Span) -> Expr:
+        """The reduction of one scalar over axis variables: of ints a float, as over keys, unless it is a sum."""
 
-    def _sums(self, over: tuple[Index, ...], body: Expr, span: Span) -> Expr:
-        for index in reversed(over):
-            body = self._graph.sum(index, body, span)
-        return body
+        def fold(function: str, body: Expr) -> Expr:
+            body = body if function == "sum" else self._graph.real(body)
+            for index in reversed(over):
+                body = self._graph.reduce_axis(function, index, body, span)
+            return body
+
+        return self._calls.reduced(function, body, span, fold)
 
 
 def _value(kind: Kind, axes: tuple[Expr, ...], at: Callable[[tuple[Expr, ...]], Expr]) -> Value:

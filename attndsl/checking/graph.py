@@ -18,7 +18,7 @@ from attndsl.checking.typed import (
     ParamValue,
     Read,
     Reduce,
-    Sum,
+    ReduceAxis,
     Tensor,
     operands,
 )
@@ -63,7 +63,7 @@ class TooManyParts(TooLarge):
 class Facts:
     """What is known of an expression.
 
-    `free` are the variables it depends on, `bound` those that a Sum in it binds; it `reads` a tensor, contains a
+    `free` are the variables it depends on, `bound` those that a ReduceAxis in it binds; it `reads` a tensor, contains a
     Reduce, may be absent (`partial`); `serial` counts the expressions as they are made, `parts` those that it is made
     of, each as often as it is used.
     """
@@ -129,9 +129,10 @@ class Graph:
             return self.constant(float(expr.value), expr.span)
         return self.apply("float", (expr,), expr.span)
 
-    def sum(self, index: Index, body: Expr, span: Span) -> Sum:
-        """A contraction over an axis variable."""
-        return self._once((Sum, index, body), lambda: Sum(body.kind, span, index, body))
+    def reduce_axis(self, function: str, index: Index, body: Expr, span: Span) -> ReduceAxis:
+        """A reduction over an axis variable."""
+        key = (ReduceAxis, function, index, body)
+        return self._once(key, lambda: ReduceAxis(body.kind, span, function, index, body))
 
     def reduce(
         self,
@@ -169,7 +170,7 @@ class Graph:
         match expr:
             case IndexValue():
                 free = frozenset((expr.index,))
-            case Sum():
+            case ReduceAxis():
                 free, bound = free - {expr.index}, bound | {expr.index}
             case Reduce():
                 free = frozenset(i for i in free if i.role != "over")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attndsl.checking.typed import Apply, Expr, Read, Reduce, Sum, operands
+from attndsl.checking.typed import Apply, Expr, Read, Reduce, ReduceAxis, operands
 
 
 def certain_reads(root: Expr) -> set[tuple[Expr, Expr]]:
@@ -15,7 +15,7 @@ def certain_reads(root: Expr) -> set[tuple[Expr, Expr]]:
     stack = [root]
     while stack:
         expr = stack.pop()
-        if expr in seen or isinstance(expr, Sum | Reduce):
+        if expr in seen or isinstance(expr, ReduceAxis | Reduce):
             continue
         seen.add(expr)
         if isinstance(expr, Read):

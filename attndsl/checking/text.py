@@ -14,8 +14,8 @@ from attndsl.checking.typed import (
     ParamValue,
     Read,
     Reduce,
+    ReduceAxis,
     Spec,
-    Sum,
     walk,
 )
 
@@ -67,9 +67,9 @@ def _text(expr: Expr, texts: dict[Expr, Spelled]) -> Spelled:
             return Spelled(expr.index.name)
         case Read():
             return Spelled(f"{expr.tensor.name}[{', '.join(texts[i].text for i in expr.indices)}]")
-        case Sum():
-            # A contraction takes in the products after it, so it binds less than they do, and more than a sum.
-            return Spelled(f"sum({_binder(expr.index)}) {texts[expr.body].within(PRODUCT)}", SUM + 1)
+        case ReduceAxis():
+            # It takes in the products after it, so it binds less than they do, and more than a sum.
+            return Spelled(f"{expr.function}({_binder(expr.index)}) {texts[expr.body].within(PRODUCT)}", SUM + 1)
         case Reduce():
             named = (("", expr.score), ("mask = ", expr.mask), ("value = ", expr.value), ("sink = ", expr.sink))
             parts = [name + texts[part].text for name, part in named if part is not None]

@@ -1,9 +1,9 @@
 """The typed spec: what a spec means, in one small scalar language with nothing left to look up.
 
 Every expression denotes one scalar for given values of its index variables. What was a vector in the source is a
-scalar that depends on an *axis* variable; a dot product is a `Sum` over one; a `let` has been expanded where it is
-used. Equal expressions are the same object as far as the checker can tell (they form a graph, not a tree), so a walk
-over them must remember where it has been.
+scalar that depends on an *axis* variable; a dot product is a sum over one, a `ReduceAxis`; a `let` has been expanded
+where it is used. Equal expressions are the same object as far as the checker can tell (they form a graph, not a tree),
+so a walk over them must remember where it has been.
 
 Absence (docs/language.md, "Absence"): an expression is *absent*, for some values of its index variables, where it
 reads a tensor through an index that is out of range or itself absent, or divides an integer by zero; `and`, `or` and
@@ -138,22 +138,26 @@ class Apply(Expr):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Sum(Expr):
-    """The sum of `body` over all values of an axis variable: a contraction. Absent where any of its terms is."""
+class ReduceAxis(Expr):
+    """A reduction of `body` over all values of an axis variable; a sum is a contraction, of ints too.
 
+    Absent where any of its terms is.
+    """
+
+    function: str  # of FOLDS
     index: Index
     body: Expr
 
 
 class Fold(NamedTuple):
-    """A reduction of one value: the operator of OPERATORS that merges two results, and the result of no keys."""
+    """A reduction of one value: the operator of OPERATORS that merges two results, and the result of nothing."""
 
     merge: str
     empty: float
 
 
 FOLDS = {"sum": Fold("fadd", 0.0), "max": Fold("fmax", -math.inf), "min": Fold("fmin", math.inf)}
-"""The reductions that fold one value of each key, by their names."""
+"""The reductions that fold one value of each key, or of each value of an axis variable, by their names."""
 
 WEIGHING = ("softmax", "logsumexp")
 """The reductions that weigh keys by the exponentials of scores, and take a sink."""
@@ -249,7 +253,7 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
             return expr.indices
         case Apply():
             return expr.arguments
-        case Sum():
+        case ReduceAxis():
             return (expr.body,)
         case Reduce():
             return tuple(e for e in (expr.score, expr.mask, expr.value, expr.sink) if e is not None)

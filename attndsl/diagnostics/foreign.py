@@ -153,8 +153,8 @@ ATTRIBUTES: dict[str, Ours] = {
 
 METHODS = {
     "sum": "over an axis, write `sum(d in D) x[d]`; over keys, `sum(x)`",
-    "max": "over keys, write `max(x)`; of two numbers, `maximum(x, y)`",
-    "min": "over keys, write `min(x)`; of two numbers, `minimum(x, y)`",
+    "max": "over an axis, write `max(d in D) x[d]`; over keys, `max(x)`; of two numbers, `maximum(x, y)`",
+    "min": "over an axis, write `min(d in D) x[d]`; over keys, `min(x)`; of two numbers, `minimum(x, y)`",
     "softmax": "write `softmax(score, mask) . v[b,h,j,:]`: it runs over keys",
     "mean": "over an axis, write `sum(d in D) x[d] / D`; over keys, `sum(x) / sum(1.0)`",
 }
@@ -235,7 +235,7 @@ WORD_OPERATORS = {
 """Words that other languages write between values, with the way out."""
 
 
-_INDEXED = re.compile(r"(sum|max|logsumexp)_[a-zA-Z]")
+_INDEXED = re.compile(r"(sum|max|min|logsumexp)_[a-zA-Z]")
 """A reduction with its index below it, as mathematics has it."""
 
 _LONG = 60
@@ -247,7 +247,8 @@ def ours(name: str, arguments: Sequence[str]) -> str:
     if any("#" in argument or len(argument) > _LONG for argument in arguments):
         arguments = ()
     if indexed := _INDEXED.fullmatch(name):
-        way = Ours(f"{indexed[1]}({{0}})", "`over` names the keys; over an axis, `sum(d in D) x[d]`")
+        along = "sum" if indexed[1] == "logsumexp" else indexed[1]
+        way = Ours(f"{indexed[1]}({{0}})", f"`over` names the keys; over an axis, `{along}(d in D) x[d]`")
         return advice(way, arguments if len(arguments) == 1 else ("x",))
     ways = FUNCTIONS.get(name)
     if ways is None:

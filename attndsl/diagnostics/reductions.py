@@ -56,22 +56,42 @@ class SinkOverKeys(Diagnostic):
 
 @dataclass(frozen=True)
 class MaskNotBool(Diagnostic):
+    """`written` are the two arguments."""
+
     function: str
-    pointwise: str
+    written: tuple[str, str]
 
     code = "E507"
     message = "the second argument of {function}() is a mask, a truth value for every key"
     label = "a number"
-    fix = "for two numbers, write `{pointwise}`"
+
+    def hint(self) -> str:
+        first, second = self.written
+        if self.function in _JOINED:
+            return f"leave it out, or write a condition; two conditions are `{first} {_JOINED[self.function]} …`"
+        pair = f"{first} + {second}" if self.function == "sum" else f"{self.function}imum({first}, {second})"
+        return f"for two numbers, write `{pair}`"
 
 
-_ASKED = {
-    "max": ("-inf", "for its largest element"),
-    "min": ("inf", "for its smallest element"),
-    "any": ("false", "for its elements"),
-    "all": ("true", "for its elements"),
-}
-"""What a reduction is of no keys, and what somebody may have wanted of a vector."""
+_JOINED = {"any": "or", "all": "and"}
+"""What joins two truth values as a reduction joins those of keys."""
+
+
+@dataclass(frozen=True)
+class NotAlongAxes(Diagnostic):
+    function: str
+    known: tuple[str, ...]
+
+    code = "E509"
+    message = "{function}() reduces no axis"
+    label = "an index and its extent follow"
+
+    def hint(self) -> str:
+        return f"these do: {', '.join(self.known)}; as in `max(d in D) x[d]`"
+
+
+_EMPTY = {"max": "-inf", "min": "inf", "any": "false", "all": "true"}
+"""What a reduction is of no keys."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +106,9 @@ class SameForEveryKey(Diagnostic):
     label = "does not depend on {keys}"
 
     def hint(self) -> str:
-        empty, wanted = _ASKED[self.function]
         ways = [f"write it without {self.function}()"]
         if self.masked:
-            ways.append(f"if the mask may leave no key: `if sum(1.0, mask) > 0.0 then … else {empty}`")
+            ways.append(f"if the mask may leave no key: `if sum(1.0, mask) > 0.0 then … else {_EMPTY[self.function]}`")
         if self.vector:
-            ways.append(f"{wanted}, another block walks the elements: `over d in D`, `{self.function}(x[i,d])`")
+            ways.append(f"of the elements of a vector it is `{self.function}(d in D) x[i,d]`")
         return "; ".join(ways)

@@ -145,6 +145,16 @@ class MissingExpression(Diagnostic):
     label = "a value should stand here"
 
 
+@dataclass(frozen=True)
+class MissingBody(Diagnostic):
+    function: str
+
+    code = "E058"
+    message = "{function}() reduces what stands behind its axes, after their `)`"
+    label = "a value should follow the axes"
+    fix = "`{function}(d in D) (…)`"
+
+
 # --- statements
 
 

@@ -41,13 +41,19 @@ class NotNumber(Diagnostic):
 
 @dataclass(frozen=True)
 class NotBool(Diagnostic):
+    """`body` is set for what a reduction of an axis takes, which ends before a comparison."""
+
     place: str
     got: str
+    body: bool = False
 
     code = "E203"
     message = "{place} takes a truth value, not {got}"
     label = "{got}"
-    fix = "compare it with something: `… != 0`"
+
+    def hint(self) -> str:
+        compared = "`(… != 0)`, in parentheses" if self.body else "`… != 0`"
+        return f"compare it with something: {compared}"
 
 
 @dataclass(frozen=True)

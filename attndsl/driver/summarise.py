@@ -14,8 +14,8 @@ from attndsl.checking.typed import (
     IndexValue,
     Read,
     Reduce,
+    ReduceAxis,
     Spec,
-    Sum,
     Tensor,
     operands,
     walk,
@@ -76,7 +76,7 @@ def _contractions(block: Block) -> list[tuple[tuple[Expression, Expression], ...
     products = []
     for expr in variables:
         match expr:
-            case Sum():
+            case ReduceAxis(function="sum"):
                 products.append(_extents(variables[expr.body] | {expr.index}))
             case Reduce(function="softmax", value=Expr() as value) | Reduce(function="sum", score=value):
                 if any(index.role == "axis" for index in variables[value]):
@@ -92,7 +92,7 @@ def _variables(block: Block) -> dict[Expr, frozenset[Index]]:
         match expr:
             case IndexValue():
                 found[expr] = frozenset({expr.index})
-            case Sum():
+            case ReduceAxis():
                 found[expr] = below - {expr.index}
             case Reduce():
                 found[expr] = below - frozenset(block.over)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attndsl.checking.typed import Apply, Block, Expr, Index, IndexValue, Read, Reduce, Spec, Sum, Write
+from attndsl.checking.typed import Apply, Block, Expr, Index, IndexValue, Read, Reduce, ReduceAxis, Spec, Write
 
 
 def unmasked(spec: Spec) -> Spec:
@@ -50,7 +50,7 @@ class _Unmasked:
                 return replace(expr, indices=tuple(map(self.expr, expr.indices)))
             case Apply():
                 return replace(expr, arguments=tuple(map(self.expr, expr.arguments)))
-            case Sum():
+            case ReduceAxis():
                 return replace(expr, index=self.index(expr.index), body=self.expr(expr.body))
             case Reduce():
                 value, sink = (None if part is None else self.expr(part) for part in (expr.value, expr.sink))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.evaluate import Number
-from attndsl.checking.typed import STORAGE_KINDS, Apply, Block, Expr, Read, Reduce, Spec, Sum, walk
+from attndsl.checking.typed import STORAGE_KINDS, Apply, Block, Expr, Read, Reduce, ReduceAxis, Spec, walk
 from attndsl.reference.interpreter import call_of, rows
 from attndsl.reference.lanes import Axes, Lanes, along, union
 from attndsl.reference.row import Call, Row
@@ -100,7 +100,7 @@ class _Needs:
                 self._touch(expr, value)
             case Apply():
                 self._apply(expr, value, presence)
-            case Sum():
+            case ReduceAxis():
                 self._need(expr.body, value, presence, own.axes)
             case Reduce():
                 self._reduce(expr, value, presence)

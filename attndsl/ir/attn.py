@@ -230,15 +230,12 @@ def _verify_removed(variable: SSAValue, kinds: tuple[type[IndexOp], ...]) -> Non
         raise VerifyException(f"reduces over a value that is no {names}")
 
 
-@irdl_op_definition
-class SumOp(IRDLOperation):
-    """A contraction: the sum over all values of a feature variable, of real numbers or of integers, which wrap."""
+class ReduceAxisOp(IRDLOperation):
+    """A reduction of `body` over all values of a feature variable, with a monoid."""
 
-    name = "attn.sum"
     body = operand_def(Summed)
     over = operand_def(IndexType)
     result = result_def(Summed)
-    traits = traits_def(Pure(), Removes(), Folds(SUM))
     assembly_format = "$body `over` $over attr-dict `:` type($result)"
 
     def __init__(self, body: SSAValue, over: SSAValue) -> None:
@@ -249,21 +246,38 @@ class SumOp(IRDLOperation):
 
 
 @irdl_op_definition
-class AllOp(IRDLOperation):
+class SumOp(ReduceAxisOp):
+    """A contraction: the sum over all values of a feature variable, of real numbers or of integers, which wrap."""
+
+    name = "attn.sum"
+    traits = traits_def(Pure(), Removes(), Folds(SUM))
+
+
+@irdl_op_definition
+class AxisMaxOp(ReduceAxisOp):
+    """The largest `body` over all values of a feature variable; -inf where there is none."""
+
+    name = "attn.axis_max"
+    traits = traits_def(Pure(), Removes(), Folds(MAX))
+
+
+@irdl_op_definition
+class AxisMinOp(ReduceAxisOp):
+    """The smallest `body` over all values of a feature variable; inf where there is none."""
+
+    name = "attn.axis_min"
+    traits = traits_def(Pure(), Removes(), Folds(MIN))
+
+
+@irdl_op_definition
+class AllOp(ReduceAxisOp):
     """True where the operand is, for every value of a feature variable."""
 
     name = "attn.all"
     body = operand_def(i1)
-    over = operand_def(IndexType)
     result = result_def(i1)
     traits = traits_def(Pure(), Removes(), Folds(ALL))
     assembly_format = "$body `over` $over attr-dict"
-
-    def __init__(self, body: SSAValue, over: SSAValue) -> None:
-        super().__init__(operands=[body, over], result_types=[i1])
-
-    def verify_(self) -> None:
-        _verify_removed(self.over, (AxisOp,))
 
 
 @irdl_op_definition
@@ -472,7 +486,7 @@ def finite_shift(maximum: SSAValue, lowest: SSAValue, zero: SSAValue, add: Calla
 ATTN = Dialect(
     "attn",
     [
-        KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ReadOp, WriteOp, SumOp, AllOp, SoftmaxOp, LogSumExpOp,
-        TotalOp, MaxOp, MinOp, StreamOp,
+        KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ReadOp, WriteOp, SumOp, AxisMaxOp, AxisMinOp, AllOp,
+        SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, StreamOp,
     ],
 )  # fmt: skip

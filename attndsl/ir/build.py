@@ -160,7 +160,7 @@ class _KernelBuilder:
         """The value of an expression, operands first and without recursion: specs may be deep."""
         for inner in typed.walk(expr):
             if id(inner) not in self.scalars:
-                if isinstance(inner, typed.Sum) and inner.index not in self.variables:
+                if isinstance(inner, typed.ReduceAxis) and inner.index not in self.variables:
                     self.variable(inner.index, attn.AxisOp)
                 self.at(inner.span)
                 self.scalars[id(inner)] = self.build(inner)
@@ -186,10 +186,12 @@ class _KernelBuilder:
                 return Scalar(self.value(attn.ReadOp(expr.tensor.name, indices, inside, self.types[kind])), inside)
             case typed.Apply():
                 return self.apply(expr)
-            case typed.Sum():
+            case typed.ReduceAxis():
                 body = self.scalars[id(expr.body)]
                 over = self.variables[expr.index]
-                return Scalar(self.value(attn.SumOp(body.value, over)), self.everywhere(body.present, over))
+                return Scalar(
+                    self.value(FOLDS[expr.function].axis(body.value, over)), self.everywhere(body.present, over)
+                )
             case typed.Reduce():
                 sink = self.scalars[id(expr.sink)].present if expr.sink is not None else None
                 return Scalar(self.reduce(expr), sink)
@@ -254,7 +256,7 @@ class _KernelBuilder:
             case "logsumexp":
                 return self.value(attn.LogSumExpOp(score.value, self.over, where, sink))
             case function:
-                return self.value(FOLDS[function](score.value, self.over, where))
+                return self.value(FOLDS[function].keys(score.value, self.over, where))
 
     # --- presence
 
@@ -335,7 +337,18 @@ def _is_never_zero(expr: typed.Expr) -> bool:
     return not any(isinstance(e, (typed.IndexValue, typed.Read, typed.Reduce)) for e in typed.walk(expr))
 
 
-FOLDS: dict[str, type[attn.ReduceOp]] = {"sum": attn.TotalOp, "max": attn.MaxOp, "min": attn.MinOp}
+class Folding(NamedTuple):
+    """The operations of a reduction: over keys, and over a feature variable."""
+
+    keys: type[attn.ReduceOp]
+    axis: type[attn.ReduceAxisOp]
+
+
+FOLDS = {
+    "sum": Folding(attn.TotalOp, attn.SumOp),
+    "max": Folding(attn.MaxOp, attn.AxisMaxOp),
+    "min": Folding(attn.MinOp, attn.AxisMinOp),
+}
 """How each reduction of `checking.typed.FOLDS` is spelled in the IR."""
 
 Make = Callable[..., SSAValue]

@@ -256,7 +256,7 @@ class Run:
                 return Lanes(COMPARISONS[predicate(op)](*arrays), axes)
             case attn.ReadOp() | tile.LoadOp():
                 return self.read(op)
-            case attn.SumOp() | attn.AllOp() | tile.ReduceOp():
+            case attn.ReduceAxisOp() | tile.ReduceOp():
                 return self.reduce(op)
             case tile.DotOp():
                 return self.dot(op)
@@ -323,7 +323,7 @@ class Run:
             where &= guard.along(axes)
         output[tuple(i[where] for i in indices)] = value[where]
 
-    def reduce(self, op: attn.SumOp | attn.AllOp | tile.ReduceOp) -> Lanes:
+    def reduce(self, op: attn.ReduceAxisOp | tile.ReduceOp) -> Lanes:
         arrays, axes = self.align(op.body, op.over)
         full = np.broadcast_arrays(*arrays)[0]
         position = axes.index(op.over)

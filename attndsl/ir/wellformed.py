@@ -9,6 +9,7 @@ from attndsl.ir.analyses.facts import is_launch_time
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
+from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
 
 ROWS = (attn.EachOp, attn.GridOp, attn.RowOp)
@@ -42,9 +43,8 @@ def verify_attn(kernel: attn.KernelOp) -> None:
             case attn.WriteOp():
                 _independent(axes, op, op.operands, attn.OverOp, "what is written")
                 _placed(axes, op, op.indices, op.value)
-            case attn.SoftmaxOp() | attn.LogSumExpOp() | attn.ReduceOp() | attn.StreamOp():
-                if op.where is not None:
-                    _independent(axes, op, [op.where], attn.AxisOp, "whether a key is present")
+            case _ if op.has_trait(Removes) and (where := getattr(op, "where", None)) is not None:
+                _independent(axes, op, [where], attn.AxisOp, "whether a key is present")
     _writes(kernel, attn.WriteOp)
 
 

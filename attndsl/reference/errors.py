@@ -16,8 +16,8 @@ from attndsl.checking.typed import (
     ParamValue,
     Read,
     Reduce,
+    ReduceAxis,
     Spec,
-    Sum,
     Write,
     operands,
     walk,
@@ -57,7 +57,8 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
       both. Where weights are rounded to 16 bits (narrow-products) each is off by the factor `rounding.weight` more, and
       by `rounding.floor` below the range of normal numbers. Before an infinity a weight that underflows
       has no bound.
-    - logsumexp: the largest error of a score, and those of the sum above; max, min: the largest error of a score.
+    - logsumexp: the largest error of a score, and those of the sum above; max, min, over keys or an axis: the largest
+      error of a score.
     - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.
 
     Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
@@ -112,8 +113,8 @@ class _Analysis:
                 return self._read(expr)
             case Apply():
                 return self._apply(expr)
-            case Sum():
-                return self._sum(expr)
+            case ReduceAxis():
+                return self._reduce_axis(expr)
             case Reduce():
                 return self._reduce(expr)
         raise TypeError(f"no errors of a {type(expr).__name__}")
@@ -146,12 +147,15 @@ class _Analysis:
         found = pointwise(expr.operator, values, errors, own.value, self._rounding)
         return Errors(*(np.broadcast_to(array, own.value.shape) for array in found))
 
-    def _sum(self, expr: Sum) -> Errors:
+    def _reduce_axis(self, expr: ReduceAxis) -> Errors:
         body, found = self._row.known[expr.body], self._found(expr.body)
         axes = (expr.index, *(axis for axis in body.axes if axis is not expr.index))
         shape = self._row.sizes(axes)
         value, *terms = (np.broadcast_to(along(array, body.axes, axes), shape) for array in (body.value, *found))
-        return self._rounding.summed(value, Errors(*terms), self._rounding.product)
+        found = Errors(*terms)
+        if expr.function == "sum":
+            return self._rounding.summed(value, found, self._rounding.product)
+        return self._rounding.extreme(found, self._row.known[expr].value)
 
     def _reduce(self, expr: Reduce) -> Errors:
         row, rounding, result = self._row, self._rounding, self._row.known[expr]
@@ -191,8 +195,7 @@ class _Analysis:
                     scores = Errors(scores.size, scores.error + np.where(np.isfinite(score), floor, 0.0))
                 found = rounding.summed(score, scores, rounding.product + rounding.weight)
             case "max" | "min":
-                error, size = scores.error.max(axis=0, initial=0.0), scores.size.max(axis=0, initial=0.0)
-                found = rounding.settled(result.value, size, error, np.isfinite(error))
+                found = rounding.extreme(scores, result.value)
             case function:
                 sink, sunk = np.asarray(-np.inf), np.asarray(0.0)
                 for each in sinks:

@@ -70,6 +70,11 @@ class Rounding:
         certain &= ~((value == np.inf).any(axis=0) & (value == -np.inf).any(axis=0) & ~np.isnan(value).any(axis=0))
         return self.settled(value.sum(axis=0), size, error + (len(value) * self.unit + relative) * size, certain)
 
+    def extreme(self, terms: Errors, result: Array) -> Errors:
+        """The largest or smallest along the first dimension, which comes out as `result`."""
+        size, error = terms.size.max(axis=0, initial=0.0), terms.error.max(axis=0, initial=0.0)
+        return self.settled(result, size, error, np.isfinite(error))
+
     def weighted(self, score: Array, scores: Errors, sink: Array, sinks: Array) -> Weights:
         """The weights of a softmax along the first dimension; a key that is left out has the score -inf.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attndsl.checking.typed import (
+    FOLDS,
     Apply,
     Constant,
     DimValue,
@@ -17,7 +18,7 @@ from attndsl.checking.typed import (
     ParamValue,
     Read,
     Reduce,
-    Sum,
+    ReduceAxis,
     Tensor,
     Write,
     walk,
@@ -102,8 +103,8 @@ class Row:
                 return self._read(expr)
             case Apply():
                 return self._apply(expr)
-            case Sum():
-                return self._sum(expr)
+            case ReduceAxis():
+                return self._reduce_axis(expr)
             case Reduce():
                 return self._reduce(expr)
         raise TypeError(f"an expression is no {type(expr).__name__}")
@@ -141,13 +142,13 @@ class Row:
         value = MEANINGS[expr.operator](*values)
         return Lanes(axes, value, np.broadcast_to(_present(expr.operator, values, presents), value.shape))
 
-    def _sum(self, expr: Sum) -> Lanes:
+    def _reduce_axis(self, expr: ReduceAxis) -> Lanes:
         body = self.known[expr.body]
         axes = (expr.index, *(axis for axis in body.axes if axis is not expr.index))
         shape = self.sizes(axes)
         value = np.broadcast_to(along(body.value, body.axes, axes), shape)
         present = np.broadcast_to(along(body.present, body.axes, axes), shape)
-        return Lanes(axes[1:], np.asarray(value.sum(axis=0)), np.asarray(present.all(axis=0)))
+        return Lanes(axes[1:], _folded(expr.function, value), np.asarray(present.all(axis=0)))
 
     def _reduce(self, expr: Reduce) -> Lanes:
         kept, score = self.kept(expr), self.known[expr.score]
@@ -196,18 +197,23 @@ def _present(operator: str, values: list[Array], presents: list[Array]) -> Array
             return np.asarray(np.logical_and.reduce(np.broadcast_arrays(*presents)))
 
 
+def _folded(function: str, terms: Array) -> Array:
+    """The sum, the largest or the smallest along the first dimension; of ints a sum alone."""
+    match function:
+        case "max":
+            return np.asarray(terms.max(axis=0, initial=-np.inf))
+        case "min":
+            return np.asarray(terms.min(axis=0, initial=np.inf))
+    return np.asarray(terms.sum(axis=0))
+
+
 def _reduction(function: str, kept: Array, score: Array, value: Array, sink: Array) -> Array:
     """The table of `Reduce`, along the first dimension, over the positions that are kept.
 
     Scores are taken relative to the largest, so that no exponential overflows; one of +inf gives NaN.
     """
-    match function:
-        case "sum":
-            return np.asarray(np.where(kept, score, 0.0).sum(axis=0))
-        case "max":
-            return np.asarray(np.where(kept, score, -np.inf).max(axis=0, initial=-np.inf))
-        case "min":
-            return np.asarray(np.where(kept, score, np.inf).min(axis=0, initial=np.inf))
+    if function in FOLDS:
+        return _folded(function, np.where(kept, score, FOLDS[function].empty))
     score = np.where(kept, score, -np.inf)
     largest = np.maximum(score.max(axis=0, initial=-np.inf), sink)
     shift = np.where(largest == -np.inf, 0.0, largest)

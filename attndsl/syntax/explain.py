@@ -93,7 +93,11 @@ def _runs_on(place: Place) -> Diagnostic | None:
     if place.type != "EQUAL" or place.head is None:
         return None
     operator, head = place.head
-    if not place.begins_line(head) or operator.type not in _OPERATORS | {"COMMA", "EQUAL", "IN"}:
+    if not place.begins_line(head):
+        return None
+    if operator.type == "RPAR" and (function := place.reduction(operator)) is not None:
+        return syntax.MissingBody(place.span_of(operator), function=str(function))
+    if operator.type not in _OPERATORS | {"COMMA", "EQUAL", "IN"}:
         return None
     return syntax.MissingExpression(place.span_of(operator), found=f"`{head}`")
 
@@ -152,16 +156,37 @@ def _parentheses(place: Place) -> Diagnostic | None:
         return None
     if place.type in ("IF", "NOT", "SIGN") and previous.type in _OPERATORS and "NUMBER" in place.accepts:
         return syntax.NeedsParentheses(place.span, word=place.word, operator=str(previous))
-    if place.type == "IN" and [t.type for t in place.before[-4:]] == ["DOT", "SUM", "LPAR", "NAME"]:
-        return syntax.NeedsParentheses(place.span_of(place.before[-3]), word="sum", operator=".")
+    if place.type == "IN" and place.opens_call and [t.type for t in place.before[-4:-3]] == ["DOT"]:
+        function = place.before[-3]
+        return syntax.NeedsParentheses(place.span_of(function), word=str(function), operator=".")
     return None
+
+
+def _body(place: Place) -> Diagnostic | None:
+    """`max(r in R)` before nothing or before a word that takes parentheses, and `max(r in R, x[r])`."""
+    previous = place.previous
+    if previous is not None and previous.type == "RPAR" and "NUMBER" in place.accepts:
+        function = place.reduction(previous)
+        assert function is not None, "a value follows no other `)`"
+        if place.type in ("IF", "NOT"):
+            return syntax.NeedsParentheses(place.span, word=place.word, operator=f"{function}(…)")
+        return syntax.MissingBody(place.span_of(previous), function=str(function))
+    function = place.reduction(None)
+    commas = [token for token in place.before[-2:] if token.type == "COMMA"]
+    if function is None or not commas or not place.accepts <= {"NAME", "IN"} or place.type == "NAME":
+        return None
+    if previous is commas[0] and place.type in ("RPAR", "RSQB", "RBRACE"):
+        return None
+    return syntax.MissingBody(place.span_of(commas[0]), function=str(function))
 
 
 def _comma(place: Place) -> Diagnostic | None:
     previous = place.previous
     if previous is not None and previous.type == "COMMA" and place.type in ("RPAR", "RSQB", "RBRACE"):
         return syntax.TrailingComma(place.span_of(previous), closer=place.word)
-    if previous is None or previous.type not in ENDS or place.accepts & {"IN", "COLON", "THEN", "ELSE"}:
+    if previous is None or previous.type not in ENDS or place.accepts & {"COLON", "THEN", "ELSE"}:
+        return None
+    if "IN" in place.accepts and not (place.opens_call and place.before[-3].type == "NAME"):
         return None
     if place.accepts == {"LSQB"}:
         return None
@@ -187,6 +212,7 @@ _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _slice,
     _subscripts,
     _parentheses,
+    _body,
     _side_by_side,
     _comma,
     _statement,

@@ -137,7 +137,7 @@ def _membership(place: Place) -> Diagnostic | None:
     if place.type not in ("IN", "NOT") or place.previous is None or place.previous.type not in ENDS:
         return None
     found = re.match(r"(not\s+)?in\b", place.text[place.start :])
-    if found is None or [token.type for token in place.before[-3:-1]] == ["SUM", "LPAR"]:
+    if found is None or (found[1] is None and place.opens_call):
         return None
     element = _LOOSER.split(operands.value_before(place.text, place.start))[-1].strip() or "i"
     test = _test(element, operands.after(place.text, place.start + found.end()) or "N")

@@ -65,7 +65,6 @@ LESSONS: dict[Lesson, tuple[str, ...]] = {
         "let x = f(b,)",
         "let x = f(b = ) ",
         "let x = sum(r in ) r",
-        "let x = sum(r in R) ",
         "each b in ",
         "each b in B up to ",
         "o[b] = ",

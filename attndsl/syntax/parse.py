@@ -240,9 +240,9 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def sign(self, meta: Meta, operator: Token, operand: tree.Expression) -> tree.Unary:
         return tree.Unary(_span(meta), str(operator), operand)
 
-    def contraction(self, meta: Meta, *items: Any) -> tree.Contraction:
+    def axis_reduction(self, meta: Meta, function: Token, *items: Any) -> tree.AxisReduction:
         *axes, body = items
-        return tree.Contraction(_span(meta), tuple(axes), body)
+        return tree.AxisReduction(_span(meta), _name(function), tuple(axes), body)
 
     def axis(self, meta: Meta, name: Token, extent: tree.Expression) -> tree.Axis:
         return tree.Axis(_span(meta), _name(name), extent)

@@ -68,15 +68,34 @@ class Place:
         return Span(token.start_pos, token.end_pos)
 
     @property
+    def opens_call(self) -> bool:
+        """Whether one name stands before the token in the parentheses of a function."""
+        types = [token.type for token in self.before[-3:]]
+        return types in (["SUM", "LPAR", "NAME"], ["NAME", "LPAR", "NAME"])
+
+    @property
     def opener(self) -> Span | None:
         """Where the innermost bracket stands that is open before the token."""
+        found = self._open(len(self.before))
+        return None if found is None else self.span_of(self.before[found])
+
+    def reduction(self, end: Token | None) -> Token | None:
+        """The function of `max(r in R`, where these parentheses are open before a token, or None for the place."""
+        number = len(self.before) if end is None else next(n for n, each in enumerate(self.before) if each is end)
+        found = self._open(number)
+        if not found or [token.type for token in self.before[found : found + 3]] != ["LPAR", "NAME", "IN"]:
+            return None
+        return self.before[found - 1]
+
+    def _open(self, end: int) -> int | None:
+        """The number of the innermost bracket that is open before the token of a number."""
         depth = 0
-        for token in reversed(self.before):
-            if token.type in ("RPAR", "RSQB", "RBRACE"):
+        for number in range(end - 1, -1, -1):
+            if self.before[number].type in ("RPAR", "RSQB", "RBRACE"):
                 depth += 1
-            elif token.type in ("LPAR", "LSQB", "LBRACE"):
+            elif self.before[number].type in ("LPAR", "LSQB", "LBRACE"):
                 if depth == 0:
-                    return self.span_of(token)
+                    return number
                 depth -= 1
         return None
 

@@ -23,7 +23,7 @@ def spaces(tokens: Sequence[Token], declarations: Sequence[bool]) -> list[bool]:
         inside = opened[-1] if opened else None
         if token in _CLOSERS:
             start = opened.pop()
-            if token == ")" and start and tokens[start - 1].type == "SUM" and tokens[start + 2].type == "IN":
+            if token == ")" and start and tokens[start + 2].type == "IN":
                 glued.add(i)
         result.append(before is not None and _space(before, token, i - 1 in glued, inside in tight, declarations[i]))
         if token.type == "SIGN" and (before is None or not _ends_operand(before) or i - 1 in glued):

@@ -118,14 +118,17 @@ class Axis(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Contraction(Node):
+class AxisReduction(Node):
     """`sum(r in R) w[r] * c[r]`."""
 
+    function: Name
     axes: tuple[Axis, ...]
     body: Expression
 
 
-Expression = Number | Boolean | Reference | Subscripted | Call | Unary | Binary | Comparison | Conditional | Contraction
+Expression = (
+    Number | Boolean | Reference | Subscripted | Call | Unary | Binary | Comparison | Conditional | AxisReduction
+)
 
 
 # --- statements

@@ -27,8 +27,8 @@ from attndsl.checking.typed import (
     ParamValue,
     Read,
     Reduce,
+    ReduceAxis,
     Spec,
-    Sum,
     Write,
     walk,
 )
@@ -64,16 +64,26 @@ INDICES: Table[Expr] = {
 }
 """Of the indices of what is read."""
 
-SUMS: Table[Sum] = {
+SUMS: Table[ReduceAxis] = {
     "contraction": lambda e: True,
     "contraction of ints": lambda e: e.kind is Kind.INT,
-    "contraction over two axes": lambda e: isinstance(e.body, Sum),
+    "contraction over two axes": lambda e: isinstance(e.body, ReduceAxis),
     "contraction of a contraction": lambda e: (
-        not isinstance(e.body, Sum) and any(isinstance(part, Sum) for part in walk(e.body))
+        not isinstance(e.body, ReduceAxis) and any(isinstance(part, ReduceAxis) for part in walk(e.body))
     ),
     "contraction of the row": lambda e: bool(variables(e, "each")) and not variables(e, "over"),
     "contraction of squares": lambda e: isinstance(e.body, Apply) and len({*e.body.arguments}) == 1,
 }
+
+EXTREMES: Table[ReduceAxis] = {
+    "max over an axis": lambda e: e.function == "max",
+    "min over an axis": lambda e: e.function == "min",
+    "any or all over an axis": lambda e: applies(e.body, "fselect"),
+    "extreme of the row": lambda e: bool(variables(e, "each")) and not variables(e, "over"),
+    "extreme of a key": lambda e: bool(variables(e, "over")) and not variables(e, "each"),
+    "extreme of a row and a key": lambda e: bool(variables(e, "each")) and bool(variables(e, "over")),
+}
+"""Of the reductions of axes that are no sums."""
 
 
 def _reduces(function: str, masked: bool = True) -> Callable[[Reduce], bool]:
@@ -95,7 +105,7 @@ REDUCTIONS: Table[Reduce] = {
     "score with data beside the product": lambda e: any(isinstance(part, Read) for part in without_reads(e.score)),
     "reduction of a reduction": lambda e: any(isinstance(part, Reduce) for part in walk(e) if part is not e),
     "vector by an if": lambda e: isinstance(e.value, Apply) and e.value.operator == "fselect",
-    "vector by a contraction": lambda e: isinstance(e.value, Sum),
+    "vector by a contraction": lambda e: isinstance(e.value, ReduceAxis),
     "vector scaled": lambda e: isinstance(e.value, Apply) and e.value.operator == "fmul",
 }
 
@@ -259,7 +269,11 @@ FOUND_BOUND = "bound: found"
 
 CONSTRUCTS: tuple[str, ...] = (
     *OPERATIONS.values(),
-    *(name for table in (INDICES, SUMS, REDUCTIONS, MASKS, PLACES, WRITES, EXTENTS, BLOCKS) for name in table),
+    *(
+        name
+        for table in (INDICES, SUMS, EXTREMES, REDUCTIONS, MASKS, PLACES, WRITES, EXTENTS, BLOCKS)
+        for name in table
+    ),
     *(name for table in (PARAMETERS, SPECS, NODES, TEXTS) for name in table),
     FOUND_BOUND,
 )
@@ -274,7 +288,8 @@ def constructs(spec: Spec) -> set[str]:
     variables = [index for block in spec.blocks for index in (*block.each, *block.over)]
     used = {OPERATIONS[e.operator] for e in found if isinstance(e, Apply)}
     used |= _answered(INDICES, (index for e in found if isinstance(e, Read) for index in e.indices))
-    used |= _answered(SUMS, (e for e in found if isinstance(e, Sum)))
+    used |= _answered(SUMS, (e for e in found if isinstance(e, ReduceAxis) and e.function == "sum"))
+    used |= _answered(EXTREMES, (e for e in found if isinstance(e, ReduceAxis) and e.function != "sum"))
     used |= _answered(REDUCTIONS, reductions)
     used |= _answered(MASKS, (e.mask for e in reductions if e.mask is not None))
     used |= _answered(PLACES, (index for _, write in writes for index in write.indices))

@@ -92,7 +92,7 @@ def _with_bound(node: tree.Node, bound: frozenset[str]) -> Iterator[tuple[tree.N
     """A node and all in it, each with the names that sums and definitions around it have bound."""
     yield node, bound
     match node:
-        case tree.Contraction(axes=axes):
+        case tree.AxisReduction(axes=axes):
             inside = bound | {axis.name.text for axis in axes}
         case tree.Let(params=params):
             inside = bound | {param.name.text for param in params if not isinstance(param, tree.WholeParam)}

@@ -29,8 +29,8 @@ from attndsl.checking.typed import (
     ParamValue,
     Read,
     Reduce,
+    ReduceAxis,
     Spec,
-    Sum,
     Write,
     walk,
 )
@@ -106,7 +106,7 @@ class _Rewriting:
                 parts = {"indices": tuple(self._exprs[index] for index in expr.indices)}
             case Apply():
                 parts = {"arguments": tuple(self._exprs[argument] for argument in expr.arguments)}
-            case Sum():
+            case ReduceAxis():
                 parts = {"index": self.index(expr.index), "body": self._exprs[expr.body]}
             case Reduce():
                 given = {name: getattr(expr, name) for name in ("score", "mask", "value", "sink")}

@@ -53,9 +53,14 @@ def _fixed(attention: tree.Attention) -> set[tree.Name]:
 
 def _given(node: tree.Node, variables: set[str]) -> Iterable[tree.Name]:
     match node:
-        case tree.Call(function=name) | tree.KeywordArgument(name=name) | tree.Setting(name=name):
+        case tree.Call(function=name) | tree.AxisReduction(function=name):
             return (name,)
-        case tree.Definition(name=name) | tree.Parameter(type=name):
+        case (
+            tree.KeywordArgument(name=name)
+            | tree.Setting(name=name)
+            | tree.Definition(name=name)
+            | tree.Parameter(type=name)
+        ):
             return (name,)
         case tree.Tensor(element=name) if name.text not in variables:
             return (name,)

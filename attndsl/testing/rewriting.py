@@ -52,7 +52,7 @@ def free_names(node: tree.Node) -> set[str]:
     match node:
         case tree.Name(text=text):
             return {text}
-        case tree.Contraction(axes=axes, body=body):
+        case tree.AxisReduction(axes=axes, body=body):
             return _free(*(axis.extent for axis in axes)) | (free_names(body) - {axis.name.text for axis in axes})
         case tree.Let(params=params, value=value):
             own = {param.name.text for param in params if not isinstance(param, tree.WholeParam)}

@@ -14,8 +14,8 @@ from attndsl.checking.typed import (
     Kind,
     ParamValue,
     Read,
+    ReduceAxis,
     Spec,
-    Sum,
     walk,
 )
 from attndsl.inputs.ranges import expressions
@@ -79,7 +79,7 @@ class _Sizes:
             case Read(tensor=tensor):
                 values = self._arrays[tensor.name]
                 return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
-            case Sum(index=index, body=body):
+            case ReduceAxis(index=index, body=body):
                 return self.of(index.bound) * self._known[body]
             case Apply(operator=operator, arguments=arguments):
                 return self._applied(operator, [self._known[argument] for argument in arguments], arguments)

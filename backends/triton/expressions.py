@@ -13,6 +13,7 @@ from attndsl.backends.triton.pointwise import (
     COMPARISON_LEVEL,
     COMPARISONS,
     POINTWISE,
+    REDUCTIONS,
     TRUNCATING,
     Spelling,
     scalar_type,
@@ -25,6 +26,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
+from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, f32, f64, i1, index
 from attndsl.python_names import python_name
 
@@ -250,20 +252,9 @@ class Expressions:
 
     def _reduce(self, op: tile.ReduceOp) -> Text:
         body, axis = self[op.body], self.lanes(op.body).index(op.over)
-        integer = op.body.type == index
-        match op:
-            case tile.SumOp():
-                summed = f"{body.within(ATOM)}.to(tl.int64)" if integer else body.code
-                return Text(f"tl.sum({summed}, {axis})")
-            case tile.AllOp():
-                return Text(f"tl.min({body.within(ATOM)}.to(tl.int32), {axis}) > 0", COMPARISON_LEVEL)
-            case tile.MaxOp() | tile.MinOp() if integer:
-                # What is computed of it per program is no tile: it may have 64 bits.
-                name = "max" if isinstance(op, tile.MaxOp) else "min"
-                return Text(f"tl.{name}({body.code}, {axis}).to(tl.int64)")
-        # Unlike tl.max and tl.min, these keep NaN.
-        helper = "_larger" if isinstance(op, tile.MaxOp) else "_smaller"
-        return Text(f"tl.reduce({body.code}, {axis}, {helper})")
+        spelling = REDUCTIONS[monoid_of(op).operation(op.body.type)]
+        code = body.within(ATOM) if "{0}." in spelling.template else body.code
+        return Text(spelling.template.format(code, axis=axis), spelling.level)
 
     def _dot(self, op: tile.DotOp) -> Text:
         rows, columns = self.lanes(op.result)

@@ -66,6 +66,19 @@ POINTWISE: dict[type[Operation], Spelling] = {
     math.FloorOp: Spelling("tl.floor({0})"),
 }
 
+REDUCTIONS: dict[type[Operation], Spelling] = {
+    arith.AddfOp: Spelling("tl.sum({0}, {axis})"),
+    arith.AddiOp: Spelling("tl.sum({0}.to(tl.int64), {axis})"),
+    # What is computed of these per program is no tile: it may have 64 bits.
+    arith.MaxSIOp: Spelling("tl.max({0}, {axis}).to(tl.int64)"),
+    arith.MinSIOp: Spelling("tl.min({0}, {axis}).to(tl.int64)"),
+    # Unlike tl.max and tl.min, these keep NaN.
+    arith.MaximumfOp: Spelling("tl.reduce({0}, {axis}, _larger)"),
+    arith.MinimumfOp: Spelling("tl.reduce({0}, {axis}, _smaller)"),
+    arith.AndIOp: Spelling("tl.min({0}.to(tl.int32), {axis}) > 0", COMPARISON_LEVEL),
+}
+"""Reductions of a tile along an axis, by the operation that combines two partial results."""
+
 TRUNCATING: dict[type[Operation], Spelling] = {
     arith.FloorDivSIOp: _infix("//", 7),
     spec.ModOp: _infix("%", 7),

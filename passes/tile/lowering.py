@@ -13,7 +13,8 @@ from functools import partial
 from attndsl.ir import attn, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.hints import hint
-from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1, index
+from attndsl.ir.traits import monoid_of
+from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1
 from attndsl.passes.tile.contraction import Contraction, Lanes, contraction
 from attndsl.passes.tile.where import Scope, Where
 
@@ -88,10 +89,11 @@ class Lowering:
 
     def demands(self, op: Operation, at: Where) -> Sequence[SSAValue]:
         """The values that lowering an operation takes."""
-        if isinstance(op, attn.SumOp):
-            plan = self.contraction(op, at)
-            return plan.values if plan.form != "loop" else ()  # a loop asks for its own while it is open
-        return op.operands
+        if not isinstance(op, attn.ReduceAxisOp):
+            return op.operands
+        if self.in_turn(op, at):
+            return ()  # a loop asks for its own while it is open
+        return self.contraction(op, at).values if isinstance(op, attn.SumOp) else (op.body,)
 
     def lower(self, op: Operation, at: Where) -> SSAValue:
         """One source operation; its operands have been lowered."""
@@ -110,11 +112,14 @@ class Lowering:
                 where = at.build.conjunction([*conditions, *self._own_keys(op, at)], scope.block)
                 indices = [self.get(v, at) for v in op.indices]
                 lowered = tile.LoadOp(op.tensor, indices, where, op.result.type, at.apart)
-            case attn.AllOp():
-                lane = self.target_lane(op.over, at)
-                lowered = tile.AllOp(at.build.along(self.get(op.body, at), lane, scope.block), lane)
+            case attn.ReduceAxisOp() if self.in_turn(op, at):
+                return self.loop(op, at)
             case attn.SumOp():
                 return self.sum(op, at)
+            case attn.ReduceAxisOp():
+                lane = self.target_lane(op.over, at)
+                body = at.build.along(self.get(op.body, at), lane, scope.block)
+                lowered = tile.reduction(monoid_of(op))(body, lane)
             case _:
                 lowered = op.clone({operand: self.get(operand, at) for operand in op.operands})
         return at.build.add(lowered, scope.block, name)
@@ -130,17 +135,39 @@ class Lowering:
             return at.own
         return at.before_end if any(attn.OverOp in variables for variables in met) else ()
 
-    # --- contractions
+    # --- reductions over feature variables
+
+    def in_turn(self, op: attn.ReduceAxisOp, at: Where) -> bool:
+        """Whether no tile holds what is reduced: then it is done for one value of the variable at a time."""
+        if isinstance(op, attn.SumOp):
+            return self.contraction(op, at).form == "loop"
+        return len(self.lanes(op.body, at) - {op.over}) > 1
+
+    def loop(self, op: attn.ReduceAxisOp, at: Where) -> SSAValue:
+        """A reduction for one value of its variable at a time."""
+        home, axis, monoid = self.home(op.result, at), op.over.owner, monoid_of(op)
+        assert isinstance(axis, attn.AxisOp)
+        self.need([axis.extent, *_reduced_over(op.over, op.body)], at)  # in the loop their variable is no lane
+        lanes = self.target_lanes(self.lanes(op.result, at), at)
+        empty = at.build.constant(monoid.identity(op.result.type), op.result.type)
+        start = at.build.add(tile.SpreadOp(empty, lanes), home.block)
+        block = at.build.loop_block([start])
+        block.args[0].name_hint = hint(axis.variable.data)
+        within = at.within(Scope(block, op.over, {op.over: block.args[0]}))
+        self.need([op.body], within)
+        total = at.build.add(monoid.combine(block.args[1], self.get(op.body, within)), block)
+        at.build.place(tile.YieldOp(total), block)
+        one, first = at.build.number(1), at.build.number(0)
+        loop = tile.LoopOp(first, self.get(axis.extent, at), one, [start], Region(block))
+        return at.build.add(loop, home.block, op.result.name_hint)
 
     def contraction(self, op: attn.SumOp, at: Where) -> Contraction:
         """How a contraction is computed with the lanes that are open here."""
         return contraction(op.body, op.over, partial(self.lanes, at=at))
 
     def sum(self, op: attn.SumOp, at: Where) -> SSAValue:
-        """The sum over a feature variable."""
+        """The sum over a feature variable, of a product."""
         plan = self.contraction(op, at)
-        if plan.form == "loop":
-            return self.sum_loop(op, at)
         lane, block = self.target_lane(op.over, at), self.home(op.result, at).block
         inside = replace(plan, outside=(), divisors=(), negative=False)
         result = self.contract(inside, lane, None, (), at, block)
@@ -155,26 +182,6 @@ class Lowering:
             result = self.finish(plan, result, at, block)
         result.name_hint = op.result.name_hint
         return result
-
-    def sum_loop(self, op: attn.SumOp, at: Where) -> SSAValue:
-        """A contraction that no tile holds: one value of its variable at a time."""
-        home, axis = self.home(op.result, at), op.over.owner
-        assert isinstance(axis, attn.AxisOp)
-        self.need([axis.extent, *_sums_over(op.over, op.body)], at)  # in the loop their variable is no lane
-        lanes = self.target_lanes(self.lanes(op.result, at), at)
-        whole = op.result.type == index
-        zero = at.build.number(0) if whole else at.build.constant(0.0, op.result.type)
-        start = at.build.add(tile.SpreadOp(zero, lanes), home.block)
-        block = at.build.loop_block([start])
-        block.args[0].name_hint = hint(axis.variable.data)
-        within = at.within(Scope(block, op.over, {op.over: block.args[0]}))
-        self.need([op.body], within)
-        add = arith.AddiOp if whole else arith.AddfOp
-        total = at.build.add(add(block.args[1], self.get(op.body, within)), block)
-        at.build.place(tile.YieldOp(total), block)
-        one, first = at.build.number(1), at.build.number(0)
-        loop = tile.LoopOp(first, self.get(axis.extent, at), one, [start], Region(block))
-        return at.build.add(loop, home.block, op.result.name_hint)
 
     def contract(
         self,
@@ -235,13 +242,13 @@ class Lowering:
         return next(op.value.type for op in self.ops if isinstance(op, attn.WriteOp))
 
 
-def _sums_over(variable: SSAValue, value: SSAValue) -> list[SSAValue]:
-    """The sums over a variable that a value rests on."""
+def _reduced_over(variable: SSAValue, value: SSAValue) -> list[SSAValue]:
+    """The reductions over a variable that a value rests on."""
     found: list[SSAValue] = []
     seen, stack = {value}, [value]
     while stack:
         op = stack.pop().owner
-        if isinstance(op, attn.SumOp) and op.over is variable:
+        if isinstance(op, attn.ReduceAxisOp) and op.over is variable:
             found.append(op.result)
         elif isinstance(op, Operation):
             new = [operand for operand in op.operands if operand not in seen]

@@ -15,6 +15,7 @@ from attndsl.syntax.read import read_source
 from attndsl.testing.case import Case
 
 GALLERY = sorted((Path(__file__).parents[2] / "examples").glob("*.attn"))
+EXTREMES = Path(__file__).parents[1] / "differential/regressions/extremes_of_axes.attn"
 
 
 def tensors(case: Case) -> dict[str, torch.Tensor]:
@@ -23,7 +24,7 @@ def tensors(case: Case) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("hostile", [False, True], ids=["plain", "hostile"])
-@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*GALLERY, EXTREMES], ids=lambda path: path.stem)
 def test_truth_is_the_references(path: Path, hostile: bool) -> None:
     case = Case.make(check(read_source(path)), "bf16", seed=3, hostile=hostile)
     found = truth(case.spec, tensors(case), case.params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attndsl.checking.check import check
 from attndsl.checking.text import expression_text
-from attndsl.checking.typed import Expr, Index, IndexValue, Reduce, Spec, Sum, operands
+from attndsl.checking.typed import Expr, Index, IndexValue, Reduce, ReduceAxis, Spec, operands
 from attndsl.syntax.source import Source
 
 
@@ -66,7 +66,7 @@ def _scoped(expr: Expr, bound: tuple[Index, ...], reduced: bool, over: tuple[Ind
     match expr:
         case IndexValue(index=index):
             assert index in bound, f"{index.name} is not bound"
-        case Sum(index=index, body=body):
+        case ReduceAxis(index=index, body=body):
             assert index not in bound, f"{index.name} is bound twice"
             _scoped(index.extent, (), False)
             _scoped(body, (*bound, index), reduced, over)

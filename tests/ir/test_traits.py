@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attndsl.backends.triton.pointwise import REDUCTIONS
 from attndsl.checking.typed import FOLDS as TYPED
 from attndsl.ir import attn, monoids, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -46,6 +47,7 @@ def test_a_monoid_has_an_identity_and_any_bracketing(monoid: Monoid, type_: Attr
 @pytest.mark.parametrize("monoid", MONOIDS.values(), ids=list(MONOIDS))
 def test_a_tile_is_reduced_with_every_monoid(monoid: Monoid) -> None:
     assert tile.reduction(monoid).get_trait(Folds) == Folds(monoid)
+    assert {monoid.operation(type_) for type_ in kinds(monoid)} <= REDUCTIONS.keys(), "backends/triton/pointwise.py"
 
 
 def test_operations_say_what_they_reduce() -> None:
@@ -56,15 +58,16 @@ def test_operations_say_what_they_reduce() -> None:
         assert op.has_trait(Removes) == bool(reduces), op.name
         if issubclass(op, attn.IndexOp | tile.LaneOp):
             assert op.has_trait(Binds)
-        if issubclass(op, attn.ReduceOp | tile.ReduceOp):
+        if issubclass(op, attn.ReduceOp | attn.ReduceAxisOp | tile.ReduceOp):
             assert op.has_trait(Folds)
 
 
 def test_the_language_and_the_ir_fold_alike() -> None:
     assert set(TYPED) == set(BUILT)
     for name, fold in TYPED.items():
-        folds = BUILT[name].get_trait(Folds)
+        folds = BUILT[name].keys.get_trait(Folds)
         assert folds is not None
+        assert BUILT[name].axis.get_trait(Folds) == folds
         assert folds.monoid.identity(f32) == fold.empty
         a, b = np.meshgrid(SAMPLES[f32], SAMPLES[f32])
         merged = POINTWISE[folds.monoid.operation(f32)](a, b)

@@ -103,6 +103,7 @@ ATTN_RULES = [
     ),
     (attn("%v = attn.sum %one over %j : f32"), "reduces over a value that is no attn.axis"),
     (attn("%v = attn.sum %one over %M : f32"), "reduces over a value that is no attn.axis"),
+    (attn("%v = attn.axis_max %one over %j : f32"), "reduces over a value that is no attn.axis"),
     (attn("%v = attn.all %yes over %j"), "reduces over a value that is no attn.axis"),
     (attn("%v = attn.softmax %one, %one over %d : f32"), "reduces over a value that is no attn.over"),
     (attn("%v = attn.logsumexp %one over %d : f32"), "reduces over a value that is no attn.over"),
@@ -277,6 +278,8 @@ EVERY_OP = [
         %r = attn.row "r" to %N up to %w
         %v = attn.read @x[%i, %j] where %yes : f32
         %sum = attn.sum %v over %d : f32
+        %top = attn.axis_max %v over %d : f32
+        %low = attn.axis_min %v over %d : f32
         %all = attn.all %yes over %d
         %softmax = attn.softmax %v, %v over %j where %yes sink %one : f32
         %lse = attn.logsumexp %v over %j where %yes sink %one : f32

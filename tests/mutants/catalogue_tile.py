@@ -44,6 +44,15 @@ def no_rescaling(module: ModuleOp) -> None:
 
 
 @spoils("numpy", "tile")
+def extreme_of_an_axis_from_zero(module: ModuleOp) -> None:
+    """A largest or smallest that no tile holds starts from 0, which not all numbers are above or below."""
+    for loop in every(module, tile.LoopOp):
+        start = loop.iter_args[0].owner
+        if constant(loop.step) == 1 and isinstance(start, tile.SpreadOp) and constant(start.value) in (-inf, inf):
+            start.operands[0] = insert_before(start, constant_op(0.0, start.value.type))
+
+
+@spoils("numpy", "tile")
 def stale_maximum(module: ModuleOp) -> None:
     """The maximum that goes on to the next tile is not the one that the sums are scaled to."""
     for last in every(module, tile.YieldOp):

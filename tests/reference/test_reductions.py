@@ -107,6 +107,63 @@ def empty(got: dict[str, Any]) -> None:
     assert got["total"] == [0.0]
 
 
+AXES = check(
+    Source("""
+    attention axes {
+        dims M, R
+        input  x     : f64[M, R]
+        input  at    : i32[R]
+        output top   : f64[M]
+        output low   : f64[M]
+        output some  : f64[M]
+        output every : f64[M]
+        output pairs : f64[M]
+        output found : f64[M]
+
+        each i in M
+
+        top[i]   = max(r in R) x[i,r]
+        low[i]   = min(r in R) x[i,r]
+        some[i]  = if any(r in R) (x[i,r] > 1.0) then 1 else 0
+        every[i] = if all(r in R) (x[i,r] > 1.0) then 1 else 0
+        pairs[i] = max(r in R, s in 2) (x[i,r] * f32(2 * s - 1))
+        found[i] = 1.0 + (max(r in R) x[i,at[r]])
+    }
+    """)
+)
+
+
+def along(x: Sequence[Sequence[float]], at: Sequence[int]) -> dict[str, Any]:
+    arrays: dict[str, np.ndarray[Any, Any]] = {
+        "x": np.array(x, np.float64).reshape(len(x), len(at)),
+        "at": np.array(at, np.int32),
+    }
+    return {name: output.tolist() for name, output in reference(AXES, arrays).items()}
+
+
+def test_reductions_of_axes() -> None:
+    got = along([[2.0, -3.0, 1.5], [4.0, 2.0, 3.0], [NAN, 0.0, 1.0]], [2, 0, 0])
+    assert got["top"][:2] == [2.0, 4.0]
+    assert got["low"][:2] == [-3.0, 2.0]
+    assert got["some"] == [1.0, 1.0, 0.0]
+    assert got["every"] == [0.0, 1.0, 0.0]
+    assert got["pairs"][:2] == [3.0, 4.0]
+    assert got["found"][:2] == [3.0, 5.0]
+    assert all(math.isnan(got[name][2]) for name in ("top", "low", "pairs", "found"))
+
+
+def test_reductions_of_an_axis_without_values() -> None:
+    got = along([[]], [])
+    assert (got["top"], got["pairs"], got["found"], got["low"]) == ([-INF], [-INF], [-INF], [INF])
+    assert (got["some"], got["every"]) == ([0.0], [1.0])
+
+
+def test_a_reduction_of_an_axis_is_absent_where_a_term_is() -> None:
+    got = along([[2.0, -3.0]], [0, 2])
+    assert got["found"] == [0.0]
+    assert got["top"] == [2.0]
+
+
 def test_a_row_without_keys() -> None:
     empty(run([], [], [[]], [0.5]))
 

@@ -13,6 +13,7 @@ import pytest
 from attndsl.checking.check import check
 from attndsl.checking.numbers import MEANINGS
 from attndsl.checking.typed import (
+    FOLDS,
     Apply,
     Block,
     Constant,
@@ -24,8 +25,8 @@ from attndsl.checking.typed import (
     ParamValue,
     Read,
     Reduce,
+    ReduceAxis,
     Spec,
-    Sum,
     Write,
     operands,
 )
@@ -99,8 +100,9 @@ class Scalar:
                 if not all(0 <= i < size for i, size in zip(index_, array.shape, strict=True)):
                     raise Absent
                 return array[index_].item()
-            case Sum(index=index, body=body):
-                return sum(self.value(body, {**at, index: n}, over) for n in range(self.size(index, at)))
+            case ReduceAxis(function=function, index=index, body=body):
+                terms = [self.value(body, {**at, index: n}, over) for n in range(self.size(index, at))]
+                return folded(function, terms)
             case Reduce():
                 return self.reduce(expr, at, over)
             case Apply():
@@ -125,12 +127,8 @@ class Scalar:
         sink = -math.inf if expr.sink is None else self.value(expr.sink, at)
         terms = [(score, value) for key in self.rows(over, at) for score, value in self.term(expr, key)]
         scores = [score for score, _ in terms]
-        if expr.function == "sum":
-            return sum(scores)
-        if expr.function == "max":
-            return max(scores, default=-math.inf)
-        if expr.function == "min":
-            return min(scores, default=math.inf)
+        if expr.function in FOLDS:
+            return float(folded(expr.function, scores))
         denominator = math.exp(sink) + sum(math.exp(score) for score in scores)
         if expr.function == "logsumexp":
             return math.log(denominator) if denominator else -math.inf
@@ -150,12 +148,19 @@ class Scalar:
             return
 
 
+def folded(function: str, terms: list[Any]) -> Any:
+    """The sum, the largest or the smallest of some numbers."""
+    if function == "sum":
+        return sum(terms)
+    return (max if function == "max" else min)(terms, default=FOLDS[function].empty)
+
+
 def free_axes(expr: Expr) -> set[Index]:
     """The axis variables that an expression depends on and does not bind."""
     if isinstance(expr, IndexValue):
         return {expr.index} if expr.index.role == "axis" else set()
     inner = {axis for operand in operands(expr) for axis in free_axes(operand)}
-    return inner - {expr.index} if isinstance(expr, Sum) else inner
+    return inner - {expr.index} if isinstance(expr, ReduceAxis) else inner
 
 
 GALLERY = Path(__file__).parents[2] / "examples"

@@ -12,7 +12,7 @@ import torch
 from attndsl.bench.unfused.lanes import Axes, union
 from attndsl.bench.unfused.rows import Rows, evaluated
 from attndsl.checking.evaluate import evaluate
-from attndsl.checking.typed import Block, Expr, Index, IndexValue, Reduce, Spec, Sum
+from attndsl.checking.typed import Block, Expr, Index, IndexValue, Reduce, ReduceAxis, Spec
 from attndsl.reference.dims import dims_of
 
 CHUNK = 2**26
@@ -75,7 +75,7 @@ class Call:
                 match expr:
                     case IndexValue(index=index):
                         inner = (index,)
-                    case Sum(index=index):
+                    case ReduceAxis(index=index):
                         inner = tuple(axis for axis in inner if axis is not index)
                     case Reduce():
                         found[expr.score] = union(visit(e) for e in (expr.score, expr.mask) if e is not None)  # weights

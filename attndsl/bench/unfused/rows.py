@@ -24,7 +24,7 @@ from attndsl.checking.typed import (
     ParamValue,
     Read,
     Reduce,
-    Sum,
+    ReduceAxis,
     Write,
     operands,
 )
@@ -94,8 +94,8 @@ class Rows:
                 return self._read(expr)
             case Apply():
                 return self._apply(expr)
-            case Sum():
-                return self._sum(expr)
+            case ReduceAxis():
+                return self._sum(expr) if expr.function == "sum" else self._extreme(expr)
             case Reduce():
                 return self._reduce(expr)
         raise TypeError(f"an expression is no {type(expr).__name__}")
@@ -191,7 +191,7 @@ class Rows:
         present = present_of(expr.operator, values, presents)
         return Lanes(axes, value, None if bool(present.all()) else present.expand(value.shape))
 
-    def _sum(self, expr: Sum) -> Lanes:
+    def _sum(self, expr: ReduceAxis) -> Lanes:
         factors = [self.lanes(factor) for factor in factors_of(expr.body)]
         axes = tuple(axis for axis in union(factor.axes for factor in factors) if axis is not expr.index)
         value = contract(factors, axes)
@@ -200,8 +200,21 @@ class Rows:
         absent = both([Lanes(f.axes, f.present) for f in factors if f.present is not None])
         if absent is None:
             return Lanes(axes, value)
-        everywhere = self._all(absent, (expr.index,))
-        return Lanes(axes, value, spread(everywhere.value, everywhere.axes, axes, self.sizes(axes)))
+        return Lanes(axes, value, self._everywhere(absent, expr.index, axes))
+
+    def _extreme(self, expr: ReduceAxis) -> Lanes:
+        body = self.lanes(expr.body)
+        axes = tuple(axis for axis in body.axes if axis is not expr.index)
+        every = (*axes, expr.index)
+        value = extreme(expr.function, spread(body.value, body.axes, every, self.sizes(every)))
+        if body.present is None:
+            return Lanes(axes, value)
+        return Lanes(axes, value, self._everywhere(Lanes(body.axes, body.present), expr.index, axes))
+
+    def _everywhere(self, present: Lanes, index: Index, axes: Axes) -> torch.Tensor:
+        """Where all terms of a reduction over an axis are present, along `axes`."""
+        everywhere = self._all(present, (index,))
+        return spread(everywhere.value, everywhere.axes, axes, self.sizes(axes))
 
     def _all(self, lanes: Lanes, axes: Axes) -> Lanes:
         """Where a truth value holds for all values of some variables."""
@@ -236,9 +249,7 @@ class Rows:
             flat = torch.where(along(kept.value, kept.axes, rows + over), flat, missing)
         flat = flat.reshape(*(sizes[axis] for axis in rows), -1)
         if expr.function in FOLDS:
-            extreme = torch.amax if expr.function == "max" else torch.amin
-            nothing = flat.new_full((*flat.shape[:-1], 1), FOLDS[expr.function].empty)
-            return Lanes(rows, extreme(flat if flat.shape[-1] else torch.cat([flat, nothing], -1), -1))
+            return Lanes(rows, extreme(expr.function, flat))
         sink = self.lanes(expr.sink) if expr.sink is not None else None
         if sink is not None:  # one more key, whose value is 0
             rows_too = union([rows, sink.axes])
@@ -281,6 +292,13 @@ class Rows:
         return Lanes(rest, value, present)
 
 
+def extreme(function: str, value: torch.Tensor) -> torch.Tensor:
+    """The largest or the smallest along the last dimension."""
+    if not value.shape[-1]:
+        return value.new_full(value.shape[:-1], FOLDS[function].empty)
+    return (torch.amax if function == "max" else torch.amin)(value, -1)
+
+
 def factors_of(expr: Expr) -> list[Expr]:
     """The factors of a product."""
     if isinstance(expr, Apply) and expr.operator == "fmul":
@@ -291,7 +309,7 @@ def factors_of(expr: Expr) -> list[Expr]:
 def evaluated(expr: Expr) -> list[Expr]:
     """The expressions that `Rows` evaluates for one: the factors of a product that is summed, never the product."""
     match expr:
-        case Sum():
+        case ReduceAxis(function="sum"):
             return factors_of(expr.body)
         case Reduce(function="sum"):
             return [*factors_of(expr.score), *([expr.mask] if expr.mask is not None else [])]

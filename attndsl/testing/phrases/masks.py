@@ -47,6 +47,8 @@ predicate
     (i | j) < {amount} << 1
     minimum(i, j) {compared} {amount}
     5 | {bias} {compared} 0.0
+    2 | any(d in D) ({compared_element} {compared} 1.0)
+    all(r in R) (late_key[b, {near}, r] > w)
     {bias} {equal} w
     {bias} <= w
     {bias} >= w

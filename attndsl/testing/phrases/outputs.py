@@ -52,6 +52,7 @@ counted@joined
 row_number
     {slope}
     {query} . {query} * 0.1
+    max(d in D) (row[d] * f32(d % 3))
     f32(i % 4)
     w
     f32({row_hash} % 8)

@@ -15,6 +15,8 @@ scoring
     maximum({product}, {bias}) - minimum(1.0, w * (j % 3))
     {bias} * rsqrt(1.0 + abs(j))
     {product} + sum(r in R, s in 2) wave[h, r, s] * cos(0.5 * (r + s + (i - j) % 8))
+    2 | {product} / (1.0 + max(d in D) abs({compared_element}))
+    {product} - min(r in R, s in 2) (wave[h, r, s] * f32((r + s + i - j) % 8))
     2 | +{product} - f32((i ^ j) & 3) * 1e-1
     2 | {product} / sqrt(D) - f32({hash} % 1024) * 1e-3
     {product} * 0.1 + f32({hash}) * 1e-19
@@ -29,6 +31,10 @@ product
     (row * rsqrt(row . row + 1e-6)) . col
     2 | {query} . {key} * rsqrt(col . col + 1.0)
     2 | row . col * rsqrt(col . col + 1.0)
+compared_element
+    col[d]
+    row[d]
+    row[d] * col[d]
 product@found
     {query} . {key}
     row . col

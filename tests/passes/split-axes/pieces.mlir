@@ -92,3 +92,28 @@ attn.kernel @padding_would_be_saved_by_none {
   %s = attn.sum %k over %d : f32
   attn.write @p[%j] = %s : f32
 }
+
+// CHECK-LABEL: attn.kernel @extremes {
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    %j = attn.each "j" to %N
+// CHECK-NEXT:    [[V0:%\d+]] = arith.constant 64 : index
+// CHECK-NEXT:    %d = attn.axis "d_0" to [[V0]]
+// CHECK-NEXT:    [[V1:%\d+]] = arith.constant 32 : index
+// CHECK-NEXT:    %d_1 = attn.axis "d_64" to [[V1]]
+// CHECK-NEXT:    %d_2 = arith.addi %d_1, [[V0]] : index
+// CHECK-NEXT:    %q = attn.read @q[%j, %d] : f32
+// CHECK-NEXT:    %q_1 = attn.read @q[%j, %d_2] : f32
+// CHECK-NEXT:    [[V2:%\d+]] = attn.axis_max %q over %d : f32
+// CHECK-NEXT:    [[V3:%\d+]] = attn.axis_max %q_1 over %d_1 : f32
+// CHECK-NEXT:    %m = arith.maximumf [[V2]], [[V3]] : f32
+// CHECK-NEXT:    attn.write @p[%j] = %m : f32
+// CHECK-NEXT:  }
+attn.kernel @extremes {
+  %N = spec.dim "N"
+  %c96 = arith.constant 96 : index
+  %j = attn.each "j" to %N
+  %d = attn.axis "d" to %c96
+  %q = attn.read @q[%j, %d] : f32
+  %m = attn.axis_max %q over %d : f32
+  attn.write @p[%j] = %m : f32
+}
