@@ -86,11 +86,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                 if op.over not in axes(op.body):
                     raise VerifyException(f"{op.name} removes a lane that its operand does not vary along")
             case tile.DotOp():
-                left, right = axes(op.lhs), axes(op.rhs)
-                if op.over not in left or op.over not in right:
+                if op.over not in axes(op.lhs) & axes(op.rhs):
                     raise VerifyException("both operands of a product vary along the lane that it sums over")
-                if left & right != {op.over}:
-                    raise VerifyException("the operands of a product share one lane, the one that it sums over")
             case tile.SpreadOp():
                 if any(lane in axes(op.value) for lane in op.lanes):
                     raise VerifyException("tile.spread lays out along a lane that its operand already varies along")

@@ -149,8 +149,12 @@ class Expressions:
 
     def permuted(self, value: SSAValue, lanes: Sequence[Lane]) -> Text:
         """A value's array with its axes in another order."""
-        own, text = self.lanes(value), self[value]
-        if tuple(lanes) == own:
+        return self.turned(self[value], self.lanes(value), lanes)
+
+    @staticmethod
+    def turned(text: Text, own: Sequence[Lane], lanes: Sequence[Lane]) -> Text:
+        """An array whose axes are `own`, with them in the order `lanes`."""
+        if tuple(lanes) == tuple(own):
             return text
         if len(own) == 2:
             return Text(f"{text.inside(ATOM - 1)}.T")
@@ -245,10 +249,11 @@ class Expressions:
         return Text(f"np.broadcast_to({self.along(op.value, lanes).code}, {shape})")
 
     def dot(self, op: tile.DotOp) -> Text:
-        left = [lane for lane in self.lanes(op.lhs) if lane is not op.over]
-        right = [lane for lane in self.lanes(op.rhs) if lane is not op.over]
+        batch, left, right = map(self.sorted, op.sides(self.axes))
         where = self.axes(op.where) if op.where is not None else frozenset()
-        if len(left) > 1 or len(right) > 1 or not where <= {*left, op.over}:
+        # What NumPy multiplies has one axis of each operand, or none; along batch axes it has both.
+        plain = len(left) == len(right) == 1 and op.where is None if batch else len(left) < 2 and len(right) < 2
+        if not plain or not where <= {*left, op.over}:
             return self.general_dot(op)
         if op.where is not None:
             self.helpers.add("_dot_where")
@@ -261,9 +266,10 @@ class Expressions:
         first, second = (op.lhs, left), (op.rhs, right)
         if left and right and self.sorted([*left, *right])[0] in right:
             first, second = second, first
-        a = self.permuted(first[0], [*first[1], op.over])
-        b = self.permuted(second[0], [op.over, *second[1]])
-        return Text(f"{a.inside(6)} @ {b.inside(7)}", 7)
+        a = self.permuted(first[0], [*batch, *first[1], op.over])
+        b = self.permuted(second[0], [*batch, op.over, *second[1]])
+        product = Text(f"{a.inside(6)} @ {b.inside(7)}", 7)
+        return self.turned(product, [*batch, *first[1], *second[1]], self.lanes(op.result))
 
     def general_dot(self, op: tile.DotOp) -> Text:
         """A product of values with more lanes than a matrix has: elementwise, then summed."""

@@ -280,16 +280,19 @@ class Expressions:
         return Text(f"tl.reduce({body.code}, {axis}, {helper})")
 
     def _dot(self, op: tile.DotOp) -> Text:
-        rows, columns = self.lanes(op.result)
+        batch, *sides = op.sides(self.axes)
+        rows, columns = self.ordered(frozenset().union(*sides))
         first, second = (op.lhs, op.rhs) if rows in self.axes(op.lhs) else (op.rhs, op.lhs)
-        left = self.turned(first, (rows, op.over))
-        right = self.turned(second, (op.over, columns))
+        left = self.turned(self[first], self.lanes(first), (*batch, rows, op.over))
+        right = self.turned(self[second], self.lanes(second), (*batch, op.over, columns))
         kind = op.rounded.data if op.rounded is not None else "ieee"
         if kind in HALF_TYPES:
             left, right = self._rounded(first, left, kind), self._rounded(second, right, kind)
-            return Text(f"tl.dot({left.code}, {right.code})")
-        left, right = self._widened(first, left), self._widened(second, right)
-        return Text(f'tl.dot({left.code}, {right.code}, input_precision="{kind}")')
+            product = Text(f"tl.dot({left.code}, {right.code})")
+        else:
+            left, right = self._widened(first, left), self._widened(second, right)
+            product = Text(f'tl.dot({left.code}, {right.code}, input_precision="{kind}")')
+        return self.turned(product, (*batch, rows, columns), self.lanes(op.result))
 
     def widening(self, element: str, type_: str) -> tuple[str, str]:
         """What stands before and after a number that memory holds as `element`, to make it one of `type_`."""
@@ -307,10 +310,14 @@ class Expressions:
         kept = self.stored.halves.get(value) == element
         return text if kept else Text(f"{text.within(ATOM)}.to(tl.{HALF_TYPES[element]})")
 
-    def turned(self, value: SSAValue, lanes: tuple[SSAValue, SSAValue]) -> Text:
-        """A matrix with its axes in the order `lanes`."""
-        text = self[value]
-        return text if self.lanes(value) == lanes else Text(f"tl.trans({text.code})")
+    @staticmethod
+    def turned(text: Text, own: Sequence[SSAValue], lanes: Sequence[SSAValue]) -> Text:
+        """A tile whose axes are `own`, with them in the order `lanes`."""
+        if tuple(own) == tuple(lanes):
+            return text
+        if len(lanes) == 2:
+            return Text(f"tl.trans({text.code})")
+        return Text(f"tl.permute({text.code}, ({', '.join(str(own.index(lane)) for lane in lanes)}))")
 
 
 def _rank(op: tile.LaneOp) -> int:

@@ -202,10 +202,6 @@ TILE_RULES = [
         "both operands of a product vary along the lane that it sums over",
     ),
     (
-        tile("%s = tile.dot %y, %y over %j : f32"),
-        "the operands of a product share one lane, the one that it sums over",
-    ),
-    (
         tile('%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j rounded to "f8" : f32'),
         ", not to f8",
     ),
@@ -269,6 +265,7 @@ EVERY_OP = [
         %c = arith.cmpi slt, %i, %j : index
         %all = tile.all %c over %j : i1 to i1
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
+        %batch = tile.dot %y, %y over %j : f32
         %w = tile.relabel %i from %i to %j
         scf.for %n = %c0 to %N step %c4 {
           tile.present %yes
