@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from attndsl.ir.homes import HomeOp, IntoOp, into_of
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, verify_access
 from attndsl.ir.statements import KeptOp, NarrowOp, PresentOp
@@ -70,9 +71,9 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "TILE", "AllOp", "DotOp", "HoldsOp", "KeptOp", "KernelOp", "LaneOp", "LoadOp", "MaxOp", "MinOp", "NarrowOp",
-    "PaddedOp", "PlaceOp", "PresentOp", "ProgramOp", "ReduceOp", "RelabelOp", "SpreadOp", "StoreOp", "SumOp", "is_key",
-    "padded", "users", "verify_lane",
+    "STATEMENTS", "TILE", "AllOp", "DotOp", "HoldsOp", "HomeOp", "IntoOp", "KeptOp", "KernelOp", "LaneOp", "LoadOp",
+    "MaxOp", "MinOp", "NarrowOp", "PaddedOp", "PlaceOp", "PresentOp", "ProgramOp", "ReduceOp", "RelabelOp", "SpreadOp",
+    "StoreOp", "SumOp", "into_of", "is_key", "padded", "users", "verify_lane",
 ]  # fmt: skip
 
 Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
@@ -455,10 +456,13 @@ class HoldsOp(IRDLOperation):
             raise VerifyException("has ends that the loop does not change")
 
 
+STATEMENTS = (PresentOp, HoldsOp, NarrowOp, KeptOp, IntoOp)
+"""The operations that only say something of values."""
+
+
 def users(value: SSAValue) -> list[Operation]:
     """The operations that compute with a value, once for each use: what only says something of it does not."""
-    statements = PresentOp | HoldsOp | NarrowOp | KeptOp
-    return [use.operation for use in value.uses if not isinstance(use.operation, statements)]
+    return [use.operation for use in value.uses if not isinstance(use.operation, STATEMENTS)]
 
 
 TILE = Dialect(
@@ -482,5 +486,7 @@ TILE = Dialect(
         HoldsOp,
         NarrowOp,
         KeptOp,
+        HomeOp,
+        IntoOp,
     ],
 )

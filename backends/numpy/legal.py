@@ -22,6 +22,7 @@ LEGAL = LegalForms(
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.LaneOp, tile.LoadOp, tile.StoreOp, tile.SpreadOp), ()),
+        **dict.fromkeys((tile.HomeOp, tile.IntoOp), ()),
         **dict.fromkeys((tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, scf.ForOp, scf.YieldOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),

@@ -225,6 +225,19 @@ def test_triton_takes_one_batch_axis() -> None:
     assert illegal("triton", text.replace("%b, %k, %j", "%b, %k, %zero")) == {"tile.dot of no two matrices"}
 
 
+def test_numpy_alone_takes_homes() -> None:
+    text = """
+    spec.tensor @x "input" "f32" ["N"]
+    %zero = arith.constant 0 : index
+    %size = arith.constant 16 : index
+    tile.home @h(%size) : f32
+    %i = tile.lane "i" from %zero to %size size %size
+    %x = tile.load @x[%i] : f32
+    tile.into @h[%i] = %x : f32"""
+    assert illegal("numpy", text) == set()
+    assert illegal("triton", text) == {"tile.home", "tile.into"}
+
+
 def test_a_lane_is_full_however_its_end_is_written() -> None:
     """The passes after pad-lanes add constants up, and leave equal ones apart."""
     ends = ("%j0 to %j_end size %a", "%zero to %b size %a", "%j_end to %j_later size %b")
