@@ -391,8 +391,8 @@ class SumThinDots(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: tile.DotOp, rewriter: PatternRewriter, /) -> None:
-        axes = AxesAnalysis()
-        if all(axes(operand) - {op.over} for operand in (op.lhs, op.rhs)):
+        _, left, right = op.sides(AxesAnalysis())
+        if left and right:
             return
         product = arith.MulfOp(op.lhs, op.rhs)
         terms: Operation = product

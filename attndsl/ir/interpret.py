@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.bounds import largest
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
 from attndsl.ir.ranges import IDENTITY
+from attndsl.ir.residence import Homes, Stay
 from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import (
     Attribute,
@@ -43,10 +44,11 @@ Number = int | float | bool
 
 @dataclass(frozen=True)
 class Lanes:
-    """An array whose axes are index variables, in the order of `axes`."""
+    """An array whose axes are index variables, in the order of `axes`; `stay` says that it lies in a home."""
 
     array: Array
     axes: tuple[SSAValue, ...] = ()
+    stay: Stay | None = None
 
     def along(self, axes: tuple[SSAValue, ...]) -> Array:
         """The array with its axes in the places that `axes` gives them, and 1 where it has none."""
@@ -54,6 +56,9 @@ class Lanes:
         sizes = dict(zip(self.axes, self.array.shape, strict=True))
         return self.array.transpose(order).reshape([sizes.get(axis, 1) for axis in axes])
 
+
+PASSING = (tile.LoopOp, tile.YieldOp, scf.IfOp, scf.YieldOp, *tile.STATEMENTS)
+"""Operations that read no tile: they pass it on, or only say something of it."""
 
 CHOICES = {"ROWS": 4, "KEYS": 3, "PARTS": 2}
 """What is chosen where a caller does not: small, so that small arrays are several tiles."""
@@ -108,6 +113,7 @@ class Run:
         self.valid: dict[SSAValue, Lanes] = {}  # `attn`: where a variable is below its extent
         self.limits: dict[tile.NarrowOp, int] = {}
         self.part: dict[SSAValue, Lanes] = {}  # `attn`: where a key is in the part
+        self.homes: Homes | None = None  # `tile`: where a kernel has some
 
     def declare(self, op: spec.TensorOp) -> None:
         name = op.sym_name.data
@@ -138,6 +144,10 @@ class Run:
             self.run(op)
 
     def run(self, op: Operation) -> None:
+        if self.homes is not None and not isinstance(op, PASSING):
+            for operand in op.operands:
+                if (stay := self.values[operand].stay) is not None:
+                    self.homes.read(op, stay)
         match op:
             case attn.IndexOp():
                 self.variable(op)
@@ -166,6 +176,10 @@ class Run:
                 assert all(np.all(self.values[v].array >= 0) for v in op.values), (
                     "tile.unsigned names no negative number"
                 )
+            case tile.HomeOp():
+                self.homes = self.homes or Homes()
+            case tile.IntoOp():
+                self.put(op)
             case attn.StreamOp():
                 self.stream(op)
             case _:
@@ -226,6 +240,12 @@ class Run:
             assert load is not None
             element, found = self.elements[load.tensor.string_value()], self.values[value].array
             assert np.array_equal(decode(encode(found, element), element), found, equal_nan=found.dtype.kind == "f")
+
+    def put(self, op: tile.IntoOp) -> None:
+        assert self.homes is not None
+        stays = [self.values[operand].stay for operand in op.maker.operands]
+        stay = self.homes.put(op, self.scalar(op.stage) if op.stage is not None else 0, stays)
+        self.values[op.value] = replace(self.values[op.value], stay=stay)
 
     # --- values
 

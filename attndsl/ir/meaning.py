@@ -113,3 +113,8 @@ def predicate(op: arith.CmpiOp | arith.CmpfOp) -> str:
         )
     )
     return names[op.predicate.value.data]
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Whether each element of what an operation gives is computed of the same element of its operands."""
+    return type(op) in POINTWISE or isinstance(op, arith.CmpiOp | arith.CmpfOp | spec.ToFloatOp)

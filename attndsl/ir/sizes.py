@@ -61,6 +61,11 @@ def size_of(value: SSAValue) -> Expression | None:
     return found[0] if found is not None else None
 
 
+def is_same_size(left: SSAValue, right: SSAValue) -> bool:
+    """Whether two integers are one, or are written as the same expression."""
+    return left is right or (size_of(left) is not None and size_of(left) == size_of(right))
+
+
 def _sized(value: SSAValue, ranges: Ranges) -> tuple[Expression, int] | None:
     """The expression, and how many operators it has."""
     op = value.owner

@@ -25,13 +25,14 @@ values that depend on none are the same for the whole tile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from attndsl.ir.homes import HomeOp, IntoOp, into_of
 from attndsl.ir.loop import LaneOp, LoopOp, YieldOp, verify_lane
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, verify_access
 from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WithinOp, WrapsOp
-from attndsl.ir.traits import Folds, Removes, Renames
+from attndsl.ir.traits import Axes, Folds, Removes, Renames
 from attndsl.ir.xdsl import (
     AnyFloat,
     ArrayAttr,
@@ -70,39 +71,10 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "TILE",
-    "AllOp",
-    "DotOp",
-    "HoldsOp",
-    "IdentityOp",
-    "KeptOp",
-    "KernelOp",
-    "LaneOp",
-    "LaunchedOp",
-    "LoadOp",
-    "LoopOp",
-    "MaxOp",
-    "MinOp",
-    "NarrowOp",
-    "PaddedOp",
-    "PlaceOp",
-    "PresentOp",
-    "ProgramOp",
-    "ReduceOp",
-    "RelabelOp",
-    "SpreadOp",
-    "StoreOp",
-    "SumOp",
-    "UnsignedOp",
-    "ValuesOp",
-    "WidenedOp",
-    "WithinOp",
-    "WrapsOp",
-    "YieldOp",
-    "is_key",
-    "padded",
-    "users",
-    "verify_lane",
+    "STATEMENTS", "TILE", "AllOp", "DotOp", "HoldsOp", "HomeOp", "IdentityOp", "IntoOp", "KeptOp", "KernelOp", "LaneOp",
+    "LaunchedOp", "LoadOp", "LoopOp", "MaxOp", "MinOp", "NarrowOp", "PaddedOp", "PlaceOp", "PresentOp", "ProgramOp",
+    "ReduceOp", "RelabelOp", "SpreadOp", "StoreOp", "SumOp", "UnsignedOp", "ValuesOp", "WidenedOp", "WithinOp",
+    "WrapsOp", "YieldOp", "into_of", "is_key", "padded", "users", "verify_lane",
 ]  # fmt: skip
 
 Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
@@ -449,7 +421,10 @@ def reduction(monoid: Monoid) -> type[ReduceOp]:
 
 @irdl_op_definition
 class DotOp(IRDLOperation):
-    """The sum along a lane of the products of two values that share no other lane: a matrix product.
+    """The sum along a lane of the products of two values: a matrix product, out[i, j] = sum over k of x[i, k] y[k, j].
+
+    Other lanes that both vary along are batch axes, which the product keeps. It is taken for each of their values:
+    out[b, i, j] = sum over k of x[b, i, k] y[b, k, j].
 
     `where` says which terms count. At the others `lhs` is 0 (or NaN), and the term is left out whatever `rhs` holds
     there: it is selected, not multiplied, so that an absent position's NaN or Inf stays where it is.
@@ -480,6 +455,11 @@ class DotOp(IRDLOperation):
         if self.rounded is not None and self.rounded.data not in ("f16", "bf16", "tf32x3"):
             raise VerifyException(f"operands are rounded to f16, bf16 or tf32x3, not to {self.rounded.data}")
 
+    def sides(self, axes: Callable[[SSAValue], Axes]) -> tuple[Axes, Axes, Axes]:
+        """The axes that are not summed: those of both operands, which are batch axes, of `lhs` and of `rhs` alone."""
+        left, right = axes(self.lhs) - {self.over}, axes(self.rhs) - {self.over}
+        return left & right, left - right, right - left
+
 
 @irdl_op_definition
 class HoldsOp(IRDLOperation):
@@ -507,10 +487,13 @@ class HoldsOp(IRDLOperation):
             raise VerifyException("has ends that the loop does not change")
 
 
+STATEMENTS = (PresentOp, HoldsOp, WithinOp, IntoOp, ValuesOp)
+"""The operations that only say something of values."""
+
+
 def users(value: SSAValue) -> list[Operation]:
     """The operations that compute with a value, once for each use: what only says something of it does not."""
-    statements = PresentOp | HoldsOp | WithinOp | ValuesOp
-    return [use.operation for use in value.uses if not isinstance(use.operation, statements)]
+    return [use.operation for use in value.uses if not isinstance(use.operation, STATEMENTS)]
 
 
 TILE = Dialect(
@@ -542,5 +525,7 @@ TILE = Dialect(
         LaunchedOp,
         UnsignedOp,
         WrapsOp,
+        HomeOp,
+        IntoOp,
     ],
 )

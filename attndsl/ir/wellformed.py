@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.facts import is_launch_time
+from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
+from attndsl.ir.sizes import is_same_size
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
 
@@ -86,6 +88,35 @@ def verify_read(value: SSAValue) -> None:
         raise VerifyException("names tiles that were read, or what a select leaves of them")
 
 
+def verify_into(op: tile.IntoOp) -> None:
+    """Raises VerifyException where a tile does not fit into its home, or is written over what it is made of."""
+    home, name, axes = op.declaration, f"@{op.home.string_value()}", AxesAnalysis()
+    maker = op.prev_op
+    if maker is None or op.value not in maker.results or maker.regions or isinstance(maker, tile.LaneOp):
+        raise VerifyException("stands right behind the operation that makes its tile")
+    if op.value.type != home.element:
+        raise VerifyException(f"{name} is a home of {home.element}, not of {op.value.type}")
+    if not op.lanes or frozenset(op.lanes) != axes(op.value) or len(set(op.lanes)) != len(op.lanes):
+        raise VerifyException("names the axes of its tile, each once")
+    sizes = [lane.owner.size for lane in op.lanes if isinstance(lane.owner, tile.LaneOp)]
+    if len(sizes) != len(home.sizes) or not all(map(is_same_size, sizes, home.sizes)):
+        raise VerifyException(f"{name} has other sizes than its tile")
+    if (op.stage is None) != (home.stages is None):
+        raise VerifyException(f"says which stage of {name} it means, if that has any")
+    if op.stage is not None:
+        _independent(axes, op, [op.stage], tile.LaneOp, "a stage")
+        return
+    for value in maker.operands:
+        other = tile.into_of(value)
+        if other is not None and other.home == op.home and not may_overwrite(op, value, other, axes):
+            raise VerifyException(f"{maker.name} writes over what it reads: its operand lives in {name}, too")
+
+
+def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: AxesAnalysis) -> bool:
+    """Whether a tile may be written over an operand that lies where `lives` says: its axes lie the same way."""
+    return overwrites(op.maker, value, axes) and tuple(lives.lanes) == tuple(op.lanes)
+
+
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
     axes = AxesAnalysis()
@@ -97,6 +128,10 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                 _independent(axes, op, op.operands, tile.LaneOp, f"the range of {op.variable.data}")
             case tile.LaneOp():
                 _independent(axes, op, op.operands, tile.LaneOp, f"the range of {op.variable.data}")
+            case tile.HomeOp():
+                _independent(axes, op, op.sizes, tile.LaneOp, f"the size of @{op.sym_name.data}")
+                if op.parent_op() is not kernel:
+                    raise VerifyException(f"@{op.sym_name.data} is declared in a loop")
             case tile.PaddedOp():
                 _independent(axes, op, op.operands, tile.LaneOp, "the size of a lane")
             case tile.PlaceOp():
@@ -105,11 +140,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                 if op.over not in axes(op.body):
                     raise VerifyException(f"{op.name} removes a lane that its operand does not vary along")
             case tile.DotOp():
-                left, right = axes(op.lhs), axes(op.rhs)
-                if op.over not in left or op.over not in right:
+                if op.over not in axes(op.lhs) & axes(op.rhs):
                     raise VerifyException("both operands of a product vary along the lane that it sums over")
-                if left & right != {op.over}:
-                    raise VerifyException("the operands of a product share one lane, the one that it sums over")
             case tile.SpreadOp():
                 if any(lane in axes(op.value) for lane in op.lanes):
                     raise VerifyException("tile.spread lays out along a lane that its operand already varies along")

@@ -72,7 +72,7 @@ class Access:
             return user.where is value or any(p.lane is None for p in indexing)
         if isinstance(user, tile.ReduceOp):
             return user.body is value
-        if isinstance(user, tile.DotOp):
+        if isinstance(user, (tile.DotOp, tile.IntoOp)):
             return False
         if isinstance(user, tile.SpreadOp):
             return user.value is value

@@ -13,6 +13,7 @@ from attndsl.backends.numpy.access import Access
 from attndsl.backends.numpy.expressions import Expressions, literal
 from attndsl.backends.numpy.legal import LEGAL
 from attndsl.backends.numpy.prelude import HELPERS
+from attndsl.backends.numpy.scratch import Scratch
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
@@ -45,6 +46,7 @@ class _Emitter:
         self.names = names
         self.text = Expressions(names)
         self.access = Access(tensors, self.text)
+        self.scratch = Scratch(self.text, self.access)
 
     # --- the file
 
@@ -118,7 +120,9 @@ class _Emitter:
                 self.loop(op)
             case tile.StoreOp():
                 self.store(op)
-            case tile.YieldOp() | spec.AssumeOp() | tile.PresentOp() | tile.HoldsOp() | tile.WithinOp():
+            case tile.HomeOp():
+                self.out.line(self.scratch.declaration(op))
+            case tile.YieldOp() | spec.AssumeOp() | tile.PresentOp() | tile.HoldsOp() | tile.WithinOp() | tile.IntoOp():
                 pass
             case spec.DimOp():
                 self.names.bind(op.result, python_name(op.dim.data))
@@ -131,6 +135,10 @@ class _Emitter:
         """An operation with one result: kept for its one use where it reads better there, else given a name."""
         result = op.results[0]
         if isinstance(op, arith.AddiOp) and self.access.is_range_only(op):
+            return
+        if self.text.homes and (into := tile.into_of(result)) is not None:
+            for statement in self.scratch.statements(op, into):
+                self.out.line(statement)
             return
         text = self.access.load(op) if isinstance(op, tile.LoadOp) else self.text.make(op)
         if isinstance(op, arith.ConstantOp) or self.text.inlines(result, text):

@@ -56,13 +56,17 @@ def dtype(type_: Attribute) -> str:
 
 
 class Expressions:
-    """Spells values; `helpers` collects the names of the prelude's functions that were used."""
+    """Spells values; `helpers` collects the names of the prelude's functions that were used.
+
+    `homes` has the array of each home that has been declared.
+    """
 
     def __init__(self, names: Names) -> None:
         self.names = names
         self.axes = AxesAnalysis()
         self.ranges = Ranges()
         self.helpers: set[str] = set()
+        self.homes: dict[str, str] = {}
         self._kept: dict[SSAValue, Text] = {}
         self._spans: dict[Lane, Span] = {}
         self._order: dict[Lane, tuple[int, int]] = {}
@@ -86,7 +90,7 @@ class Expressions:
         assert isinstance(owner, Operation)
         if isinstance(owner, (tile.LoadOp, tile.DotOp)) or isinstance(user, tile.LaneOp):
             return False
-        return user.parent is owner.parent
+        return user.parent is owner.parent and not (self.homes and _writes_between(owner, user))
 
     def number(self, value: SSAValue) -> str:
         """A value without lanes."""
@@ -150,8 +154,12 @@ class Expressions:
 
     def permuted(self, value: SSAValue, lanes: Sequence[Lane]) -> Text:
         """A value's array with its axes in another order."""
-        own, text = self.lanes(value), self[value]
-        if tuple(lanes) == own:
+        return self.turned(self[value], self.lanes(value), lanes)
+
+    @staticmethod
+    def turned(text: Text, own: Sequence[Lane], lanes: Sequence[Lane]) -> Text:
+        """An array whose axes are `own`, with them in the order `lanes`."""
+        if tuple(lanes) == tuple(own):
             return text
         if len(own) == 2:
             return Text(f"{text.inside(ATOM - 1)}.T")
@@ -243,28 +251,40 @@ class Expressions:
             return Text(f"{dtype(op.result.type)}({self[op.value].code})")
         if not self.axes(op.value):
             return Text(f"np.full({shape}, {self[op.value].code}, {dtype(op.result.type)})")
-        return Text(f"np.broadcast_to({self.along(op.value, lanes).code}, {shape})")
+        code = f"np.broadcast_to({self.along(op.value, lanes).code}, {shape})"
+        return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over
 
     def dot(self, op: tile.DotOp) -> Text:
-        left = [lane for lane in self.lanes(op.lhs) if lane is not op.over]
-        right = [lane for lane in self.lanes(op.rhs) if lane is not op.over]
-        where = self.axes(op.where) if op.where is not None else frozenset()
-        if len(left) > 1 or len(right) > 1 or not where <= {*left, op.over}:
+        if (factors := self.factors(op)) is not None:
+            a, b, lanes = factors
+            return self.turned(Text(f"{a.inside(6)} @ {b.inside(7)}", 7), lanes, self.lanes(op.result))
+        _, left, right = map(self.sorted, op.sides(self.axes))
+        if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
-        if op.where is not None:
-            self.helpers.add("_dot_where")
-            if not left:
-                return self.general_dot(op)
-            weights, values = self.permuted(op.lhs, [*left, op.over]), self.permuted(op.rhs, [op.over, *right])
-            condition = self.along(op.where, [*left, op.over])
-            text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
-            return Text(f"{text.code}.T") if left and right and self.sorted([*left, *right])[0] in right else text
+        self.helpers.add("_dot_where")
+        weights, values = self.permuted(op.lhs, [*left, op.over]), self.permuted(op.rhs, [op.over, *right])
+        condition = self.along(op.where, [*left, op.over])
+        text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
+        return self.turned(text, [*left, *right], self.lanes(op.result))
+
+    def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Lane]] | None:
+        """What `@` multiplies, and the axes that it gives; None where a product is not for it."""
+        if op.where is not None or not self.is_matrix_product(op):
+            return None
+        batch, left, right = map(self.sorted, op.sides(self.axes))
         first, second = (op.lhs, left), (op.rhs, right)
         if left and right and self.sorted([*left, *right])[0] in right:
             first, second = second, first
-        a = self.permuted(first[0], [*first[1], op.over])
-        b = self.permuted(second[0], [op.over, *second[1]])
-        return Text(f"{a.inside(6)} @ {b.inside(7)}", 7)
+        a = self.permuted(first[0], [*batch, *first[1], op.over])
+        b = self.permuted(second[0], [*batch, op.over, *second[1]])
+        return a, b, [*batch, *first[1], *second[1]]
+
+    def is_matrix_product(self, op: tile.DotOp) -> bool:
+        """Whether operands have at most one axis of their own; along batch axes exactly one, and no `where`."""
+        batch, left, right = op.sides(self.axes)
+        if batch:
+            return len(left) == len(right) == 1 and op.where is None
+        return len(left) < 2 and len(right) < 2 and (op.where is None or self.axes(op.where) <= {*left, op.over})
 
     def general_dot(self, op: tile.DotOp) -> Text:
         """A product of values with more lanes than a matrix has: elementwise, then summed."""
@@ -277,17 +297,28 @@ class Expressions:
             product = f"({product})"
         return Text(f"{product}.sum(axis={lanes.index(op.over)})")
 
-    def reduce(self, op: tile.ReduceOp) -> Text:
+    def reduce(self, op: tile.ReduceOp, *more: str) -> Text:
+        """A reduction; `more` are arguments that NumPy takes beside those that say what is reduced."""
         lanes = self.lanes(op.body)
         arguments = [f"axis={lanes.index(op.over)}"] if len(lanes) > 1 else []
         monoid = monoid_of(op)
         if isinf(monoid.empty):  # what NumPy does not give for nothing by itself
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
-        code = f"{self[op.body].inside(ATOM - 1)}.{monoid.name}({', '.join(arguments)})"
+        code = f"{self[op.body].inside(ATOM - 1)}.{monoid.name}({', '.join([*arguments, *more])})"
         if len(lanes) == 1 and op.body.type in (index, i1):
             code = f"{'int' if op.body.type == index else 'bool'}({code})"
         return Text(code)
+
+
+def _writes_between(first: Operation, last: Operation) -> bool:
+    """Whether a tile is written into a home between two operations of a block: what lay there is gone by the second."""
+    op = first.next_op
+    while op is not None and op is not last:
+        if any(isinstance(inner, tile.IntoOp) for inner in op.walk()):
+            return True
+        op = op.next_op
+    return False
 
 
 def literal(value: int | float | bool | None, type_: Attribute) -> str:

@@ -14,46 +14,49 @@ class Spelling(NamedTuple):
     """A template for arrays and one for single Python or NumPy numbers; `{0}` is the first operand.
 
     `level` is how tightly the array form binds in Python: operands that bind less are put in parentheses. 0 marks a
-    call, whose operands need none. `helper` is the function of prelude.py that it calls, if it does.
+    call, whose operands need none. `helper` is the function of prelude.py that it calls, if it does. `ufunc` is the
+    function that does the same and writes into an array, where NumPy has one.
     """
 
     array: str
     number: str
     level: int = 0
     helper: str | None = None
+    ufunc: str | None = None
 
 
-def _infix(sign: str, level: int) -> Spelling:
+def _infix(sign: str, level: int, ufunc: str) -> Spelling:
     text = f"{{0}} {sign} {{1}}"
-    return Spelling(text, text, level)
+    return Spelling(text, text, level, ufunc=ufunc)
 
 
-def _call(function: str) -> Spelling:
-    return Spelling(f"{function}({{0}})", f"{function}({{0}})")
+def _call(function: str, operands: int = 1, number: str | None = None) -> Spelling:
+    listed = ", ".join(f"{{{n}}}" for n in range(operands))
+    return Spelling(f"{function}({listed})", f"{number or function}({listed})", ufunc=function)
 
 
 POINTWISE: dict[type[Operation], Spelling] = {
-    arith.AddiOp: _infix("+", 6),
-    arith.SubiOp: _infix("-", 6),
-    arith.MuliOp: _infix("*", 7),
-    arith.FloorDivSIOp: _infix("//", 7),
-    spec.ModOp: _infix("%", 7),
-    arith.MinSIOp: Spelling("np.minimum({0}, {1})", "min({0}, {1})"),
-    arith.MaxSIOp: Spelling("np.maximum({0}, {1})", "max({0}, {1})"),
-    arith.AndIOp: _infix("&", 4),
-    arith.OrIOp: _infix("|", 2),
-    arith.XOrIOp: _infix("^", 3),
-    arith.ShLIOp: _infix("<<", 5),
-    arith.ShRSIOp: _infix(">>", 5),
+    arith.AddiOp: _infix("+", 6, "np.add"),
+    arith.SubiOp: _infix("-", 6, "np.subtract"),
+    arith.MuliOp: _infix("*", 7, "np.multiply"),
+    arith.FloorDivSIOp: _infix("//", 7, "np.floor_divide"),
+    spec.ModOp: _infix("%", 7, "np.mod"),
+    arith.MinSIOp: _call("np.minimum", 2, "min"),
+    arith.MaxSIOp: _call("np.maximum", 2, "max"),
+    arith.AndIOp: _infix("&", 4, "np.bitwise_and"),
+    arith.OrIOp: _infix("|", 2, "np.bitwise_or"),
+    arith.XOrIOp: _infix("^", 3, "np.bitwise_xor"),
+    arith.ShLIOp: _infix("<<", 5, "np.left_shift"),
+    arith.ShRSIOp: _infix(">>", 5, "np.right_shift"),
     arith.SelectOp: Spelling("np.where({0}, {1}, {2})", "({1} if {0} else {2})"),
-    arith.AddfOp: _infix("+", 6),
-    arith.SubfOp: _infix("-", 6),
-    arith.MulfOp: _infix("*", 7),
-    arith.DivfOp: _infix("/", 7),
-    arith.NegfOp: Spelling("-{0}", "-{0}", 8),
+    arith.AddfOp: _infix("+", 6, "np.add"),
+    arith.SubfOp: _infix("-", 6, "np.subtract"),
+    arith.MulfOp: _infix("*", 7, "np.multiply"),
+    arith.DivfOp: _infix("/", 7, "np.divide"),
+    arith.NegfOp: Spelling("-{0}", "-{0}", 8, ufunc="np.negative"),
     arith.ExtFOp: Spelling("{0}.astype(np.float64)", "np.float64({0})"),
-    arith.MinimumfOp: Spelling("np.minimum({0}, {1})", "np.minimum({0}, {1})"),
-    arith.MaximumfOp: Spelling("np.maximum({0}, {1})", "np.maximum({0}, {1})"),
+    arith.MinimumfOp: _call("np.minimum", 2),
+    arith.MaximumfOp: _call("np.maximum", 2),
     math.AbsFOp: _call("np.abs"),
     math.ExpOp: _call("np.exp"),
     math.Exp2Op: _call("np.exp2"),
@@ -76,6 +79,16 @@ RING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 
 COMPARISONS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
 """Comparisons by the name of their predicate; in Python as in the IR all but != are false where an operand is NaN."""
+
+COMPARING = {
+    "==": "np.equal",
+    "!=": "np.not_equal",
+    "<": "np.less",
+    "<=": "np.less_equal",
+    ">": "np.greater",
+    ">=": "np.greater_equal",
+}
+"""The function that compares as a sign does, and writes into an array."""
 
 COMPARISON_LEVEL = 1
 ATOM = 9

@@ -257,15 +257,18 @@ class Expressions:
         return Text(spelling.template.format(code, axis=axis), spelling.level)
 
     def _dot(self, op: tile.DotOp) -> Text:
-        rows, columns = self.lanes(op.result)
+        batch, *sides = op.sides(self.axes)
+        rows, columns = self.ordered(frozenset().union(*sides))
         first, second = (op.lhs, op.rhs) if rows in self.axes(op.lhs) else (op.rhs, op.lhs)
-        left = self.turned(first, (rows, op.over))
-        right = self.turned(second, (op.over, columns))
+        left = self.turned(first, (*batch, rows, op.over))
+        right = self.turned(second, (*batch, op.over, columns))
         kind = op.rounded.data if op.rounded is not None else "ieee"
         if kind in HALF_TYPES:
             left, right = self._rounded(first, left, kind), self._rounded(second, right, kind)
-            return Text(f"tl.dot({left.code}, {right.code})")
-        return Text(f'tl.dot({left.code}, {right.code}, input_precision="{kind}")')
+            product = Text(f"tl.dot({left.code}, {right.code})")
+        else:
+            product = Text(f'tl.dot({left.code}, {right.code}, input_precision="{kind}")')
+        return _permuted(product, (*batch, rows, columns), self.lanes(op.result))
 
     def widening(self, element: str, type_: str) -> tuple[str, str]:
         """What stands before and after a number that memory holds as `element`, to make it one of `type_`."""
@@ -282,12 +285,20 @@ class Expressions:
         kept = self.stored.halves.get(value) == element
         return text if kept else Text(f"{text.within(ATOM)}.to(tl.{HALF_TYPES[element]})")
 
-    def turned(self, value: SSAValue, lanes: tuple[SSAValue, SSAValue]) -> Text:
-        """A matrix with its axes in the order `lanes`."""
+    def turned(self, value: SSAValue, lanes: Sequence[SSAValue]) -> Text:
+        """A tile with its axes in the order `lanes`."""
         if isinstance(value.owner, tile.WidenedOp):
             return self._widened(value.owner, self.turned(value.owner.value, lanes))
-        text = self[value]
-        return text if self.lanes(value) == lanes else Text(f"tl.trans({text.code})")
+        return _permuted(self[value], self.lanes(value), lanes)
+
+
+def _permuted(text: Text, own: Sequence[SSAValue], lanes: Sequence[SSAValue]) -> Text:
+    """A tile whose axes are `own`, with them in the order `lanes`."""
+    if tuple(own) == tuple(lanes):
+        return text
+    if len(lanes) == 2:
+        return Text(f"tl.trans({text.code})")
+    return Text(f"tl.permute({text.code}, ({', '.join(str(own.index(lane)) for lane in lanes)}))")
 
 
 def _rank(op: tile.LaneOp) -> int:

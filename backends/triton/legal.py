@@ -18,6 +18,8 @@ MOST_SUMS = 100
 """How many sums are taken apart to see that a lane is full."""
 
 COMPARED = Form("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISONS)
+NO_MATRICES = Form("of no two matrices", lambda op, axes: [len(own) for own in op.sides(axes)[1:]] != [1, 1])
+BATCHES = Form("with several batch axes", lambda op, axes: len(op.sides(axes)[0]) > 1)
 UNKNOWN = Form("that no launch makes", lambda op, axes: op.choice.data not in CHOICES)
 
 
@@ -53,7 +55,7 @@ LEGAL = LegalForms(
         ModuleOp: (),
         tile.LaneOp: (Form("that is not full", _is_cut),),
         # In whole tiles what a row does not see is finite, or met apart.
-        tile.DotOp: (given("where"), Form("of no two matrices", lambda op, axes: len(axes(op.result)) != 2)),
+        tile.DotOp: (given("where"), NO_MATRICES, BATCHES),
         tile.StoreOp: (Form("of one value to many places", _repeats),),
         spec.ChoiceOp: (UNKNOWN,),
         scf.IfOp: (Form("that keeps no state", _keeps_nothing),),

@@ -211,6 +211,37 @@ def test_what_triton_takes(changed: dict[str, str], said: set[str]) -> None:
     assert illegal("triton", KERNEL.format(**{**RIGHT, **changed})) == said
 
 
+def test_triton_takes_one_batch_axis() -> None:
+    text = """
+    spec.tensor @x "input" "f32" ["N", "N", "N", "N"]
+    %zero = arith.constant 0 : index
+    %size = arith.constant 16 : index
+    %a = tile.lane "a" from %zero to %size size %size
+    %b = tile.lane "b" from %zero to %size size %size
+    %i = tile.lane "i" from %zero to %size size %size
+    %j = tile.lane "j" from %zero to %size size %size
+    %k = tile.lane "k" from %zero to %size size %size
+    %x = tile.load @x[%zero, %b, %i, %k] : f32
+    %y = tile.load @x[%zero, %b, %k, %j] : f32
+    %t = tile.dot %x, %y over %k : f32"""
+    assert illegal("triton", text) == set()
+    assert illegal("triton", text.replace("%zero, %b", "%a, %b")) == {"tile.dot with several batch axes"}
+    assert illegal("triton", text.replace("%b, %k, %j", "%b, %k, %zero")) == {"tile.dot of no two matrices"}
+
+
+def test_numpy_alone_takes_homes() -> None:
+    text = """
+    spec.tensor @x "input" "f32" ["N"]
+    %zero = arith.constant 0 : index
+    %size = arith.constant 16 : index
+    tile.home @h(%size) : f32
+    %i = tile.lane "i" from %zero to %size size %size
+    %x = tile.load @x[%i] : f32
+    tile.into @h[%i] = %x : f32"""
+    assert illegal("numpy", text) == set()
+    assert illegal("triton", text) == {"tile.home", "tile.into"}
+
+
 def test_a_lane_is_full_however_its_end_is_written() -> None:
     """The passes after pad-lanes add constants up, and leave equal ones apart."""
     ends = ("%j0 to %j_end size %a", "%zero to %b size %a", "%j_end to %j_later size %b")

@@ -141,6 +141,11 @@ def bounded(bounds: str, body: str) -> str:
     return tile(body).replace("@k {", f"@k bounds {bounds} {{")
 
 
+def at_home(body: str, stages: str = "", element: str = "f32") -> str:
+    """A tile %v, for which there is the home @h."""
+    return tile(f"tile.home @h(%c4, %N) {stages} : {element}\n%v = math.exp %y : f32\n{body}")
+
+
 TILE_RULES = [
     (tile("%p = tile.place [] of(%i0) lanes(%i) near()"), "says of each shared integer how often it counts"),
     (tile("%p = tile.place [] of() lanes(%i0) near()"), "works over a value that is no tile.lane"),
@@ -215,12 +220,32 @@ TILE_RULES = [
         "both operands of a product vary along the lane that it sums over",
     ),
     (
-        tile("%s = tile.dot %y, %y over %j : f32"),
-        "the operands of a product share one lane, the one that it sums over",
-    ),
-    (
         tile('%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j rounded to "f8" : f32'),
         ", not to f8",
+    ),
+    (tile("tile.home @h(%i) : f32"), "the size of @h depends on tile.lane i"),
+    (tile("tile.home @h(%c4) stages 0 : index : f32"), "has a stage at least"),
+    (tile("tile.loop %n = %c0 to %N step %c4 {\n  tile.home @h(%c4) : f32\n}"), "@h is declared in a loop"),
+    (at_home("tile.into @g[%i, %j] = %v : f32"), "no home is called @g"),
+    (at_home("tile.home @h(%c4) : f32\ntile.into @h[%i, %j] = %v : f32"), "several homes are called @h"),
+    (at_home("tile.into @h[%i, %j] = %y : f32"), "stands right behind the operation that makes its tile"),
+    (
+        tile('tile.home @h(%N) : index\n%z = tile.lane "z" from %c0 to %N size %N\ntile.into @h[%z] = %z : index'),
+        "stands right behind the operation that makes its tile",
+    ),
+    (at_home("tile.into @h[%i, %j] = %v : f32", element="f64"), "@h is a home of f64, not of f32"),
+    (at_home("tile.into @h[%i, %i] = %v : f32"), "names the axes of its tile, each once"),
+    (at_home("tile.into @h[%i, %j, %j] = %v : f32"), "names the axes of its tile, each once"),
+    (at_home("tile.into @h[%j, %i] = %v : f32"), "@h has other sizes than its tile"),
+    (at_home("tile.into @h[%i, %j] stage %c0 = %v : f32"), "says which stage of @h it means, if that has any"),
+    (at_home("tile.into @h[%i, %j] = %v : f32", "stages 2 : index"), "says which stage of @h it means"),
+    (at_home("tile.into @h[%i, %j] stage %i = %v : f32", "stages 2 : index"), "a stage depends on tile.lane i"),
+    (
+        at_home(
+            "tile.into @h[%i, %j] = %v : f32\n%z = tile.load @x[%j, %d] : f32\n"
+            "%w = tile.dot %v, %z over %j : f32\ntile.into @h[%i, %d] = %w : f32"
+        ),
+        "tile.dot writes over what it reads: its operand lives in @h, too",
     ),
     (tile("%yes = arith.constant true\ntile.present %yes"), "stands in a loop over keys"),
     (tile(HOLDS.format(lane="%i", stop="%N")), "stands in the loop over its keys"),
@@ -302,6 +327,7 @@ EVERY_OP = [
         %c = arith.cmpi slt, %i, %j : index
         %all = tile.all %c over %j : i1 to i1
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
+        %batch = tile.dot %y, %y over %j : f32
         %w = tile.relabel %i from %i to %j
         %l = tile.loop full stages 2 %n = %c0 to %N step %c4 iter_args(%a = %zero) -> (f32) {
           tile.present %yes
@@ -311,6 +337,12 @@ EVERY_OP = [
           tile.yield %a : f32
         }
         %place = tile.place [2 : index] of(%i0) lanes(%i) near(%j)
+        tile.home @scores(%c4, %N) : f32
+        tile.home @ring(%c4, %N) stages 2 : index : f32
+        %v = math.exp %y : f32
+        tile.into @scores[%i, %j] = %v : f32
+        %u = math.exp %v : f32
+        tile.into @ring[%i, %j] stage %c0 = %u : f32
         tile.kept %y : f32
         tile.narrow %i, %c : index, i1
         %wide = tile.widened %y : f32

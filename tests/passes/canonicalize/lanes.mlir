@@ -3,7 +3,9 @@
 // side has no lane of its own any more is a sum.
 
 spec.tensor @x "input" "f32" ["M", "N"]
+spec.tensor @y "input" "f32" ["M", "N", "M"]
 spec.tensor @o "output" "f32" ["M"]
+spec.tensor @p "output" "f32" ["M", "M"]
 
 // CHECK-LABEL: tile.kernel @reduced {
 // CHECK-NEXT:    %M = spec.dim "M"
@@ -89,4 +91,33 @@ tile.kernel @carried {
     tile.yield %reset : f32
   }
   tile.store @o[%i] = %s : f32
+}
+
+// Both sides have the batch axis i, and only one has a lane of its own.
+// CHECK-LABEL: tile.kernel @batched {
+// CHECK-NEXT:    %M = spec.dim "M"
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    %zero = arith.constant 0 : index
+// CHECK-NEXT:    %i0 = tile.program "i" to %M step %M
+// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size %M
+// CHECK-NEXT:    %j = tile.lane "j" from %zero to %N size %N
+// CHECK-NEXT:    %e = tile.lane "e" from %zero to %M size %M
+// CHECK-NEXT:    %x = tile.load @x[%i, %j] : f32
+// CHECK-NEXT:    %y = tile.load @y[%i, %j, %e] : f32
+// CHECK-NEXT:    %s = arith.mulf %x, %y : f32
+// CHECK-NEXT:    %s_1 = tile.sum %s over %j : f32 to f32
+// CHECK-NEXT:    tile.store @p[%i, %e] = %s_1 : f32
+// CHECK-NEXT:  }
+tile.kernel @batched {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %zero = arith.constant 0 : index
+  %i0 = tile.program "i" to %M step %M
+  %i = tile.lane "i" from %i0 to %M size %M
+  %j = tile.lane "j" from %zero to %N size %N
+  %e = tile.lane "e" from %zero to %M size %M
+  %x = tile.load @x[%i, %j] : f32
+  %y = tile.load @y[%i, %j, %e] : f32
+  %s = tile.dot %x, %y over %j : f32
+  tile.store @p[%i, %e] = %s : f32
 }

@@ -1,0 +1,89 @@
+"""Which tiles of a kernel can share a home, as data, and the statements that say that they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from attndsl.ir import tile
+from attndsl.ir.analyses.liveness import Liveness
+from attndsl.ir.sizes import size_of
+from attndsl.ir.xdsl import Attribute, Operation, SSAValue
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A home of one element type, with axes of so many elements, and its tiles, each with its lanes as these axes."""
+
+    element: Attribute
+    sizes: tuple[SSAValue, ...]
+    tiles: Mapping[SSAValue, tuple[SSAValue, ...]]
+
+
+def propose(kernel: tile.KernelOp, wanted: Callable[[Operation], bool]) -> list[Proposal]:
+    """Homes for the tiles of the operations that are `wanted`.
+
+    Tiles share one where they have the same sizes and are never needed at once. A tile has none whose sizes a call does
+    not know, or that a loop makes anew while the one before is still read. Axes are rows, then keys, then features.
+    """
+    liveness = Liveness(kernel)
+    order: dict[SSAValue, int] = {op.result: n for n, op in enumerate(kernel.walk()) if isinstance(op, tile.LaneOp)}
+    homes: dict[object, list[dict[SSAValue, tuple[SSAValue, ...]]]] = {}
+    for op in kernel.walk():
+        if op.regions or len(op.results) != 1 or isinstance(op, tile.LaneOp) or not wanted(op):
+            continue
+        value = op.results[0]
+        lanes = tuple(sorted(liveness.axes(value), key=lambda lane: (_kind(lane), order[lane])))
+        sizes = tuple(size_of(_size(lane)) for lane in lanes)
+        if not lanes or None in sizes or liveness.clash(value, value):
+            continue
+        alike = homes.setdefault((value.type, sizes), [])
+        free = next((tiles for tiles in alike if not any(liveness.clash(value, other) for other in tiles)), None)
+        if free is None:
+            alike.append(free := {})
+        free[value] = lanes
+    found = [tiles for alike in homes.values() for tiles in alike]
+    return [Proposal(next(iter(t)).type, tuple(map(_size, next(iter(t.values())))), t) for t in found]
+
+
+def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
+    """Declares homes at the begin of a kernel, and says which tiles live there."""
+    begin = kernel.body.block.first_op
+    assert begin is not None
+    copies: dict[SSAValue, SSAValue] = {}
+    for number, proposal in enumerate(proposals):
+        for size in proposal.sizes:
+            _copy(size, copies, begin)
+        home = tile.HomeOp(f"scratch_{number}", [copies[size] for size in proposal.sizes], proposal.element)
+        home.location = begin.location
+        kernel.body.block.insert_op_before(home, begin)
+        for value, lanes in proposal.tiles.items():
+            into = tile.IntoOp(home.sym_name.data, lanes, value)
+            maker = into.maker
+            into.location = maker.location
+            assert maker.parent is not None
+            maker.parent.insert_op_after(into, maker)
+
+
+def _copy(size: SSAValue, copies: dict[SSAValue, SSAValue], begin: Operation) -> None:
+    """Computes a size before `begin`: it is made of dims, parameters and numbers."""
+    op, block = size.owner, begin.parent
+    if size in copies:
+        return
+    assert isinstance(op, Operation) and block is not None
+    for operand in op.operands:
+        _copy(operand, copies, begin)
+    copy = op.clone(copies)
+    block.insert_op_before(copy, begin)
+    copies[size] = copy.results[0]
+
+
+def _size(lane: SSAValue) -> SSAValue:
+    assert isinstance(lane.owner, tile.LaneOp)
+    return lane.owner.size
+
+
+def _kind(lane: SSAValue) -> int:
+    """0 for rows, whose lanes start where a program does, 1 for keys, 2 for features."""
+    assert isinstance(lane.owner, tile.LaneOp)
+    return 0 if isinstance(lane.owner.start.owner, tile.ProgramOp) else 1 if tile.is_key(lane) else 2
