@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attndsl.backends.triton.aot import compile_launch, launches, load, stand_in
-from attndsl.backends.triton.targets import TARGETS as GPUS
+from attndsl.backends.gpu.aot import compile_launch, launches, load, stand_in
+from attndsl.backends.gpu.targets import TARGETS as GPUS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

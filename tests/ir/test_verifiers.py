@@ -225,7 +225,7 @@ TILE_RULES = [
     ),
     (tile("tile.home @h(%i) : f32"), "the size of @h depends on tile.lane i"),
     (tile("tile.home @h(%c4) stages 0 : index : f32"), "has a stage at least"),
-    (tile("tile.loop %n = %c0 to %N step %c4 {\n  tile.home @h(%c4) : f32\n}"), "@h is declared in a loop"),
+    (tile("tile.loop %n = %c0 to %N step %c4 {\n  tile.home @h(%c4) : f32\n  tile.yield\n}"), "@h is declared in a loop"),
     (at_home("tile.into @g[%i, %j] = %v : f32"), "no home is called @g"),
     (at_home("tile.home @h(%c4) : f32\ntile.into @h[%i, %j] = %v : f32"), "several homes are called @h"),
     (at_home("tile.into @h[%i, %j] = %y : f32"), "stands right behind the operation that makes its tile"),
