@@ -14,13 +14,12 @@ class Spelling(NamedTuple):
     """A template for arrays and one for single Python or NumPy numbers; `{0}` is the first operand.
 
     `level` is how tightly the array form binds in Python: operands that bind less are put in parentheses. 0 marks a
-    call, whose operands need none. `helper` is the function of prelude.py that it calls, if it does.
+    call, whose operands need none.
     """
 
     array: str
     number: str
     level: int = 0
-    helper: str | None = None
 
 
 def _infix(sign: str, level: int) -> Spelling:
@@ -64,7 +63,7 @@ POINTWISE: dict[type[Operation], Spelling] = {
     math.SinOp: _call("np.sin"),
     math.CosOp: _call("np.cos"),
     math.TanhOp: _call("np.tanh"),
-    math.ErfOp: Spelling("_erf({0})", "_erf({0})", helper="_erf"),
+    math.ErfOp: Spelling("_erf({0})", "_erf({0})"),
     math.FloorOp: _call("np.floor"),
 }
 
@@ -76,7 +75,3 @@ RING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 
 COMPARISONS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
 """Comparisons by the name of their predicate; in Python as in the IR all but != are false where an operand is NaN."""
-
-COMPARISON_LEVEL = 1
-ATOM = 9
-"""How tightly a name, a call or a subscript binds."""
