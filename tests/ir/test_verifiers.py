@@ -147,7 +147,7 @@ TILE_RULES = [
         "what is the same for a tile depends on tile.lane j",
     ),
     (tile("tile.kept %zero : f32"), "names tiles that were read, or what a select leaves of them"),
-    (tile("%w = tile.widened %zero : f32"), "names tiles that were read, or what a select leaves of them"),
+    (tile("%w = tile.widened %y : f32"), "tile.widened is of a tile that tile.kept names"),
     (tile('%w = tile.identity of "sum"'), "is that of a min or a max, not of sum"),
     (tile("tile.launched %i : index"), "names integers of dims, parameters and choices"),
     (tile("tile.wraps %i0 : index"), "names integers of dims, parameters and choices"),
