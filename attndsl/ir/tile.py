@@ -313,7 +313,7 @@ class RelabelOp(IRDLOperation):
 
 @irdl_op_definition
 class WidenedOp(IRDLOperation):
-    """A tile that keeps the element type of memory, in the type that the IR gives it: the same numbers."""
+    """A tile that `tile.kept` names, in the type that the IR gives it: the same numbers."""
 
     name = "tile.widened"
     value = operand_def(Float)
@@ -323,11 +323,6 @@ class WidenedOp(IRDLOperation):
 
     def __init__(self, value: SSAValue) -> None:
         super().__init__(operands=[value], result_types=[value.type])
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_read
-
-        verify_read(self.value)
 
 
 @irdl_op_definition

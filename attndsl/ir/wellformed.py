@@ -11,6 +11,7 @@ from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
 from attndsl.ir.sizes import is_same_size
+from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
 
@@ -78,13 +79,7 @@ def verify_launched(op: tile.ValuesOp) -> None:
 
 def verify_kept(op: tile.KeptOp) -> None:
     """Raises VerifyException where what is kept as memory holds it was not read from there."""
-    for value in op.values:
-        verify_read(value)
-
-
-def verify_read(value: SSAValue) -> None:
-    """Raises VerifyException where a value is not what memory holds."""
-    if read_of(value) is None:
+    if any(read_of(value) is None for value in op.values):
         raise VerifyException("names tiles that were read, or what a select leaves of them")
 
 
@@ -119,8 +114,8 @@ def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: Ax
 
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
-    axes = AxesAnalysis()
-    for op in kernel.walk():
+    axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)
+    for op in operations(kernel):
         match op:
             case tile.ProgramOp():
                 if op.parent_op() is not kernel:
@@ -134,6 +129,9 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                     raise VerifyException(f"@{op.sym_name.data} is declared in a loop")
             case tile.PaddedOp():
                 _independent(axes, op, op.operands, tile.LaneOp, "the size of a lane")
+            case tile.WidenedOp():
+                if op.value not in kept:
+                    raise VerifyException("tile.widened is of a tile that tile.kept names")
             case tile.PlaceOp():
                 _independent(axes, op, op.shared, tile.LaneOp, "what is the same for a tile")
             case tile.ReduceOp():

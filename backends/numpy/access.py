@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from attndsl.backends.names import python_text
-from attndsl.backends.numpy.expressions import Expressions, Lane, Text, dtype
-from attndsl.backends.numpy.pointwise import ATOM
+from attndsl.backends.numpy.expressions import Expressions, Lane, dtype
+from attndsl.backends.text import ATOM, Text
 from attndsl.ir import spec, tile
 from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
@@ -22,12 +22,11 @@ class Place(NamedTuple):
 
 
 class Access:
-    """Spells loads and stores; `helpers` collects the names of the prelude's functions that were used."""
+    """Spells loads and stores."""
 
     def __init__(self, tensors: Iterable[spec.TensorOp], text: Expressions) -> None:
         self.tensors = {t.sym_name.data: t for t in tensors}
         self.text = text
-        self.helpers: set[str] = set()
 
     # --- how an access is indexed
 
@@ -91,7 +90,7 @@ class Access:
         assert place.lane is not None
         span = self.text.span(place.lane)
         if place.offset is not None:
-            offset = self.text[place.offset].inside(5)
+            offset = self.text[place.offset].within(6)
             return f"{offset} + {span.start}:{offset} + {span.stop}"
         if span.start == "0":
             return ":" if span.stop == extent else f":{span.stop}"
@@ -116,11 +115,10 @@ class Access:
         ranges = [p for p in places if p.lane is not None]
         axes = frozenset[Lane]().union(*(self.text.axes(p.value) for p in computed))
         axes |= self.text.axes(op.where) if op.where is not None else frozenset()
-        head = self.text.sorted(axes)
+        head = self.text.ordered(axes)
         if op.where is None:
             code = python_name(name) + self.subscript(name, places, head)
         else:
-            self.helpers.add("_read")
             arguments = [self.text.along(v, head).code for v in (op.where, *(p.value for p in computed))]
             code = f"_read({', '.join([python_name(name), *arguments])})"
             extents = [*map(python_text, self.tensors[name].shape)][len(computed) :]
@@ -129,9 +127,9 @@ class Access:
                 code += f"[{', '.join(['...', *cut])}]"
         lanes = [*head, *(p.lane for p in ranges if p.lane is not None)]
         text = self.widened(op, Text(code), bool(lanes))
-        order = self.text.sorted(lanes)
+        order = self.text.ordered(lanes)
         if tuple(lanes) != order:
-            code = text.inside(ATOM - 1)
+            code = text.within(ATOM)
             permutation = ", ".join(str(lanes.index(lane)) for lane in order)
             return Text(f"{code}.T" if len(lanes) == 2 else f"{code}.transpose({permutation})")
         return text
@@ -146,7 +144,6 @@ class Access:
             return Text(f"{text.code}.astype({target})" if array else f"int({text.code})")
         helper = {"bf16": "_from_bf16", "f8e4m3": "_F8E4M3", "f8e5m2": "_F8E5M2"}.get(element)
         if helper is not None:
-            self.helpers.add(helper)
             code = f"{helper}({text.code})" if element == "bf16" else f"{helper}[{text.code}]"
             text = Text(f"{code}.astype({target})" if type_ == f64 else code)
             return text if array else Text(f"{target}({text.code})")
@@ -161,8 +158,6 @@ class Access:
         """The statement of a store."""
         name, places = op.tensor.string_value(), self.places(op)
         narrow = self.tensors[name].element.data == "bf16"
-        if narrow:
-            self.helpers.add("_to_bf16")
         lanes = [p.lane for p in places if p.lane is not None]
         ranges_only = op.where is None and len(lanes) == sum(bool(self.text.axes(p.value)) for p in places)
         if ranges_only and self.text.axes(op.value) <= frozenset(lanes):
@@ -171,11 +166,10 @@ class Access:
             return f"{python_name(name)}{self.subscript(name, places, ())} = {value}"
         used = frozenset[Lane]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
         used |= self.text.axes(op.where) if op.where is not None else frozenset()
-        head = self.text.sorted(used)
+        head = self.text.ordered(used)
         value, *indices = (self.text.along(v, head).code for v in (op.value, *op.indices))
         value = f"_to_bf16({value})" if narrow else value
         if op.where is None:
             return f"{python_name(name)}[{', '.join(indices)}] = {value}"
-        self.helpers.add("_write")
         condition = self.text.along(op.where, head).code
         return f"_write({', '.join([python_name(name), condition, value, *indices])})"

@@ -14,6 +14,7 @@ from attndsl.backends.numpy.expressions import Expressions, literal
 from attndsl.backends.numpy.legal import LEGAL
 from attndsl.backends.numpy.prelude import HELPERS
 from attndsl.backends.numpy.scratch import Scratch
+from attndsl.backends.text import helpers_called
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
@@ -67,7 +68,8 @@ class _Emitter:
                     self.out.line(f"{python_name(tensor.sym_name.data)}[...] = 0  # what no row writes is 0")
             for kernel in kernels:
                 self.kernel(kernel)
-        return self.header(name) + self.out.text()
+        text = self.out.text()
+        return self.header(name, text) + text
 
     @staticmethod
     def keyword(param: spec.ParameterOp) -> str:
@@ -79,8 +81,9 @@ class _Emitter:
         name = kernels[0].entry.data
         return python_name(name if len(kernels) == 1 else name.removesuffix("_0"))
 
-    def header(self, name: str) -> str:
-        helpers = "\n".join(HELPERS[helper] for helper in sorted(self.text.helpers | self.access.helpers))
+    @staticmethod
+    def header(name: str, text: str) -> str:
+        helpers = "\n".join(HELPERS[helper] for helper in sorted(helpers_called(HELPERS, text)))
         return f'"""{name}, compiled by attndsl. Needs NumPy alone."""\n\nimport numpy as np\n{helpers}\n\n'
 
     def docstring(self, name: str) -> None:
@@ -97,6 +100,7 @@ class _Emitter:
 
     def kernel(self, kernel: tile.KernelOp) -> None:
         self.out.line("")
+        self.text.arrange(kernel)
         with self.out.saved_indentation():
             self.block(kernel.body.block)
 

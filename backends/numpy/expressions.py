@@ -11,31 +11,21 @@ from math import isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.pointwise import ATOM, COMPARISON_LEVEL, COMPARISONS, POINTWISE, RING, WRAPPING
+from attndsl.backends.numpy.pointwise import COMPARISONS, POINTWISE, RING, WRAPPING
+from attndsl.backends.text import ATOM, COMPARISON_LEVEL, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.traits import monoid_of
-from attndsl.ir.xdsl import Attribute, Block, Operation, SSAValue, arith, f64, i1, index
+from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
 
 Lane = SSAValue
 
 LONGEST = 60
 """How many characters an expression may have to be put into the place of its one use."""
-
-
-class Text(NamedTuple):
-    """A Python expression and how tightly it binds."""
-
-    code: str
-    level: int = ATOM
-
-    def inside(self, level: int) -> str:
-        """The code as an operand of something that binds as tightly as `level`."""
-        return self.code if self.level > level else f"({self.code})"
 
 
 class Span(NamedTuple):
@@ -55,30 +45,16 @@ def dtype(type_: Attribute) -> str:
     return "np.float64" if type_ == f64 else "np.float32"
 
 
-class Expressions:
-    """Spells values; `helpers` collects the names of the prelude's functions that were used.
-
-    `homes` has the array of each home that has been declared.
-    """
+class Expressions(Values):
+    """Spells values; `homes` has the array of each home that has been declared."""
 
     def __init__(self, names: Names) -> None:
-        self.names = names
-        self.axes = AxesAnalysis()
+        super().__init__(names, AxesAnalysis())
         self.ranges = Ranges()
-        self.helpers: set[str] = set()
         self.homes: dict[str, str] = {}
-        self._kept: dict[SSAValue, Text] = {}
         self._spans: dict[Lane, Span] = {}
-        self._order: dict[Lane, tuple[int, int]] = {}
 
     # --- values
-
-    def __getitem__(self, value: SSAValue) -> Text:
-        return self._kept.get(value) or Text(self.names[value])
-
-    def keep(self, value: SSAValue, text: Text) -> None:
-        """Lets an expression stand wherever the value is used."""
-        self._kept[value] = text
 
     def inlines(self, value: SSAValue, text: Text) -> bool:
         """Whether a value reads better in the place of its one use than under a name."""
@@ -103,35 +79,17 @@ class Expressions:
 
     # --- lanes
 
-    def lanes(self, value: SSAValue) -> tuple[Lane, ...]:
-        """The lanes of a value in the order of its array's axes."""
-        return self.sorted(self.axes(value))
-
-    def sorted(self, lanes: Sequence[Lane] | frozenset[Lane]) -> tuple[Lane, ...]:
-        """Lanes in the order that all arrays keep: rows, keys, features; each in the order of the IR."""
-        return tuple(sorted(lanes, key=self._rank))
-
-    def _rank(self, lane: Lane) -> tuple[int, int]:
-        if lane not in self._order:
-            op = lane.owner
-            assert isinstance(op, tile.LaneOp)
-            kinds = (tile.ProgramOp, Block)
-            kind = next((n for n, each in enumerate(kinds) if isinstance(op.start.owner, each)), len(kinds))
-            self._order[lane] = (kind, len(self._order))
-        return self._order[lane]
-
     def span(self, lane: Lane) -> Span:
         """Where a lane starts and ends."""
         if lane not in self._spans:
             op = lane.owner
             assert isinstance(op, tile.LaneOp)
-            self._rank(lane)
             start, stop = self[op.start], self[op.stop]
             if constant(op.start) == 0 and op.size is op.stop:
                 self._spans[lane] = Span("0", stop.code, "")
             else:
                 end = self.names.fresh(f"{op.variable.data}_end")
-                definition = f"{end} = min({start.code} + {self[op.size].inside(5)}, {stop.code})"
+                definition = f"{end} = min({start.code} + {self[op.size].within(6)}, {stop.code})"
                 self._spans[lane] = Span(start.code, end, definition)
         return self._spans[lane]
 
@@ -150,7 +108,7 @@ class Expressions:
         if not own or False not in places[places.index(True) :]:
             return text
         subscript = ", ".join(":" if place else "None" for place in places[places.index(True) :])
-        return Text(f"{text.inside(ATOM - 1)}[{subscript}]")
+        return Text(f"{text.within(ATOM)}[{subscript}]")
 
     def permuted(self, value: SSAValue, lanes: Sequence[Lane]) -> Text:
         """A value's array with its axes in another order."""
@@ -162,9 +120,9 @@ class Expressions:
         if tuple(lanes) == tuple(own):
             return text
         if len(own) == 2:
-            return Text(f"{text.inside(ATOM - 1)}.T")
+            return Text(f"{text.within(ATOM)}.T")
         order = ", ".join(str(own.index(lane)) for lane in lanes)
-        return Text(f"{text.inside(ATOM - 1)}.transpose({order})")
+        return Text(f"{text.within(ATOM)}.transpose({order})")
 
     # --- operations
 
@@ -180,7 +138,7 @@ class Expressions:
                 text, target = self[op.operand], dtype(op.result.type)
                 if not self.axes(op.operand):
                     return Text(f"{target}({text.code})")
-                return Text(f"{text.inside(ATOM - 1)}.astype({target})")
+                return Text(f"{text.within(ATOM)}.astype({target})")
             case tile.SpreadOp():
                 return self.spread(op)
             case tile.DotOp():
@@ -193,8 +151,6 @@ class Expressions:
 
     def pointwise(self, op: Operation) -> Text:
         row = POINTWISE[type(op)]
-        if row.helper is not None:
-            self.helpers.add(row.helper)
         if self.axes(op.results[0]):
             return Text(row.array.format(*self.operands(op, row.level)), row.level or ATOM)
         operands = self.operands(op, row.level)
@@ -208,7 +164,6 @@ class Expressions:
 
     def wrapped(self, text: Text) -> Text:
         """A number of Python's that may have left 64 bits, brought back."""
-        self.helpers.add("_int64")
         return Text(f"_int64({text.code})")
 
     def leaves_64_bits(self, op: Operation) -> bool:
@@ -226,7 +181,7 @@ class Expressions:
         texts = [self.along(operand, lanes) for operand in op.operands]
         # The first operand of a chain such as a - b - c needs no parentheses, the others do.
         return [
-            text.inside(level - 1 if n == 0 and level > COMPARISON_LEVEL else level) if level else text.code
+            text.within(level + (n > 0 or level <= COMPARISON_LEVEL)) if level else text.code
             for n, text in enumerate(texts)
         ]
 
@@ -235,13 +190,13 @@ class Expressions:
         left, right = (self.along(operand, lanes) for operand in op.operands)
         if isinstance(op, arith.XOrIOp) and constant(op.rhs) is True:
             if lanes:
-                return Text(f"~{left.inside(8)}", 8)
-            return Text(f"(not {left.inside(COMPARISON_LEVEL)})")
+                return Text(f"~{left.within(ATOM)}", 8)
+            return Text(f"(not {left.within(COMPARISON_LEVEL + 1)})")
         if lanes:
             row = POINTWISE[type(op)]
-            return Text(row.array.format(left.inside(row.level - 1), right.inside(row.level)), row.level)
+            return Text(row.array.format(left.within(row.level), right.within(row.level + 1)), row.level)
         sign = {arith.AndIOp: "and", arith.OrIOp: "or", arith.XOrIOp: "!="}[type(op)]
-        return Text(f"({left.inside(COMPARISON_LEVEL - 1)} {sign} {right.inside(COMPARISON_LEVEL - 1)})")
+        return Text(f"({left.within(COMPARISON_LEVEL)} {sign} {right.within(COMPARISON_LEVEL)})")
 
     def spread(self, op: tile.SpreadOp) -> Text:
         lanes = self.lanes(op.result)
@@ -257,11 +212,10 @@ class Expressions:
     def dot(self, op: tile.DotOp) -> Text:
         if (factors := self.factors(op)) is not None:
             a, b, lanes = factors
-            return self.turned(Text(f"{a.inside(6)} @ {b.inside(7)}", 7), lanes, self.lanes(op.result))
-        _, left, right = map(self.sorted, op.sides(self.axes))
+            return self.turned(Text(f"{a.within(7)} @ {b.within(8)}", 7), lanes, self.lanes(op.result))
+        _, left, right = map(self.ordered, op.sides(self.axes))
         if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
-        self.helpers.add("_dot_where")
         weights, values = self.permuted(op.lhs, [*left, op.over]), self.permuted(op.rhs, [op.over, *right])
         condition = self.along(op.where, [*left, op.over])
         text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
@@ -271,9 +225,9 @@ class Expressions:
         """What `@` multiplies, and the axes that it gives; None where a product is not for it."""
         if op.where is not None or not self.is_matrix_product(op):
             return None
-        batch, left, right = map(self.sorted, op.sides(self.axes))
+        batch, left, right = map(self.ordered, op.sides(self.axes))
         first, second = (op.lhs, left), (op.rhs, right)
-        if left and right and self.sorted([*left, *right])[0] in right:
+        if left and right and self.ordered([*left, *right])[0] in right:
             first, second = second, first
         a = self.permuted(first[0], [*batch, *first[1], op.over])
         b = self.permuted(second[0], [*batch, op.over, *second[1]])
@@ -289,8 +243,8 @@ class Expressions:
     def general_dot(self, op: tile.DotOp) -> Text:
         """A product of values with more lanes than a matrix has: elementwise, then summed."""
         used = self.axes(op.lhs) | self.axes(op.rhs) | (self.axes(op.where) if op.where is not None else frozenset())
-        lanes = self.sorted(used)
-        product = f"{self.along(op.lhs, lanes).inside(6)} * {self.along(op.rhs, lanes).inside(7)}"
+        lanes = self.ordered(used)
+        product = f"{self.along(op.lhs, lanes).within(7)} * {self.along(op.rhs, lanes).within(8)}"
         if op.where is not None:
             product = f"np.where({self.along(op.where, lanes).code}, {product}, 0)"
         else:
@@ -305,7 +259,7 @@ class Expressions:
         if isinf(monoid.empty):  # what NumPy does not give for nothing by itself
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
-        code = f"{self[op.body].inside(ATOM - 1)}.{monoid.name}({', '.join([*arguments, *more])})"
+        code = f"{self[op.body].within(ATOM)}.{monoid.name}({', '.join([*arguments, *more])})"
         if len(lanes) == 1 and op.body.type in (index, i1):
             code = f"{'int' if op.body.type == index else 'bool'}({code})"
         return Text(code)

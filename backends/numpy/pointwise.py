@@ -14,14 +14,13 @@ class Spelling(NamedTuple):
     """A template for arrays and one for single Python or NumPy numbers; `{0}` is the first operand.
 
     `level` is how tightly the array form binds in Python: operands that bind less are put in parentheses. 0 marks a
-    call, whose operands need none. `helper` is the function of prelude.py that it calls, if it does. `ufunc` is the
-    function that does the same and writes into an array, where NumPy has one.
+    call, whose operands need none. `ufunc` is the function that does the same and writes into an array, where NumPy has
+    one.
     """
 
     array: str
     number: str
     level: int = 0
-    helper: str | None = None
     ufunc: str | None = None
 
 
@@ -67,7 +66,7 @@ POINTWISE: dict[type[Operation], Spelling] = {
     math.SinOp: _call("np.sin"),
     math.CosOp: _call("np.cos"),
     math.TanhOp: _call("np.tanh"),
-    math.ErfOp: Spelling("_erf({0})", "_erf({0})", helper="_erf"),
+    math.ErfOp: Spelling("_erf({0})", "_erf({0})"),
     math.FloorOp: _call("np.floor"),
 }
 
@@ -89,7 +88,3 @@ COMPARING = {
     ">=": "np.greater_equal",
 }
 """The function that compares as a sign does, and writes into an array."""
-
-COMPARISON_LEVEL = 1
-ATOM = 9
-"""How tightly a name, a call or a subscript binds."""

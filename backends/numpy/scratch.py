@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from attndsl.backends.numpy.access import Access
-from attndsl.backends.numpy.expressions import Expressions, Lane, Text, dtype
+from attndsl.backends.numpy.expressions import Expressions, Lane, dtype
 from attndsl.backends.numpy.pointwise import COMPARING, COMPARISONS, POINTWISE
+from attndsl.backends.text import Text
 from attndsl.ir import tile
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import number

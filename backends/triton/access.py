@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 
 from attndsl.backends.gpu.parameters import stride_names
+from attndsl.backends.text import ATOM
 from attndsl.backends.triton.expressions import Expressions
-from attndsl.backends.triton.pointwise import ATOM, scalar_type
+from attndsl.backends.triton.pointwise import scalar_type
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import SSAValue

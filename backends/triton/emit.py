@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from attndsl.backends.gpu.launcher import HostText, Launched, Launcher, kernel_name, spec_name
 from attndsl.backends.gpu.parameters import Parameters, size_key
 from attndsl.backends.names import Names, number_names, spec_names
+from attndsl.backends.text import Text
 from attndsl.backends.triton.access import Access, joined
-from attndsl.backends.triton.expressions import Expressions, Text
+from attndsl.backends.triton.expressions import Expressions
 from attndsl.backends.triton.helpers import helpers_text
 from attndsl.backends.triton.legal import LEGAL
 from attndsl.backends.triton.pointwise import scalar_type

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from attndsl.backends.names import Names
+from attndsl.backends.text import ATOM, COMPARISON_LEVEL, Text, Values
 from attndsl.backends.triton.pointwise import (
-    ATOM,
-    COMPARISON_LEVEL,
     COMPARISONS,
     POINTWISE,
     REDUCTIONS,
@@ -33,49 +31,24 @@ from attndsl.python_names import python_name
 HALF_TYPES = {"f16": "float16", "bf16": "bfloat16"}
 """What Triton calls the element types of 16 bits."""
 
-ROWS, KEYS, FEATURES = range(3)
-"""The kinds of lanes, in the order in which a tile has its axes."""
-
 LONGEST_INLINE = 48
 """Longer texts get a name of their own."""
 
 
-class Text(NamedTuple):
-    """An expression and how tightly its outermost operator binds."""
-
-    code: str
-    level: int = ATOM
-
-    def within(self, level: int) -> str:
-        """The code, in parentheses where something that binds as tightly as `level` surrounds it."""
-        return self.code if self.level >= level else f"({self.code})"
-
-
-class Expressions:
+class Expressions(Values):
     """The text of the values of one kernel; `largest` names the largest INDEX."""
 
     def __init__(self, kernel: tile.KernelOp, names: Names, axes: AxesAnalysis, static: Iterable[str]) -> None:
-        self.names = names
-        self.axes = axes
+        super().__init__(names, axes)
+        self.arrange(kernel)
         self.stored = Stored.of(kernel)
         self._narrow, self._wraps = (named(kernel, statement) for statement in (tile.NarrowOp, tile.WrapsOp))
         self._is_unsigned = Unsigned(kernel)
         self._by_bits = kernel.by_bits is not None
         self.largest = names.like("LARGEST")
         self._static = frozenset(static)
-        self._kept: dict[SSAValue, Text] = {}
-        lanes = [op for op in kernel.walk() if isinstance(op, tile.LaneOp)]
-        self._order: dict[SSAValue, int] = {op.result: n for n, op in enumerate(sorted(lanes, key=_rank))}
 
     # --- lanes
-
-    def lanes(self, value: SSAValue) -> tuple[SSAValue, ...]:
-        """The axes of a value's tile: rows, then keys, then features."""
-        return self.ordered(self.axes(value))
-
-    def ordered(self, lanes: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
-        """Lanes in the order in which every tile has its axes."""
-        return tuple(sorted(lanes, key=self._order.__getitem__))
 
     def shape(self, lanes: Sequence[SSAValue]) -> str:
         """The shape of a tile with these axes."""
@@ -121,13 +94,7 @@ class Expressions:
             return Text(self.largest) if owner.of.data == "min" else Text(f"-{self.largest}", 8)
         if isinstance(owner, tile.WidenedOp):
             return self._widened(owner, self[owner.value])
-        if value in self._kept:
-            return self._kept[value]
-        return Text(self.names[value])
-
-    def keep(self, value: SSAValue, text: Text) -> None:
-        """Writes `text` wherever the value is used."""
-        self._kept[value] = text
+        return super().__getitem__(value)
 
     def inlines(self, value: SSAValue, text: Text) -> bool:
         """Whether a value reads better where it is used than under a name of its own."""
@@ -299,12 +266,6 @@ def _permuted(text: Text, own: Sequence[SSAValue], lanes: Sequence[SSAValue]) ->
     if len(lanes) == 2:
         return Text(f"tl.trans({text.code})")
     return Text(f"tl.permute({text.code}, ({', '.join(str(own.index(lane)) for lane in lanes)}))")
-
-
-def _rank(op: tile.LaneOp) -> int:
-    """Rows, which start where a program does, before keys, which start where a loop is, before features."""
-    owner = op.start.owner
-    return ROWS if isinstance(owner, tile.ProgramOp) else KEYS if tile.is_key(op.result) else FEATURES
 
 
 def _readers(value: SSAValue) -> list[Operation]:

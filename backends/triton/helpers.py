@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from attndsl.backends.text import helpers_called
 
 HELPERS: dict[str, str] = {
     "_floor_mod": '''
@@ -58,10 +58,5 @@ def _from_f8e5m2(bits):
 
 
 def helpers_text(kernels: str) -> str:
-    """The text of the helpers that the text of kernels names, in the order of the table.
-
-    Nothing else in a kernel begins with `_`; comments, which quote a spec, have lines of their own.
-    """
-    code = "\n".join(line for line in kernels.splitlines() if not line.lstrip().startswith("#"))
-    names = set(re.findall(r"\b_\w+", code))
-    return "".join(f"\n\n@triton.jit{text}" for name, text in HELPERS.items() if name in names)
+    """The text of the helpers that the text of kernels calls."""
+    return "".join(f"\n\n@triton.jit{HELPERS[name]}" for name in helpers_called(HELPERS, kernels))

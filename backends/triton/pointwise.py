@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from attndsl.backends.text import ATOM, COMPARISON_LEVEL
 from attndsl.checking.spelling import PYTHON
 from attndsl.ir import spec
 from attndsl.ir.meaning import PREDICATES
 from attndsl.ir.xdsl import Attribute, Operation, arith, f64, i1, index, math
-
-COMPARISON_LEVEL = 1
-ATOM = 9
-"""How tightly a name, a call or a subscript binds; infix operators bind less, `|` least."""
 
 
 class Spelling(NamedTuple):

@@ -10,8 +10,8 @@ from attndsl.testing.triton_program import array_of, prepare, tensor_of
 DEVICE = prepare()
 
 import numpy as np  # noqa: E402
-from attndsl.backends.gpu.aot import load  # noqa: E402
 
+from attndsl.backends.gpu.aot import load  # noqa: E402
 from attndsl.backends.triton.emit import emit  # noqa: E402
 from attndsl.driver.passes import passes_of, run_pipeline  # noqa: E402
 from attndsl.driver.targets import TARGETS  # noqa: E402

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attndsl.backends.gpu.aot import compile_launch, launches, load, stand_in
-from attndsl.backends.gpu.targets import TARGETS as GPUS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attndsl.backends.gpu.aot import compile_launch, launches, load, stand_in
+from attndsl.backends.gpu.targets import TARGETS as GPUS
 from attndsl.backends.numpy.emit import emit
 from attndsl.backends.numpy.legal import LEGAL
 from attndsl.backends.triton.emit import emit as emit_triton

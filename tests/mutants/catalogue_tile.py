@@ -270,12 +270,6 @@ def bits_of_products_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Significand, "__mul__", Significand.__or__)
 
 
-@planted("triton", "narrow-products")
-def range_of_halves_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A number of few bits is taken for an f16 one, however large or small it is."""
-    monkeypatch.setattr(Significand, "fits", lambda held, element: held.bits <= Significand.of_element(element).bits)
-
-
 # --- pad-lanes
 
 

@@ -16,6 +16,7 @@ stored
     v_view[b, {head}, {place}, :]
     2 | (v_small[b, {head}, at, :] * v_scale[b, {head}, at] * 0.01)
     4 | v_f8[b, {head}, {place}, :]
+    4 | (v_small[b, {head}, at, :] * {step} * 0.0078125)
     2 | v_four
     v_odd
     2 | (if {atom} then v_shared[{head}, j, :] else v[b, h, j - p, :])
@@ -25,6 +26,9 @@ stored
     (v_wide[{head}, :, :] . v_low[b, {place}, :])
     v_far[{far}, {head}, :]
     v_turned[b, :, {head}, {place}]
+step
+    v_step[b, {head}, at, :]
+    v_f8[b, {head}, at, :]
 threshold
     3 | 1.0001
     w
@@ -54,6 +58,7 @@ v_pages  {real}[C, S, G, E]
 v_book   {real}[C, 32, G, E]
 v_small  i8[B, G, N, E]
 v_scale  {real}[B, G, N]
+v_step   {real}[B, G, N, E]
 v_f8     {f8}[B, G, N, E]
 v_u8     u8[B, H, N, E / 2]
 v_shared {real}[G, N, E]

@@ -1,0 +1,78 @@
+"""What emitters share of spelling values: expressions, what stands for a value, and the order of axes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from attndsl.backends.names import Names
+from attndsl.ir import tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.statements import operations
+from attndsl.ir.xdsl import SSAValue
+
+COMPARISON_LEVEL = 1
+ATOM = 9
+"""How tightly a name, a call or a subscript binds; infix operators bind less, comparisons least."""
+
+ROWS, KEYS, FEATURES = range(3)
+"""The kinds of lanes, in the order in which a tile has its axes."""
+
+
+class Text(NamedTuple):
+    """An expression and how tightly its outermost operator binds."""
+
+    code: str
+    level: int = ATOM
+
+    def within(self, level: int) -> str:
+        """The code, in parentheses unless it binds at least as tightly as `level`."""
+        return self.code if self.level >= level else f"({self.code})"
+
+
+class Values:
+    """What stands for the values of kernels: a name, or the expression that was kept for it."""
+
+    def __init__(self, names: Names, axes: AxesAnalysis) -> None:
+        self.names = names
+        self.axes = axes
+        self._kept: dict[SSAValue, Text] = {}
+        self._order: dict[SSAValue, tuple[int, int]] = {}
+
+    def arrange(self, kernel: tile.KernelOp) -> None:
+        """Puts the lanes of a kernel in the order in which all its tiles have their axes."""
+        for op in operations(kernel):
+            if type(op) is tile.LaneOp:
+                self._order[op.results[0]] = (_kind(op), len(self._order))
+
+    def __getitem__(self, value: SSAValue) -> Text:
+        """How a value is referred to."""
+        return self._kept.get(value) or Text(self.names[value])
+
+    def keep(self, value: SSAValue, text: Text) -> None:
+        """Writes `text` wherever the value is used."""
+        self._kept[value] = text
+
+    def lanes(self, value: SSAValue) -> tuple[SSAValue, ...]:
+        """The axes of a value's tile: rows, then keys, then features, each in the order of the IR."""
+        return self.ordered(self.axes(value))
+
+    def ordered(self, lanes: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
+        """Lanes in the order in which every tile has its axes."""
+        return tuple(sorted(lanes, key=self._order.__getitem__))
+
+
+def _kind(op: tile.LaneOp) -> int:
+    """Rows, which start where a program does, before keys, which start where a loop is, before features."""
+    return ROWS if isinstance(op.start.owner, tile.ProgramOp) else KEYS if tile.is_key(op.result) else FEATURES
+
+
+def helpers_called(table: Iterable[str], text: str) -> list[str]:
+    """Those of the functions of a table that generated text calls, in the order of the table.
+
+    Nothing else in generated code begins with `_`; comments, which quote a spec, have lines of their own.
+    """
+    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    called = set(re.findall(r"\b_\w+", code))
+    return [name for name in table if name in called]
