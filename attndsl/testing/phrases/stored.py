@@ -16,7 +16,8 @@ stored
     v_view[b, {head}, {place}, :]
     2 | (v_small[b, {head}, at, :] * v_scale[b, {head}, at] * 0.01)
     4 | v_f8[b, {head}, {place}, :]
-    4 | (v_small[b, {head}, at, :] * {step} * 0.0078125)
+    3 | (v_small[b, {head}, at, :] * v_step[b, {head}, at, :] * 0.0078125)
+    2 | (v_small[b, {head}, at, :] * v_f8[b, {head}, at, :] * 0.0078125)
     2 | v_four
     v_odd
     2 | (if {atom} then v_shared[{head}, j, :] else v[b, h, j - p, :])
@@ -26,9 +27,6 @@ stored
     (v_wide[{head}, :, :] . v_low[b, {place}, :])
     v_far[{far}, {head}, :]
     v_turned[b, :, {head}, {place}]
-step
-    v_step[b, {head}, at, :]
-    v_f8[b, {head}, at, :]
 threshold
     3 | 1.0001
     w
