@@ -68,11 +68,11 @@ def _kind(op: tile.LaneOp) -> int:
     return ROWS if isinstance(op.start.owner, tile.ProgramOp) else KEYS if tile.is_key(op.result) else FEATURES
 
 
-def helpers_called(table: Iterable[str], text: str) -> list[str]:
-    """Those of the functions of a table that generated text calls, in the order of the table.
+def helpers_called(table: Iterable[str], kernels: str) -> list[str]:
+    """Those of the functions of a table that the text of kernels names, in the order of the table.
 
-    Nothing else in generated code begins with `_`; comments, which quote a spec, have lines of their own.
+    Nothing else in a kernel begins with `_`; comments, which quote a spec, have lines of their own.
     """
-    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    code = "\n".join(line for line in kernels.splitlines() if not line.lstrip().startswith("#"))
     called = set(re.findall(r"\b_\w+", code))
     return [name for name in table if name in called]

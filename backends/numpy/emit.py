@@ -61,6 +61,7 @@ class _Emitter:
         self.out.line(f"def {name}({', '.join([*arguments, *keywords])}):")
         with self.out.indented():
             self.docstring(name)
+            described = len(self.out.text())
             for statement in dim_statements(self.tensors, dims):
                 self.out.line(statement)
             for tensor in self.tensors:
@@ -69,7 +70,7 @@ class _Emitter:
             for kernel in kernels:
                 self.kernel(kernel)
         text = self.out.text()
-        return self.header(name, text) + text
+        return self.header(name, text[described:]) + text
 
     @staticmethod
     def keyword(param: spec.ParameterOp) -> str:
@@ -82,8 +83,8 @@ class _Emitter:
         return python_name(name if len(kernels) == 1 else name.removesuffix("_0"))
 
     @staticmethod
-    def header(name: str, text: str) -> str:
-        helpers = "\n".join(HELPERS[helper] for helper in sorted(helpers_called(HELPERS, text)))
+    def header(name: str, kernels: str) -> str:
+        helpers = "\n".join(HELPERS[helper] for helper in sorted(helpers_called(HELPERS, kernels)))
         return f'"""{name}, compiled by attndsl. Needs NumPy alone."""\n\nimport numpy as np\n{helpers}\n\n'
 
     def docstring(self, name: str) -> None:
