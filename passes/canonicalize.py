@@ -351,7 +351,7 @@ class DropFalseReads(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, (attn.ReadOp, tile.LoadOp)) or op.where is None or uniform(op.where) is not False:
             return
-        if not any(isinstance(use.operation, tile.LoopOp) for use in op.result.uses):
+        if not tile.is_carried(op.result):
             rewriter.replace(op, constant_op(0, op.result.type))
 
 

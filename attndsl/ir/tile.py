@@ -335,7 +335,8 @@ def is_key(lane: SSAValue) -> bool:
 
 def is_carried(value: SSAValue) -> bool:
     """Whether a loop carries a value from turn to turn, as it is or with another lane."""
-    return any(isinstance(use.operation, RelabelOp | LoopOp) for use in value.uses)
+    users = [use.operation for use in value.uses]
+    return any(isinstance(op, RelabelOp) or (isinstance(op, LoopOp) and value in op.iter_args) for op in users)
 
 
 class ReduceOp(IRDLOperation):

@@ -124,6 +124,8 @@ def read(op: Operation) -> Iterator[SSAValue]:
             yield from (op.start, op.size)
         case tile.PaddedOp() | spec.ChoiceOp():
             pass
+        case tile.LoopOp():  # where the keys of a row end, its body asks if it has to
+            yield from (op.lb, op.ub, op.step, *op.iter_args)
         case tile.PlaceOp():
             yield from (*op.shared, *op.near, *(v.owner.size for v in op.lanes if isinstance(v.owner, tile.LaneOp)))
         case tile.ReduceOp() | tile.DotOp() | tile.SpreadOp() | tile.RelabelOp():
