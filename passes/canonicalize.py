@@ -44,6 +44,7 @@ import numpy as np
 
 from attndsl.checking.numbers import wrap
 from attndsl.ir import attn, spec, tile
+from attndsl.ir.analyses.stored import is_carried
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.meaning import COMPARISONS, OPPOSITES, POINTWISE, predicate
@@ -354,7 +355,7 @@ class DropFalseReads(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, (attn.ReadOp, tile.LoadOp)) or op.where is None or uniform(op.where) is not False:
             return
-        if not any(isinstance(use.operation, tile.LoopOp) for use in op.result.uses):
+        if not is_carried(op.result):
             rewriter.replace(op, constant_op(0, op.result.type))
 
 

@@ -145,7 +145,8 @@ def _carry(loop: tile.LoopOp, lane: tile.LaneOp, reads: list[tile.LoadOp]) -> No
         kept = tile.RelabelOp(after[read.result], after[lane.result], first[lane.result])
         last.operands = [*last.operands, insert_before(read, kept)]
         replace(read, [insert_before(read, tile.RelabelOp(carried, first[lane.result], lane.result))])
-    carrying = tile.LoopOp(loop.lb, loop.ub, loop.step, starts, loop.detach_region(loop.body))
+    body_region = loop.detach_region(loop.body)
+    carrying = tile.LoopOp(loop.lb, loop.ub, loop.step, starts, body_region, loop.row_start, loop.row_stop)
     carrying.tiles, carrying.stages = loop.tiles, loop.stages
     insert_before(loop, carrying)
     replace(loop, carrying.results[: len(loop.results)])

@@ -100,7 +100,7 @@ After:
       %skipped = arith.muli %tiles, %keys : index
       %from = arith.addi %zero, %skipped : index
       %to = arith.minsi %N, %seen_stop : index
-      %t = tile.loop %j0 = %from to %to step %keys iter_args(%m = %none) -> (f32) {
+      %t = tile.loop %j0 = %from to %to step %keys rows from %zero to %N iter_args(%m = %none) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index

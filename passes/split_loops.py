@@ -45,7 +45,7 @@ After:
       %tiles = arith.floordivsi %length, %keys : index
       %covered = arith.muli %tiles, %keys : index
       %full_stop = arith.addi %zero, %covered : index
-      %t0 = tile.loop full %j0 = %zero to %full_stop step %keys iter_args(%m = %low) -> (f32) {
+      %t0 = tile.loop full %j0 = %zero to %full_stop step %keys rows from %zero to %N iter_args(%m = %low) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %true = arith.constant true
@@ -56,7 +56,8 @@ After:
         %m1 = arith.maximumf %m, %largest : f32
         tile.yield %m1 : f32
       }
-      %t = tile.loop mixed stages 1 %j0 = %full_stop to %N step %keys iter_args(%m = %t0) -> (f32) {
+      %t = tile.loop mixed stages 1 %j0 = %full_stop to %N step %keys rows from %zero to %N
+          iter_args(%m = %t0) -> (f32) {
         %end = arith.addi %j0, %keys : index
         %j = tile.lane "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index

@@ -52,7 +52,16 @@ def _size(lane: tile.LaneOp) -> str:
 
 def _range(loop: tile.LoopOp) -> str:
     """Whether where a loop starts or stops rests on what the rows of a tile see, and whether data say that."""
-    found = "the same for all rows of a tile"
+    axes = AxesAnalysis()
+    if _rests_on_a_look(loop):
+        return "cut to the keys that some row of the tile can see, by a first look at what the mask reads"
+    if axes(loop.row_start) or axes(loop.row_stop):
+        return "cut to the keys that some row of the tile can see"
+    return "the same for all rows of a tile"
+
+
+def _rests_on_a_look(loop: tile.LoopOp) -> bool:
+    """Whether an earlier loop, which only looks for keys, found where a loop starts or stops."""
     stack, seen = [loop.lb.owner, loop.ub.owner], set[Operation | Block]()
     while stack:
         owner = stack.pop()
@@ -61,16 +70,12 @@ def _range(loop: tile.LoopOp) -> str:
         seen.add(owner)
         match owner:
             case tile.LoopOp() as earlier if not _folds(earlier):
-                return "cut to the keys that some row of the tile can see, by a first look at what the mask reads"
-            case tile.MinOp() | tile.MaxOp():
-                found = "cut to the keys that some row of the tile can see"
-            case tile.ProgramOp() as rows if constant(rows.step) != 1:  # of which the first and the last say it
-                found = "cut to the keys that some row of the tile can see"
+                return True
             case tile.LoopOp() | tile.ProgramOp() | Block():
                 pass
             case op:
                 stack.extend(operand.owner for operand in op.operands)
-    return found
+    return False
 
 
 def _mask(loop: tile.LoopOp) -> str:

@@ -202,12 +202,29 @@ class Run:
     def loop(self, op: tile.LoopOp) -> None:
         carried = [self.values[v] for v in op.iter_args]
         block = op.body.block
+        own_ends = self.values[op.row_start].axes or self.values[op.row_stop].axes
         for start in range(self.scalar(op.lb), self.scalar(op.ub), self.scalar(op.step)):
             self.values[block.args[0]] = Lanes(np.int64(start))  # type: ignore[arg-type]
             self.values.update(zip(block.args[1:], carried, strict=True))
             self.block(block)
-            carried = [self.values[v] for v in op.end.values]
+            ended = [self.values[v] for v in op.end.values]
+            if own_ends and not op.is_full:
+                self.stay(op, carried, ended)
+            carried = ended
         self.values.update(zip(op.results, carried, strict=True))
+
+    def stay(self, op: tile.LoopOp, before: list[Lanes], after: list[Lanes]) -> None:
+        """Holds that a turn leaves alone what is carried for rows none of whose keys it has, unless it is NaN."""
+        key = op.lane.result if op.lane is not None else op.body.block.args[0]
+        (place, start, stop), axes = self.align(key, op.row_start, op.row_stop)
+        within = np.asarray((place >= start) & (place < stop))
+        has = Lanes(
+            np.any(within, axis=axes.index(key)) if key in axes else within, tuple(a for a in axes if a is not key)
+        )
+        for old, new in zip(before, after, strict=True):
+            if set(has.axes) <= set(old.axes):
+                was, now, folded = (each.along(old.axes) for each in (old, new, has))
+                assert np.all(folded | (was == now) | np.isnan(now)), "a row has no keys beyond its ends"
 
     def choice(self, op: scf.IfOp) -> None:
         block = (op.true_region if self.scalar(op.cond) else op.false_region).block

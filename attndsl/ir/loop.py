@@ -87,8 +87,12 @@ class LoopOp(IRDLOperation):
     Over keys, a turn has the tile of them that begins at the variable, or, where its body has no lane, a single key.
     Over features, it has one of a contraction that no tile holds.
 
-        %r = tile.loop %j0 = %start to %stop step %keys iter_args(%s = %s0) -> (f32) {
+    `rows from … to …` says where each row's own keys start and stop, where that differs from lb and ub: a turn leaves
+    alone what is carried for a row none of whose keys it has. Its body compares keys with these ends.
+
+        %r = tile.loop %j0 = %start to %stop step %keys rows from %start to %row_stop iter_args(%s = %s0) -> (f32) {
           %j = tile.lane "j" from %j0 to %stop size %keys
+          %seen = arith.cmpi sgt, %row_stop, %j : index
           ...
           tile.yield %s1 : f32
         }
@@ -104,6 +108,8 @@ class LoopOp(IRDLOperation):
     ub = operand_def(IndexType)
     step = operand_def(IndexType)
     iter_args = var_operand_def()
+    row_start = operand_def(IndexType)
+    row_stop = operand_def(IndexType)
     tiles = opt_prop_def(StringAttr)
     stages = opt_prop_def(IntegerAttr)
     res = var_result_def()
@@ -111,11 +117,18 @@ class LoopOp(IRDLOperation):
     traits = traits_def(RecursiveMemoryEffect())
 
     def __init__(
-        self, lb: SSAValue, ub: SSAValue, step: SSAValue, iter_args: Sequence[SSAValue], body: Region | None = None
+        self,
+        lb: SSAValue,
+        ub: SSAValue,
+        step: SSAValue,
+        iter_args: Sequence[SSAValue],
+        body: Region | None = None,
+        row_start: SSAValue | None = None,
+        row_stop: SSAValue | None = None,
     ) -> None:
         types = [value.type for value in iter_args]
         super().__init__(
-            operands=[lb, ub, step, iter_args],
+            operands=[lb, ub, step, iter_args, row_start or lb, row_stop or ub],
             result_types=[types],
             regions=[body or Region(Block(arg_types=[index, *types]))],
         )
@@ -131,6 +144,11 @@ class LoopOp(IRDLOperation):
     def lane(self) -> LaneOp | None:
         """The tile of keys of a turn; None where a turn has a single key."""
         return next((op for op in self.body.block.ops if isinstance(op, LaneOp)), None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every row sees every key of its tiles."""
+        return self.tiles is not None and self.tiles.data == "full"
 
     @property
     def is_mixed(self) -> bool:
@@ -159,6 +177,10 @@ class LoopOp(IRDLOperation):
         for text, value in zip(("", " = ", " to ", " step "), (variable, self.lb, self.ub, self.step), strict=True):
             printer.print_string(text)
             printer.print_ssa_value(value)
+        if (self.row_start, self.row_stop) != (self.lb, self.ub):
+            for text, value in zip((" rows from ", " to "), (self.row_start, self.row_stop), strict=True):
+                printer.print_string(text)
+                printer.print_ssa_value(value)
         if carried:
             printer.print_string(" iter_args(")
             printer.print_list(zip(carried, self.iter_args, strict=True), lambda pair: _print_start(printer, *pair))
@@ -181,6 +203,12 @@ class LoopOp(IRDLOperation):
         ub = parser.parse_operand(index)
         parser.parse_keyword("step")
         step = parser.parse_operand(index)
+        row_start, row_stop = lb, ub
+        if parser.parse_optional_keyword("rows"):
+            parser.parse_keyword("from")
+            row_start = parser.parse_operand(index)
+            parser.parse_keyword("to")
+            row_stop = parser.parse_operand(index)
         arguments: list[Parser.Argument] = []
         starts: Sequence[SSAValue] = ()
         place = parser.pos
@@ -190,7 +218,7 @@ class LoopOp(IRDLOperation):
             types = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
             starts = parser.resolve_operands([start for _, start in carried], types, place)
             arguments = [argument.resolve(type_) for (argument, _), type_ in zip(carried, types, strict=True)]
-        loop = cls(lb, ub, step, starts, parser.parse_region((variable, *arguments)))
+        loop = cls(lb, ub, step, starts, parser.parse_region((variable, *arguments)), row_start, row_stop)
         loop.tiles = StringAttr(tiles) if tiles is not None else None
         loop.stages = IntegerAttr(stages, index) if stages is not None else None
         loop.attributes |= parser.parse_optional_attr_dict()

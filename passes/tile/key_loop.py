@@ -21,12 +21,13 @@ Plans = Mapping[Folded, list[Contraction]]
 
 
 class Span(NamedTuple):
-    """Where a loop over keys starts and stops, its step, and the ends that differ from row to row, to be tested."""
+    """Where a loop over keys starts and stops, its step, and the ends of the rows' own keys, where they differ."""
 
     low: SSAValue
     high: SSAValue
     step: SSAValue
-    ends: list[tuple[str, SSAValue]]
+    row_start: SSAValue | None
+    row_stop: SSAValue | None
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,12 @@ class KeyLoop:
         """Adds the loop to the program; what each result of the reductions has become."""
         build = self.build
         self.lowering.need(self.over.operands, self.at)
-        low, high, ends = self.range()
+        low, high, *own = self.range()
         plans: Plans = {op: self.plans(op) for op in self.reductions}
         sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
         plans = _in_turn(plans) if sequential else plans
         step = build.number(1) if sequential else build.size(self.keys, "KEYS")
-        span = Span(*self.part(low, high, step), step, ends)
+        span = Span(*self.part(low, high, step), step, *own)
         guessing = self.whole and not sequential and bool(self.at_risk(plans))
         folded = self.loop(span, plans, sequential, exact=not guessing)
         if guessing:
@@ -89,10 +90,11 @@ class KeyLoop:
             end = build.add(arith.AddiOp(block.args[0], step), block, f"{name}_end") if self.whole else span.high
             lane = scope.values[over.result] = build.add(tile.LaneOp(name, block.args[0], end, step), block, name)
         key = scope.values[over.result]
-        own = [build.add(arith.CmpiOp(end, key, predicate), block, "seen") for predicate, end in span.ends]
+        ends = (("sle", span.row_start), ("sgt", span.row_stop))
+        own = [build.add(arith.CmpiOp(end, key, p), block, "seen") for p, end in ends if end is not None]
         if self.whole and not sequential:
             before_end = [build.add(arith.CmpiOp(span.high, key, "sgt"), block, f"{name}_in")]
-            own += [] if any(predicate == "sgt" for predicate, _ in span.ends) else before_end
+            own += before_end if span.row_stop is None else []
         at = replace(self.at.of(over).within(scope), own=tuple(own), before_end=tuple(before_end))
         carried, ended = list(block.args[1:]), []
         for op in self.reductions:
@@ -106,7 +108,8 @@ class KeyLoop:
         if shared and lane is not None:
             last.place(tile.PresentOp([self.lowering.get(c, at) for c in shared]), block)
         last.place(tile.YieldOp(*ended), block)
-        loop = tile.LoopOp(span.low, span.high, build.number(1) if sequential else span.step, starts, Region(block))
+        step = build.number(1) if sequential else span.step
+        loop = tile.LoopOp(span.low, span.high, step, starts, Region(block), span.row_start, span.row_stop)
         build.place(loop, self.outside)
         return list(loop.results)
 
@@ -159,17 +162,17 @@ class KeyLoop:
 
     # --- from where to where
 
-    def range(self) -> tuple[SSAValue, SSAValue, list[tuple[str, SSAValue]]]:
-        """Where the loop starts and stops, and the ends that differ from row to row, which it must test."""
+    def range(self) -> tuple[SSAValue, SSAValue, SSAValue | None, SSAValue | None]:
+        """Where the loop starts and stops, and the same of each row, where rows differ and it has to be tested."""
         build, outside = self.build, self.outside
         low = self.lowering.get(self.over.start, self.at) if self.over.start is not None else build.number(0)
         high = self.lowering.get(self.over.extent, self.at)
-        ends = [(p, end) for p, end in (("sle", low), ("sgt", high)) if build.axes(end)]
+        row_start, row_stop = (end if build.axes(end) else None for end in (low, high))
         for lane in build.axes(low):
             low = build.add(tile.MinOp(low, lane), outside, "start")
         for lane in build.axes(high):
             high = build.add(tile.MaxOp(high, lane), outside, "stop")
-        return low, high, ends
+        return low, high, row_start, row_stop
 
     def part(self, low: SSAValue, high: SSAValue, keys: SSAValue) -> tuple[SSAValue, SSAValue]:
         """Where the program's part of the loop starts and stops: parts have equally many tiles, the last ones fewer."""

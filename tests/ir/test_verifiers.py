@@ -273,13 +273,16 @@ TILE_RULES = [
     ),
     (
         tile(
-            '"tile.loop"(%c0, %N, %c4) <{tiles = "some"}> ({\n^b(%n : index):\n  tile.yield\n})'
-            " : (index, index, index) -> ()"
+            '"tile.loop"(%c0, %N, %c4, %c0, %N) <{tiles = "some"}> ({\n^b(%n : index):\n  tile.yield\n})'
+            " : (index, index, index, index, index) -> ()"
         ),
         "the tiles of a loop are full or mixed, not some",
     ),
     (
-        tile('"tile.loop"(%c0, %N, %c4) ({\n^b(%n : f32):\n  tile.yield\n}) : (index, index, index) -> ()'),
+        tile(
+            '"tile.loop"(%c0, %N, %c4, %c0, %N) ({\n^b(%n : f32):\n  tile.yield\n})'
+            " : (index, index, index, index, index) -> ()"
+        ),
         "the body of a loop takes an integer and what the loop carries",
     ),
 ]
@@ -332,7 +335,7 @@ EVERY_OP = [
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.relabel %i from %i to %j
-        %l = tile.loop full stages 2 %n = %c0 to %N step %c4 iter_args(%a = %zero) -> (f32) {
+        %l = tile.loop full stages 2 %n = %c0 to %N step %c4 rows from %c0 to %i iter_args(%a = %zero) -> (f32) {
           tile.present %yes
           %m = tile.lane "m" from %n to %N size %c4
           tile.holds %yes over %m from %c0 to %c4

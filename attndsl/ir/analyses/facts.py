@@ -141,6 +141,8 @@ def _sizes(op: Operation) -> list[SSAValue]:
 READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
     tile.ProgramOp: lambda op: (op.extent,) if op.bound is not None else (),
     tile.LaneOp: lambda op: (op.start, op.size),
+    # Where the keys of a row end, the body of a loop asks if it has to.
+    tile.LoopOp: lambda op: (op.lb, op.ub, op.step, *op.iter_args),
     tile.PaddedOp: lambda op: (),
     spec.ChoiceOp: lambda op: (),
     tile.PlaceOp: lambda op: (*op.shared, *op.near, *(lane.owner.size for lane in op.lanes)),

@@ -92,7 +92,7 @@ class Liveness:
         """The values that a tile goes by where a loop or a choice passes it on, each with the point where it begins."""
         for use in value.uses:
             op, loop = use.operation, use.operation.parent_op()
-            if isinstance(op, tile.LoopOp) and use.index >= 3:  # after its start, end and step
+            if isinstance(op, tile.LoopOp) and 0 <= use.index - 3 < len(op.iter_args):  # after its start, end and step
                 number = use.index - 3
             elif isinstance(op, tile.YieldOp | scf.YieldOp) and loop is not None:
                 op, number = loop, use.index

@@ -24,7 +24,10 @@ def read_of(value: SSAValue) -> tile.LoadOp | None:
 
 def is_carried(value: SSAValue) -> bool:
     """Whether a loop carries what was read to its next turn."""
-    return any(isinstance(use.operation, tile.RelabelOp | tile.LoopOp) for use in value.uses)
+    users = [use.operation for use in value.uses]
+    return any(
+        isinstance(op, tile.RelabelOp) or (isinstance(op, tile.LoopOp) and value in op.iter_args) for op in users
+    )
 
 
 @dataclass(frozen=True)

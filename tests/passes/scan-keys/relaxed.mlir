@@ -62,7 +62,7 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:    [[V35:%\d+]] = arith.floordivsi [[V34]], [[V2]] : index
 // CHECK-NEXT:    %start = arith.muli [[V35]], [[V2]] : index
 // CHECK-NEXT:    %stop_2 = arith.minsi %stop_1, %seen_stop : index
-// CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop_2 step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop_2 step [[V2]] rows from [[V1]] to %stop iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
 // CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
 // CHECK-NEXT:      %seen = arith.cmpi sgt, %stop, %j_1 : index
@@ -152,7 +152,7 @@ attn.kernel @equal_and_valid {
 // CHECK-NEXT:    [[V36:%\d+]] = arith.floordivsi [[V35]], [[V2]] : index
 // CHECK-NEXT:    %start = arith.muli [[V36]], [[V2]] : index
 // CHECK-NEXT:    %stop = arith.minsi %N, %seen_stop : index
-// CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop step [[V2]] rows from [[V1]] to %N iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
 // CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
 // CHECK-NEXT:      %j_in = arith.cmpi sgt, %N, %j_1 : index
@@ -239,7 +239,7 @@ attn.kernel @orders_of_rows_and_keys_mixed {
 // CHECK-NEXT:    [[V36:%\d+]] = arith.floordivsi [[V35]], [[V2]] : index
 // CHECK-NEXT:    %start = arith.muli [[V36]], [[V2]] : index
 // CHECK-NEXT:    %stop = arith.minsi %N, %seen_stop : index
-// CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop step [[V2]] rows from [[V1]] to %N iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
 // CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
 // CHECK-NEXT:      %j_in = arith.cmpi sgt, %N, %j_1 : index

@@ -121,7 +121,7 @@ attn.kernel @of_rows_and_keys {
 // CHECK-NEXT:    %E = spec.dim "E"
 // CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
 // CHECK-NEXT:    %t = tile.spread [[V3]] over(%i, %e) : f32 to f32
-// CHECK-NEXT:    %t_1 = tile.loop %j0 = [[V1]] to %stop step [[V2]] iter_args(%t_2 = %t) -> (f32) {
+// CHECK-NEXT:    %t_1 = tile.loop %j0 = [[V1]] to %stop step [[V2]] rows from [[V1]] to %length iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j = tile.lane "j" from %j0 to %stop size [[V2]]
 // CHECK-NEXT:      [[V4:%\w+]] = arith.cmpi sgt, %length, %j : index
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
