@@ -52,16 +52,13 @@ from __future__ import annotations
 
 import math as numbers
 from dataclasses import dataclass
-from functools import partial
 
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import reductions_of
-from attndsl.ir.rewrite import constant_op, insert_before, replace, sort_block
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, math
-
-Softmax = attn.SoftmaxOp | attn.LogSumExpOp
+from attndsl.ir.rewrite import constant_op, insert_before, replace, sort_block, terms_before
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 
 @dataclass(frozen=True)
@@ -84,12 +81,12 @@ class StreamSoftmax(ModulePass):
 
 
 def _stream(kernel: attn.KernelOp, natural: bool) -> None:
-    groups: dict[tuple[SSAValue, SSAValue | None], list[Softmax]] = {}
+    groups: dict[tuple[SSAValue, SSAValue | None], list[attn.WeighOp]] = {}
     for op in reductions_of(kernel):
-        if isinstance(op, (attn.SoftmaxOp, attn.LogSumExpOp)):
+        if isinstance(op, attn.WeighOp):
             groups.setdefault((op.score, op.where), []).append(op)
     for (score, where), members in groups.items():
-        values = list(dict.fromkeys(m.value for m in members if isinstance(m, attn.SoftmaxOp)))
+        values = list(dict.fromkeys(value for member in members for value in member.values))
         last = members[-1]
         exponent = score if natural else _in_base_two(score, last)
         stream = attn.StreamOp(exponent, values, last.over, where, natural)
@@ -112,28 +109,18 @@ def _in_base_two(score: SSAValue, anchor: Operation) -> SSAValue:
     return insert_before(anchor, arith.MulfOp(score, log2e), score.name_hint)
 
 
-def _finish(op: Softmax, stream: attn.StreamOp, sums: dict[SSAValue, SSAValue]) -> SSAValue:
-    """The result of a softmax or log-sum-exp from the folded state."""
+def _finish(op: attn.WeighOp, stream: attn.StreamOp, sums: dict[SSAValue, SSAValue]) -> SSAValue:
+    """The result of a softmax or log-sum-exp from the folded state; a sink is one more key, with the value 0."""
+    algebra, terms = stream.algebra, terms_before(op, stream.maximum.type)
     maximum: SSAValue = stream.maximum
     total: SSAValue = stream.total
-    summed = sums[op.value] if isinstance(op, attn.SoftmaxOp) else None
-    zero = insert_before(op, constant_op(0.0, maximum.type))
+    summed = [sums[value] for value in op.values]
     if op.sink is not None:
         sink = op.sink if stream.natural else _in_base_two(op.sink, op)
-        add = partial(insert_before, op)
-        larger = add(arith.MaximumfOp(maximum, sink))
-        shift = attn.finite_shift(larger, add(constant_op(-numbers.inf, maximum.type)), zero, add)
-        scale = stream.power(maximum, shift, add)
-        weight = stream.power(sink, shift, add)
-        total = insert_before(op, arith.AddfOp(insert_before(op, arith.MulfOp(total, scale)), weight))
+        larger = terms.apply(arith.MaximumfOp, maximum, sink)
+        shift = algebra.shift(larger, terms)
+        scale, weight = algebra.power(maximum, shift, terms), algebra.power(sink, shift, terms)
+        total = algebra.rescaled(total, scale, weight, terms)
         maximum = larger
-        summed = insert_before(op, arith.MulfOp(summed, scale)) if summed is not None else None
-    if summed is not None:
-        empty = insert_before(op, arith.CmpfOp(total, zero, "oeq"))
-        mean = insert_before(op, arith.DivfOp(summed, total))
-        return insert_before(op, arith.SelectOp(empty, zero, mean))
-    logarithm = math.LogOp(total) if stream.natural else math.Log2Op(total)
-    result = insert_before(op, arith.AddfOp(maximum, insert_before(op, logarithm)))
-    if stream.natural:
-        return result
-    return insert_before(op, arith.MulfOp(result, insert_before(op, constant_op(numbers.log(2), maximum.type))))
+        summed = [terms.apply(arith.MulfOp, value, scale) for value in summed]
+    return op.finished(algebra, (maximum, total, *summed), terms)

@@ -20,12 +20,12 @@ has to repeat a shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM
 from attndsl.ir.spec import verify_access
-from attndsl.ir.traits import Binds, Folds, Removes, monoid_of
+from attndsl.ir.streams import Stream, Terms, V
+from attndsl.ir.traits import Binds, Folds, Removes, RemovesEach, monoid_of
 from attndsl.ir.xdsl import (
     AnyFloat,
     Attribute,
@@ -37,7 +37,6 @@ from attndsl.ir.xdsl import (
     IRDLOperation,
     IsolatedFromAbove,
     NoTerminator,
-    Operation,
     Pure,
     Region,
     SSAValue,
@@ -47,12 +46,10 @@ from attndsl.ir.xdsl import (
     UnitAttr,
     VarConstraint,
     VerifyException,
-    arith,
     base,
     i1,
     index,
     irdl_op_definition,
-    math,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -280,8 +277,31 @@ class AllOp(ReduceAxisOp):
     assembly_format = "$body `over` $over attr-dict"
 
 
+class WeighOp(IRDLOperation):
+    """A reduction over the key positions with the weights of scores: a stream of `values`, and what finishes it."""
+
+    score = operand_def(Float)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    sink = opt_operand_def(Float)
+    result = result_def(Float)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_(self) -> None:
+        _verify_removed(self.over, (OverOp,))
+
+    @property
+    def values(self) -> tuple[SSAValue, ...]:
+        """What is weighed and summed, besides 1."""
+        return ()
+
+    def finished(self, stream: Stream, states: Sequence[V], terms: Terms[V]) -> V:
+        """The result, of the states after all keys and the sink."""
+        raise NotImplementedError
+
+
 @irdl_op_definition
-class SoftmaxOp(IRDLOperation):
+class SoftmaxOp(WeighOp):
     """The mean of `value` over the key positions, weighed by the softmax of `score`.
 
     exp(sink), where there is a sink, joins the denominator. 0 where the denominator is 0.
@@ -290,12 +310,7 @@ class SoftmaxOp(IRDLOperation):
     name = "attn.softmax"
     score = operand_def(Float)
     value = operand_def(Float)
-    over = operand_def(IndexType)
-    where = opt_operand_def(i1)
-    sink = opt_operand_def(Float)
-    result = result_def(Float)
     traits = traits_def(Pure(), Removes())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$score `,` $value `over` $over (`where` $where^)? (`sink` $sink^)? attr-dict `:` type($result)"
 
     def __init__(
@@ -303,29 +318,29 @@ class SoftmaxOp(IRDLOperation):
     ) -> None:
         super().__init__(operands=[score, value, over, where, sink], result_types=[score.type])
 
-    def verify_(self) -> None:
-        _verify_removed(self.over, (OverOp,))
+    @property
+    def values(self) -> tuple[SSAValue, ...]:
+        return (self.value,)
+
+    def finished(self, stream: Stream, states: Sequence[V], terms: Terms[V]) -> V:
+        _, total, summed = states
+        return stream.mean(total, summed, terms)
 
 
 @irdl_op_definition
-class LogSumExpOp(IRDLOperation):
+class LogSumExpOp(WeighOp):
     """log(exp(sink) + sum of exp(score)) over the key positions; -inf where there is none and no sink."""
 
     name = "attn.logsumexp"
-    score = operand_def(Float)
-    over = operand_def(IndexType)
-    where = opt_operand_def(i1)
-    sink = opt_operand_def(Float)
-    result = result_def(Float)
     traits = traits_def(Pure(), Removes())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$score `over` $over (`where` $where^)? (`sink` $sink^)? attr-dict `:` type($result)"
 
     def __init__(self, score: SSAValue, over: SSAValue, where: SSAValue | None, sink: SSAValue | None) -> None:
         super().__init__(operands=[score, over, where, sink], result_types=[score.type])
 
-    def verify_(self) -> None:
-        _verify_removed(self.over, (OverOp,))
+    def finished(self, stream: Stream, states: Sequence[V], terms: Terms[V]) -> V:
+        maximum, total = states
+        return stream.logarithm(maximum, total, terms)
 
 
 class ReduceOp(IRDLOperation):
@@ -392,14 +407,6 @@ class MinOp(ReduceOp):
     traits = traits_def(Pure(), Removes(), Folds(MIN))
 
 
-class _RemovesEach(Removes):
-    """That each sum of a stream is made of its own value, beside what all are made of."""
-
-    def reduced(self, op: Any, result: SSAValue) -> tuple[SSAValue, ...]:
-        own = [value for value, total in zip(op.values, op.sums, strict=True) if total is result]
-        return (op.score, *own, *([op.where] if op.where is not None else []))
-
-
 @irdl_op_definition
 class StreamOp(IRDLOperation):
     """The streamed form of softmax: a monoid of a maximum, a sum and weighted sums, folded over the key positions.
@@ -418,7 +425,7 @@ class StreamOp(IRDLOperation):
     maximum = result_def(Float)
     total = result_def(Float)
     sums = var_result_def(Float)
-    traits = traits_def(Pure(), _RemovesEach())
+    traits = traits_def(Pure(), RemovesEach())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "(`natural` $natural^)? $score `,` `(` $values `)` `over` $over (`where` $where^)? attr-dict "
@@ -445,15 +452,19 @@ class StreamOp(IRDLOperation):
             raise VerifyException("has as many sums as values")
 
     @property
+    def algebra(self) -> Stream:
+        """The monoid that it folds with."""
+        return Stream(self.natural is not None)
+
+    @property
     def states(self) -> tuple[str, ...]:
         """What its states are called."""
-        return ("m", "l", *("acc" for _ in self.sums))
+        return self.algebra.states(len(self.sums))
 
     @property
     def identities(self) -> tuple[int | float | bool, ...]:
         """The states of no keys."""
-        sums = SUM.identity(self.total.type)
-        return (MAX.identity(self.maximum.type), sums, *(sums for _ in self.sums))
+        return self.algebra.identities(len(self.sums), self.total.type)
 
     @property
     def folded(self) -> tuple[SSAValue, ...]:
@@ -467,20 +478,6 @@ class StreamOp(IRDLOperation):
         """
         merged = StreamOp(states[0], states[1:], over, None, self.natural is not None)
         return merged, (merged.maximum, *merged.sums)
-
-    def power(self, score: SSAValue, shift: SSAValue, add: Callable[[Operation], SSAValue]) -> SSAValue:
-        """2 or e to the power of score - shift: a weight, or what rescales the sums of another maximum."""
-        exponent = add(arith.SubfOp(score, shift))
-        return add(math.ExpOp(exponent) if self.natural else math.Exp2Op(exponent))
-
-
-def finite_shift(maximum: SSAValue, lowest: SSAValue, zero: SSAValue, add: Callable[[Operation], SSAValue]) -> SSAValue:
-    """What is taken off scores before they are exponents: their maximum.
-
-    While nothing is present that is -inf, and 0 in its place keeps the power of -inf - shift at 0.
-    """
-    nothing = add(arith.CmpfOp(maximum, lowest, "oeq"))
-    return add(arith.SelectOp(nothing, zero, maximum))
 
 
 ATTN = Dialect(

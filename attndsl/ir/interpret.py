@@ -22,6 +22,7 @@ from attndsl.ir.bounds import largest
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
 from attndsl.ir.ranges import IDENTITY
 from attndsl.ir.residence import Homes, Stay
+from attndsl.ir.streams import Stream, Terms
 from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import (
     Attribute,
@@ -311,7 +312,7 @@ class Run:
             case tile.RelabelOp():
                 value = self.values[op.value]
                 return Lanes(value.array, tuple(op.new if axis is op.old else axis for axis in value.axes))
-            case attn.SoftmaxOp() | attn.LogSumExpOp():
+            case attn.WeighOp():
                 return self.softmax(op)
             case attn.ReduceOp():
                 return self.over_keys(op)
@@ -396,39 +397,48 @@ class Run:
         chosen = np.where(where, body, empty)
         return Lanes(_fold(op, chosen, position), axes[:position] + axes[position + 1 :])
 
-    def softmax(self, op: attn.SoftmaxOp | attn.LogSumExpOp) -> Lanes:
-        values = [op.score, *([op.value] if isinstance(op, attn.SoftmaxOp) else [])]
-        if op.sink is not None:
-            values.append(op.sink)
+    def softmax(self, op: attn.WeighOp) -> Lanes:
+        values = [op.score, *op.values, *([op.sink] if op.sink is not None else [])]
         arrays, where, position, axes = self.positions(op, *values)
-        sink = arrays.pop() if op.sink is not None else np.asarray(-np.inf, arrays[0].dtype)
+        algebra, dtype = Stream(natural=True), _dtype(op.results[0].type)
+        terms = _terms(dtype)
+        sink = arrays.pop() if op.sink is not None else np.asarray(-np.inf, dtype)
         score = np.where(where, arrays[0], -np.inf)
         top = np.maximum(score.max(axis=position, initial=-np.inf, keepdims=True), sink)
-        shift = np.where(np.isneginf(top), 0, top)
-        weight = np.exp(score - shift)
-        total = np.expand_dims(_sum(weight, position), position) + np.exp(sink - shift)
-        if isinstance(op, attn.LogSumExpOp):
-            result = np.log(total) + shift
-        else:
-            summed = np.expand_dims(_sum(np.where(where, weight * arrays[1], 0), position), position)
-            result = np.where(total == 0, 0, summed / np.where(total == 0, 1, total))
-        dtype = _dtype(op.result.type)
+        shift = algebra.shift(top, terms)
+        weight = algebra.power(score, shift, terms)
+        sums = [weight, *(np.where(where, weight * value, 0) for value in arrays[1:])]
+        total, *summed = (np.expand_dims(_sum(each, position), position) for each in sums)
+        total = total + algebra.power(sink, shift, terms)
+        result = op.finished(algebra, (top, total, *summed), terms)
         return Lanes(result.squeeze(position).astype(dtype), axes[:position] + axes[position + 1 :])
 
     def stream(self, op: attn.StreamOp) -> None:
-        power = np.exp if op.natural else np.exp2
         dtype = _dtype(op.maximum.type)
+        terms = _terms(dtype)
         one = np.ones((), dtype)
         for value, result in ((None, op.total), *zip(op.values, op.sums, strict=True)):
             (score, *items), where, position, axes = self.positions(op, op.score, *([] if value is None else [value]))
             rest = axes[:position] + axes[position + 1 :]
             masked = np.where(where, score, -np.inf)
             top = masked.max(axis=position, initial=-np.inf, keepdims=True)
-            weight = power(masked - np.where(np.isneginf(top), 0, top))
+            weight = op.algebra.power(masked, op.algebra.shift(top, terms), terms)
             summed = _sum(np.where(where, weight * (items[0] if items else one), 0), position)
             self.values[result] = Lanes(summed.astype(dtype), rest)
             if value is None:
                 self.values[op.maximum] = Lanes(top.squeeze(position).astype(dtype), rest)
+
+
+def _terms(dtype: Any) -> Terms[Array]:
+    """Formulas of arrays."""
+
+    def apply(op: type[Operation], *made_of: Any) -> Array:
+        if op is arith.CmpfOp:
+            *arrays, name = made_of
+            return np.asarray(COMPARISONS[name](*arrays))
+        return np.asarray(POINTWISE[op](*made_of))
+
+    return Terms(apply, lambda value: np.asarray(value, dtype))
 
 
 def _fold(op: Operation, array: Array, axis: int) -> Array:

@@ -11,7 +11,7 @@ from attndsl.ir.xdsl import Operation, SSAValue, arith, i1
 Folded = attn.ReduceOp | attn.StreamOp
 """A reduction over keys that says how it is folded: its states, their identity elements, and how they merge."""
 
-Reduction = attn.SoftmaxOp | attn.LogSumExpOp | Folded
+Reduction = attn.WeighOp | Folded
 
 
 def over_of(kernel: attn.KernelOp) -> attn.OverOp | None:

@@ -10,6 +10,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 from attndsl.ir import tile
 from attndsl.ir.hints import hint
 from attndsl.ir.statements import operations
+from attndsl.ir.streams import Terms
 from attndsl.ir.xdsl import (
     AnyFloat,
     Attribute,
@@ -87,6 +88,21 @@ def insert_before(anchor: Operation, op: Operation, name: str | None = None) -> 
     block.insert_op_before(op, anchor)
     op.results[0].name_hint = hint(name)
     return op.results[0]
+
+
+def terms_before(anchor: Operation, type_: Attribute) -> Terms[SSAValue]:
+    """Formulas of a type as operations before `anchor`; each number is made once."""
+    known: dict[float, SSAValue] = {}
+
+    def apply(op: type[Operation], *made_of: object) -> SSAValue:
+        return insert_before(anchor, op(*made_of))
+
+    def number(value: float) -> SSAValue:
+        if value not in known:
+            known[value] = insert_before(anchor, constant_op(value, type_))
+        return known[value]
+
+    return Terms(apply, number)
 
 
 def replace(op: Operation, values: Iterable[SSAValue]) -> None:

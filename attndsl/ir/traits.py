@@ -48,6 +48,14 @@ class Removes(Variables):
         return merged - {op.over}
 
 
+class RemovesEach(Removes):
+    """That each sum of a stream is made of its own value, beside what all are made of."""
+
+    def reduced(self, op: Any, result: SSAValue) -> tuple[SSAValue, ...]:
+        own = [value for value, total in zip(op.values, op.sums, strict=True) if total is result]
+        return (op.score, *own, *([op.where] if op.where is not None else []))
+
+
 class Renames(Variables):
     """That the axis `old` of `value` becomes `new`."""
 

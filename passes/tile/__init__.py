@@ -86,7 +86,7 @@ class Tile(ModulePass):
 
 def _check_prepared(kernel: attn.KernelOp) -> None:
     for op in kernel.body.block.ops:
-        for kinds, name in (((attn.EachOp,), "pack-rows"), ((attn.SoftmaxOp, attn.LogSumExpOp), "stream-softmax")):
+        for kinds, name in (((attn.EachOp,), "pack-rows"), ((attn.WeighOp,), "stream-softmax")):
             if isinstance(op, kinds):
                 raise RequirementError(f"tile finds {op.name}: run {name} before it")
 

@@ -9,6 +9,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.hints import hint
 from attndsl.ir.rewrite import constant_op
+from attndsl.ir.streams import Terms
 from attndsl.ir.xdsl import Attribute, Block, LocationAttr, Operation, SSAValue, UnknownLoc, arith, index
 
 
@@ -42,6 +43,10 @@ class TileBuilder:
         if (type_, value) not in self._constants:
             self._constants[type_, value] = self.add(constant_op(value, type_), self.outermost)
         return self._constants[type_, value]
+
+    def terms(self, block: Block, type_: Attribute) -> Terms[SSAValue]:
+        """Formulas of a type, as operations at the end of a block."""
+        return Terms(lambda op, *made_of: self.add(op(*made_of), block), lambda value: self.constant(value, type_))
 
     def number(self, value: int) -> SSAValue:
         """An integer."""

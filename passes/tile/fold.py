@@ -5,7 +5,6 @@ from __future__ import annotations
 import math as numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from attndsl.ir import attn, tile
 from attndsl.ir.keys import Folded, conjuncts
@@ -84,19 +83,19 @@ class Fold:
             largest = add(arith.MulfOp(largest, scale), block)
             score = add(arith.MulfOp(score, scale), block)
         larger = add(arith.MaximumfOp(maximum, largest), block, "m_new")
-        lowest, zero = (self.at.build.constant(number, op.maximum.type) for number in (-numbers.inf, 0.0))
-        here = partial(add, block=block)
-        shift = attn.finite_shift(larger, lowest, zero, here)
-        weight = op.power(score, shift, here)
-        scale = op.power(maximum, shift, here)
+        algebra, terms = op.algebra, self.at.build.terms(block, op.maximum.type)
+        shift = algebra.shift(larger, terms)
+        weight = algebra.power(score, shift, terms)
+        scale = algebra.power(maximum, shift, terms)
         shift.name_hint, weight.name_hint, scale.name_hint = "shift", "p", "alpha"
         self.at.build.place(tile.WithinOp(weight, 0.0, 1.0), block)
         part = add(tile.SumOp(weight, self.lane), block) if self.lane is not None else weight
-        ended = [larger, add(arith.AddfOp(add(arith.MulfOp(total, scale), block), part), block, "l")]
+        ended = [larger, algebra.rescaled(total, scale, part, terms)]
+        ended[-1].name_hint = "l"
         for old, plan, result in zip(sums, plans, op.sums, strict=True):
             part = self.sum(plan, weight, where)
-            rescaled = add(arith.MulfOp(old, scale), block)
-            ended.append(add(arith.AddfOp(rescaled, part), block, result.name_hint))
+            ended.append(algebra.rescaled(old, scale, part, terms))
+            ended[-1].name_hint = result.name_hint
         return ended
 
     @staticmethod

@@ -18,12 +18,12 @@ spec.tensor @l "output" "f32" ["M"]
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 1.44269502 : f32
 // CHECK-NEXT:    %s_1 = arith.mulf %s, [[V0]] : f32
 // CHECK-NEXT:    %m, %l, [[V1:%\d+]] = attn.stream %s_1, (%v) over %j : f32, f32, (f32)
-// CHECK-NEXT:    [[V2:%\d+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %z_1 = arith.mulf %z, [[V0]] : f32
-// CHECK-NEXT:    [[V3:%\d+]] = arith.maximumf %m, %z_1 : f32
-// CHECK-NEXT:    [[V4:%\d+]] = arith.constant 0xff800000 : f32
-// CHECK-NEXT:    [[V5:%\d+]] = arith.cmpf oeq, [[V3]], [[V4]] : f32
-// CHECK-NEXT:    [[V6:%\d+]] = arith.select [[V5]], [[V2]], [[V3]] : f32
+// CHECK-NEXT:    [[V2:%\d+]] = arith.maximumf %m, %z_1 : f32
+// CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
+// CHECK-NEXT:    [[V4:%\d+]] = arith.cmpf oeq, [[V2]], [[V3]] : f32
+// CHECK-NEXT:    [[V5:%\d+]] = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    [[V6:%\d+]] = arith.select [[V4]], [[V5]], [[V2]] : f32
 // CHECK-NEXT:    [[V7:%\d+]] = arith.subf %m, [[V6]] : f32
 // CHECK-NEXT:    [[V8:%\d+]] = math.exp2 [[V7]] : f32
 // CHECK-NEXT:    [[V9:%\d+]] = arith.subf %z_1, [[V6]] : f32
@@ -31,9 +31,9 @@ spec.tensor @l "output" "f32" ["M"]
 // CHECK-NEXT:    [[V11:%\d+]] = arith.mulf %l, [[V8]] : f32
 // CHECK-NEXT:    [[V12:%\d+]] = arith.addf [[V11]], [[V10]] : f32
 // CHECK-NEXT:    [[V13:%\d+]] = arith.mulf [[V1]], [[V8]] : f32
-// CHECK-NEXT:    [[V14:%\d+]] = arith.cmpf oeq, [[V12]], [[V2]] : f32
+// CHECK-NEXT:    [[V14:%\d+]] = arith.cmpf oeq, [[V12]], [[V5]] : f32
 // CHECK-NEXT:    [[V15:%\d+]] = arith.divf [[V13]], [[V12]] : f32
-// CHECK-NEXT:    %r = arith.select [[V14]], [[V2]], [[V15]] : f32
+// CHECK-NEXT:    %r = arith.select [[V14]], [[V5]], [[V15]] : f32
 // CHECK-NEXT:    attn.write @o[%i] = %r : f32
 // CHECK-NEXT:  }
 attn.kernel @sink {
