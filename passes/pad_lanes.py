@@ -45,7 +45,8 @@ After:
       tile.store @o[%i] = %t where %i_in : f32
     }
 
-A sum or product takes no select where its terms are 0 behind the stop anyway: loads are, and what is made of them.
+A sum or product takes no select where its terms are 0 behind the stop anyway: loads are, and what is made of them. What
+a tile.within says of a value along a lane that is filled up need not hold behind the stop, and goes.
 
 Requires: tile. Ensures: every lane's stop is its start + size. Exactness: bit-exact. Idempotent.
 """
@@ -141,6 +142,8 @@ class _Guards:
                     self.access(op, [*op.indices, op.value])
                 case tile.ReduceOp() if op.over in self.inside:
                     op.operands[0] = self.select(op, op.body, op.over, monoid_of(op).identity(op.body.type))
+                case tile.WithinOp() if not self.axes(op.value).isdisjoint(self.inside):
+                    replace(op, [])  # behind a lane's stop it need not be so
                 case tile.DotOp() if op.over in self.inside:
                     op.operands[0] = self.select(op, op.lhs, op.over, 0.0)
                     op.operands[1] = self.select(op, op.rhs, op.over, 0.0)

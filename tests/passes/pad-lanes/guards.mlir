@@ -1,5 +1,6 @@
 // RUN: attndsl opt %s --passes canonicalize,pad-lanes,canonicalize,cse
-// Lanes of every kind are filled up; loads, stores and reductions are guarded by what they vary along.
+// Lanes of every kind are filled up; loads, stores and reductions are guarded by what they vary along. A range that is
+// said of a value need not hold in what is filled up.
 
 spec.tensor @x "input" "f32" ["M", "N"]
 spec.tensor @y "input" "f32" ["N", "E"]
@@ -41,6 +42,7 @@ tile.kernel @product {
   %e = tile.lane "e" from %zero to %E size %E
   %x = tile.load @x[%i, %j] : f32
   %y = tile.load @y[%j, %e] : f32
+  tile.within %x from -1000.0 to 1000.0 : f32
   %p = tile.dot %x, %y over %j : f32
   tile.store @o[%i, %e] = %p : f32
 }
