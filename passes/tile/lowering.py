@@ -89,11 +89,13 @@ class Lowering:
 
     def demands(self, op: Operation, at: Where) -> Sequence[SSAValue]:
         """The values that lowering an operation takes."""
-        if not isinstance(op, attn.ReduceAxisOp):
-            return op.operands
-        if self.in_turn(op, at):
-            return ()  # a loop asks for its own while it is open
-        return self.contraction(op, at).values if isinstance(op, attn.SumOp) else (op.body,)
+        # A loop asks for its own while it is open.
+        if isinstance(op, attn.SumOp):
+            plan = self.contraction(op, at)
+            return plan.values if plan.form != "loop" else ()
+        if isinstance(op, attn.ReduceAxisOp):
+            return (op.body,) if not self.in_turn(op, at) else ()
+        return op.operands
 
     def lower(self, op: Operation, at: Where) -> SSAValue:
         """One source operation; its operands have been lowered."""
@@ -112,10 +114,10 @@ class Lowering:
                 where = at.build.conjunction([*conditions, *self._own_keys(op, at)], scope.block)
                 indices = [self.get(v, at) for v in op.indices]
                 lowered = tile.LoadOp(op.tensor, indices, where, op.result.type, at.apart)
-            case attn.ReduceAxisOp() if self.in_turn(op, at):
-                return self.loop(op, at)
             case attn.SumOp():
                 return self.sum(op, at)
+            case attn.ReduceAxisOp() if self.in_turn(op, at):
+                return self.loop(op, at)
             case attn.ReduceAxisOp():
                 lane = self.target_lane(op.over, at)
                 body = at.build.along(self.get(op.body, at), lane, scope.block)
@@ -138,9 +140,7 @@ class Lowering:
     # --- reductions over feature variables
 
     def in_turn(self, op: attn.ReduceAxisOp, at: Where) -> bool:
-        """Whether no tile holds what is reduced: then it is done for one value of the variable at a time."""
-        if isinstance(op, attn.SumOp):
-            return self.contraction(op, at).form == "loop"
+        """Whether no tile holds what is reduced, which is no product: then one value of the variable goes at a time."""
         return len(self.lanes(op.body, at) - {op.over}) > 1
 
     def loop(self, op: attn.ReduceAxisOp, at: Where) -> SSAValue:
@@ -168,6 +168,8 @@ class Lowering:
     def sum(self, op: attn.SumOp, at: Where) -> SSAValue:
         """The sum over a feature variable, of a product."""
         plan = self.contraction(op, at)
+        if plan.form == "loop":
+            return self.loop(op, at)
         lane, block = self.target_lane(op.over, at), self.home(op.result, at).block
         inside = replace(plan, outside=(), divisors=(), negative=False)
         result = self.contract(inside, lane, None, (), at, block)
