@@ -16,9 +16,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from attndsl.choices import CHOICES
+
 MODULES = frozenset({"np", "torch", "triton", "tl"})
 BUILTINS = frozenset({"ValueError", "abs", "bool", "float", "int", "len", "max", "min", "range", "sum", "tuple"})
-AGREED = frozenset({"INDEX", "ROWS", "KEYS", "PARTS", "schedule"})
+AGREED = frozenset({"INDEX", *CHOICES, "schedule"})
 """What a launch chooses, by the names under which a call, a schedule and a kernel know it."""
 
 OF_TRITON = frozenset(

@@ -18,8 +18,9 @@ import torch
 from attndsl.bench.contest import TOLERANCE, Contestant, Inputs, Refused, contest
 from attndsl.bench.timing import Clock
 from attndsl.calling import Arguments
+from attndsl.choices import KEYS, ROWS, SPLITS
 from attndsl.ir.context import parse_module
-from attndsl.ir.machines import MACHINES, USUAL
+from attndsl.ir.machines import DEFAULT, MACHINES
 from attndsl.op.gpu import GpuCalls
 from attndsl.op.op import Op
 from attndsl.op.plan import Launches, Plan, first_call
@@ -36,11 +37,11 @@ Schedule = Mapping[str, int]
 class Trial:
     """A schedule that was tried: its seconds, and those of the tables' choice in the same turns; or why it has none.
 
-    `parts` is how many parts the keys are cut into with it, which the generated code computes at each call.
+    `splits` is how many splits the keys are cut into with it, which the generated code computes at each call.
     """
 
     schedule: Schedule
-    parts: int
+    splits: int
     seconds: float | None = None
     tables: float | None = None
     note: str = ""
@@ -69,12 +70,12 @@ class Tuning:
         self._wanted = {name: output.double() for name, output in zip(self._outputs, outputs, strict=True)}
         elements = {*self._bound.types.values(), *op.binding.output_elements(self._bound)} & TOLERANCE.keys()
         self._element = max(elements, key=TOLERANCE.__getitem__, default="f32")
-        self.tables, self.parts = self._chosen({})
+        self.tables, self.splits = self._chosen({})
 
     def schedules(self) -> list[Schedule]:
         """What to try: what is kept, then the neighbours of the tables' choice, the nearest first."""
         artifact = self._program.artifact
-        found = candidates(parse_module(artifact.ir["tile"]), MACHINES[artifact.machine or USUAL])
+        found = candidates(parse_module(artifact.ir["tile"]), MACHINES[artifact.machine or DEFAULT])
         near = sorted(found, key=lambda schedule: _distance(schedule, self.tables))
         kept = self._program.tuned.get(self._bound.dims)
         rest = (schedule for schedule in near if schedule not in (kept, self.tables) and not self._emptier(schedule))
@@ -95,9 +96,9 @@ class Tuning:
             Contestant("schedule", partial(self._bind, schedule)),
         ]
         found = contest(contestants, self._inputs, self._wanted, self._element, self._clock)
-        _, parts = self._chosen(schedule)
+        _, splits = self._chosen(schedule)
         tables, own = found["tables"], found["schedule"]
-        return Trial(schedule, parts, own.seconds, tables.seconds, own.note.partition(": ")[2])
+        return Trial(schedule, splits, own.seconds, tables.seconds, own.note.partition(": ")[2])
 
     def best(self, trials: Iterable[Trial]) -> Trial | None:
         """The fastest of some trials, tried once more; None where it saves too little at either time.
@@ -129,18 +130,18 @@ class Tuning:
         return plan, outputs
 
     def _chosen(self, schedule: Schedule) -> tuple[Schedule, int]:
-        """What a call's first kernel is launched with, and into how many parts the keys are cut."""
+        """What a call's first kernel is launched with, and into how many splits the keys are cut."""
         kernel, _, arguments, options = next(iter(self._launches(schedule)))
         given = dict(zip(kernel.arg_names, arguments, strict=True))
-        return {**{name: given[name] for name in ("ROWS", "KEYS") if name in given}, **options}, given.get("PARTS", 1)
+        return {**{name: given[name] for name in (ROWS, KEYS) if name in given}, **options}, given.get(SPLITS, 1)
 
     def _emptier(self, schedule: Schedule) -> bool:
         """Whether tiles of half as many rows are no more tiles."""
-        if schedule.get("ROWS", 1) <= self.tables.get("ROWS", 1):
+        if schedule.get(ROWS, 1) <= self.tables.get(ROWS, 1):
             return False
         counts = (
-            sum(programs for _, programs, *_ in self._launches({**schedule, "ROWS": rows, "PARTS": 1}))
-            for rows in (schedule["ROWS"], schedule["ROWS"] // 2)
+            sum(programs for _, programs, *_ in self._launches({**schedule, ROWS: rows, SPLITS: 1}))
+            for rows in (schedule[ROWS], schedule[ROWS] // 2)
         )
         return len(set(counts)) == 1
 

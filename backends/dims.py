@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from attndsl.checking.extents import Line, origins
+from attndsl.checking.extents import LinearExtent, origins
 from attndsl.checking.spelling import PYTHON, Spelled
 from attndsl.checking.symbolic import line_of
 from attndsl.ir import spec
@@ -27,7 +27,7 @@ def dim_statements(tensors: Iterable[spec.TensorOp], wanted: Collection[str]) ->
                 yield f"{python_name(line.dim)} = {solution(line, f'{shape}[{axis}]')}"
 
 
-def solution(line: Line, extent: str) -> str:
+def solution(line: LinearExtent, extent: str) -> str:
     """`line.solve` in Python, for the text of an extent that binds tightest."""
     solved = Spelled(extent)
     if line.offset:

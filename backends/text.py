@@ -17,7 +17,7 @@ ATOM = 9
 """How tightly a name, a call or a subscript binds; infix operators bind less, comparisons least."""
 
 ROWS, KEYS, FEATURES = range(3)
-"""The kinds of lanes, in the order in which a tile has its axes."""
+"""The kinds of axes, in the order in which a tile has them."""
 
 
 class Text(NamedTuple):
@@ -41,9 +41,9 @@ class Values:
         self._order: dict[SSAValue, tuple[int, int]] = {}
 
     def arrange(self, kernel: tile.KernelOp) -> None:
-        """Puts the lanes of a kernel in the order in which all its tiles have their axes."""
+        """Puts the axes of a kernel in the order in which all its tiles have their axes."""
         for op in operations(kernel):
-            if type(op) is tile.LaneOp:
+            if type(op) is tile.RangeOp:
                 self._order[op.results[0]] = (_kind(op), len(self._order))
 
     def __getitem__(self, value: SSAValue) -> Text:
@@ -54,16 +54,16 @@ class Values:
         """Writes `text` wherever the value is used."""
         self._kept[value] = text
 
-    def lanes(self, value: SSAValue) -> tuple[SSAValue, ...]:
+    def axes_of(self, value: SSAValue) -> tuple[SSAValue, ...]:
         """The axes of a value's tile: rows, then keys, then features, each in the order of the IR."""
         return self.ordered(self.axes(value))
 
-    def ordered(self, lanes: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
-        """Lanes in the order in which every tile has its axes."""
-        return tuple(sorted(lanes, key=self._order.__getitem__))
+    def ordered(self, axes: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
+        """Axes in the order that every tile has them in."""
+        return tuple(sorted(axes, key=self._order.__getitem__))
 
 
-def _kind(op: tile.LaneOp) -> int:
+def _kind(op: tile.RangeOp) -> int:
     """Rows, which start where a program does, before keys, which start where a loop is, before features."""
     return ROWS if isinstance(op.start.owner, tile.ProgramOp) else KEYS if tile.is_key(op.result) else FEATURES
 

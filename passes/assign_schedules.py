@@ -16,10 +16,10 @@ Before:
       %M = spec.dim "M"
       %N = spec.dim "N"
       %i0 = tile.program "i" to %M step %rows
-      %i = tile.lane "i" from %i0 to %M size %rows
-      %start = tile.spread %low over (%i) : f32 to f32
+      %i = tile.range "i" from %i0 to %M size %rows
+      %start = tile.broadcast %low over (%i) : f32 to f32
       %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %keys
+        %j = tile.range "j" from %j0 to %N size %keys
         %x = tile.load @x[%i, %j] : f32
         %largest = tile.max %x over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
@@ -44,10 +44,10 @@ After:
       %M = spec.dim "M"
       %N = spec.dim "N"
       %i0 = tile.program "i" to %M step %rows
-      %i = tile.lane "i" from %i0 to %M size %rows
-      %start = tile.spread %low over (%i) : f32 to f32
+      %i = tile.range "i" from %i0 to %M size %rows
+      %start = tile.broadcast %low over (%i) : f32 to f32
       %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %keys
+        %j = tile.range "j" from %j0 to %N size %keys
         %x = tile.load @x[%i, %j] : f32
         %largest = tile.max %x over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
@@ -60,7 +60,7 @@ The model counts what a program holds: stages of keys and values, the rows' quer
 shared memory, scores and sums in registers. Of the shapes in `SHAPES`, for each number of rows, it takes the first of
 which a processor can run two programs, which then wait for memory in turns; else the first that fits, with as many
 stages as do. It goes on to more rows until two programs that fill a matrix unit fit. A loop without a matrix product,
-as the merge of parts, holds its tile in registers: that decides how many keys it has.
+as the merge of splits, holds its tile in registers: that decides how many keys it has.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -72,11 +72,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from attndsl.choices import KEYS, ROWS
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.stored import HALVES, read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.machines import MACHINES, USUAL, Machine
+from attndsl.ir.machines import DEFAULT, MACHINES, Machine
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import (
@@ -144,16 +145,16 @@ HELD = 72
 """How many registers of a thread a tile may take that no matrix unit multiplies, or that operands are made of."""
 
 ADDED = (16, 32, 64, 128, 256)
-"""The tiles of keys, or of parts, that may be added up in registers."""
+"""The tiles of keys, or of splits, that may be added up in registers."""
 
-SPACE = {"ROWS": (16, 32, 64, 128), "KEYS": (16, 32, 64, 128), "num_warps": (4, 8), "num_stages": (1, 2, 3, 4)}
+SPACE = {ROWS: (16, 32, 64, 128), KEYS: (16, 32, 64, 128), "num_warps": (4, 8), "num_stages": (1, 2, 3, 4)}
 """What `candidates` tries."""
 
 
 def candidates(module: ModuleOp, machine: Machine) -> list[dict[str, int]]:
     """The schedules of `SPACE` that the model says fit: what tuning may ask of a call.
 
-    They fit all kernels at once but those that merge parts, whose tiles are their own.
+    They fit all kernels at once but those that merge splits, whose tiles are their own.
     """
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     asked = [_Footprint.of(kernel) for kernel in kernels if not kernel.merges]
@@ -161,9 +162,9 @@ def candidates(module: ModuleOp, machine: Machine) -> list[dict[str, int]]:
         return []
     sizes: dict[str, tuple[int, ...]] = dict(SPACE)
     if all(kernel.rows is not None for kernel in asked):
-        del sizes["ROWS"]
+        del sizes[ROWS]
     if all(kernel.keys is not None for kernel in asked):
-        del sizes["KEYS"]
+        del sizes[KEYS]
     if all(kernel.adds_up for kernel in asked):
         sizes["num_stages"] = (1,)  # Triton brings nothing ahead where nothing is multiplied
     space = (dict(zip(sizes, values, strict=True)) for values in product(*sizes.values()))
@@ -177,7 +178,7 @@ class AssignSchedules(ModulePass):
     name = "assign-schedules"
     exactness = Exactness.EXACT
 
-    machine: str = USUAL
+    machine: str = DEFAULT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
@@ -216,10 +217,10 @@ class _Footprint:
         """Reads it off a kernel."""
         axes = AxesAnalysis()
         loops = [op for op in kernel.walk() if isinstance(op, tile.LoopOp)]
-        lanes = [op for op in kernel.walk() if isinstance(op, tile.LaneOp)]
-        keys = [op for op in lanes if tile.is_key(op.result)]
+        ranges = [op for op in kernel.walk() if isinstance(op, tile.RangeOp)]
+        keys = [op for op in ranges if tile.is_key(op.result)]
         choices = [op for op in kernel.walk() if isinstance(op, spec.ChoiceOp)]
-        row = next((op for op in lanes if isinstance(op.start.owner, tile.ProgramOp)), None)
+        row = next((op for op in ranges if isinstance(op.start.owner, tile.ProgramOp)), None)
         words = [sum(_width(v, axes) for v in loop.iter_args if row and row.result in axes(v)) for loop in loops]
         by_row, by_key, fixed = _multiplied(kernel, row.result if row is not None else None, axes)
         return cls(
@@ -239,7 +240,7 @@ class _Footprint:
 
     @property
     def adds_up(self) -> bool:
-        """Whether it adds up in registers what a single row has, as the merge of parts does."""
+        """Whether it adds up in registers what a single row has, as the merge of splits does."""
         return self.rows == 1 and not self.multiplies
 
     @property
@@ -252,7 +253,7 @@ class _Footprint:
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
         """What a launch may choose between."""
         found = self.adding(machine) if self.adds_up else self.multiplying(machine)
-        fixed = {"ROWS": self.rows, "KEYS": self.keys}
+        fixed = {ROWS: self.rows, KEYS: self.keys}
         for schedule in found:
             yield {name: value for name, value in schedule.items() if fixed.get(name) is None}
 
@@ -268,7 +269,7 @@ class _Footprint:
             roomy = [shape for shape in fitting if shape[0] >= ROOMY and self.programs(rows, *shape, machine) >= 2]
             keys, warps = (roomy or fitting or shapes[-1:])[0]
             stages = max(1, min(machine.stages, self.stages(rows, keys, warps, machine, 2 if roomy else 1)))
-            yield {"ROWS": rows, "KEYS": keys, "num_warps": warps, "num_stages": stages}
+            yield {ROWS: rows, KEYS: keys, "num_warps": warps, "num_stages": stages}
             if roomy and rows >= FEW and not self.made_words:
                 return  # two programs wait for each other's tiles less than one with more rows does
 
@@ -276,7 +277,7 @@ class _Footprint:
         """Schedules of a kernel with one row a program, which adds up tiles in registers, by their keys."""
         sizes = ADDED if self.keys is None else (self.keys,)
         for keys in sizes:
-            shapes = [{"KEYS": keys, "num_warps": warps, "num_stages": 1} for warps in (4, 8)]
+            shapes = [{KEYS: keys, "num_warps": warps, "num_stages": 1} for warps in (4, 8)]
             fitting = [shape for shape in shapes if self.fits(shape, machine)]
             if not fitting and keys > sizes[0]:
                 return
@@ -296,7 +297,7 @@ class _Footprint:
 
     def fits(self, schedule: dict[str, int], machine: Machine) -> bool:
         """Whether a processor can run one program of a schedule."""
-        rows, keys = schedule.get("ROWS", 1), schedule.get("KEYS", 1)
+        rows, keys = schedule.get(ROWS, 1), schedule.get(KEYS, 1)
         warps = schedule["num_warps"]
         if self.adds_up:
             fits = (self.keys or keys) * self.key_bytes // 4 // machine.lanes <= HELD * warps
@@ -318,17 +319,17 @@ class _Footprint:
     def shares(self, rows: int, keys: int, warps: int, machine: Machine) -> bool:
         """Whether each group of warps that multiply together has rows of its own, or enough keys."""
         rows, keys, groups = self.rows or rows, self.keys or keys, warps // GROUP
-        return not machine.together or rows < FEW or rows // FEW * (keys // GROUP_KEYS) >= groups
+        return not machine.warpgroup or rows < FEW or rows // FEW * (keys // GROUP_KEYS) >= groups
 
     def stages(self, rows: int, keys: int, warps: int, machine: Machine, programs: int = 1) -> int:
         """How many stages of keys and values so many programs of a processor have memory for, beside their queries.
 
         Where a warp multiplies alone it takes operands to registers, so that the tile that it multiplies needs no
-        memory; where there are more warps than rows for them, weights pass through memory from one to another. Four
-        warps that multiply together take operands from memory, and their weights lie where queries are read through.
+        memory; where there are more warps than rows for them, weights pass through memory from one to another. A warp
+        group takes operands from memory, and its weights lie where queries are read through.
         """
         rows, keys = self.rows or rows, self.keys or keys
-        alone = rows < FEW or not machine.together
+        alone = rows < FEW or not machine.warpgroup
         weights = keys * self.weight_bytes if alone and rows < WARP_ROWS * warps else 0
         shared = machine.shared // programs - self.fixed_bytes - keys * self.made_bytes
         shared -= rows * (self.row_bytes + weights)
@@ -338,8 +339,8 @@ class _Footprint:
 
 def _tells_rows_apart(op: Operation, row: SSAValue, axes: AxesAnalysis) -> bool:
     """Whether an operation tests if a row sees a key."""
-    lanes = axes(op.result) if isinstance(op, arith.CmpiOp) else frozenset()
-    return row in lanes and any(map(tile.is_key, lanes))
+    varying = axes(op.result) if isinstance(op, arith.CmpiOp) else frozenset()
+    return row in varying and any(map(tile.is_key, varying))
 
 
 def _fixed(size: SSAValue) -> int | None:
@@ -350,10 +351,10 @@ def _fixed(size: SSAValue) -> int | None:
 def _width(value: SSAValue, axes: AxesAnalysis) -> int:
     """How many elements a tile has for each row or key: the product of its features; 128 for one that is not known."""
     width = 1
-    for lane in axes(value):
-        assert isinstance(lane.owner, tile.LaneOp)
-        if constant(lane.owner.start) == 0:
-            width *= int(constant(lane.owner.size) or 128)
+    for axis in axes(value):
+        assert isinstance(axis.owner, tile.RangeOp)
+        if constant(axis.owner.start) == 0:
+            width *= int(constant(axis.owner.size) or 128)
     return width
 
 
@@ -361,7 +362,7 @@ def _read_per_key(loop: tile.LoopOp, axes: AxesAnalysis) -> int:
     """The bytes that a loop over tiles reads for each key."""
     total = 0
     for op in loop.walk():
-        if isinstance(op, tile.LoadOp) and any(tile.is_key(lane) for lane in axes(op.result)):
+        if isinstance(op, tile.LoadOp) and any(tile.is_key(axis) for axis in axes(op.result)):
             element = enclosing_tensor(op, op.tensor.string_value()).element.data
             total += _width(op.result, axes) * ELEMENTS[element].itemsize
     return total
@@ -397,8 +398,8 @@ def _multiplied(kernel: tile.KernelOp, row: SSAValue | None, axes: AxesAnalysis)
     for op in kernel.walk():
         if isinstance(op, tile.DotOp):
             for value in (op.lhs, op.rhs):
-                lanes = axes(value)
-                kind = 0 if row in lanes else 1 if any(map(tile.is_key, lanes)) else 2
+                varying = axes(value)
+                kind = 0 if row in varying else 1 if any(map(tile.is_key, varying)) else 2
                 found[kind][value] = _operand_bytes(op)
     return found
 

@@ -46,10 +46,10 @@ from attndsl.checking.numbers import wrap
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.stored import is_carried
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.meaning import COMPARISONS, OPPOSITES, POINTWISE, predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite, uniform
-from attndsl.ir.spread import keep_lanes
 from attndsl.ir.xdsl import (
     AnyFloat,
     Context,
@@ -369,7 +369,7 @@ class DropTrueAssumptions(RewritePattern):
 
 
 class FoldAll(RewritePattern):
-    """all true over d -> true; all false over j -> false, where j is a lane that is never empty"""
+    """all true over d -> true; all false over j -> false, where j is an axis that is never empty"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, attn.AllOp | tile.AllOp):
@@ -379,16 +379,16 @@ class FoldAll(RewritePattern):
             rewriter.replace(op, constant_op(known, i1))
 
 
-def _has_values(lane: SSAValue) -> bool:
-    """Whether a lane stops as far behind its start as its size says."""
-    op = lane.owner
-    if not isinstance(op, tile.LaneOp) or not isinstance(op.stop.owner, arith.AddiOp):
+def _has_values(axis: SSAValue) -> bool:
+    """Whether an axis stops as far behind its start as its size says."""
+    op = axis.owner
+    if not isinstance(op, tile.RangeOp) or not isinstance(op.stop.owner, arith.AddiOp):
         return False
     return set(op.stop.owner.operands) == {op.start, op.size}
 
 
 class SumThinDots(RewritePattern):
-    """dot a, b over j -> sum a * b over j, where a or b became simpler than to vary along a lane of its own"""
+    """dot a, b over j -> sum a * b over j, where a or b became simpler than to vary along an axis of its own"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: tile.DotOp, rewriter: PatternRewriter, /) -> None:
@@ -427,7 +427,7 @@ def _patterns(conjunctions: Conjunctions) -> tuple[RewritePattern, ...]:
 
 @dataclass(frozen=True)
 class Canonicalize(ModulePass):
-    """Applies the patterns of this file until none matches, removes what is dead, and keeps the lanes of the rest."""
+    """Applies the patterns of this file until none matches, removes what is dead, and keeps the axes of the rest."""
 
     name = "canonicalize"
     exactness = Exactness.EXACT
@@ -435,4 +435,4 @@ class Canonicalize(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         conjunctions = Conjunctions()
         rewrite(op, _patterns(conjunctions), conjunctions.forget)
-        keep_lanes(op)
+        keep_axes(op)

@@ -14,8 +14,8 @@ Before:
       %M = spec.dim "M"
       %i0 = tile.program "i" to %M step %rows
       %i_end = arith.addi %i0, %rows : index
-      %i = tile.lane "i" from %i0 to %i_end size %rows
-      %at = tile.place [1 : index] of(%i0) lanes(%i) near()
+      %i = tile.range "i" from %i0 to %i_end size %rows
+      %at = tile.place [1 : index] of(%i0) axes(%i) near()
       %i_in = arith.cmpi slt, %i, %M : index
       %x = tile.load @x[%at] where %i_in : f32
       tile.store @o[%at] = %x where %i_in : f32
@@ -32,15 +32,15 @@ After:
       %M = spec.dim "M"
       %i0 = tile.program "i" to %M step %rows
       %i_end = arith.addi %i0, %rows : index
-      %i = tile.lane "i" from %i0 to %i_end size %rows
-      %at = tile.place [1 : index] of(%i0) lanes(%i) near()
+      %i = tile.range "i" from %i0 to %i_end size %rows
+      %at = tile.place [1 : index] of(%i0) axes(%i) near()
       %i_in = arith.cmpi slt, %i, %M : index
       %x = tile.load @x[%at] where %i_in : f32
       tile.store @o[%at] = %x where %i_in : f32
       tile.narrow %i, %i_in : index, i1
     }
 
-Chosen are the integers that vary along a lane and have a bound; comparisons with one of them, where all that is
+Chosen are the integers that vary along an axis and have a bound; comparisons with one of them, where all that is
 compared has a bound; and divisions by what is no constant, where both operands have one. A quotient that a launch
 computes is none of them. The identity element of a least or largest of them is that of their width, `tile.identity`.
 
@@ -136,7 +136,7 @@ class _Choice:
 
     def bounded(self, op: Operation) -> Iterator[SSAValue]:
         """The integers that fit where an operation is narrow, but those whose own operation is."""
-        if isinstance(op, tile.LaneOp | tile.LoadOp) or not op.name.startswith("tile."):
+        if isinstance(op, tile.RangeOp | tile.LoadOp) or not op.name.startswith("tile."):
             yield from (v for v in op.results if v.type == index)
         if not op.name.startswith("tile."):
             taken = (v for v in op.operands if v.type == index and constant(v) is None and not is_identity(v, op))
@@ -148,14 +148,14 @@ class _Choice:
         for axis, place in enumerate(value.owner for value in op.indices):
             if isinstance(place, tile.PlaceOp):
                 near = [self.widths.bound(value) or Bound() for value in place.near]
-                span = sum(map(_length, place.lanes)) + sum(bound[()] for bound in near)
+                span = sum(map(_length, place.axes)) + sum(bound[()] for bound in near)
                 found |= Bound({(Factor("stride", op.tensor.string_value(), axis),): span})
                 for value, bound in zip(place.near, near, strict=True):
                     found |= Bound() if self.is_narrow_tile(value) else bound
         return found
 
 
-def _length(lane: SSAValue) -> int:
-    """How long a lane is at most."""
-    assert isinstance(lane.owner, tile.LaneOp)
-    return int(constant(lane.owner.size) or LARGEST_TILE)
+def _length(axis: SSAValue) -> int:
+    """How long an axis is at most."""
+    assert isinstance(axis.owner, tile.RangeOp)
+    return int(constant(axis.owner.size) or LARGEST_TILE)

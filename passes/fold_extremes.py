@@ -16,10 +16,10 @@ Before:
       %M = spec.dim "M"
       %G = arith.constant 2 : index
       %i0 = tile.program "i" to %M step %rows
-      %i = tile.lane "i" from %i0 to %M size %rows
+      %i = tile.range "i" from %i0 to %M size %rows
       %end = arith.floordivsi %i, %G : index
       %stop = tile.max %end over %i : index to index
-      %start = tile.spread %none over (%i) : f32 to f32
+      %start = tile.broadcast %none over (%i) : f32 to f32
       %t = tile.loop %j = %zero to %stop step %one iter_args(%s = %start) -> (f32) {
         %v = tile.load @x[%j] : f32
         %s1 = arith.addf %s, %v : f32
@@ -40,14 +40,14 @@ After:
       %M = spec.dim "M"
       %G = arith.constant 2 : index
       %i0 = tile.program "i" to %M step %rows
-      %i = tile.lane "i" from %i0 to %M size %rows
+      %i = tile.range "i" from %i0 to %M size %rows
       %one1 = arith.constant 1 : index
       %beyond = arith.addi %i0, %rows : index
       %within = arith.minsi %beyond, %M : index
       %before = arith.subi %within, %one1 : index
       %last = arith.maxsi %before, %i0 : index
       %stop = arith.floordivsi %last, %G : index
-      %start = tile.spread %none over (%i) : f32 to f32
+      %start = tile.broadcast %none over (%i) : f32 to f32
       %t = tile.loop %j = %zero to %stop step %one iter_args(%s = %start) -> (f32) {
         %v = tile.load @x[%j] : f32
         %s1 = arith.addf %s, %v : f32
@@ -90,15 +90,15 @@ class FoldExtremes(ModulePass):
 
 
 def _fold(reduce: tile.MaxOp | tile.MinOp, rows: _Rows) -> None:
-    lane = reduce.over.owner
-    if reduce.body.type != index or not isinstance(lane, tile.LaneOp):
+    axis = reduce.over.owner
+    if reduce.body.type != index or not isinstance(axis, tile.RangeOp):
         return
-    direction = rows.direction(reduce.body, lane.result)
+    direction = rows.direction(reduce.body, axis.result)
     if not direction:
         return
     is_last = (direction > 0) == isinstance(reduce, tile.MaxOp)
-    row = _last(lane, reduce) if is_last else lane.start
-    found = rows.at(reduce.body, {lane.result: row}, lane.result, reduce)
+    row = _last(axis, reduce) if is_last else axis.start
+    found = rows.at(reduce.body, {axis.result: row}, axis.result, reduce)
     found.name_hint = reduce.result.name_hint
     replace(reduce, [found])
 
@@ -111,37 +111,37 @@ class _Rows:
     facts: Facts
     known: dict[tuple[SSAValue, SSAValue], int | None] = field(default_factory=dict)
 
-    def direction(self, value: SSAValue, lane: SSAValue) -> int | None:
-        """1 where a number never falls along a lane, -1 where it never grows, 0 where it stays, else None."""
-        if (value, lane) not in self.known:  # values share operands
-            self.known[value, lane] = self._direction(value, lane)
-        return self.known[value, lane]
+    def direction(self, value: SSAValue, axis: SSAValue) -> int | None:
+        """1 where a number never falls along an axis, -1 where it never grows, 0 where it stays, else None."""
+        if (value, axis) not in self.known:  # values share operands
+            self.known[value, axis] = self._direction(value, axis)
+        return self.known[value, axis]
 
-    def _direction(self, value: SSAValue, lane: SSAValue) -> int | None:
-        if value is lane:
+    def _direction(self, value: SSAValue, axis: SSAValue) -> int | None:
+        if value is axis:
             return 1
-        if lane not in self.axes(value):
+        if axis not in self.axes(value):
             return 0
         op = value.owner
         match op:
             case arith.AddiOp() | arith.MinSIOp() | arith.MaxSIOp():
-                return _together(self.direction(op.lhs, lane), self.direction(op.rhs, lane))
+                return _together(self.direction(op.lhs, axis), self.direction(op.rhs, axis))
             case arith.SubiOp():
-                falling = self.direction(op.rhs, lane)
-                return _together(self.direction(op.lhs, lane), None if falling is None else -falling)
+                falling = self.direction(op.rhs, axis)
+                return _together(self.direction(op.lhs, axis), None if falling is None else -falling)
             case arith.MuliOp() | arith.FloorDivSIOp():
-                steady = lane not in self.axes(op.rhs) and self.facts.nonnegative(self.facts.of(op.rhs))
+                steady = axis not in self.axes(op.rhs) and self.facts.nonnegative(self.facts.of(op.rhs))
                 steady = steady and self.facts.ranges.fits(value)
-                return self.direction(op.lhs, lane) if steady else None
+                return self.direction(op.lhs, axis) if steady else None
         return None
 
-    def at(self, value: SSAValue, known: dict[SSAValue, SSAValue], lane: SSAValue, anchor: Operation) -> SSAValue:
-        """A number at one row: what it is computed from along the lane is computed for that row."""
+    def at(self, value: SSAValue, known: dict[SSAValue, SSAValue], axis: SSAValue, anchor: Operation) -> SSAValue:
+        """A number at one row: what it is computed from along the axis is computed for that row."""
         if value not in known:
             op = value.owner
-            if lane not in self.axes(value) or not isinstance(op, Operation):
+            if axis not in self.axes(value) or not isinstance(op, Operation):
                 return value
-            row = {operand: self.at(operand, known, lane, anchor) for operand in op.operands}
+            row = {operand: self.at(operand, known, axis, anchor) for operand in op.operands}
             known[value] = insert_before(anchor, op.clone(row))
         return known[value]
 
@@ -152,9 +152,9 @@ def _together(one: int | None, other: int | None) -> int | None:
     return one or other
 
 
-def _last(lane: tile.LaneOp, anchor: Operation) -> SSAValue:
+def _last(axis: tile.RangeOp, anchor: Operation) -> SSAValue:
     """The last row of a tile, of which a program has at least one."""
     one = insert_before(anchor, index_constant(1))
-    beyond = insert_before(anchor, arith.AddiOp(lane.start, lane.size))
-    within = insert_before(anchor, arith.MinSIOp(beyond, lane.stop))
-    return insert_before(anchor, arith.MaxSIOp(insert_before(anchor, arith.SubiOp(within, one)), lane.start), "last")
+    beyond = insert_before(anchor, arith.AddiOp(axis.start, axis.size))
+    within = insert_before(anchor, arith.MinSIOp(beyond, axis.stop))
+    return insert_before(anchor, arith.MaxSIOp(insert_before(anchor, arith.SubiOp(within, one)), axis.start), "last")

@@ -18,7 +18,7 @@ Before:
       %two = arith.constant 2.0 : f32
       %i = tile.program "i" to %M step %keys
       %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %keys
+        %j = tile.range "j" from %j0 to %N size %keys
         %v = tile.load @x[%j] : f32
         %half = arith.divf %v, %two : f32
         %s = arith.divf %half, %cap : f32
@@ -47,7 +47,7 @@ After:
       %first = arith.divf %one, %two : f32
       %scale = arith.divf %first, %cap : f32
       %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %keys
+        %j = tile.range "j" from %j0 to %N size %keys
         %v = tile.load @x[%j] : f32
         %s = arith.mulf %v, %scale : f32
         %largest = tile.max %s over %j : f32 to f32
@@ -83,7 +83,7 @@ class GatherScales(ModulePass):
     exactness = Exactness.REASSOCIATES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and o.lane is not None]:
+        for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and o.axis is not None]:
             axes = AxesAnalysis()
             # The last of a chain first, so that it is taken as a whole.
             for each in reversed(list(loop.body.block.ops)):

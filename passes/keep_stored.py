@@ -15,9 +15,9 @@ Before:
       %size = arith.constant 16 : index
       %M = spec.dim "M"
       %i0 = tile.program "i" to %M step %size
-      %i = tile.lane "i" from %i0 to %M size %size
-      %d = tile.lane "d" from %zero to %size size %size
-      %e = tile.lane "e" from %zero to %size size %size
+      %i = tile.range "i" from %i0 to %M size %size
+      %d = tile.range "d" from %zero to %size size %size
+      %e = tile.range "e" from %zero to %size size %size
       %i_in = arith.cmpi slt, %i, %M : index
       %x = tile.load @x[%i, %d] : f32
       %kept = arith.select %i_in, %x, %none : f32
@@ -37,9 +37,9 @@ After:
       %size = arith.constant 16 : index
       %M = spec.dim "M"
       %i0 = tile.program "i" to %M step %size
-      %i = tile.lane "i" from %i0 to %M size %size
-      %d = tile.lane "d" from %zero to %size size %size
-      %e = tile.lane "e" from %zero to %size size %size
+      %i = tile.range "i" from %i0 to %M size %size
+      %d = tile.range "d" from %zero to %size size %size
+      %e = tile.range "e" from %zero to %size size %size
       %i_in = arith.cmpi slt, %i, %M : index
       %x = tile.load @x[%i, %d] : f32
       %kept = arith.select %i_in, %x, %none : f32

@@ -20,11 +20,11 @@ Before:
       %N = spec.dim "N"
       %E = spec.dim "E"
       %i0 = tile.program "i" to %M step %rows
-      %i = tile.lane "i" from %i0 to %M size %rows
-      %e = tile.lane "e" from %zero to %E size %E
-      %start = tile.spread %none over (%i, %e) : f32 to f32
+      %i = tile.range "i" from %i0 to %M size %rows
+      %e = tile.range "e" from %zero to %E size %E
+      %start = tile.broadcast %none over (%i, %e) : f32 to f32
       %o = tile.loop %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %rows
+        %j = tile.range "j" from %j0 to %N size %rows
         %x = tile.load @x[%i, %j] : f32
         %v = tile.load @v[%j, %e] : f32
         %p = math.exp2 %x : f32
@@ -48,11 +48,11 @@ After:
       %N = spec.dim "N"
       %E = spec.dim "E"
       %i0 = tile.program "i" to %M step %rows
-      %i = tile.lane "i" from %i0 to %M size %rows
-      %e = tile.lane "e" from %zero to %E size %E
-      %start = tile.spread %none over (%i, %e) : f32 to f32
+      %i = tile.range "i" from %i0 to %M size %rows
+      %e = tile.range "e" from %zero to %E size %E
+      %start = tile.broadcast %none over (%i, %e) : f32 to f32
       %o = tile.loop %j0 = %zero to %N step %rows iter_args(%sum = %start) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %rows
+        %j = tile.range "j" from %j0 to %N size %rows
         %x = tile.load @x[%i, %j] : f32
         %v = tile.load @v[%j, %e] : f32
         %p = math.exp2 %x : f32
@@ -80,7 +80,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.significands import Significands
 from attndsl.ir.analyses.stored import HALVES
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.machines import MACHINES, USUAL
+from attndsl.ir.machines import DEFAULT, MACHINES
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32
 
@@ -92,17 +92,17 @@ class NarrowProducts(ModulePass):
     name = "narrow-products"
     exactness = Exactness.NARROWS
 
-    machine: str = USUAL
+    machine: str = DEFAULT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        single = MACHINES[self.machine].single
+        products = MACHINES[self.machine].f32_products
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                products = [o for o in kernel.walk() if isinstance(o, tile.DotOp) and o.result.type == f32]
+                dots = [o for o in kernel.walk() if isinstance(o, tile.DotOp) and o.result.type == f32]
                 elements = {t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
                 significands = Significands(kernel)
-                for each in products:
-                    element = _narrow(each, significands, elements) or (single if single != "ieee" else None)
+                for each in dots:
+                    element = _narrow(each, significands, elements) or (products if products != "ieee" else None)
                     if element is not None:
                         each.rounded = StringAttr(element)
 

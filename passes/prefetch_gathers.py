@@ -20,7 +20,7 @@ Before:
       %i = tile.program "i" to %M step %keys
       %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
         %end = arith.addi %j0, %keys : index
-        %j = tile.lane "j" from %j0 to %end size %keys
+        %j = tile.range "j" from %j0 to %end size %keys
         %page = arith.floordivsi %j, %S : index
         %place = spec.mod %j, %S
         %table = tile.load @table[%page] : index
@@ -48,22 +48,22 @@ After:
       %i = tile.program "i" to %M step %keys
       %any = arith.cmpi slt, %zero, %N : index
       %end_first = arith.addi %zero, %keys : index
-      %j_first = tile.lane "j" from %zero to %end_first size %keys
+      %j_first = tile.range "j" from %zero to %end_first size %keys
       %page_first = arith.floordivsi %j_first, %S : index
       %table_first = tile.load @table[%page_first] where %any : index
       %t, %table_last = tile.loop %j0 = %zero to %N step %keys
           iter_args(%m = %low, %table_now = %table_first) -> (f32, index) {
         %end = arith.addi %j0, %keys : index
-        %j = tile.lane "j" from %j0 to %end size %keys
+        %j = tile.range "j" from %j0 to %end size %keys
         %place = spec.mod %j, %S
         %j0_next = arith.addi %j0, %keys : index
         %more = arith.cmpi slt, %j0_next, %N : index
         %end_next = arith.addi %j0_next, %keys : index
-        %j_next = tile.lane "j" from %j0_next to %end_next size %keys
+        %j_next = tile.range "j" from %j0_next to %end_next size %keys
         %page_next = arith.floordivsi %j_next, %S : index
         %table_next = tile.load @table[%page_next] where %more : index
-        %kept = tile.relabel %table_next from %j_next to %j_first
-        %table = tile.relabel %table_now from %j_first to %j
+        %kept = tile.rename_axis %table_next from %j_next to %j_first
+        %table = tile.rename_axis %table_now from %j_first to %j
         %v = tile.load @x[%table, %place] : f32
         %largest = tile.max %v over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
@@ -106,18 +106,18 @@ class PrefetchGathers(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and not o.is_mixed]:
-            lane = loop.lane
-            if lane is not None and (reads := _gathering(loop, lane)):
-                _carry(loop, lane, reads)
+            axis = loop.axis
+            if axis is not None and (reads := _gathering(loop, axis)):
+                _carry(loop, axis, reads)
         remove_dead(op)
 
 
-def _gathering(loop: tile.LoopOp, lane: tile.LaneOp) -> list[tile.LoadOp]:
+def _gathering(loop: tile.LoopOp, axis: tile.RangeOp) -> list[tile.LoadOp]:
     """The loads of a loop on which indices of other loads depend, and which depend on the key alone."""
     axes = AxesAnalysis()
     loads = [op for op in loop.body.block.ops if isinstance(op, tile.LoadOp)]
     places = computed_in(loop, *(place for load in loads for place in load.indices))
-    return [op for op in loads if op in places and lane.result in axes(op.result) and _is_known_ahead(op, loop)]
+    return [op for op in loads if op in places and axis.result in axes(op.result) and _is_known_ahead(op, loop)]
 
 
 def _is_known_ahead(load: tile.LoadOp, loop: tile.LoopOp) -> bool:
@@ -131,20 +131,20 @@ def _is_known_ahead(load: tile.LoadOp, loop: tile.LoopOp) -> bool:
     )
 
 
-def _carry(loop: tile.LoopOp, lane: tile.LaneOp, reads: list[tile.LoadOp]) -> None:
+def _carry(loop: tile.LoopOp, axis: tile.RangeOp, reads: list[tile.LoadOp]) -> None:
     """Lets each turn of a loop read for the next one, and what stands before the loop for the first."""
     body = loop.body.block
     variable, last = body.args[0], loop.end
-    first = _copies(loop, lane, reads, loop.lb, loop)
-    after = _copies(loop, lane, reads, insert_before(reads[0], arith.AddiOp(variable, loop.step)), reads[0])
+    first = _copies(loop, axis, reads, loop.lb, loop)
+    after = _copies(loop, axis, reads, insert_before(reads[0], arith.AddiOp(variable, loop.step)), reads[0])
     starts = list(loop.iter_args)
     for read in reads:
         starts.append(first[read.result])
         carried = body.insert_arg(index, len(body.args))
         carried.name_hint = read.result.name_hint
-        kept = tile.RelabelOp(after[read.result], after[lane.result], first[lane.result])
+        kept = tile.RenameAxisOp(after[read.result], after[axis.result], first[axis.result])
         last.operands = [*last.operands, insert_before(read, kept)]
-        replace(read, [insert_before(read, tile.RelabelOp(carried, first[lane.result], lane.result))])
+        replace(read, [insert_before(read, tile.RenameAxisOp(carried, first[axis.result], axis.result))])
     body_region = loop.detach_region(loop.body)
     carrying = tile.LoopOp(loop.lb, loop.ub, loop.step, starts, body_region, loop.row_start, loop.row_stop)
     carrying.tiles, carrying.stages = loop.tiles, loop.stages
@@ -153,13 +153,13 @@ def _carry(loop: tile.LoopOp, lane: tile.LaneOp, reads: list[tile.LoadOp]) -> No
 
 
 def _copies(
-    loop: tile.LoopOp, lane: tile.LaneOp, reads: list[tile.LoadOp], key: SSAValue, anchor: Operation
+    loop: tile.LoopOp, axis: tile.RangeOp, reads: list[tile.LoadOp], key: SSAValue, anchor: Operation
 ) -> dict[SSAValue, SSAValue]:
-    """The lane and the reads of the turn that begins at `key`, before `anchor`: 0 where there is no such turn."""
+    """The axis and the reads of the turn that begins at `key`, before `anchor`: 0 where there is no such turn."""
     copies: dict[SSAValue, SSAValue] = {loop.body.block.args[0]: key}
     within = insert_before(anchor, arith.CmpiOp(key, loop.ub, "slt"))
-    sources = computed_in(loop, *lane.operands, *(v for read in reads for v in read.operands))
-    for op in [op for op in loop.body.block.ops if op in (lane, *sources, *reads)]:
+    sources = computed_in(loop, *axis.operands, *(v for read in reads for v in read.operands))
+    for op in [op for op in loop.body.block.ops if op in (axis, *sources, *reads)]:
         copy: Operation = op.clone(copies)
         if isinstance(copy, tile.LoadOp):
             copy = guarded(copy, conjunction([*conjuncts(copy.where), within], anchor))

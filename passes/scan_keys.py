@@ -18,12 +18,12 @@ Before:
       %N = spec.dim "N"
       %M = spec.dim "M"
       %i0 = tile.program "i" to %M step %keys
-      %i = tile.lane "i" from %i0 to %M size %keys
+      %i = tile.range "i" from %i0 to %M size %keys
       %r = tile.load @row[%i] : index
-      %none = tile.spread %low over (%i) : f32 to f32
+      %none = tile.broadcast %low over (%i) : f32 to f32
       %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %none) -> (f32) {
         %end = arith.addi %j0, %keys : index
-        %j = tile.lane "j" from %j0 to %end size %keys
+        %j = tile.range "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index
         %c = tile.load @key[%j] where %in : index
         %seen = arith.cmpi eq, %r, %c : index
@@ -51,23 +51,23 @@ After:
       %N = spec.dim "N"
       %M = spec.dim "M"
       %i0 = tile.program "i" to %M step %keys
-      %i = tile.lane "i" from %i0 to %M size %keys
+      %i = tile.range "i" from %i0 to %M size %keys
       %r = tile.load @row[%i] : index
-      %none = tile.spread %low over (%i) : f32 to f32
+      %none = tile.broadcast %low over (%i) : f32 to f32
       %least = tile.min %r over %i : index to index
       %most = tile.max %r over %i : index to index
       %most1 = tile.max %r over %i : index to index
       %least1 = tile.min %r over %i : index to index
       %chunk = arith.constant 2048 : index
-      %a = tile.spread %N over () : index to index
-      %b = tile.spread %zero over () : index to index
-      %d = tile.spread %N over () : index to index
-      %e = tile.spread %N over () : index to index
+      %a = tile.broadcast %N over () : index to index
+      %b = tile.broadcast %zero over () : index to index
+      %d = tile.broadcast %N over () : index to index
+      %e = tile.broadcast %N over () : index to index
       %seen_start, %seen_stop, %held_start, %held_stop = tile.loop %j1 = %zero to %N step %chunk
           iter_args(%first = %a, %past = %b, %start = %d, %stop = %e) -> (index, index, index, index) {
-        %j = tile.lane "j" from %j1 to %N size %chunk
+        %j = tile.range "j" from %j1 to %N size %chunk
         %true = arith.constant true
-        %in = tile.spread %true over (%j) : i1 to i1
+        %in = tile.broadcast %true over (%j) : i1 to i1
         %c = tile.load @key[%j] where %in : index
         %above = arith.cmpi sle, %least, %c : index
         %below = arith.cmpi sge, %most, %c : index
@@ -102,7 +102,7 @@ After:
       %to = arith.minsi %N, %seen_stop : index
       %t = tile.loop %j0 = %from to %to step %keys rows from %zero to %N iter_args(%m = %none) -> (f32) {
         %end = arith.addi %j0, %keys : index
-        %j = tile.lane "j" from %j0 to %end size %keys
+        %j = tile.range "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index
         %c = tile.load @key[%j] where %in : index
         %seen = arith.cmpi eq, %r, %c : index
@@ -119,12 +119,13 @@ After:
 
 A condition is scanned in a form that keys alone decide and that holds wherever it holds for some row of the tile
 (`ir/relaxation.py`). A loop stays as it is where that form reads no data, or only data that say where other data are:
-the entries of a page table are in range nearly everywhere. Where tiles are whole, those that are left begin where
-they did: aligned, so that what is read along the keys is read in wide pieces. And there the same look finds the first
-run of keys at which conditions that read data hold for every row: most tiles of rows lie in one document. In it
+the entries of a page table are in range nearly everywhere. Where tiles are of a fixed size, those that are left begin
+where they did: aligned, so that what is read along the keys is read in wide pieces. And there the same look finds the
+first run of keys at which conditions that read data hold for every row: most tiles of rows lie in one document. In it
 split-loops neither tests these conditions nor reads their data.
 
-Requires: tile. Ensures: no tile.present is left. Exactness: reassociates sums, but where tiles are whole. Idempotent.
+Requires: tile. Ensures: no tile.present is left. Exactness: reassociates sums, but where tiles are of a fixed size.
+Idempotent.
 """
 
 from __future__ import annotations
@@ -180,27 +181,27 @@ def _narrow(present: tile.PresentOp, facts: Facts, chunk: int) -> None:
     """Narrows the loop that a statement of which keys are present stands in."""
     loop = present.parent_op()
     assert isinstance(loop, tile.LoopOp), "the verifier of tile.present holds that"
-    lane = loop.lane
-    if lane is None:  # no key counts, and nothing is left of them
+    axis = loop.axis
+    if axis is None:  # no key counts, and nothing is left of them
         return
-    some = Relaxation(loop, lane.result, present, facts)
+    some = Relaxation(loop, axis.result, present, facts)
     may = conjunction([found for condition in present.conditions if (found := some.of(condition)) is not None], present)
     if may is None or not _reads(loop, may):
         return
     low, high = loop.lb, loop.ub
-    whole = lane.stop is not high
-    every = Relaxation(loop, lane.result, present, facts, every=True)
-    tested = [condition for condition in present.conditions if whole and _reads(loop, condition)]
+    fixed = axis.stop is not high
+    every = Relaxation(loop, axis.result, present, facts, every=True)
+    tested = [condition for condition in present.conditions if fixed and _reads(loop, condition)]
     held = {condition: found for condition in tested if (found := every.of(condition)) is not None}
-    first, past, *run = _scan(loop, lane, may, conjunction(list(held.values()), present), chunk)
+    first, past, *run = _scan(loop, axis, may, conjunction(list(held.values()), present), chunk)
     for condition in held:
-        holds = tile.HoldsOp(condition, lane.result, *run)
+        holds = tile.HoldsOp(condition, axis.result, *run)
         holds.location = present.location
         loop.body.block.insert_op_before(holds, present)
-    loop.operands[0] = insert_before(loop, arith.AddiOp(low, _skipped(loop, first)), "start") if whole else first
+    loop.operands[0] = insert_before(loop, arith.AddiOp(low, _skipped(loop, first)), "start") if fixed else first
     loop.operands[1] = insert_before(loop, arith.MinSIOp(high, past), "stop")
-    if not whole:
-        lane.operands[1] = loop.ub
+    if not fixed:
+        axis.operands[1] = loop.ub
 
 
 def _reads(loop: tile.LoopOp, condition: SSAValue) -> bool:
@@ -216,7 +217,7 @@ def _skipped(loop: tile.LoopOp, first: SSAValue) -> SSAValue:
 
 
 def _scan(
-    loop: tile.LoopOp, lane: tile.LaneOp, may: SSAValue, every: SSAValue | None, chunk: int
+    loop: tile.LoopOp, axis: tile.RangeOp, may: SSAValue, every: SSAValue | None, chunk: int
 ) -> Sequence[SSAValue]:
     """Adds the loop that looks for keys at which `may` holds: gives the first of them, and what follows the last.
 
@@ -228,7 +229,7 @@ def _scan(
     ends = {"seen_start": high, "seen_stop": low}
     if every is not None:
         ends |= {"held_start": high, "held_stop": high}
-    starts = [insert_before(loop, tile.SpreadOp(end, [])) for end in ends.values()]
+    starts = [insert_before(loop, tile.BroadcastOp(end, [])) for end in ends.values()]
     block = Block(arg_types=[index] * (1 + len(starts)))
     variable, first, past, *run = block.args
     variable.name_hint = loop.body.block.args[0].name_hint
@@ -241,11 +242,11 @@ def _scan(
         op.results[0].name_hint = hint(name)
         return op.results[0]
 
-    key = add(tile.LaneOp(lane.variable.data, variable, high, step), lane.variable.data)
-    copies: dict[SSAValue, SSAValue] = {lane.result: key}
+    key = add(tile.RangeOp(axis.variable.data, variable, high, step), axis.variable.data)
+    copies: dict[SSAValue, SSAValue] = {axis.result: key}
     for op in computed_in(loop, may, *([every] if every is not None else [])):
-        if _is_before(op, lane, high):
-            copies[op.results[0]] = add(tile.SpreadOp(add(constant_op(True, i1)), [key]))
+        if _is_before(op, axis, high):
+            copies[op.results[0]] = add(tile.BroadcastOp(add(constant_op(True, i1)), [key]))
         else:
             copy = op.clone(copies)
             copy.location = op.location
@@ -270,6 +271,6 @@ def _scan(
     return scan.results
 
 
-def _is_before(op: Operation, lane: tile.LaneOp, high: SSAValue) -> bool:
-    """Whether an operation asks if a key comes before the end, where the lane of the scan stops by itself."""
-    return isinstance(op, arith.CmpiOp) and predicate(op) == "sgt" and tuple(op.operands) == (high, lane.result)
+def _is_before(op: Operation, axis: tile.RangeOp, high: SSAValue) -> bool:
+    """Whether an operation asks if a key comes before the end, where the axis of the scan stops by itself."""
+    return isinstance(op, arith.CmpiOp) and predicate(op) == "sgt" and tuple(op.operands) == (high, axis.result)

@@ -15,10 +15,10 @@ Before:
       %size = arith.constant 64 : index
       %M = spec.dim "M"
       %i = tile.program "i" to %M step %one
-      %d = tile.lane "d" from %zero to %size size %size
+      %d = tile.range "d" from %zero to %size size %size
       %n = tile.load @length[%i] : index
       %in = arith.cmpi slt, %d, %n : index
-      %at = tile.place [1 : index] of(%zero) lanes(%d) near()
+      %at = tile.place [1 : index] of(%zero) axes(%d) near()
       %x = tile.load @x[%i, %at] where %in : f32
       tile.store @o[%i, %at] = %x where %in : f32
     }
@@ -34,17 +34,17 @@ After:
       %size = arith.constant 64 : index
       %M = spec.dim "M"
       %i = tile.program "i" to %M step %one
-      %d = tile.lane "d" from %zero to %size size %size
+      %d = tile.range "d" from %zero to %size size %size
       %n = tile.load @length[%i] : index
       %in = arith.cmpi slt, %d, %n : index
-      %at = tile.place [1 : index] of(%zero) lanes(%d) near()
+      %at = tile.place [1 : index] of(%zero) axes(%d) near()
       %x = tile.load @x[%i, %at] where %in : f32
       tile.store @o[%i, %at] = %x where %in : f32
     }
 
-A lane of features starts at a number, where those of rows and keys start where a program or a loop does.
+An axis of features starts at a number, where those of rows and keys start where a program or a loop does.
 
-Requires: pad-lanes, whose guards stand in no index. Exactness: bit-exact. Idempotent.
+Requires: pad-axes, whose guards stand in no index. Exactness: bit-exact. Idempotent.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class SpecialiseStrides(ModulePass):
 
 
 def _is_feature(place: SSAValue) -> bool:
-    """Whether an index is a lane of features, which starts at a number, or one moved by a number."""
+    """Whether an index is an axis of features, which starts at a number, or one moved by a number."""
     op = place.owner
     if isinstance(op, tile.PlaceOp | arith.AddiOp):
         moved = [v for v in op.operands if constant(v) is None]
         return len(moved) == 1 and _is_feature(moved[0])
-    return isinstance(op, tile.LaneOp) and constant(op.start) is not None
+    return isinstance(op, tile.RangeOp) and constant(op.start) is not None

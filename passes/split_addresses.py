@@ -16,7 +16,7 @@ Before:
       %first = spec.param "first" : index
       %i0 = tile.program "i" to %M step %rows
       %i_end = arith.addi %i0, %rows : index
-      %i = tile.lane "i" from %i0 to %i_end size %rows
+      %i = tile.range "i" from %i0 to %i_end size %rows
       %i_in = arith.cmpi slt, %i, %M : index
       %at = arith.addi %i, %first : index
       %x = tile.load @x[%at] where %i_in : f32
@@ -34,10 +34,10 @@ After:
       %first = spec.param "first" : index
       %i0 = tile.program "i" to %M step %rows
       %i_end = arith.addi %i0, %rows : index
-      %i = tile.lane "i" from %i0 to %i_end size %rows
-      %o_at = tile.place [1 : index] of(%i0) lanes(%i) near()
+      %i = tile.range "i" from %i0 to %i_end size %rows
+      %o_at = tile.place [1 : index] of(%i0) axes(%i) near()
       %i_in = arith.cmpi slt, %i, %M : index
-      %x_at = tile.place [1 : index, 1 : index] of(%i0, %first) lanes(%i) near()
+      %x_at = tile.place [1 : index, 1 : index] of(%i0, %first) axes(%i) near()
       %x = tile.load @x[%x_at] where %i_in : f32
       tile.store @o[%o_at] = %x where %i_in : f32
     }
@@ -45,7 +45,7 @@ After:
 An index stays whole that is the same for a tile, or where what differs within it has no bound before a launch: one that
 was read as 32 bits.
 
-Requires: pad-lanes. Exactness: bit-exact. Idempotent.
+Requires: pad-axes. Exactness: bit-exact. Idempotent.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class SplitAddresses(ModulePass):
 
 @dataclass
 class _Place:
-    """An index as a sum: how often each value of `shared` counts, how far `lanes` are from their starts, and `near`."""
+    """An index as a sum: how often each value of `shared` counts, how far `axes` are from their starts, and `near`."""
 
     shared: Counter[SSAValue] = field(default_factory=Counter)
-    lanes: list[SSAValue] = field(default_factory=list)
+    axes: list[SSAValue] = field(default_factory=list)
     near: list[SSAValue] = field(default_factory=list)
 
 
@@ -106,7 +106,7 @@ class _Places:
             return index
         assert isinstance(owner, Operation) and owner.parent is not None
         shared = {value: count for value, count in place.shared.items() if count}
-        split = tile.PlaceOp(shared, place.lanes, place.near)
+        split = tile.PlaceOp(shared, place.axes, place.near)
         split.location = owner.location
         owner.parent.insert_op_after(split, owner)
         return split.result
@@ -122,9 +122,9 @@ class _Places:
             case _ if sign > 0 and bound is not None and set(bound) <= {()}:
                 place.near.append(value)
                 return True
-            case tile.LaneOp() if sign > 0:
+            case tile.RangeOp() if sign > 0:
                 place.shared[op.start] += 1
-                place.lanes.append(value)
+                place.axes.append(value)
                 return True
             case arith.AddiOp() | arith.SubiOp():
                 second = -sign if isinstance(op, arith.SubiOp) else sign

@@ -41,7 +41,7 @@ After:
 
 An axis is cut after its largest power of two where that saves at least a quarter of its padded width: 96 and 72 are,
 but not 56, of which 32 + 24 would be padded to 64 as well. It is cut, too, where a condition on it turns, if that
-leaves powers of two: of two halves, each that a rotary embedding reads is then read whole, and no lane is tested.
+leaves powers of two: of two halves, each that a rotary embedding reads is then read whole, and no axis is tested.
 
 Requires: canonicalize, so that extents are constants; specialise, if they are to be. Ensures: an axis of constant
 extent is padded by less than a quarter, or to 16 or 32. Exactness: reassociates sums. Idempotent.

@@ -17,7 +17,7 @@ Before:
       %i = tile.program "i" to %M step %keys
       %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
         %end = arith.addi %j0, %keys : index
-        %j = tile.lane "j" from %j0 to %end size %keys
+        %j = tile.range "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index
         %v = tile.load @x[%j] where %in : f32
         %v1 = arith.select %in, %v, %low : f32
@@ -47,9 +47,9 @@ After:
       %full_stop = arith.addi %zero, %covered : index
       %t0 = tile.loop full %j0 = %zero to %full_stop step %keys rows from %zero to %N iter_args(%m = %low) -> (f32) {
         %end = arith.addi %j0, %keys : index
-        %j = tile.lane "j" from %j0 to %end size %keys
+        %j = tile.range "j" from %j0 to %end size %keys
         %true = arith.constant true
-        %in = tile.spread %true over (%j) : i1 to i1
+        %in = tile.broadcast %true over (%j) : i1 to i1
         %v = tile.load @x[%j] where %in : f32
         %v1 = arith.select %in, %v, %low : f32
         %largest = tile.max %v1 over %j : f32 to f32
@@ -59,7 +59,7 @@ After:
       %t = tile.loop mixed stages 1 %j0 = %full_stop to %N step %keys rows from %zero to %N
           iter_args(%m = %t0) -> (f32) {
         %end = arith.addi %j0, %keys : index
-        %j = tile.lane "j" from %j0 to %end size %keys
+        %j = tile.range "j" from %j0 to %end size %keys
         %in = arith.cmpi sgt, %N, %j : index
         %v = tile.load @x[%j] where %in : f32
         %v1 = arith.select %in, %v, %low : f32
@@ -70,13 +70,13 @@ After:
       tile.store @o[%i] = %t : f32
     }
 
-A loop is split where its tiles are whole and comparisons in it are intervals of the key, with ends that the loop does
-not change, or where a tile.holds says of a condition that it holds in such an interval. Where rows have different ends,
-full tiles lie between the last start and the first stop. Where there are starts, the second loop jumps over the full
-tiles: it runs before and after them. Where ends differ by no more than rows do, the second loop has a tile or two: with
-one stage, since what gets tiles ready ahead of it would take longer than it saves.
+A loop is split where its tiles are of a fixed size and comparisons in it are intervals of the key, with ends that the
+loop does not change, or where a tile.holds says of a condition that it holds in such an interval. Where rows have
+different ends, full tiles lie between the last start and the first stop. Where there are starts, the second loop jumps
+over the full tiles: it runs before and after them. Where ends differ by no more than rows do, the second loop has a
+tile or two: with one stage, since what gets tiles ready ahead of it would take longer than it saves.
 
-Requires: tile{whole=true}. Ensures: no tile.holds is left. Exactness: reassociates sums. Idempotent.
+Requires: tile{fixed=true}. Ensures: no tile.holds is left. Exactness: reassociates sums. Idempotent.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ from attndsl.ir.xdsl import (
 
 @dataclass(frozen=True)
 class SplitLoops(ModulePass):
-    """Splits every loop over whole tiles of keys into one over full tiles and one over the others."""
+    """Splits every loop over tiles of keys of a fixed size into one over full tiles and one over the others."""
 
     name = "split-loops"
     exactness = Exactness.REASSOCIATES
@@ -124,10 +124,10 @@ class SplitLoops(ModulePass):
 
 
 def _split(loop: tile.LoopOp, facts: Facts) -> None:
-    lane = loop.lane
-    if lane is None or loop.tiles is not None or not _is_whole(lane, loop):
+    axis = loop.axis
+    if axis is None or loop.tiles is not None or not _is_fixed(axis, loop):
         return
-    settled = _settled(loop, lane, facts)
+    settled = _settled(loop, axis, facts)
     if not settled:
         return
     starts = [bounds.lower for bounds in settled.values() if bounds.lower is not None]
@@ -142,8 +142,8 @@ def _split(loop: tile.LoopOp, facts: Facts) -> None:
     for condition in settled:
         copy = copies[condition]
         true = insert_before(copy, constant_op(True, i1))
-        lanes = sorted(AxesAnalysis()(copy.results[0]), key=positions.__getitem__)
-        replace(copy, [insert_before(copy, tile.SpreadOp(true, lanes))])
+        axes = sorted(AxesAnalysis()(copy.results[0]), key=positions.__getitem__)
+        replace(copy, [insert_before(copy, tile.BroadcastOp(true, axes))])
     full.operands[0], full.operands[1] = start, stop
     for n, result in enumerate(full.results):
         loop.operands[3 + n] = result
@@ -156,19 +156,19 @@ def _split(loop: tile.LoopOp, facts: Facts) -> None:
         loop.operands[0] = stop
 
 
-def _is_whole(lane: tile.LaneOp, loop: tile.LoopOp) -> bool:
-    """Whether a lane has a tile's keys, all of them."""
-    end = lane.stop.owner
-    starts = lane.start is loop.body.block.args[0] and lane.size is loop.step
-    return starts and isinstance(end, arith.AddiOp) and {end.lhs, end.rhs} == {lane.start, lane.size}
+def _is_fixed(axis: tile.RangeOp, loop: tile.LoopOp) -> bool:
+    """Whether an axis has a tile's keys, all of them."""
+    end = axis.stop.owner
+    starts = axis.start is loop.body.block.args[0] and axis.size is loop.step
+    return starts and isinstance(end, arith.AddiOp) and {end.lhs, end.rhs} == {axis.start, axis.size}
 
 
-def _settled(loop: tile.LoopOp, lane: tile.LaneOp, facts: Facts) -> dict[Operation, Bounds]:
+def _settled(loop: tile.LoopOp, axis: tile.RangeOp, facts: Facts) -> dict[Operation, Bounds]:
     """The conditions in a loop that hold in an interval of keys, and these."""
-    intervals = Intervals(lane.result, loop, facts)
+    intervals = Intervals(axis.result, loop, facts)
     settled: dict[Operation, Bounds] = {}
     for op in loop.walk():
-        if isinstance(op, arith.CmpiOp) and op.lhs.type == index and _has_fixed_ends(op, lane.result, loop, facts):
+        if isinstance(op, arith.CmpiOp) and op.lhs.type == index and _has_fixed_ends(op, axis.result, loop, facts):
             bounds = intervals.of(op)
             if bounds is not None:
                 settled[op] = bounds
@@ -197,7 +197,7 @@ def _is_brief(settled: dict[Operation, Bounds]) -> bool:
 def _is_near(end: SSAValue, axes: AxesAnalysis) -> bool:
     """Whether a number grows no faster along a tile than its rows, and with no data."""
     op = end.owner
-    if not axes(end) or isinstance(op, tile.LaneOp):
+    if not axes(end) or isinstance(op, tile.RangeOp):
         return True
     near = arith.AddiOp | arith.SubiOp | arith.MinSIOp | arith.MaxSIOp | arith.FloorDivSIOp | arith.SelectOp
     return isinstance(op, near) and all(_is_near(value, axes) for value in op.operands if value.type == index)

@@ -1,8 +1,8 @@
-"""split-reduction: a kernel gets a second form, which folds parts of the keys in programs of their own and merges them.
+"""split-reduction: a kernel gets a second form, which folds splits of the keys side by side and merges them.
 
 Why: a program folds all keys of its rows. In decoding there are few rows and many keys: most of a GPU idles. What a
-reduction folds is a monoid, so that the keys can be cut anywhere, the states of the parts be computed side by side,
-kept in workspaces, and merged. How many parts pay depends on extents and on the device: each launch chooses.
+reduction folds is a monoid, so that the keys can be cut anywhere, the states of the splits be computed side by side,
+kept in workspaces, and merged. How many splits pay depends on extents and on the device: each launch chooses.
 
 Before:
 
@@ -24,8 +24,8 @@ After:
 
     spec.tensor @s "input" "f32" ["M", "N"]
     spec.tensor @o "output" "f32" ["M"]
-    spec.tensor @k_m "workspace" "f32" ["M", "choice(PARTS)"]
-    spec.tensor @k_l "workspace" "f32" ["M", "choice(PARTS)"]
+    spec.tensor @k_m "workspace" "f32" ["M", "choice(SPLITS)"]
+    spec.tensor @k_l "workspace" "f32" ["M", "choice(SPLITS)"]
     attn.kernel @k form "whole" {
       %M = spec.dim "M"
       %N = spec.dim "N"
@@ -37,33 +37,33 @@ After:
       %lse = arith.addf %m, %log : f32
       attn.write @o[%i] = %lse : f32
     }
-    attn.kernel @k_part form "split" {
+    attn.kernel @k_split form "split" {
       %M = spec.dim "M"
       %N = spec.dim "N"
       %i = attn.row "i" to %M
-      %PARTS = spec.choice "PARTS" up to %N
-      %part = attn.grid "part" to %PARTS
-      %j = attn.over "j" to %N part %part of %PARTS
+      %SPLITS = spec.choice "SPLITS" up to %N
+      %split = attn.grid "split" to %SPLITS
+      %j = attn.over "j" to %N split %split of %SPLITS
       %x = attn.read @s[%i, %j] : f32
       %m, %l = attn.stream %x, () over %j : f32, f32, ()
-      attn.write @k_m[%i, %part] = %m : f32
-      attn.write @k_l[%i, %part] = %l : f32
+      attn.write @k_m[%i, %split] = %m : f32
+      attn.write @k_l[%i, %split] = %l : f32
     }
     attn.kernel @k_merge form "split" {
       %M = spec.dim "M"
       %N = spec.dim "N"
       %i = attn.grid "i" to %M
-      %PARTS = spec.choice "PARTS" up to %N
-      %part = attn.over "part" to %PARTS
-      %m = attn.read @k_m[%i, %part] : f32
-      %l = attn.read @k_l[%i, %part] : f32
-      %merged, %t, %total = attn.stream %m, (%l) over %part : f32, f32, (f32)
+      %SPLITS = spec.choice "SPLITS" up to %N
+      %split = attn.over "split" to %SPLITS
+      %m = attn.read @k_m[%i, %split] : f32
+      %l = attn.read @k_l[%i, %split] : f32
+      %merged, %t, %total = attn.stream %m, (%l) over %split : f32, f32, (f32)
       %log = math.log2 %total : f32
       %lse = arith.addf %merged, %log : f32
       attn.write @o[%i] = %lse : f32
     }
 
-Merging streams is a stream: over the parts, of their maxima as scores and of their sums as values. What a spec pins
+Merging streams is a stream: over the splits, of their maxima as scores and of their sums as values. What a spec pins
 with `schedule { split_k = 1 }` stays whole, and where it pins more only the split form is made. A kernel stays as it
 is where a reduction rests on another one, or where a launch does not know how large the workspaces would be.
 
@@ -77,6 +77,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.checking.symbolic import Expression
+from attndsl.choices import SPLITS
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -99,7 +100,7 @@ Values = dict[SSAValue, SSAValue]
 
 @dataclass(frozen=True)
 class SplitReduction(ModulePass):
-    """Adds to each kernel whose reductions stand side by side one that folds parts, and one that merges them."""
+    """Adds to each kernel whose reductions stand side by side one that folds splits, and one that merges them."""
 
     name = "split-reduction"
     exactness = Exactness.REASSOCIATES
@@ -107,34 +108,34 @@ class SplitReduction(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in list(op.body.block.ops):
             if isinstance(kernel, attn.KernelOp):
-                _split(kernel, op)
+                _add_splits(kernel, op)
         remove_dead(op)
 
 
 @dataclass(frozen=True)
 class _Workspace:
-    """Where parts leave one state; its indices are the rows, the part, and these features."""
+    """Where splits leave one state; its indices are the rows, the split, and these features."""
 
     tensor: spec.TensorOp
     features: list[SSAValue]
 
-    def indices(self, rows: list[SSAValue], part: SSAValue, copied: Values) -> list[SSAValue]:
-        return [*rows, part, *(copied[feature] for feature in self.features)]
+    def indices(self, rows: list[SSAValue], split: SSAValue, copied: Values) -> list[SSAValue]:
+        return [*rows, split, *(copied[feature] for feature in self.features)]
 
 
-def _split(kernel: attn.KernelOp, module: ModuleOp) -> None:
-    parts = _pinned(kernel)
-    if parts == 1 or kernel.form is not None or _is_step(kernel) or len(levels(kernel)) != 1:
+def _add_splits(kernel: attn.KernelOp, module: ModuleOp) -> None:
+    splits = _pinned(kernel)
+    if splits == 1 or kernel.form is not None or _is_step(kernel) or len(levels(kernel)) != 1:
         return
     over = over_of(kernel)
-    workspaces = _workspaces(kernel, module, parts)
+    workspaces = _workspaces(kernel, module, splits)
     if over is None or _limit(over) is None or workspaces is None:
         return
     for workspace in workspaces.values():
         module.body.block.insert_op_before(workspace.tensor, kernel)
-    steps = [_part(kernel, workspaces, parts), _merge(kernel, workspaces, parts)]
+    steps = [_fold_split(kernel, workspaces, splits), _merge(kernel, workspaces, splits)]
     module.body.block.insert_ops_after(steps, kernel)
-    if parts is not None:
+    if splits is not None:
         steps[-1].entry = kernel.entry  # it takes the kernel's place
         module.body.block.erase_op(kernel)
         return
@@ -143,7 +144,7 @@ def _split(kernel: attn.KernelOp, module: ModuleOp) -> None:
 
 
 def _pinned(kernel: attn.KernelOp) -> int | None:
-    """The number of parts that the spec pins."""
+    """The number of splits that the spec pins."""
     value = kernel.schedule.data.get("split_k") if kernel.schedule is not None else None
     return value.value.data if isinstance(value, IntegerAttr) else None
 
@@ -163,7 +164,7 @@ def _rows(kernel: attn.KernelOp) -> list[attn.IndexOp]:
     return [op for op in kernel.body.block.ops if isinstance(op, attn.GridOp | attn.RowOp)]
 
 
-def _workspaces(kernel: attn.KernelOp, module: ModuleOp, parts: int | None) -> dict[SSAValue, _Workspace] | None:
+def _workspaces(kernel: attn.KernelOp, module: ModuleOp, splits: int | None) -> dict[SSAValue, _Workspace] | None:
     """A workspace for each state that a reduction has; None where a launch cannot know how large they are."""
     facts, axes = Facts(kernel.body.block), AxesAnalysis()
     symbols = {op.sym_name.data for op in module.body.block.ops if isinstance(op, spec.TensorOp | spec.ParameterOp)}
@@ -179,7 +180,7 @@ def _workspaces(kernel: attn.KernelOp, module: ModuleOp, parts: int | None) -> d
     for reduction in folded_in(kernel):
         for state, name in zip(reduction.results, reduction.states, strict=True):
             variables = [op for op in kernel.body.block.ops if isinstance(op, attn.AxisOp) and op.result in axes(state)]
-            sizes = [*rows, ("choice", "PARTS") if parts is None else parts, *map(size, variables)]
+            sizes = [*rows, ("choice", SPLITS) if splits is None else splits, *map(size, variables)]
             extents = [extent for extent in sizes if extent is not None]
             if len(extents) < len(sizes):
                 return None
@@ -205,30 +206,30 @@ def _copy(kernel: attn.KernelOp, step: str) -> tuple[attn.KernelOp, attn.OverOp,
     return copy, over, copied
 
 
-def _choice(over: attn.OverOp, parts: int | None) -> SSAValue:
-    """How many parts there are; more than there are keys would be of no use."""
-    if parts is not None:
-        return insert_before(over, index_constant(parts))
-    return insert_before(over, spec.ChoiceOp("PARTS", _limit(over)), "PARTS")
+def _choice(over: attn.OverOp, splits: int | None) -> SSAValue:
+    """How many splits there are; more than there are keys would be of no use."""
+    if splits is not None:
+        return insert_before(over, index_constant(splits))
+    return insert_before(over, spec.ChoiceOp(SPLITS, _limit(over)), SPLITS)
 
 
-def _part_name(kernel: attn.KernelOp) -> str:
-    return _fresh("part", {op.variable.data for op in kernel.body.block.ops if isinstance(op, attn.IndexOp)})
+def _split_name(kernel: attn.KernelOp) -> str:
+    return _fresh("split", {op.variable.data for op in kernel.body.block.ops if isinstance(op, attn.IndexOp)})
 
 
-def _part(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], parts: int | None) -> attn.KernelOp:
-    """The kernel that folds one part of the keys, and writes the states."""
-    step, over, copied = _copy(kernel, "part")
+def _fold_split(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], splits: int | None) -> attn.KernelOp:
+    """The kernel that folds one split of the keys, and writes the states."""
+    step, over, copied = _copy(kernel, "split")
     block = step.body.block
     for write in [op for op in block.ops if isinstance(op, attn.WriteOp)]:
         block.erase_op(write)
-    choice, name = _choice(over, parts), _part_name(kernel)
-    part = insert_before(over, attn.GridOp(name, choice), name)
-    cut = attn.OverOp(over.variable.data, over.extent, over.bound, over.start, part, choice)
+    choice, name = _choice(over, splits), _split_name(kernel)
+    split = insert_before(over, attn.GridOp(name, choice), name)
+    cut = attn.OverOp(over.variable.data, over.extent, over.bound, over.start, split, choice)
     replace(over, [insert_before(over, cut)])
     rows = [copied[row.result] for row in _rows(kernel)]
     for state, workspace in workspaces.items():
-        indices = workspace.indices(rows, part, copied)
+        indices = workspace.indices(rows, split, copied)
         write = attn.WriteOp(workspace.tensor.sym_name.data, indices, copied[state], None)
         write.location = workspace.tensor.location
         block.add_op(write)
@@ -236,15 +237,15 @@ def _part(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], parts: 
     return step
 
 
-def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], parts: int | None) -> attn.KernelOp:
-    """The kernel that folds the states of the parts, and does all that followed the reductions.
+def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], splits: int | None) -> attn.KernelOp:
+    """The kernel that folds the states of the splits, and does all that followed the reductions.
 
     No two rows share what they read, so that each is a program's.
     """
     step, over, copied = _copy(kernel, "merge")
     step.schedule = None  # what a spec pins is for tiles of keys
-    choice, name = _choice(over, parts), _part_name(kernel)
-    part = insert_before(over, attn.OverOp(name, choice), name)
+    choice, name = _choice(over, splits), _split_name(kernel)
+    split = insert_before(over, attn.OverOp(name, choice), name)
     rows: list[SSAValue] = []
     for row in _rows(step):
         limit = _limit(row)
@@ -255,10 +256,10 @@ def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], parts:
         read = []
         for state in reduction.results:
             workspace = workspaces[state]
-            indices = [*rows, part, *(copied[feature] for feature in workspace.features)]
+            indices = [*rows, split, *(copied[feature] for feature in workspace.features)]
             tensor = workspace.tensor.sym_name.data
             read.append(insert_before(merging, attn.ReadOp(tensor, indices, None, state.type), state.name_hint))
-        merged, results = merging.merging(read, part)
+        merged, results = merging.merging(read, split)
         insert_before(merging, merged)
         replace(merging, results)
     sort_block(step.body.block)

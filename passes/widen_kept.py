@@ -14,9 +14,9 @@ Before:
       %size = arith.constant 16 : index
       %M = spec.dim "M"
       %i0 = tile.program "i" to %M step %size
-      %i = tile.lane "i" from %i0 to %M size %size
-      %d = tile.lane "d" from %zero to %size size %size
-      %e = tile.lane "e" from %zero to %size size %size
+      %i = tile.range "i" from %i0 to %M size %size
+      %d = tile.range "d" from %zero to %size size %size
+      %e = tile.range "e" from %zero to %size size %size
       %x = tile.load @x[%i, %d] : f32
       %y = tile.load @x[%d, %e] : f32
       %t = tile.dot %x, %y over %d rounded to "f16" : f32
@@ -38,9 +38,9 @@ After:
       %size = arith.constant 16 : index
       %M = spec.dim "M"
       %i0 = tile.program "i" to %M step %size
-      %i = tile.lane "i" from %i0 to %M size %size
-      %d = tile.lane "d" from %zero to %size size %size
-      %e = tile.lane "e" from %zero to %size size %size
+      %i = tile.range "i" from %i0 to %M size %size
+      %d = tile.range "d" from %zero to %size size %size
+      %e = tile.range "e" from %zero to %size size %size
       %x = tile.load @x[%i, %d] : f32
       %wide = tile.widened %x : f32
       %y = tile.load @x[%d, %e] : f32

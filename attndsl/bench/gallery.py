@@ -13,7 +13,7 @@ from attndsl.bench.inputs import random_tensors
 from attndsl.bench.ours import gallery, operator, ours, spec
 from attndsl.bench.results import Column, of_bytes, of_milliseconds
 from attndsl.bench.suite import Cost, Effort, Found, Suite, Work
-from attndsl.bench.unfused import Call
+from attndsl.bench.unfused import UnfusedCall
 from attndsl.inputs import default_dims, default_params
 from attndsl.op.explain import traffic
 
@@ -78,7 +78,7 @@ def plain(name: str) -> Contestant:
     """A spec in plain torch operations, all in memory."""
 
     def bind(inputs: Inputs) -> Callable[[], tuple[torch.Tensor, ...]]:
-        call = Call(spec(name), inputs, {})
+        call = UnfusedCall(spec(name), inputs, {})
         if call.intermediate > LARGEST:
             raise Refused(f"an intermediate has {call.intermediate} elements")
         return lambda: tuple(call.outputs().values())

@@ -103,7 +103,9 @@ def decode(heads: int, batch: int, n: int) -> Work:
 
 def works(effort: Effort) -> Iterable[Work]:
     """The rows, head counts of one batch and length together; those with a reference are run first."""
-    pairs = SOME[:1] if effort is Effort.QUICK else SOME if effort is Effort.USUAL else tuple(product(BATCHES, LENGTHS))
+    pairs = (
+        SOME[:1] if effort is Effort.QUICK else SOME if effort is Effort.DEFAULT else tuple(product(BATCHES, LENGTHS))
+    )
     for (batch, n), heads in product(pairs, (16, 128) if effort is Effort.QUICK else HEADS):
         yield decode(heads, batch, n)
 

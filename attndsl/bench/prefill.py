@@ -26,7 +26,7 @@ TILE = 128
 LENGTHS = (1024, 2048, 4096, 8192)
 SHAPES = {
     Effort.QUICK: ((4, 32),),
-    Effort.USUAL: ((4, 32), (4, 8), (1, 32), (1, 8), (1, 1)),
+    Effort.DEFAULT: ((4, 32), (4, 8), (1, 32), (1, 8), (1, 1)),
     Effort.FULL: tuple((b, h) for b in (4, 2, 1) for h in (32, 8, 4, 2, 1)),
 }
 """(B, H), the ones that fill a GPU first."""

@@ -23,7 +23,7 @@ class Effort(IntEnum):
     """How many rows a suite has."""
 
     QUICK = 0
-    USUAL = 1
+    DEFAULT = 1
     FULL = 2
 
 

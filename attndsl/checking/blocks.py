@@ -5,11 +5,11 @@ from __future__ import annotations
 from attndsl import diagnostics as errors
 from attndsl.checking.bounds import infer_bound
 from attndsl.checking.constants import may_be_in_range
-from attndsl.checking.context import Context, Rows
+from attndsl.checking.context import CheckedBlock, Context
 from attndsl.checking.expressions import Expressions
-from attndsl.checking.graph import MAX_PARTS, TooManyParts
+from attndsl.checking.graph import MAX_PARTS, PartLimitPassed
 from attndsl.checking.pointwise import axes_text
-from attndsl.checking.scopes import Broken, Scalar, Scope, Storage
+from attndsl.checking.scopes import Broken, ScalarBinding, Scope, Storage
 from attndsl.checking.typed import Block, Expr, Index, Kind, Reduce, Tensor, Write, walk
 from attndsl.checking.values import Value
 from attndsl.syntax import tree
@@ -34,7 +34,7 @@ class Blocks:
         """Opens a block; what the one before defined is out of sight."""
         self.close()
         self.scope = self._outermost.within({})
-        self._context.rows = rows = Rows(len(self.blocks), node.span, ())
+        self._context.rows = rows = CheckedBlock(len(self.blocks), node.span, ())
         for binder in node.binders:
             index = self._binder(binder, "each", self.scope)
             if index is not None:
@@ -58,7 +58,7 @@ class Blocks:
                 self.scope.add(name, binding)
         rows.over = tuple(index for index in found if index is not None)
 
-    def write(self, node: tree.Write) -> None:
+    def write(self, node: tree.WriteStatement) -> None:
         """`o[b, h, i, :] = …`."""
         name, rows = node.name, self._context.rows
         if rows is None:
@@ -142,14 +142,14 @@ class Blocks:
             return None
         facts = graph.facts(extent)
         if not facts.reads and facts.parts > MAX_PARTS:
-            raise TooManyParts(extent.span)
+            raise PartLimitPassed(extent.span)
         index = Index(name.text, "each" if role == "each" else "over", extent, bound or extent, node.span)
         if bound is None and (facts.reads or (role == "each" and facts.free)):
             self._unbounded[index] = node
-        scope.add(name.text, Scalar(name.span, graph.index(index, name.span), "an index", shadowable=True))
+        scope.add(name.text, ScalarBinding(name.span, graph.index(index, name.span), "an index", shadowable=True))
         return index
 
-    def _subscripts(self, node: tree.Write) -> list[Expr | None] | None:
+    def _subscripts(self, node: tree.WriteStatement) -> list[Expr | None] | None:
         found: list[Expr | None] = []
         sound = True
         for subscript in node.subscripts:
@@ -178,7 +178,7 @@ class Blocks:
                 self._context.report(errors.outputs.NotOutput(name.span, name=name.text, first=binding.span))
         return None
 
-    def _fits(self, node: tree.Write, tensor: Tensor, subscripts: list[Expr | None], value: Value) -> bool:
+    def _fits(self, node: tree.WriteStatement, tensor: Tensor, subscripts: list[Expr | None], value: Value) -> bool:
         """Whether the subscripts suit the tensor and the value suits both; reports where not."""
         name, wanted = tensor.name, len(tensor.extents)
         if len(subscripts) != wanted:
@@ -203,7 +203,7 @@ class Blocks:
             return False
         return True
 
-    def _rows_tell(self, node: tree.Write, places: tuple[Expr, ...], body: Expr) -> bool:
+    def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr) -> bool:
         """Whether the value is one of the row and each row has its own place; reports where not."""
         assert self._context.rows is not None
         over = self._over(body)
@@ -217,7 +217,7 @@ class Blocks:
                 return False
         return True
 
-    def _keys_tell(self, rows: Rows, places: tuple[Expr, ...], body: Expr) -> bool:
+    def _keys_tell(self, rows: CheckedBlock, places: tuple[Expr, ...], body: Expr) -> bool:
         """Whether every max() and min() is of something that depends on a key; reports where not.
 
         Asked of what is written, not of definitions: their parameters may be keys where they are used.

@@ -26,7 +26,7 @@ _Bound = Expr | _Never | None
 
 def infer_bound(context: Context, index: Index, writes: Sequence[Write]) -> Expr | None:
     """An integer expression of dims that `index` stays below in all that matters, None where nothing bounds it."""
-    search = _Search(context, index)
+    search = _IntervalSearch(context, index)
     if index.role == "over":
         reductions = [e for e in walk(*(w.value for w in writes)) if isinstance(e, Reduce)]
         bounds: list[_Bound] = [search.visit(e) for e in reductions]
@@ -40,7 +40,7 @@ def infer_bound(context: Context, index: Index, writes: Sequence[Write]) -> Expr
     return None if isinstance(found, _Never) else found
 
 
-class _Search:
+class _IntervalSearch:
     def __init__(self, context: Context, index: Index) -> None:
         self._context = context
         self._index = index

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.pointwise import FUNCTIONS, Pointwise
-from attndsl.checking.scopes import Definition, ElementType, Scalar, Scope
+from attndsl.checking.scopes import ElementType, LetBinding, ScalarBinding, Scope
 from attndsl.checking.typed import FOLDS, WEIGHING, Expr, Kind
-from attndsl.checking.values import Result, Value, Weights
+from attndsl.checking.values import Result, SoftmaxWeights, Value
 from attndsl.diagnostics import Diagnostic
 from attndsl.syntax import tree
 from attndsl.syntax.source import Span
@@ -45,7 +45,7 @@ class Calls:
         if isinstance(before, ElementType):
             self._context.report(errors.names.TypeAsValue(name.span, name=name.text))
         elif before is not None:
-            number = isinstance(before, Scalar) or (isinstance(before, Definition) and not before.params)
+            number = isinstance(before, ScalarBinding) or (isinstance(before, LetBinding) and not before.params)
             self._context.report(errors.names.NotFunction(name.span, name=name.text, first=before.span, number=number))
         else:
             self._context.report(self.unknown(node))
@@ -106,7 +106,7 @@ class Calls:
             return self._pointwise.arithmetic(name, values[0], values[1], node.span, spans)
         return self._reduction(node, nodes, values, named)
 
-    def weighted(self, weights: Weights, value: Value, node: tree.Binary) -> Value | None:
+    def weighted(self, weights: SoftmaxWeights, value: Value, node: tree.Binary) -> Value | None:
         """`softmax(…) . v`."""
         if not value.axes:
             return self._context.report(errors.reductions.SoftmaxOfScalar(node.right.span, got=value.describe()))
@@ -177,7 +177,7 @@ class Calls:
                 return None
         real = self._context.graph.real
         if function == "softmax":
-            return Weights(real(score.expr), mask, sink, node.span)
+            return SoftmaxWeights(real(score.expr), mask, sink, node.span)
 
         def fold(function: str, value: Expr) -> Expr:
             return self._reduce(function, real(value), mask, None, sink, node)

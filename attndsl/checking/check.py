@@ -10,8 +10,15 @@ from attndsl.checking.context import Context, Definers, TooManyErrors
 from attndsl.checking.declarations import Declarations
 from attndsl.checking.definitions import Definitions
 from attndsl.checking.expressions import Expressions
-from attndsl.checking.graph import MAX_DEPTH, MAX_EXPRESSIONS, MAX_PARTS, TooDeep, TooManyExpressions, TooManyParts
-from attndsl.checking.scopes import Scalar, Scope
+from attndsl.checking.graph import (
+    MAX_DEPTH,
+    MAX_EXPRESSIONS,
+    MAX_PARTS,
+    DepthLimitPassed,
+    ExpressionLimitPassed,
+    PartLimitPassed,
+)
+from attndsl.checking.scopes import ScalarBinding, Scope
 from attndsl.checking.typed import Apply, Block, Constant, Expr, ReduceAxis, Spec, walk
 from attndsl.diagnostics import SpecError
 from attndsl.syntax import tree
@@ -30,11 +37,11 @@ def check(source: Source) -> Spec:
         pass
     except RecursionError:
         context.report(errors.limits.DefinitionsTooDeep(attention.name.span, limit=MAX_DEPTH))
-    except TooDeep as error:
+    except DepthLimitPassed as error:
         context.report(errors.limits.DefinitionsTooDeep(error.span, limit=MAX_DEPTH))
-    except TooManyExpressions as error:
+    except ExpressionLimitPassed as error:
         context.report(errors.limits.TooManyExpressions(error.span, limit=MAX_EXPRESSIONS))
-    except TooManyParts as error:
+    except PartLimitPassed as error:
         context.report(errors.limits.TooManyParts(error.span, limit=MAX_PARTS))
     if context.diagnostics:
         raise SpecError(source, list(context.diagnostics))
@@ -46,7 +53,7 @@ class _Checker:
         self._context = context
         self._scope = Scope()
         infinity = context.graph.constant(float("inf"), Span(0, 0))
-        self._scope.add("inf", Scalar(Span(0, 0), infinity, "a built-in number"))
+        self._scope.add("inf", ScalarBinding(Span(0, 0), infinity, "a built-in number"))
         self._expressions = Expressions(context)
         self._declarations = Declarations(context, self._expressions, self._scope)
         self._definitions = Definitions(context, self._expressions)
@@ -78,7 +85,7 @@ class _Checker:
                 self._declarations.declare_dims(node)
             case tree.Types():
                 self._declarations.declare_types(node)
-            case tree.Tensor():
+            case tree.TensorDeclaration():
                 self._declarations.tensor(node)
             case tree.Require():
                 self._declarations.require(node)
@@ -93,7 +100,7 @@ class _Checker:
             case tree.Definition():
                 if not self._blocks.writes_whole(node):
                     self._definitions.definition(node, self._blocks.scope)
-            case tree.Write():
+            case tree.WriteStatement():
                 self._blocks.write(node)
 
     def _requires(self, blocks: tuple[Block, ...]) -> tuple[Expr, ...]:
@@ -144,7 +151,7 @@ def _defined_by(statement: tree.Statement) -> tuple[tree.Name, ...]:
             return names
         case tree.Types(variables=variables):
             return tuple(variable.name for variable in variables)
-        case tree.Tensor(name=name) | tree.Let(name=name) | tree.Definition(name=name):
+        case tree.TensorDeclaration(name=name) | tree.Let(name=name) | tree.Definition(name=name):
             return (name,)
         case tree.Each(binders=binders) | tree.Over(binders=binders):
             return tuple(binder.name for binder in binders)

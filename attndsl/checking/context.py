@@ -14,7 +14,7 @@ from attndsl.syntax.source import Source, Span
 
 
 @dataclass
-class Rows:
+class CheckedBlock:
     """The block that is being checked; `over` is None until the block has one."""
 
     number: int
@@ -42,7 +42,7 @@ class Context:
         self.arithmetic = Arithmetic(self.graph)
         self.defined = defined
         self.axes = Axes(self.graph, set(defined))
-        self.rows: Rows | None = None
+        self.rows: CheckedBlock | None = None
         self.diagnostics: dict[Diagnostic, None] = {}
 
     def report(self, diagnostic: Diagnostic) -> Value | None:

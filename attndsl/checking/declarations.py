@@ -11,7 +11,7 @@ from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.numbers import single
-from attndsl.checking.scopes import Binding, Broken, ElementType, Scalar, Scope, Storage
+from attndsl.checking.scopes import Binding, Broken, ElementType, ScalarBinding, Scope, Storage
 from attndsl.checking.typed import (
     FLOAT_TYPES,
     STORAGE_KINDS,
@@ -70,13 +70,13 @@ class Declarations:
                 default = float(default)
         self.params.append(Param(name, kind, default, node.span))
         expr = self._context.graph.param(name, kind, node.name.span)
-        self._bind(node.name, Scalar(node.name.span, expr, "a parameter"))
+        self._bind(node.name, ScalarBinding(node.name.span, expr, "a parameter"))
 
     def declare_dims(self, node: tree.Dims) -> None:
         """`dims B, H`."""
         for name in node.names:
             expr = self._context.graph.dim(name.text, name.span)
-            self._bind(name, Scalar(name.span, expr, "a dim"))
+            self._bind(name, ScalarBinding(name.span, expr, "a dim"))
             self.dims.setdefault(name.text, name)
 
     def declare_types(self, node: tree.Types) -> None:
@@ -92,7 +92,7 @@ class Declarations:
             self.types[variable.name.text] = tuple(c.text for c in variable.choices) or FLOAT_TYPES
             self._type_names.setdefault(variable.name.text, variable.name)
 
-    def tensor(self, node: tree.Tensor) -> None:
+    def tensor(self, node: tree.TensorDeclaration) -> None:
         """`input q : T[B, H, M, D]`."""
         extents = [self._extent(extent, node.role) for extent in node.extents]
         element = node.element.text
@@ -162,7 +162,7 @@ class Declarations:
             if not any(tensor.element == name.text for tensor in inputs):
                 self._context.report(errors.declarations.TypeNotDeducible(name.span, name=name.text))
 
-    def _unknown_element(self, node: tree.Tensor) -> None:
+    def _unknown_element(self, node: tree.TensorDeclaration) -> None:
         name, span = node.element.text, node.element.span
         if len(name) <= 2 and name.isalpha() and name[0].isupper():  # as type variables are called
             self._context.report(errors.names.UndeclaredType(span, name=name, role=node.role, known=tuple(self.types)))

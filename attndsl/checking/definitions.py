@@ -5,7 +5,7 @@ from __future__ import annotations
 from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
-from attndsl.checking.scopes import Binding, Broken, Definition, Scalar, Scope
+from attndsl.checking.scopes import Binding, Broken, LetBinding, ScalarBinding, Scope
 from attndsl.checking.typed import Expr, Index, Kind
 from attndsl.checking.values import Value
 from attndsl.syntax import tree
@@ -49,7 +49,7 @@ class Definitions:
             self._context.report(errors.names.Shadows(name.span, name=name.text, first=before.span))
         return before is None
 
-    def _look(self, node: tree.Let, scope: Scope) -> Definition | None:
+    def _look(self, node: tree.Let, scope: Scope) -> LetBinding | None:
         """Checks a definition with stand-ins for its parameters."""
         named = [p.name for p in node.params if not isinstance(p, tree.WholeParam)]
         sound = self._expressions.names.may_bind(named, scope)
@@ -71,17 +71,17 @@ class Definitions:
             own: dict[str, Binding] = {}
             for param in node.params:
                 if isinstance(param, tree.AxisParam):
-                    own[param.name.text] = Scalar(param.name.span, next(rest), "a parameter", shadowable=True)
+                    own[param.name.text] = ScalarBinding(param.name.span, next(rest), "a parameter", shadowable=True)
                 elif isinstance(param, tree.IndexParam):
                     integer = self._stand_in(param)
-                    own[param.name.text] = Scalar(param.name.span, integer, "a parameter", shadowable=True)
+                    own[param.name.text] = ScalarBinding(param.name.span, integer, "a parameter", shadowable=True)
             value = self._expressions.value(node.value, scope.within(own))
             return self._context.graph.constant(0, node.span)
 
         self._context.axes.bind(extents, node.span, probe)
         return None if value is None else self._made(node, scope, value, extents)
 
-    def _made(self, node: tree.Let, scope: Scope, value: Value, extents: list[Expr]) -> Definition | None:
+    def _made(self, node: tree.Let, scope: Scope, value: Value, extents: list[Expr]) -> LetBinding | None:
         params = [None if isinstance(p, tree.WholeParam) else p.name.text for p in node.params]
         if not params:
             params = [None] * len(value.axes)
@@ -98,7 +98,7 @@ class Definitions:
                 slots.append(next(whole))
             else:
                 slots.append(next(axes) if isinstance(node.params[number], tree.AxisParam) else None)
-        return Definition(
+        return LetBinding(
             span=node.name.span,
             name=node.name.text,
             params=tuple(params),

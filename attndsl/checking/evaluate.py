@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attndsl.checking.numbers import MEANINGS, single
+from attndsl.checking.numbers import ON_NUMBERS, single
 from attndsl.checking.typed import Apply, Constant, DimValue, Expr, Kind, ParamValue
 
 Number = int | float | bool
@@ -32,6 +32,6 @@ def evaluate(expr: Expr, dims: Mapping[str, int], params: Mapping[str, Number]) 
         case Apply(operator="iselect" | "fselect" | "bselect", arguments=(condition, then, otherwise)):
             return evaluate(then if evaluate(condition, dims, params) else otherwise, dims, params)
         case Apply(operator=name, arguments=arguments):
-            return MEANINGS[name](*(evaluate(argument, dims, params) for argument in arguments))
+            return ON_NUMBERS[name](*(evaluate(argument, dims, params) for argument in arguments))
         case _:
             raise ValueError(f"a {type(expr).__name__} is not known before the data is read")

@@ -8,12 +8,12 @@ from attndsl import diagnostics as errors
 from attndsl.checking.calls import TRUTHS, Calls
 from attndsl.checking.context import Context
 from attndsl.checking.members import Members
-from attndsl.checking.names import Names
+from attndsl.checking.names import NameLookup
 from attndsl.checking.pointwise import Pointwise
-from attndsl.checking.scopes import Scalar, Scope
+from attndsl.checking.scopes import ScalarBinding, Scope
 from attndsl.checking.text import expression_text
 from attndsl.checking.typed import Expr, Index, Kind, walk
-from attndsl.checking.values import Result, Value, Weights
+from attndsl.checking.values import Result, SoftmaxWeights, Value
 from attndsl.syntax import tree
 from attndsl.syntax.source import Span
 
@@ -29,7 +29,7 @@ class Expressions:
         self._pointwise = Pointwise(context)
         self._calls = Calls(context, self._pointwise)
         self._members = Members(context, self._calls)
-        self.names = Names(context)
+        self.names = NameLookup(context)
 
     def result(self, node: tree.Expression, scope: Scope) -> Result:
         """The value of an expression, or weights that wait for what they weigh."""
@@ -58,7 +58,7 @@ class Expressions:
     def value(self, node: tree.Expression, scope: Scope) -> Value | None:
         """The value of an expression that stands where weights cannot."""
         result = self.result(node, scope)
-        if isinstance(result, Weights):
+        if isinstance(result, SoftmaxWeights):
             return self._context.report(errors.reductions.SoftmaxAlone(result.span))
         return result
 
@@ -180,11 +180,11 @@ class Expressions:
         if misread is not None:
             return self._context.report(misread)
         left, right = self.result(node.left, scope), self.result(node.right, scope)
-        if isinstance(right, Weights):
+        if isinstance(right, SoftmaxWeights):
             return self._context.report(errors.reductions.SoftmaxOnTheRight(node.right.span))
         if left is None or right is None:
             return None
-        if isinstance(left, Weights):
+        if isinstance(left, SoftmaxWeights):
             return self._calls.weighted(left, right, node)
         for value, place in ((left, node.left), (right, node.right)):
             if not value.axes:
@@ -219,7 +219,7 @@ class Expressions:
 
         def body(values: tuple[Expr, ...]) -> Value | None:
             own = {
-                axis.name.text: Scalar(axis.name.span, value, f"an axis of {function}()", shadowable=True)
+                axis.name.text: ScalarBinding(axis.name.span, value, f"an axis of {function}()", shadowable=True)
                 for axis, value in zip(node.axes, values, strict=True)
             }
             return self.value(node.body, scope.within(own))

@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LinearExtent:
     """An extent that is `factor * (dim / divisor) + offset`; the divisor is positive, the factor is not 0."""
 
     dim: str
@@ -23,7 +23,7 @@ class Line:
     @property
     def rank(self) -> int:
         """0 for a dim that stands alone, 1 for one with numbers, 2 where a division may have rounded it."""
-        return 2 if self.divisor > 1 else int(self != Line(self.dim))
+        return 2 if self.divisor > 1 else int(self != LinearExtent(self.dim))
 
     def at(self, value: Any) -> Any:
         """The extent for a value of the dim."""
@@ -34,7 +34,7 @@ class Line:
         return (extent - self.offset) // self.factor * self.divisor
 
 
-Term = Line | int | None
+Term = LinearExtent | int | None
 """Part of an extent: of one dim, a number, or anything else."""
 
 
@@ -43,20 +43,22 @@ def combine(operator: str, terms: Sequence[Term]) -> Term:
     match operator, terms:
         case "iadd", (int(left), int(right)):
             return left + right
-        case ("iadd", (Line() as line, int(number))) | ("iadd", (int(number), Line() as line)):
-            return Line(line.dim, line.divisor, line.factor, line.offset + number)
+        case ("iadd", (LinearExtent() as line, int(number))) | ("iadd", (int(number), LinearExtent() as line)):
+            return LinearExtent(line.dim, line.divisor, line.factor, line.offset + number)
         case "isub", (left, int(right)):
             return combine("iadd", (left, -right))
-        case "isub", (int(left), Line() as right):
+        case "isub", (int(left), LinearExtent() as right):
             return combine("iadd", (left, combine("ineg", (right,))))
         case "ineg", (part,):
             return combine("imul", (-1, part))
         case "imul", (int(left), int(right)):
             return left * right
-        case ("imul", (Line() as line, int(number))) | ("imul", (int(number), Line() as line)) if number:
-            return Line(line.dim, line.divisor, line.factor * number, line.offset * number)
-        case "idiv", (Line(factor=1, offset=0) as line, int(number)) if number > 0:
-            return Line(line.dim, line.divisor * number)
+        case ("imul", (LinearExtent() as line, int(number))) | ("imul", (int(number), LinearExtent() as line)) if (
+            number
+        ):
+            return LinearExtent(line.dim, line.divisor, line.factor * number, line.offset * number)
+        case "idiv", (LinearExtent(factor=1, offset=0) as line, int(number)) if number > 0:
+            return LinearExtent(line.dim, line.divisor * number)
     return None
 
 
@@ -66,7 +68,7 @@ class Origin:
 
     tensor: str
     axis: int
-    line: Line
+    line: LinearExtent
 
 
 def origins(inputs: Iterable[tuple[str, Sequence[Term]]]) -> dict[str, Origin]:
@@ -77,6 +79,6 @@ def origins(inputs: Iterable[tuple[str, Sequence[Term]]]) -> dict[str, Origin]:
     found: dict[str, Origin] = {}
     for tensor, extents in inputs:
         for axis, line in enumerate(extents):
-            if isinstance(line, Line) and (line.dim not in found or line.rank < found[line.dim].line.rank):
+            if isinstance(line, LinearExtent) and (line.dim not in found or line.rank < found[line.dim].line.rank):
                 found[line.dim] = Origin(tensor, axis, line)
     return found

@@ -39,7 +39,7 @@ E = TypeVar("E", bound=Expr)
 _NONE: frozenset[Index] = frozenset()
 
 
-class TooLarge(Exception):
+class LimitPassed(Exception):
     """The spec passes a limit at a place of its text; a subclass says which."""
 
     def __init__(self, span: Span) -> None:
@@ -47,20 +47,20 @@ class TooLarge(Exception):
         super().__init__(span)
 
 
-class TooManyExpressions(TooLarge):
+class ExpressionLimitPassed(LimitPassed):
     """The definitions expand to more than MAX_EXPRESSIONS."""
 
 
-class TooDeep(TooLarge):
+class DepthLimitPassed(LimitPassed):
     """The definitions expand to something nested deeper than MAX_DEPTH."""
 
 
-class TooManyParts(TooLarge):
+class PartLimitPassed(LimitPassed):
     """The definitions expand to an extent, or something of dims and parameters, that has more than MAX_PARTS."""
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ExpressionFacts:
     """What is known of an expression.
 
     `free` are the variables it depends on, `bound` those that a ReduceAxis in it binds; it `reads` a tensor, contains a
@@ -88,9 +88,9 @@ class Graph:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Expr] = {}
-        self._facts: dict[Expr, Facts] = {}
+        self._facts: dict[Expr, ExpressionFacts] = {}
 
-    def facts(self, expr: Expr) -> Facts:
+    def facts(self, expr: Expr) -> ExpressionFacts:
         """What is known of an expression of this graph."""
         return self._facts[expr]
 
@@ -154,16 +154,16 @@ class Graph:
             return known  # type: ignore[return-value]  # the key begins with the class
         expr = make()
         if len(self._known) >= MAX_EXPRESSIONS:
-            raise TooManyExpressions(expr.span)
+            raise ExpressionLimitPassed(expr.span)
         self._known[key] = expr
         self._facts[expr] = facts = self._examine(expr)
         if facts.depth > MAX_DEPTH:
-            raise TooDeep(expr.span)
+            raise DepthLimitPassed(expr.span)
         if facts.parts > MAX_PARTS and facts.uniform:
-            raise TooManyParts(expr.span)
+            raise PartLimitPassed(expr.span)
         return expr
 
-    def _examine(self, expr: Expr) -> Facts:
+    def _examine(self, expr: Expr) -> ExpressionFacts:
         parts = [self._facts[operand] for operand in operands(expr)]
         free, bound = _union([p.free for p in parts]), _union([p.bound for p in parts])
         partial = any(p.partial for p in parts)
@@ -181,7 +181,7 @@ class Graph:
                 # a uniform divisor other than a number is required to be non-zero at every call
                 safe = divisor.value != 0 if isinstance(divisor, Constant) else parts[1].uniform
                 partial = partial or not safe
-        return Facts(
+        return ExpressionFacts(
             serial=len(self._facts),
             depth=1 + max((p.depth for p in parts), default=0),
             parts=1 + sum(p.parts for p in parts),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.checking.context import Context
-from attndsl.checking.graph import TooDeep
+from attndsl.checking.graph import DepthLimitPassed
 from attndsl.checking.reads import certain_reads
-from attndsl.checking.scopes import Binding, Definition, Scalar
+from attndsl.checking.scopes import Binding, LetBinding, ScalarBinding
 from attndsl.checking.typed import Constant, Expr, Index, IndexValue, Kind
 from attndsl.checking.values import Value
 from attndsl.syntax.source import Span
@@ -15,7 +15,7 @@ from attndsl.syntax.source import Span
 MAX_NESTING = 25
 """How deep definitions may use definitions that are expanded anew."""
 
-_Key = tuple[Definition, tuple[Expr, ...], frozenset[Index]]
+_Key = tuple[LetBinding, tuple[Expr, ...], frozenset[Index]]
 
 
 class Lets:
@@ -31,7 +31,7 @@ class Lets:
         """Whether the text that is looked at is that of a definition with arguments put in."""
         return self._nesting > 0
 
-    def use(self, let: Definition, subscripts: Sequence[Expr | None], span: Span) -> Value:
+    def use(self, let: LetBinding, subscripts: Sequence[Expr | None], span: Span) -> Value:
         """The definition at `subscripts`, one for each parameter; None takes all of an axis."""
         axes = tuple(e for e, s in zip(let.extents, subscripts, strict=True) if s is None and e is not None)
 
@@ -41,15 +41,15 @@ class Lets:
 
         return Value(let.kind, axes, at) if axes else Value.scalar(at(()))
 
-    def _expand(self, let: Definition, arguments: tuple[Expr, ...], span: Span) -> Expr:
+    def _expand(self, let: LetBinding, arguments: tuple[Expr, ...], span: Span) -> Expr:
         """The scalar that a definition is for these arguments. Axis variables are chosen anew: others may be open."""
         key = (let, arguments, self._context.axes.open)
         if key in self._known:
             return self._known[key]
         if self._nesting == MAX_NESTING:
-            raise TooDeep(span)
+            raise DepthLimitPassed(span)
         own: dict[str, Binding] = {
-            name: Scalar(let.span, argument, "a parameter", shadowable=True)
+            name: ScalarBinding(let.span, argument, "a parameter", shadowable=True)
             for name, argument in zip(let.params, arguments, strict=True)
             if name is not None
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attndsl.checking import symbolic
-from attndsl.checking.extents import Line, Term
+from attndsl.checking.extents import LinearExtent, Term
 from attndsl.checking.plain import plain
 from attndsl.checking.typed import Apply, Constant, DimValue, Expr
 
@@ -15,12 +15,12 @@ def line_of(extent: Expr) -> Term:
     return symbolic.line_of(plain(extent))
 
 
-def is_exact(line: Line, requires: Iterable[Expr]) -> bool:
+def is_exact(line: LinearExtent, requires: Iterable[Expr]) -> bool:
     """Whether its division does not round, as one of a spec's conditions says: `require D % 32 == 0`."""
     return line.divisor == 1 or any(_divides(line, condition) for condition in requires)
 
 
-def _divides(line: Line, condition: Expr) -> bool:
+def _divides(line: LinearExtent, condition: Expr) -> bool:
     match condition:
         case Apply(operator="and", arguments=parts):
             return any(_divides(line, part) for part in parts)
@@ -32,7 +32,7 @@ def _divides(line: Line, condition: Expr) -> bool:
     return False
 
 
-def _is_multiple(line: Line, rest: Expr, nothing: Expr) -> bool:
+def _is_multiple(line: LinearExtent, rest: Expr, nothing: Expr) -> bool:
     """Whether `rest` is what is left over where the dim is divided, or more, if there is `nothing` of it."""
     match nothing, rest:
         case Constant(value=0), Apply(operator="imod", arguments=(DimValue(name=line.dim), Constant(value=int(by)))):

@@ -9,13 +9,13 @@ from attndsl.checking.calls import FUNCTION_NAMES
 from attndsl.checking.constants import may_be_in_range, may_be_present
 from attndsl.checking.context import Context
 from attndsl.checking.lets import Lets
-from attndsl.checking.scopes import Broken, Definition, ElementType, Scalar, Scope, Storage
+from attndsl.checking.scopes import Broken, ElementType, LetBinding, ScalarBinding, Scope, Storage
 from attndsl.checking.typed import Expr
 from attndsl.checking.values import Value
 from attndsl.syntax import tree
 
 
-class Names:
+class NameLookup:
     """Looks names up; None where an error has been reported."""
 
     def __init__(self, context: Context) -> None:
@@ -30,7 +30,7 @@ class Names:
                 return self._unknown(node.name, scope)
             case Broken():
                 return None
-            case Scalar(expr=expr):
+            case ScalarBinding(expr=expr):
                 return Value.scalar(expr)
             case ElementType():
                 return self._context.report(errors.names.TypeAsValue(span, name=name))
@@ -41,7 +41,7 @@ class Names:
                 return self._context.report(
                     errors.shapes.BareTensor(span, name=name, rank=len(tensor.extents), subscripts=subscripts)
                 )
-            case Definition() as let:
+            case LetBinding() as let:
                 if None in let.extents:
                     slots = ", ".join(":" if extent else param or ":" for param, extent in _slots(let))
                     return self._context.report(errors.shapes.BareDefinition(span, name=name, slots=slots))
@@ -81,7 +81,7 @@ class Names:
                     return graph.read(tensor, kind, indices, node.span)
 
                 return Value(kind, axes, at) if axes else Value.scalar(at(()))
-            case Definition() as let:
+            case LetBinding() as let:
                 if not let.extents:
                     return self._context.report(errors.shapes.NotSubscriptable(node.span, name=name, what="a scalar"))
                 if len(subscripts) != len(let.extents):
@@ -105,7 +105,7 @@ class Names:
                 value = self._lets.use(let, subscripts, node.span)
                 sound = self._lets.expanding or may_be_present(self._context, node, subscripts, value)
                 return value if sound else None
-            case Scalar(what=what):
+            case ScalarBinding(what=what):
                 return self._context.report(errors.shapes.NotSubscriptable(node.span, name=name, what=what))
             case ElementType():
                 return self._context.report(errors.names.TypeAsValue(node.span, name=name))
@@ -120,7 +120,7 @@ class Names:
             if name.text in seen:
                 self._context.report(errors.names.Repeated(name.span, name=name.text, first=seen[name.text].span))
                 sound = False
-            elif before is not None and not (isinstance(before, Scalar) and before.shadowable):
+            elif before is not None and not (isinstance(before, ScalarBinding) and before.shadowable):
                 self._context.report(errors.names.Shadows(name.span, name=name.text, first=before.span))
                 sound = False
             seen[name.text] = name
@@ -151,6 +151,6 @@ class Names:
         return self._context.report(errors.names.UnknownName(name.span, name=name.text, known=known))
 
 
-def _slots(let: Definition) -> Sequence[tuple[str | None, Expr | None]]:
+def _slots(let: LetBinding) -> Sequence[tuple[str | None, Expr | None]]:
     """Each parameter's name and extent."""
     return list(zip(let.params, let.extents, strict=True))

@@ -81,7 +81,7 @@ def _real(function: Callable[[float], float], pole: float = math.nan) -> Callabl
     return real
 
 
-MEANINGS: dict[str, Callable[..., Any]] = {
+ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "iadd": _wrapping(operator.add),
     "isub": _wrapping(operator.sub),
     "imul": _wrapping(operator.mul),

@@ -18,7 +18,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar(Binding):
+class ScalarBinding(Binding):
     """A dim, a parameter, an index or a built-in number; `what` says which.
 
     A definition's own parameters and a sum's axes may take the name of a `shadowable` one.
@@ -48,7 +48,7 @@ class Broken(Binding):
 
 
 @dataclass(frozen=True, eq=False)
-class Definition(Binding):
+class LetBinding(Binding):
     """A `let`: `extents` has an entry for each parameter, None for a plain index and an extent for an axis.
 
     `build` makes the right-hand side's value in a scope where the names of `params` (None for `:`) are bound.

@@ -1,6 +1,6 @@
 """Expressions of dims and parameters as plain data: what a cached op keeps of a spec, and what extents in the IR are.
 
-A number or truth value stands for itself, `("dim", "B")`, `("param", "window")` and `("choice", "PARTS")` for what a
+A number or truth value stands for itself, `("dim", "B")`, `("param", "window")` and `("choice", "SPLITS")` for what a
 call or its launch gives, and `("iadd", left, right)` for a row of `attndsl.checking.operators.OPERATORS`. Nested
 tuples become lists in JSON.
 """
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from attndsl.checking.extents import Line, Term, combine
-from attndsl.checking.numbers import MEANINGS
+from attndsl.checking.extents import LinearExtent, Term, combine
+from attndsl.checking.numbers import ON_NUMBERS
 
 Expression = int | float | bool | str | tuple["Expression", ...]
 """An expression; a string stands only in first place of a tuple, or as the name of a leaf."""
@@ -42,11 +42,11 @@ def evaluate(expression: Expression, dims: Values, params: Values, choices: Valu
             reached = then if evaluate(condition, dims, params, choices) else otherwise
             return evaluate(reached, dims, params, choices)
         case ("beq" | "bne" as name, left, right):  # torch compares no truth values that are symbolic
-            return MEANINGS[name](
+            return ON_NUMBERS[name](
                 bool(evaluate(left, dims, params, choices)), bool(evaluate(right, dims, params, choices))
             )
         case (str(name), *operands):
-            return MEANINGS[name](*(evaluate(operand, dims, params, choices) for operand in operands))
+            return ON_NUMBERS[name](*(evaluate(operand, dims, params, choices) for operand in operands))
         case _:
             return expression
 
@@ -70,7 +70,7 @@ def line_of(expression: Expression) -> Term:
     """An extent as far as it is of one dim."""
     match expression:
         case ("dim", str(name)):
-            return Line(name)
+            return LinearExtent(name)
         case (str(operator), *operands):
             return combine(operator, [line_of(operand) for operand in operands])
         case int():

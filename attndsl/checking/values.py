@@ -35,7 +35,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class SoftmaxWeights:
     """`softmax(score, mask, sink = …)` before a value is contracted with it."""
 
     score: Expr
@@ -44,5 +44,5 @@ class Weights:
     span: Span
 
 
-Result = Value | Weights | None
+Result = Value | SoftmaxWeights | None
 """What an expression gives; None where an error has been reported, so that it is not reported again."""

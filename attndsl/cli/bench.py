@@ -56,7 +56,7 @@ def command(suite: str, effort: str | None, budget: float, out: Path) -> None:
     with live_line() as progress:
         reached = limits.measure(device, GpuClock(sample=0.1), bytes_=2 * 2**30, side=8192)
         head = {**circumstances("attndsl", "torch", "triton", "numpy"), **described(device), **reached.head()}
-        works = list(found.works(Effort[effort or "USUAL"]))
+        works = list(found.works(Effort[effort or "DEFAULT"]))
         results = run(found, works, device, GpuClock(), reached, budget, out / f"{suite}.csv", head, progress)
     results.report(out, suite, head)
     if results.failures:

@@ -9,8 +9,8 @@ import click
 
 from attndsl.cli.options import (
     Duration,
-    Spec,
-    Whole,
+    SpecFile,
+    WholeNumber,
     bind_params,
     check_dims,
     json_option,
@@ -27,7 +27,7 @@ from attndsl.printable import printable_lines
 
 if TYPE_CHECKING:
     from attndsl.testing.against import Peer
-    from attndsl.testing.fuzz import Plan, Summary
+    from attndsl.testing.fuzz import FuzzPlan, Summary
 
 
 class Backends(click.ParamType[tuple[str, ...]]):
@@ -47,12 +47,12 @@ class Backends(click.ParamType[tuple[str, ...]]):
 
 
 @click.command("fuzz")
-@click.argument("path", metavar="[FILE]", type=Spec(), required=False)
+@click.argument("path", metavar="[FILE]", type=SpecFile(), required=False)
 @click.option("--any", "any_spec", is_flag=True, help="Draw the specs too.")
 @click.option("--backend", "backends", type=Backends(), default="numpy", show_default=True, metavar="NAME,…")
 @click.option("--budget", type=Duration(), metavar="TIME", help="Stop after so long: 30s, 10m.  [default: 30s]")
-@click.option("--examples", type=Whole(min=1), metavar="N", help="Stop after so many cases.")
-@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="What is drawn depends on it.")
+@click.option("--examples", type=WholeNumber(min=1), metavar="N", help="Stop after so many cases.")
+@click.option("--seed", type=WholeNumber(min=0), default=0, show_default=True, help="What is drawn depends on it.")
 @click.option("--against", metavar="MODULE:FUNCTION", help="Compare this function with the spec, and no backend.")
 @shape_option
 @params_option
@@ -121,9 +121,9 @@ def _plan(
     against: Peer | None,
     shape: dict[str, int],
     params: tuple[dict[str, str], ...],
-) -> Plan:
+) -> FuzzPlan:
     device = _device(backends)  # first: it is too late once Triton is imported
-    from attndsl.testing.fuzz import Plan
+    from attndsl.testing.fuzz import FuzzPlan
 
     limits: dict[str, Any] = {"seconds": budget, "examples": examples, "seed": seed, "device": device}
     if budget is None and examples is None:
@@ -131,15 +131,15 @@ def _plan(
     if path is None:
         if shape or params:
             raise click.UsageError("--shape and --param go with a FILE: with --any the specs are drawn.")
-        return Plan(None, backends, **limits)
+        return FuzzPlan(None, backends, **limits)
     source = read_spec(path)
     signature, spec = signature_of(source), checked(source)
     check_dims(signature, shape)
     given = {name for assignments in params for name in assignments}
     values = {name: value for name, value in bind_params(signature, params).items() if name in given} if given else {}
     if against is None:
-        return Plan(spec, backends, dims=shape, params=values, **limits)
-    return Plan(spec, (), dims=shape, params=values, elements=("f32",), against=against, **limits)
+        return FuzzPlan(spec, backends, dims=shape, params=values, **limits)
+    return FuzzPlan(spec, (), dims=shape, params=values, elements=("f32",), against=against, **limits)
 
 
 def _peer(name: str | None) -> Peer | None:
@@ -166,7 +166,7 @@ def _device(backends: tuple[str, ...]) -> str:
         raise click.UsageError(f"{error}.") from None
 
 
-def _run(plan: Plan) -> Summary:
+def _run(plan: FuzzPlan) -> Summary:
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from attndsl.testing.fuzz import Unmet, fuzz
@@ -214,7 +214,7 @@ def _replay(place: Path, peer: Peer | None) -> None:
         if peer is not None:
             example.case.check(peer.name, peer.outputs(example.case))
         else:
-            Compiler(device).again(example)
+            Compiler(device).replay(example)
     except Exception as error:
         form = example.forms[0] if len(example.forms) == 1 and example.calling is None else None
         show(describe(Failure(example, form, error)))
@@ -222,7 +222,7 @@ def _replay(place: Path, peer: Peer | None) -> None:
     show(f"{place}: agrees now.")
 
 
-def _show(plan: Plan, summary: Summary, place: Path | None) -> None:
+def _show(plan: FuzzPlan, summary: Summary, place: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -29,7 +29,7 @@ SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 """The units of a time."""
 
 
-class Spec(click.Path):
+class SpecFile(click.Path):
     """A file that holds a spec, or `-` for the standard input; read by `read_spec`."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Extents(Assignments):
         return int(text)
 
 
-class Whole(click.IntRange):
+class WholeNumber(click.IntRange):
     """A whole number, of which Python reads the digits."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -103,7 +103,7 @@ class Duration(click.ParamType[float]):
 
 def specs_argument(command: Command) -> Command:
     """FILE..., paths of specs."""
-    return click.argument("paths", metavar="FILE...", type=Spec(), nargs=-1, required=True)(command)
+    return click.argument("paths", metavar="FILE...", type=SpecFile(), nargs=-1, required=True)(command)
 
 
 def spec_argument(command: Command) -> Command:
@@ -112,7 +112,7 @@ def spec_argument(command: Command) -> Command:
     def read(_: click.Context, __: click.Parameter, path: str) -> Source:
         return read_spec(path)
 
-    return click.argument("source", metavar="FILE", type=Spec(), callback=read)(command)
+    return click.argument("source", metavar="FILE", type=SpecFile(), callback=read)(command)
 
 
 def shape_option(command: Command) -> Command:

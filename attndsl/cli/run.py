@@ -12,7 +12,7 @@ import click
 
 from attndsl.cli.memory import require_memory
 from attndsl.cli.options import (
-    Whole,
+    WholeNumber,
     bind_dims,
     bind_params,
     bind_types,
@@ -38,7 +38,7 @@ RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ComparedOutput:
     """An output beside its reference: the error of its worst element, and the bound of that."""
 
     name: str
@@ -57,7 +57,7 @@ class Output:
 @shape_option
 @types_option
 @params_option
-@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="The inputs' random seed.")
+@click.option("--seed", type=WholeNumber(min=0), default=0, show_default=True, help="The inputs' random seed.")
 @json_option
 def command(
     source: Source,
@@ -115,7 +115,7 @@ def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 def _compare(
     op: Op, source: Source, arrays: Mapping[str, Array], params: Mapping[str, Any], outputs: Any, types: dict[str, str]
-) -> list[Output]:
+) -> list[ComparedOutput]:
     from attndsl.reference import reference
     from attndsl.reference.agreement import compare
     from attndsl.reference.errors import error_bounds
@@ -129,11 +129,11 @@ def _compare(
     tensors = op.signature.outputs
     for tensor, got in zip(tensors, outputs if len(tensors) > 1 else (outputs,), strict=True):
         found = compare(types.get(tensor.element, tensor.element), got, wanted[tensor.name], bounds[tensor.name])
-        compared.append(Output(tensor.name, got.shape, found.error, found.bound))
+        compared.append(ComparedOutput(tensor.name, got.shape, found.error, found.bound))
     return compared
 
 
-def _show(compared: list[Output], title: str, seconds: float, moved: Traffic) -> None:
+def _show(compared: list[ComparedOutput], title: str, seconds: float, moved: Traffic) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -154,7 +154,7 @@ def _show(compared: list[Output], title: str, seconds: float, moved: Traffic) ->
 
 
 def _as_json(
-    compared: list[Output],
+    compared: list[ComparedOutput],
     types: dict[str, str],
     dims: dict[str, int],
     params: dict[str, Any],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attndsl.choices import KEYS, ROWS
 from attndsl.cli.gpu import gpu
 from attndsl.cli.memory import require_memory
 from attndsl.cli.options import (
@@ -27,7 +28,7 @@ from attndsl.syntax.source import Source
 if TYPE_CHECKING:
     from attndsl.tune import Trial, Tuning
 
-WORDS = {"ROWS": "rows", "KEYS": "keys", "num_warps": "warps", "num_stages": "stages"}
+WORDS = {ROWS: "rows", KEYS: "keys", "num_warps": "warps", "num_stages": "stages"}
 """What the table calls the choices of a schedule."""
 
 
@@ -101,15 +102,15 @@ def _show(title: str, tuning: Tuning, trials: Sequence[Trial], possible: int, be
     console = Console(highlight=False, soft_wrap=True)
     console.print(title)
     table = Table()
-    for column in (*WORDS.values(), "parts", "µs", "ratio"):
+    for column in (*WORDS.values(), "splits", "µs", "ratio"):
         table.add_column(column, justify="right")
     table.add_column("")
     if reference := [trial.tables for trial in trials if trial.tables is not None]:
         time = statistics.median(reference)
-        table.add_row(*_cells(tuning.tables, tuning.parts), f"{time * 1e6:.1f}", "1.00", "the tables' choice")
+        table.add_row(*_cells(tuning.tables, tuning.splits), f"{time * 1e6:.1f}", "1.00", "the tables' choice")
     for trial in sorted(trials, key=lambda trial: trial.ratio):
         timed = ("", "") if trial.seconds is None else (f"{trial.seconds * 1e6:.1f}", f"{trial.ratio:.2f}")
-        table.add_row(*_cells(trial.schedule, trial.parts), *timed, trial.note)
+        table.add_row(*_cells(trial.schedule, trial.splits), *timed, trial.note)
     console.print(table)
     console.print(f"{len(trials)} of {possible} schedules were tried.")
     if best is None:
@@ -118,8 +119,8 @@ def _show(title: str, tuning: Tuning, trials: Sequence[Trial], possible: int, be
         console.print(f"Kept: {_schedule(best.schedule)}, {best.ratio:.2f} of the time of the tables' choice.")
 
 
-def _cells(schedule: Mapping[str, int], parts: int) -> list[str]:
-    return [*(str(schedule.get(name, "")) for name in WORDS), str(parts)]
+def _cells(schedule: Mapping[str, int], splits: int) -> list[str]:
+    return [*(str(schedule.get(name, "")) for name in WORDS), str(splits)]
 
 
 def _schedule(schedule: Mapping[str, int]) -> str:

@@ -51,7 +51,7 @@ class Diagnostic:
         return ()
 
 
-class _Count(int):
+class _CountedNumber(int):
     """A number that a template can ask to be counted in something: `{got:axis}` is `1 axis` or `2 axes`."""
 
     def __format__(self, noun: str) -> str:
@@ -65,7 +65,7 @@ def _fit(value: object) -> object:
     """A field as a message can bear it: not too long, and nothing that a terminal acts on."""
     if isinstance(value, str):
         return printable(value[:79] + "…" if len(value) > 80 else value)
-    return _Count(value) if isinstance(value, int) else value
+    return _CountedNumber(value) if isinstance(value, int) else value
 
 
 class SpecError(Exception):

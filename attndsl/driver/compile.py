@@ -15,12 +15,12 @@ from attndsl.driver.targets import Target, target_of
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
 from attndsl.ir.legal import IllegalModule
-from attndsl.ir.machines import USUAL
+from attndsl.ir.machines import DEFAULT
 from attndsl.ir.xdsl import ModuleOp
 
 
 def compile_spec(
-    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = USUAL
+    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = DEFAULT
 ) -> Artifact:
     """The artifact of a spec for one target; `types` gives every type variable an element type.
 
@@ -47,7 +47,7 @@ def compile_spec(
 
 
 def lower(
-    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = USUAL
+    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = DEFAULT
 ) -> tuple[ModuleOp, dict[str, str]]:
     """The module that a target's emitter takes, and the text of the IR at the end of each level.
 

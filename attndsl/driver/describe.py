@@ -23,11 +23,11 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
     loops = [op for op in kernel.body.block.ops if isinstance(op, tile.LoopOp) and _folds(op)]
     told = {"programs": ", ".join(op.variable.data for op in programs) or "one"}
     for op in kernel.walk():
-        if isinstance(op, tile.LaneOp) and isinstance(op.start.owner, tile.ProgramOp):
+        if isinstance(op, tile.RangeOp) and isinstance(op.start.owner, tile.ProgramOp):
             told["rows"] = f"{op.variable.data}, {_size(op)}: these rows read the same keys"
     for loop in loops:
-        lane = loop.lane
-        told["keys"] = f"{lane.variable.data}, {_size(lane)}" if lane else "one at a time"
+        axis = loop.axis
+        told["keys"] = f"{axis.variable.data}, {_size(axis)}" if axis else "one at a time"
         told["range"] = _range(loop)
     # A loop that was split is two: one over full tiles, and one over the others.
     masks = list(dict.fromkeys(map(_mask, loops)))
@@ -45,8 +45,8 @@ def _folds(loop: tile.LoopOp) -> bool:
     return any(isinstance(result.type, AnyFloat) for result in loop.results)
 
 
-def _size(lane: tile.LaneOp) -> str:
-    known = constant(lane.size)
+def _size(axis: tile.RangeOp) -> str:
+    known = constant(axis.size)
     return f"{known} a tile" if known is not None else "chosen at launch"
 
 
@@ -79,11 +79,11 @@ def _rests_on_a_look(loop: tile.LoopOp) -> bool:
 
 
 def _mask(loop: tile.LoopOp) -> str:
-    axes, lane = AxesAnalysis(), loop.lane
+    axes, axis = AxesAnalysis(), loop.axis
     tested = [
         axes(op.cond)
         for op in loop.body.block.ops
-        if isinstance(op, arith.SelectOp) and op.cond.type == i1 and lane and lane.result in axes(op.cond)
+        if isinstance(op, arith.SelectOp) and op.cond.type == i1 and axis and axis.result in axes(op.cond)
     ]
     if not tested:
         return "none is left to test"

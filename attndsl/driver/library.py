@@ -17,7 +17,7 @@ from attndsl.driver.cache import user_cache
 from attndsl.driver.fingerprint import fingerprint
 from attndsl.driver.signature import Signature
 from attndsl.driver.targets import target_of
-from attndsl.ir.machines import USUAL
+from attndsl.ir.machines import DEFAULT
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def signature_of(source: Source) -> Signature:
 
 
 def artifact_of(
-    source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = USUAL
+    source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = DEFAULT
 ) -> Artifact:
     """A spec compiled for `target`, with an element type for each of its type variables.
 

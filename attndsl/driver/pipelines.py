@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from attndsl.ir.machines import USUAL
+from attndsl.ir.machines import DEFAULT
 
 Option = bool | int | str | tuple[str, ...] | tuple[int, ...]
 
@@ -23,7 +23,7 @@ class Options:
     rows: int
     keys: int
     known: Mapping[str, int] = field(default_factory=dict)
-    machine: str = USUAL
+    machine: str = DEFAULT
 
 
 class Step(NamedTuple):
@@ -120,8 +120,8 @@ def triton(options: Options) -> Pipeline:
     tile = (
         Step(
             "tile",
-            "tiles of a GPU are fixed in size, so whole",
-            {"rows": options.rows, "keys": options.keys, "whole": True},
+            "tiles of a GPU are of a fixed size",
+            {"rows": options.rows, "keys": options.keys, "fixed": True},
         ),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "a comparison that is made twice would be settled twice"),
@@ -130,25 +130,26 @@ def triton(options: Options) -> Pipeline:
         ),
         Step("gather-scales", "before split-loops, which makes two loops of one"),
         Step(
-            "align-pages", "before split-loops, which makes two loops of one; tells a launch what its tiles must divide"
+            "align-quotients",
+            "before split-loops, which makes two loops of one; tells a launch what its tiles must divide",
         ),
-        Step("split-loops", "before pad-lanes, whose guards would hide which conditions a tile tests"),
+        Step("split-loops", "before pad-axes, whose guards would hide which conditions a tile tests"),
         Step(
             "fold-extremes",
-            "after split-loops, which asks for extremes; before pad-lanes, which guards what they are of",
+            "after split-loops, which asks for extremes; before pad-axes, which guards what they are of",
         ),
         Step("canonicalize", "full tiles have conditions that are always true"),
         Step("prefetch-gathers", "leaves alone what split-loops has marked; reads are bare of settled conditions"),
         Step("narrow-products", "wants the reads that products rest on bare of settled conditions", machine),
         Step("assign-schedules", "counts what the loops read and carry, which no later pass changes", machine),
-        Step("pad-lanes", "after the conditions that loads have already are simple, so that guards join them once"),
+        Step("pad-axes", "after the conditions that loads have already are simple, so that guards join them once"),
         Step("canonicalize", "guards that are always true, of sizes that are known"),
         Step("cse", "many loads have the same guard"),
-        Step("keep-stored", "after the selects of pad-lanes, and what canonicalize makes of them"),
+        Step("keep-stored", "after the selects of pad-axes, and what canonicalize makes of them"),
         Step("widen-kept", "after keep-stored, which says what is not wide already"),
         Step("split-addresses", "after cse: what is equal is taken apart once; hides indices from other analyses"),
         Step("hoist-quotients", "after split-addresses: names what a program computes, which other passes change"),
-        Step("specialise-strides", "after split-addresses, which leaves of an index the lanes that it varies along"),
+        Step("specialise-strides", "after split-addresses, which leaves of an index the axes that it varies along"),
         Step("find-ranges", "after hoist-quotients: how a launch divides is no question of signs"),
         Step("choose-index-width", "last: names what a program executes, which every other pass changes"),
     )

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attndsl.backends.gpu.choices import CHOICES
+from attndsl.choices import CHOICES
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.pipelines import Options, Pipeline, numpy, triton
-from attndsl.ir.machines import MACHINES, USUAL, Machine
+from attndsl.ir.machines import DEFAULT, MACHINES, Machine
 
 if TYPE_CHECKING:
     from attndsl.ir.legal import LegalForms
@@ -43,7 +43,7 @@ class Target:
     specialised: bool = False
 
     def lowering(
-        self, tiles: tuple[int, int] | None = None, known: Mapping[str, int] = {}, machine: str = USUAL
+        self, tiles: tuple[int, int] | None = None, known: Mapping[str, int] = {}, machine: str = DEFAULT
     ) -> Pipeline:
         """The pipeline with tiles of some rows and keys, its own where none are given, and extents that are known.
 
@@ -101,9 +101,9 @@ def target_of(name: str) -> Target:
 
 
 def places() -> dict[str, tuple[Target, str]]:
-    """All that code can be asked for, as a user names it: a target, for its usual machine, or a machine of one."""
-    usual = {name: (row, USUAL) for name, row in TARGETS.items()}
-    return {**usual, **{machine: (row, machine) for row in TARGETS.values() for machine in row.machines}}
+    """All that code can be asked for, as a user names it: a target, for its default machine, or a machine of one."""
+    defaults = {name: (row, DEFAULT) for name, row in TARGETS.items()}
+    return {**defaults, **{machine: (row, machine) for row in TARGETS.values() for machine in row.machines}}
 
 
 def place_of(name: str) -> tuple[Target, str]:

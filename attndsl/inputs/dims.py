@@ -61,14 +61,14 @@ def default_dims(
     sizes = list(SMALL)
     if seed:
         random.Random(seed).shuffle(sizes)
-    search = _Search(fixed, {**default_params(spec), **(params or {})}, sizes)
+    search = _ExtentSearch(fixed, {**default_params(spec), **(params or {})}, sizes)
     found = search.extents(spec.dims, conditions)
     if found is None:
         raise ValueError(_reason(spec, search, conditions))
     return {name: found[name] for name in spec.dims}
 
 
-class _Search:
+class _ExtentSearch:
     """Looks for extents beside `fixed` ones."""
 
     def __init__(self, fixed: dict[str, int], params: Mapping[str, Any], small: Sequence[int]) -> None:
@@ -105,7 +105,7 @@ class _Search:
         return all(condition.holds(dims, self.params) for condition in decided)
 
 
-def _reason(spec: Spec, search: _Search, conditions: Sequence[_Condition]) -> str:
+def _reason(spec: Spec, search: _ExtentSearch, conditions: Sequence[_Condition]) -> str:
     """Why there are no extents: the first condition that cannot be met with those before it."""
     for number, condition in enumerate(conditions):
         first = conditions[: number + 1]

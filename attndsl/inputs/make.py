@@ -10,7 +10,7 @@ import numpy as np
 from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.typed import STORAGE_KINDS, Kind, Spec
 from attndsl.inputs.dims import default_params
-from attndsl.inputs.ranges import Range, integer_ranges, positive_inputs
+from attndsl.inputs.ranges import IndexRange, integer_ranges, positive_inputs
 from attndsl.storage import ELEMENTS, encode
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +51,7 @@ def make_inputs(
 
 
 def _integers(
-    rng: np.random.Generator, element: str, shape: tuple[int, ...], sensible: Range | None, hostile: bool
+    rng: np.random.Generator, element: str, shape: tuple[int, ...], sensible: IndexRange | None, hostile: bool
 ) -> Array:
     limits = np.iinfo(ELEMENTS[element].dtype)
     if sensible is None:

@@ -13,9 +13,9 @@ import numpy as np
 
 from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import STORAGE_KINDS, Apply, Block, Expr, Read, Reduce, ReduceAxis, Spec, walk
+from attndsl.reference.arrays import Axes, MaskedArray, along, union
 from attndsl.reference.interpreter import call_of, rows
-from attndsl.reference.lanes import Axes, Lanes, along, union
-from attndsl.reference.row import Call, Row
+from attndsl.reference.row import Environment, Row
 from attndsl.storage import encode, float_element
 
 Array = np.ndarray[Any, Any]
@@ -52,7 +52,7 @@ def elements_read(
     return read
 
 
-def numbered_rows(spec: Spec, call: Call) -> Iterator[tuple[int, Block, Row]]:
+def numbered_rows(spec: Spec, call: Environment) -> Iterator[tuple[int, Block, Row]]:
     """Every row of a spec with its number and its block, in the order of the blocks."""
     everything = ((block, row) for block in spec.blocks for row in rows(block, call))
     yield from ((number, block, row) for number, (block, row) in enumerate(everything))
@@ -77,7 +77,7 @@ class _Needs:
             roots += [*write.indices, write.value]
         everywhere = np.asarray(True)
         for root in roots:
-            self._row.lanes(root)
+            self._row.array(root)
             self._need(root, everywhere, everywhere, ())
         for expr in reversed(list(walk(*roots))):
             self._visit(expr)
@@ -109,8 +109,8 @@ class _Needs:
         """The elements read `where` are needed."""
         if (read := self._read.get(expr.tensor.name)) is not None:
             own, indices = self._row.known[expr], [self._row.known[index] for index in expr.indices]
-            spread = (np.broadcast_to(along(i.value, i.axes, own.axes), where.shape) for i in indices)
-            read[tuple(index[where] for index in spread)] = True
+            broadcast = (np.broadcast_to(along(i.value, i.axes, own.axes), where.shape) for i in indices)
+            read[tuple(index[where] for index in broadcast)] = True
 
     def _apply(self, expr: Apply, value: Array, presence: Array) -> None:
         axes, (first, *others) = self._row.known[expr].axes, expr.arguments
@@ -135,11 +135,11 @@ class _Needs:
 
     def _reduce(self, expr: Reduce, value: Array, presence: Array) -> None:
         row, own = self._row, self._row.known[expr]
-        counted = Lanes((), np.asarray(True), np.asarray(True))
+        counted = MaskedArray((), np.asarray(True), np.asarray(True))
         if expr.mask is not None:
             self._need(expr.mask, value, value, own.axes)
             mask = row.known[expr.mask]
-            counted = Lanes(mask.axes, mask.present & mask.value, mask.present)
+            counted = MaskedArray(mask.axes, mask.present & mask.value, mask.present)
         if expr.sink is not None:
             self._need(expr.sink, value, presence, own.axes)
         keys = tuple(axis for axis in counted.axes if axis in row.over)

@@ -20,14 +20,14 @@ LOGARITHMS = ("log", "log2", "sqrt", "rsqrt")
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class IndexRange:
     """Integers 0 … `high`, and what they are used as; offsets rise along the last dimension."""
 
     use: Use
     high: int
 
 
-def integer_ranges(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> dict[str, Range]:
+def integer_ranges(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> dict[str, IndexRange]:
     """The range of each integer input whose values are used as indices, extents or positions of keys.
 
     An index stays below the extent that it is held against, an extent goes up to its bound, a position is compared
@@ -63,7 +63,7 @@ class _Ranges:
         self._params = params
         self._found: dict[str, tuple[int, int]] = {}
 
-    def find(self) -> dict[str, Range]:
+    def find(self) -> dict[str, IndexRange]:
         for block in self._spec.blocks:
             for index in (*block.each, *block.over):
                 self._push(index.extent, self._value(index.bound) or 0, "extent")
@@ -128,10 +128,10 @@ class _Ranges:
         return self._value(expr) or 0
 
 
-def _range(use: Use, high: int, rises: bool) -> Range:
+def _range(use: Use, high: int, rises: bool) -> IndexRange:
     if rises:  # the last offset is the end of what is packed, not an index into it
-        return Range("offset", max(0, high + 1 if use == "index" else high))
-    return Range(use, max(0, high))
+        return IndexRange("offset", max(0, high + 1 if use == "index" else high))
+    return IndexRange(use, max(0, high))
 
 
 def _offsets(difference: Apply) -> set[str]:

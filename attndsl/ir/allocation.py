@@ -13,7 +13,7 @@ from attndsl.ir.xdsl import Attribute, Operation, SSAValue
 
 @dataclass(frozen=True)
 class Proposal:
-    """A home of one element type, with axes of so many elements, and its tiles, each with its lanes as these axes."""
+    """A home of one element type, with axes of so many elements, and its tiles, each with its axes as these axes."""
 
     element: Attribute
     sizes: tuple[SSAValue, ...]
@@ -27,21 +27,21 @@ def propose(kernel: tile.KernelOp, wanted: Callable[[Operation], bool]) -> list[
     not know, or that a loop makes anew while the one before is still read. Axes are rows, then keys, then features.
     """
     liveness = Liveness(kernel)
-    order: dict[SSAValue, int] = {op.result: n for n, op in enumerate(kernel.walk()) if isinstance(op, tile.LaneOp)}
+    order: dict[SSAValue, int] = {op.result: n for n, op in enumerate(kernel.walk()) if isinstance(op, tile.RangeOp)}
     homes: dict[object, list[dict[SSAValue, tuple[SSAValue, ...]]]] = {}
     for op in kernel.walk():
-        if op.regions or len(op.results) != 1 or isinstance(op, tile.LaneOp) or not wanted(op):
+        if op.regions or len(op.results) != 1 or isinstance(op, tile.RangeOp) or not wanted(op):
             continue
         value = op.results[0]
-        lanes = tuple(sorted(liveness.axes(value), key=lambda lane: (_kind(lane), order[lane])))
-        sizes = tuple(size_of(_size(lane)) for lane in lanes)
-        if not lanes or None in sizes or liveness.clash(value, value):
+        axes = tuple(sorted(liveness.axes(value), key=lambda axis: (_kind(axis), order[axis])))
+        sizes = tuple(size_of(_size(axis)) for axis in axes)
+        if not axes or None in sizes or liveness.clash(value, value):
             continue
         alike = homes.setdefault((value.type, sizes), [])
         free = next((tiles for tiles in alike if not any(liveness.clash(value, other) for other in tiles)), None)
         if free is None:
             alike.append(free := {})
-        free[value] = lanes
+        free[value] = axes
     found = [tiles for alike in homes.values() for tiles in alike]
     return [Proposal(next(iter(t)).type, tuple(map(_size, next(iter(t.values())))), t) for t in found]
 
@@ -57,8 +57,8 @@ def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
         home = tile.HomeOp(f"scratch_{number}", [copies[size] for size in proposal.sizes], proposal.element)
         home.location = begin.location
         kernel.body.block.insert_op_before(home, begin)
-        for value, lanes in proposal.tiles.items():
-            into = tile.IntoOp(home.sym_name.data, lanes, value)
+        for value, axes in proposal.tiles.items():
+            into = tile.IntoOp(home.sym_name.data, axes, value)
             maker = into.maker
             into.location = maker.location
             assert maker.parent is not None
@@ -78,12 +78,12 @@ def _copy(size: SSAValue, copies: dict[SSAValue, SSAValue], begin: Operation) ->
     copies[size] = copy.results[0]
 
 
-def _size(lane: SSAValue) -> SSAValue:
-    assert isinstance(lane.owner, tile.LaneOp)
-    return lane.owner.size
+def _size(axis: SSAValue) -> SSAValue:
+    assert isinstance(axis.owner, tile.RangeOp)
+    return axis.owner.size
 
 
-def _kind(lane: SSAValue) -> int:
-    """0 for rows, whose lanes start where a program does, 1 for keys, 2 for features."""
-    assert isinstance(lane.owner, tile.LaneOp)
-    return 0 if isinstance(lane.owner.start.owner, tile.ProgramOp) else 1 if tile.is_key(lane) else 2
+def _kind(axis: SSAValue) -> int:
+    """0 for rows, whose axes start where a program does, 1 for keys, 2 for features."""
+    assert isinstance(axis.owner, tile.RangeOp)
+    return 0 if isinstance(axis.owner.start.owner, tile.ProgramOp) else 1 if tile.is_key(axis) else 2

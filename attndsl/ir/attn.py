@@ -71,7 +71,7 @@ class KernelOp(IRDLOperation):
     """One `each … over …` of the spec, or a step of it, computed by one kernel; `schedule` holds what the spec pins.
 
     `form` tells apart two ways to compute the same outputs, of which a launch takes one: a kernel of the form `whole`
-    runs where "PARTS" is chosen to be 1, and those of the form `split` where it is more. A kernel without a form runs
+    runs where "SPLITS" is chosen to be 1, and those of the form `split` where it is more. A kernel without a form runs
     always. Kernels run in their order.
     """
 
@@ -125,19 +125,20 @@ class OverOp(IndexOp):
 
     It takes the values start … extent - 1, 0 … where there is no start. Both may depend on the row.
 
-    With `part %p of %n` this range is split into n contiguous ones, some of them perhaps empty, and it takes the values
-    of number p. Where the splits are is left open, but they are the same for all that is reduced over the variable.
+    With `split %p of %n` this range is split into n contiguous ones, some of them perhaps empty, and it takes the
+    values of number p. Where the splits are is left open, but they are the same for all that is reduced over the
+    variable.
     """
 
     name = "attn.over"
     extent = operand_def(IndexType)
     bound = opt_operand_def(IndexType)
     start = opt_operand_def(IndexType)
-    part = opt_operand_def(IndexType)
-    parts = opt_operand_def(IndexType)
+    split = opt_operand_def(IndexType)
+    splits = opt_operand_def(IndexType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$variable (`from` $start^)? `to` $extent (`up` `to` $bound^)? (`part` $part^ `of` $parts)? attr-dict"
+        "$variable (`from` $start^)? `to` $extent (`up` `to` $bound^)? (`split` $split^ `of` $splits)? attr-dict"
     )
 
     def __init__(
@@ -146,19 +147,19 @@ class OverOp(IndexOp):
         extent: SSAValue,
         bound: SSAValue | None = None,
         start: SSAValue | None = None,
-        part: SSAValue | None = None,
-        parts: SSAValue | None = None,
+        split: SSAValue | None = None,
+        splits: SSAValue | None = None,
     ) -> None:
         IRDLOperation.__init__(
             self,
             properties={"variable": StringAttr(variable)},
-            operands=[extent, bound, start, part, parts],
+            operands=[extent, bound, start, split, splits],
             result_types=[index],
         )
 
     def verify_(self) -> None:
-        if (self.part is None) != (self.parts is None):
-            raise VerifyException("`part` and `of` are given together or not at all")
+        if (self.split is None) != (self.splits is None):
+            raise VerifyException("`split` and `of` are given together or not at all")
 
 
 @irdl_op_definition

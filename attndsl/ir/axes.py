@@ -19,7 +19,7 @@ class AxesAnalysis:
     def __call__(self, value: SSAValue) -> Axes:
         """The index variables, as the results of the operations that introduce them, that `value` depends on.
 
-        In `tile` these are the lanes. That a variable's range depends on others makes a reduction over it depend on
+        In `tile` these are axes of tiles. That a variable's range depends on others makes a reduction over it depend on
         them, but not the variable.
         """
         known = self._known

@@ -2,7 +2,7 @@
 
 Signs and precedence are Python's, and mean what the language says: `//` rounds down, integers have 64 bits. What has no
 sign in `STYLE` is called by its name in `attndsl.checking.operators`: `iselect(igt(B, 2), B, 3)`. A dim goes by its own
-name, whatever that is elsewhere; other leaves say what they are: `param(window)`, `choice(PARTS)`.
+name, whatever that is elsewhere; other leaves say what they are: `param(window)`, `choice(SPLITS)`.
 """
 
 from __future__ import annotations

@@ -61,9 +61,9 @@ class HomeOp(IRDLOperation):
 
 @irdl_op_definition
 class IntoOp(IRDLOperation):
-    """Says that the operation before it writes its tile into a home, whose axes are the `lanes`, in this order.
+    """Says that the operation before it writes its tile into a home, whose axes are the `axes`, in this order.
 
-    A tile that a lane cuts short fills the beginning of its axis. A tile lives in its home, in one `stage` of one that
+    A tile that an axis cuts short fills the beginning of its axis. A tile lives in its home, in one `stage` of one that
     has stages, until another is written there, and then nothing may read it any more; a loop that carries it leaves it
     where it is. An elementwise operation may write over an operand that has the same axes, no other over what it reads.
 
@@ -72,14 +72,14 @@ class IntoOp(IRDLOperation):
 
     name = "tile.into"
     home = prop_def(SymbolRefAttr)
-    lanes = var_operand_def(IndexType)
+    axes = var_operand_def(IndexType)
     stage = opt_operand_def(IndexType)
     value = operand_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "$home `[` $lanes `]` (`stage` $stage^)? `=` $value attr-dict `:` type($value)"
+    assembly_format = "$home `[` $axes `]` (`stage` $stage^)? `=` $value attr-dict `:` type($value)"
 
-    def __init__(self, home: str, lanes: Sequence[SSAValue], value: SSAValue, stage: SSAValue | None = None) -> None:
-        super().__init__(properties={"home": SymbolRefAttr(home)}, operands=[lanes, stage, value])
+    def __init__(self, home: str, axes: Sequence[SSAValue], value: SSAValue, stage: SSAValue | None = None) -> None:
+        super().__init__(properties={"home": SymbolRefAttr(home)}, operands=[axes, stage, value])
 
     @property
     def maker(self) -> Operation:

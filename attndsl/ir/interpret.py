@@ -1,7 +1,8 @@
 """The IR, run on arrays, at either level: slow, in the IR's own terms, to pin a miscompilation on a pass.
 
-A value is an array with one named axis for each index variable that it depends on (`Lanes`). At the `attn` level every
-variable is an axis and everything is materialised; at the `tile` level programs and loops run one value at a time.
+A value is an array with one named axis for each index variable that it depends on (`NamedArray`). At the `attn` level
+every variable is an axis and everything is materialised; at the `tile` level programs and loops run one value at a
+time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.symbolic import evaluate
+from attndsl.choices import KEYS, ROWS, SPLITS
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.bounds import largest
@@ -44,7 +46,7 @@ Number = int | float | bool
 
 
 @dataclass(frozen=True)
-class Lanes:
+class NamedArray:
     """An array whose axes are index variables, in the order of `axes`; `stay` says that it lies in a home."""
 
     array: Array
@@ -61,7 +63,7 @@ class Lanes:
 PASSING = (tile.LoopOp, tile.YieldOp, scf.IfOp, scf.YieldOp, *tile.STATEMENTS)
 """Operations that read no tile: they pass it on, or only say something of it."""
 
-CHOICES = {"ROWS": 4, "KEYS": 3, "PARTS": 2}
+SMALL_CHOICES = {ROWS: 4, KEYS: 3, SPLITS: 2}
 """What is chosen where a caller does not: small, so that small arrays are several tiles."""
 
 
@@ -70,7 +72,7 @@ def interpret(
     arrays: Mapping[str, Array],
     dims: Mapping[str, int],
     params: Mapping[str, Number],
-    choices: Mapping[str, int] = CHOICES,
+    choices: Mapping[str, int] = SMALL_CHOICES,
 ) -> dict[str, Array]:
     """The outputs of a module of either level, in their storage types (bit patterns where NumPy has no such type).
 
@@ -85,7 +87,7 @@ def interpret(
         for op in module.body.block.ops:
             if not isinstance(op, attn.KernelOp | tile.KernelOp):
                 continue
-            if op.form is not None and op.form.data != ("whole" if choices["PARTS"] == 1 else "split"):
+            if op.form is not None and op.form.data != ("whole" if choices[SPLITS] == 1 else "split"):
                 continue
             if isinstance(op, attn.KernelOp):
                 run.block(op.body.block)
@@ -110,10 +112,10 @@ class Run:
         self.choices = choices
         self.outputs: dict[str, Array] = {}
         self.elements: dict[str, str] = {}
-        self.values: dict[SSAValue, Lanes] = {}
-        self.valid: dict[SSAValue, Lanes] = {}  # `attn`: where a variable is below its extent
+        self.values: dict[SSAValue, NamedArray] = {}
+        self.valid: dict[SSAValue, NamedArray] = {}  # `attn`: where a variable is below its extent
         self.limits: dict[tile.NarrowOp, int] = {}
-        self.part: dict[SSAValue, Lanes] = {}  # `attn`: where a key is in the part
+        self.split: dict[SSAValue, NamedArray] = {}  # `attn`: where a key is in the split
         self.homes: Homes | None = None  # `tile`: where a kernel has some
 
     def declare(self, op: spec.TensorOp) -> None:
@@ -135,7 +137,7 @@ class Run:
         for position, op in enumerate(ops):
             if isinstance(op, tile.ProgramOp):
                 for start in range(0, self.scalar(op.extent), self.scalar(op.step)):
-                    self.values[op.result] = Lanes(np.int64(start))  # type: ignore[arg-type]
+                    self.values[op.result] = NamedArray(np.int64(start))  # type: ignore[arg-type]
                     self.programs(ops[position + 1 :])
                 return
             self.run(op)
@@ -152,9 +154,11 @@ class Run:
         match op:
             case attn.IndexOp():
                 self.variable(op)
-            case tile.LaneOp():
+            case tile.RangeOp():
                 stop = min(self.scalar(op.start) + self.scalar(op.size), self.scalar(op.stop))
-                self.values[op.result] = Lanes(np.arange(self.scalar(op.start), stop, dtype=np.int64), (op.result,))
+                self.values[op.result] = NamedArray(
+                    np.arange(self.scalar(op.start), stop, dtype=np.int64), (op.result,)
+                )
             case attn.WriteOp() | tile.StoreOp():
                 self.write(op)
             case tile.LoopOp():
@@ -192,20 +196,20 @@ class Run:
     def variable(self, op: attn.IndexOp) -> None:
         extent = self.values[op.extent]
         size = max(0, int(extent.array.max(initial=0)))
-        self.values[op.result] = Lanes(np.arange(size, dtype=np.int64), (op.result,))
+        self.values[op.result] = NamedArray(np.arange(size, dtype=np.int64), (op.result,))
         start = [op.start] if isinstance(op, attn.OverOp) and op.start is not None else []
         (values, limit, *low), axes = self.align(op.result, op.extent, *start)
-        self.valid[op.result] = Lanes((values < limit) & (values >= low[0] if low else True), axes)
-        if isinstance(op, attn.OverOp) and op.part is not None and op.parts is not None:
-            (values, part, parts), axes = self.align(op.result, op.part, op.parts)
-            self.part[op.result] = Lanes(values * parts // max(1, size) == part, axes)
+        self.valid[op.result] = NamedArray((values < limit) & (values >= low[0] if low else True), axes)
+        if isinstance(op, attn.OverOp) and op.split is not None and op.splits is not None:
+            (values, split, splits), axes = self.align(op.result, op.split, op.splits)
+            self.split[op.result] = NamedArray(values * splits // max(1, size) == split, axes)
 
     def loop(self, op: tile.LoopOp) -> None:
         carried = [self.values[v] for v in op.iter_args]
         block = op.body.block
         own_ends = self.values[op.row_start].axes or self.values[op.row_stop].axes
         for start in range(self.scalar(op.lb), self.scalar(op.ub), self.scalar(op.step)):
-            self.values[block.args[0]] = Lanes(np.int64(start))  # type: ignore[arg-type]
+            self.values[block.args[0]] = NamedArray(np.int64(start))  # type: ignore[arg-type]
             self.values.update(zip(block.args[1:], carried, strict=True))
             self.block(block)
             ended = [self.values[v] for v in op.end.values]
@@ -214,12 +218,12 @@ class Run:
             carried = ended
         self.values.update(zip(op.results, carried, strict=True))
 
-    def stay(self, op: tile.LoopOp, before: list[Lanes], after: list[Lanes]) -> None:
+    def stay(self, op: tile.LoopOp, before: list[NamedArray], after: list[NamedArray]) -> None:
         """Holds that a turn leaves alone what is carried for rows none of whose keys it has, unless it is NaN."""
-        key = op.lane.result if op.lane is not None else op.body.block.args[0]
+        key = op.axis.result if op.axis is not None else op.body.block.args[0]
         (place, start, stop), axes = self.align(key, op.row_start, op.row_stop)
         within = np.asarray((place >= start) & (place < stop))
-        has = Lanes(
+        has = NamedArray(
             np.any(within, axis=axes.index(key)) if key in axes else within, tuple(a for a in axes if a is not key)
         )
         for old, new in zip(before, after, strict=True):
@@ -269,29 +273,29 @@ class Run:
 
     def align(self, *values: SSAValue) -> tuple[list[Array], tuple[SSAValue, ...]]:
         """The arrays of values, ready to broadcast, and the axes of what comes out."""
-        lanes = [self.values[v] for v in values]
-        axes = tuple(dict.fromkeys(itertools.chain.from_iterable(lane.axes for lane in lanes)))
-        return [lane.along(axes) for lane in lanes], axes
+        operands = [self.values[v] for v in values]
+        axes = tuple(dict.fromkeys(itertools.chain.from_iterable(operand.axes for operand in operands)))
+        return [operand.along(axes) for operand in operands], axes
 
-    def evaluate(self, op: Operation) -> Lanes:
+    def evaluate(self, op: Operation) -> NamedArray:
         match op:
             case arith.ConstantOp():
-                return Lanes(_constant(op.value))
+                return NamedArray(_constant(op.value))
             case spec.DimOp():
-                return Lanes(np.int64(self.dims[op.dim.data]))  # type: ignore[arg-type]
+                return NamedArray(np.int64(self.dims[op.dim.data]))  # type: ignore[arg-type]
             case spec.ChoiceOp():
                 chosen = self.choices[op.choice.data]
                 if op.divides is not None:
                     chosen = math.gcd(chosen, op.divides.value.data)
-                return Lanes(np.int64(chosen))  # type: ignore[arg-type]
+                return NamedArray(np.int64(chosen))  # type: ignore[arg-type]
             case spec.ParamOp():
-                return Lanes(np.asarray(self.params[op.param.data], _dtype(op.result.type)))
+                return NamedArray(np.asarray(self.params[op.param.data], _dtype(op.result.type)))
             case spec.ToFloatOp():
                 operand = self.values[op.operand]
-                return Lanes(operand.array.astype(_dtype(op.result.type)), operand.axes)
+                return NamedArray(operand.array.astype(_dtype(op.result.type)), operand.axes)
             case arith.CmpiOp() | arith.CmpfOp():
                 arrays, axes = self.align(*op.operands)
-                return Lanes(COMPARISONS[predicate(op)](*arrays), axes)
+                return NamedArray(COMPARISONS[predicate(op)](*arrays), axes)
             case attn.ReadOp() | tile.LoadOp():
                 return self.read(op)
             case attn.ReduceAxisOp() | tile.ReduceOp():
@@ -301,32 +305,32 @@ class Run:
             case tile.WidenedOp():
                 return self.values[op.value]
             case tile.IdentityOp():
-                return Lanes(np.int64(op.number))  # type: ignore[arg-type]
+                return NamedArray(np.int64(op.number))  # type: ignore[arg-type]
             case tile.PaddedOp():
-                return Lanes(np.int64(tile.padded(self.scalar(op.size))))  # type: ignore[arg-type]
+                return NamedArray(np.int64(tile.padded(self.scalar(op.size))))  # type: ignore[arg-type]
             case tile.PlaceOp():
                 return self.place(op)
-            case tile.SpreadOp():
-                arrays, axes = self.align(op.value, *op.lanes)
-                return Lanes(np.broadcast_arrays(*arrays)[0].copy() if arrays else arrays[0], axes)
-            case tile.RelabelOp():
+            case tile.BroadcastOp():
+                arrays, axes = self.align(op.value, *op.axes)
+                return NamedArray(np.broadcast_arrays(*arrays)[0].copy() if arrays else arrays[0], axes)
+            case tile.RenameAxisOp():
                 value = self.values[op.value]
-                return Lanes(value.array, tuple(op.new if axis is op.old else axis for axis in value.axes))
+                return NamedArray(value.array, tuple(op.new if axis is op.old else axis for axis in value.axes))
             case attn.WeighOp():
                 return self.softmax(op)
             case attn.ReduceOp():
                 return self.over_keys(op)
             case _:
                 arrays, axes = self.align(*op.operands)
-                return Lanes(POINTWISE[type(op)](*arrays), axes)
+                return NamedArray(POINTWISE[type(op)](*arrays), axes)
 
-    def place(self, op: tile.PlaceOp) -> Lanes:
-        starts = [lane.owner.start for lane in op.lanes if isinstance(lane.owner, tile.LaneOp)]
+    def place(self, op: tile.PlaceOp) -> NamedArray:
+        starts = [axis.owner.start for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]
         base = sum(count * self.scalar(value) for value, count in op.counted.items())
-        arrays, axes = self.align(*op.lanes, *op.near)
-        return Lanes(np.asarray(sum(arrays, start=np.int64(base - sum(map(self.scalar, starts))))), axes)
+        arrays, axes = self.align(*op.axes, *op.near)
+        return NamedArray(np.asarray(sum(arrays, start=np.int64(base - sum(map(self.scalar, starts))))), axes)
 
-    def read(self, op: attn.ReadOp | tile.LoadOp) -> Lanes:
+    def read(self, op: attn.ReadOp | tile.LoadOp) -> NamedArray:
         tensor = self.arrays[op.tensor.string_value()]
         guards = [op.where] if op.where is not None else []
         arrays, axes = self.align(*op.indices, *guards)
@@ -338,12 +342,12 @@ class Run:
         result = np.zeros(shape, _dtype(op.result.type))
         chosen = np.broadcast_to(where, shape)
         result[chosen] = tensor[tuple(np.broadcast_to(a, shape)[chosen] for a in arrays)]
-        return Lanes(result, axes)
+        return NamedArray(result, axes)
 
-    def reached(self, valid: Lanes, axes: tuple[SSAValue, ...]) -> Lanes:
+    def reached(self, valid: NamedArray, axes: tuple[SSAValue, ...]) -> NamedArray:
         """Where a variable has values for some value of each variable that is none of `axes`."""
         others = tuple(n for n, axis in enumerate(valid.axes) if axis not in axes)
-        return Lanes(np.asarray(valid.array.any(axis=others)), tuple(axis for axis in valid.axes if axis in axes))
+        return NamedArray(np.asarray(valid.array.any(axis=others)), tuple(axis for axis in valid.axes if axis in axes))
 
     def write(self, op: attn.WriteOp | tile.StoreOp) -> None:
         name = op.tensor.string_value()
@@ -352,22 +356,22 @@ class Run:
         assert block is not None
         rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp))]
         valid = [self.valid[row] for row in rows]
-        lanes = [self.values[v] for v in (*op.indices, op.value, *([op.where] if op.where is not None else []))]
-        axes = tuple(dict.fromkeys(axis for lane in (*lanes, *valid) for axis in lane.axes))
+        operands = [self.values[v] for v in (*op.indices, op.value, *([op.where] if op.where is not None else []))]
+        axes = tuple(dict.fromkeys(axis for operand in (*operands, *valid) for axis in operand.axes))
         shape = tuple(self.values[axis].array.size for axis in axes)
-        *indices, value = (np.broadcast_to(lane.along(axes), shape) for lane in lanes[: len(op.indices) + 1])
+        *indices, value = (np.broadcast_to(operand.along(axes), shape) for operand in operands[: len(op.indices) + 1])
         where = np.ones(shape, bool)
-        for guard in (*lanes[len(op.indices) + 1 :], *valid):
+        for guard in (*operands[len(op.indices) + 1 :], *valid):
             where &= guard.along(axes)
         output[tuple(i[where] for i in indices)] = value[where]
 
-    def reduce(self, op: attn.ReduceAxisOp | tile.ReduceOp) -> Lanes:
+    def reduce(self, op: attn.ReduceAxisOp | tile.ReduceOp) -> NamedArray:
         arrays, axes = self.align(op.body, op.over)
         full = np.broadcast_arrays(*arrays)[0]
         position = axes.index(op.over)
-        return Lanes(_fold(op, full, position), axes[:position] + axes[position + 1 :])
+        return NamedArray(_fold(op, full, position), axes[:position] + axes[position + 1 :])
 
-    def dot(self, op: tile.DotOp) -> Lanes:
+    def dot(self, op: tile.DotOp) -> NamedArray:
         guards = [op.where] if op.where is not None else []
         arrays, axes = self.align(op.lhs, op.rhs, *guards)
         left, right = arrays[:2]
@@ -377,27 +381,27 @@ class Run:
         if guards:
             product = np.where(arrays[2], product, product.dtype.type(0))
         position = axes.index(op.over)
-        return Lanes(_sum(product, position), axes[:position] + axes[position + 1 :])
+        return NamedArray(_sum(product, position), axes[:position] + axes[position + 1 :])
 
     # --- reductions over the key positions (`attn`)
 
     def positions(self, op: Any, *values: SSAValue) -> tuple[list[Array], Array, int, tuple[SSAValue, ...]]:
         """Arrays broadcast against the key positions, where those count, the place of their axis, and all axes."""
-        conditions = [known[op.over] for known in (self.valid, self.part) if op.over in known]
+        conditions = [known[op.over] for known in (self.valid, self.split) if op.over in known]
         conditions += [self.values[op.where]] if op.where is not None else []
-        lanes = [self.values[v] for v in values]
-        axes = tuple(dict.fromkeys(axis for lane in (*lanes, *conditions) for axis in lane.axes))
+        operands = [self.values[v] for v in values]
+        axes = tuple(dict.fromkeys(axis for operand in (*operands, *conditions) for axis in operand.axes))
         where = functools.reduce(np.logical_and, [condition.along(axes) for condition in conditions])
-        arrays = [lane.along(axes) for lane in lanes]
+        arrays = [operand.along(axes) for operand in operands]
         return arrays, where, axes.index(op.over), axes
 
-    def over_keys(self, op: attn.ReduceOp) -> Lanes:
+    def over_keys(self, op: attn.ReduceOp) -> NamedArray:
         (body,), where, position, axes = self.positions(op, op.body)
         empty = body.dtype.type(monoid_of(op).identity(op.result.type))
         chosen = np.where(where, body, empty)
-        return Lanes(_fold(op, chosen, position), axes[:position] + axes[position + 1 :])
+        return NamedArray(_fold(op, chosen, position), axes[:position] + axes[position + 1 :])
 
-    def softmax(self, op: attn.WeighOp) -> Lanes:
+    def softmax(self, op: attn.WeighOp) -> NamedArray:
         values = [op.score, *op.values, *([op.sink] if op.sink is not None else [])]
         arrays, where, position, axes = self.positions(op, *values)
         algebra, dtype = Stream(natural=True), _dtype(op.results[0].type)
@@ -411,7 +415,7 @@ class Run:
         total, *summed = (np.expand_dims(_sum(each, position), position) for each in sums)
         total = total + algebra.power(sink, shift, terms)
         result = op.finished(algebra, (top, total, *summed), terms)
-        return Lanes(result.squeeze(position).astype(dtype), axes[:position] + axes[position + 1 :])
+        return NamedArray(result.squeeze(position).astype(dtype), axes[:position] + axes[position + 1 :])
 
     def stream(self, op: attn.StreamOp) -> None:
         dtype = _dtype(op.maximum.type)
@@ -424,9 +428,9 @@ class Run:
             top = masked.max(axis=position, initial=-np.inf, keepdims=True)
             weight = op.algebra.power(masked, op.algebra.shift(top, terms), terms)
             summed = _sum(np.where(where, weight * (items[0] if items else one), 0), position)
-            self.values[result] = Lanes(summed.astype(dtype), rest)
+            self.values[result] = NamedArray(summed.astype(dtype), rest)
             if value is None:
-                self.values[op.maximum] = Lanes(top.squeeze(position).astype(dtype), rest)
+                self.values[op.maximum] = NamedArray(top.squeeze(position).astype(dtype), rest)
 
 
 def _terms(dtype: Any) -> Terms[Array]:

@@ -21,7 +21,7 @@ MOST_TOLD = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class IllegalForm:
     """A form that an operation may not have: what names it after the operation's name, and which have it."""
 
     words: str
@@ -33,7 +33,7 @@ class LegalForms:
     """What the emitter of `target` takes: operations, each with the forms that it may not have, and types of values."""
 
     target: str
-    operations: Mapping[type[Operation], tuple[Form, ...]]
+    operations: Mapping[type[Operation], tuple[IllegalForm, ...]]
     types: Collection[Attribute]
 
     def require(self, module: ModuleOp) -> AxesAnalysis:
@@ -71,9 +71,9 @@ class IllegalModule(ValueError):
         super().__init__(f"{target} takes {', '.join(told)}")
 
 
-def given(name: str) -> Form:
+def given(name: str) -> IllegalForm:
     """The form of an operation that has an optional operand, or property, of that name."""
-    return Form(f"with `{name}`", lambda op, axes: getattr(op, name) is not None)
+    return IllegalForm(f"with `{name}`", lambda op, axes: getattr(op, name) is not None)
 
 
 def _where(ops: list[Operation]) -> str:

@@ -38,10 +38,10 @@ TILES = ("full", "mixed")
 
 
 @irdl_op_definition
-class LaneOp(IRDLOperation):
-    """An axis of tiles: the values start … min(start + size, stop) - 1, all at once."""
+class RangeOp(IRDLOperation):
+    """Makes an axis of tiles: its index takes the values start … min(start + size, stop) - 1, all at once."""
 
-    name = "tile.lane"
+    name = "tile.range"
     variable = prop_def(StringAttr)
     start = operand_def(IndexType)
     stop = operand_def(IndexType)
@@ -56,10 +56,10 @@ class LaneOp(IRDLOperation):
         )
 
 
-def verify_lane(value: SSAValue) -> None:
-    """Raises VerifyException unless `value` is a lane."""
-    if not isinstance(value.owner, LaneOp):
-        raise VerifyException("works over a value that is no tile.lane")
+def verify_axis(value: SSAValue) -> None:
+    """Raises VerifyException unless `value` is an axis."""
+    if not isinstance(value.owner, RangeOp):
+        raise VerifyException("works over a value that is no tile.range")
 
 
 @irdl_op_definition
@@ -84,14 +84,14 @@ class YieldOp(IRDLOperation):
 class LoopOp(IRDLOperation):
     """A loop: its variable takes the values lb, lb + step … below ub, one a turn, which changes what is carried.
 
-    Over keys, a turn has the tile of them that begins at the variable, or, where its body has no lane, a single key.
+    Over keys, a turn has the tile of them that begins at the variable, or, where its body has no axis, a single key.
     Over features, it has one of a contraction that no tile holds.
 
     `rows from … to …` says where each row's own keys start and stop, where that differs from lb and ub: a turn leaves
     alone what is carried for a row none of whose keys it has. Its body compares keys with these ends.
 
         %r = tile.loop %j0 = %start to %stop step %keys rows from %start to %row_stop iter_args(%s = %s0) -> (f32) {
-          %j = tile.lane "j" from %j0 to %stop size %keys
+          %j = tile.range "j" from %j0 to %stop size %keys
           %seen = arith.cmpi sgt, %row_stop, %j : index
           ...
           tile.yield %s1 : f32
@@ -141,9 +141,9 @@ class LoopOp(IRDLOperation):
         return last
 
     @property
-    def lane(self) -> LaneOp | None:
+    def axis(self) -> RangeOp | None:
         """The tile of keys of a turn; None where a turn has a single key."""
-        return next((op for op in self.body.block.ops if isinstance(op, LaneOp)), None)
+        return next((op for op in self.body.block.ops if isinstance(op, RangeOp)), None)
 
     @property
     def is_full(self) -> bool:

@@ -30,8 +30,8 @@ class Machine:
 
     `shared` is the shared memory that one program can have, in bytes; `registers` the 32-bit registers that one thread
     can have before they spill, `register_file` those of a processor; `stages` how many tiles of keys are worth having
-    on their way at most; `lanes` the threads of a warp. `single` is how products of f32 numbers are made: "ieee" one by
-    one, or "tf32x3" by a matrix unit. `together` says whether four warps multiply, out of shared memory.
+    on their way at most; `lanes` the threads of a warp. `f32_products` is how products of f32 numbers are made: "ieee"
+    one by one, or "tf32x3" by a matrix unit. `warpgroup` says whether four warps multiply as one, out of shared memory.
     """
 
     device: Device
@@ -40,11 +40,11 @@ class Machine:
     stages: int
     lanes: int = 32
     register_file: int = 64 * 1024
-    single: str = "tf32x3"
-    together: bool = False
+    f32_products: str = "tf32x3"
+    warpgroup: bool = False
 
 
-USUAL = "cuda:90"
+DEFAULT = "cuda:90"
 """The machine that code is for where nothing says which."""
 
 # From NVIDIA's data sheets of the A100, L40S, H200 and HGX B200, its white paper on the RTX Blackwell architecture, and
@@ -62,14 +62,14 @@ MACHINES = {
     # CUDA C++ Programming Guide 13, table "Technical Specifications per Compute Capability": shared memory per block.
     "cuda:80": Machine(A100, shared=163 * 1024, registers=255, stages=3),
     "cuda:89": Machine(L40S, shared=99 * 1024, registers=255, stages=2),
-    "cuda:90": Machine(H200, shared=227 * 1024, registers=255, stages=3, together=True),
-    "cuda:100": Machine(B200, shared=227 * 1024, registers=255, stages=3, together=True),
+    "cuda:90": Machine(H200, shared=227 * 1024, registers=255, stages=3, warpgroup=True),
+    "cuda:100": Machine(B200, shared=227 * 1024, registers=255, stages=3, warpgroup=True),
     "cuda:120": Machine(RTX_5090, shared=99 * 1024, registers=255, stages=2),
     # AMD CDNA3 and CDNA4 instruction set guides: local data share per work-group, vector registers per lane.
     "hip:gfx942": Machine(
-        MI300X, 64 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024, single="ieee"
+        MI300X, 64 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024, f32_products="ieee"
     ),
     "hip:gfx950": Machine(
-        MI355X, 160 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024, single="ieee"
+        MI355X, 160 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024, f32_products="ieee"
     ),
 }

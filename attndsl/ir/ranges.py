@@ -19,7 +19,7 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index
 from attndsl.storage import ELEMENTS
 
 LARGEST_CHOICE = 2**12
-"""A launch chooses no more rows or keys of a tile, or parts of the keys."""
+"""A launch chooses no more rows or keys of a tile, or splits of the keys."""
 
 LARGEST_PRODUCT = 2**56
 """What a product of sizes is taken to be within, where those alone do not tell that it fits."""
@@ -103,13 +103,13 @@ class Ranges:
             case attn.IndexOp() | tile.ProgramOp():
                 extents = [op.extent, *([op.bound] if op.bound is not None else [])]
                 return Range(0, max(0, min(LARGEST_SIZE, *(self._known[v].high - 1 for v in extents))))
-            case tile.LaneOp():
+            case tile.RangeOp():
                 return Range(0, max(0, min(LARGEST_SIZE, self._known[op.stop].high - 1)))
             case attn.ReadOp() | tile.LoadOp():
                 return self._element(op)
             case tile.IdentityOp():
                 return Range(op.number, op.number)
-            case tile.SpreadOp() | tile.RelabelOp():
+            case tile.BroadcastOp() | tile.RenameAxisOp():
                 return self._known[op.value]
             case tile.MaxOp() | tile.MinOp():  # a tile has at least one row and one key
                 return self._known[op.body]
@@ -146,7 +146,7 @@ class Ranges:
         """
         if value not in self._sizes:
             op = value.owner
-            given = spec.DimOp | attn.IndexOp | tile.ProgramOp | tile.LaneOp | spec.ChoiceOp | tile.PaddedOp
+            given = spec.DimOp | attn.IndexOp | tile.ProgramOp | tile.RangeOp | spec.ChoiceOp | tile.PaddedOp
             parts = [v for v in _sources(value) if constant(v) is None] if _computes(op) else []
             made = isinstance(op, given) or (bool(parts) and all(map(self._is_size, parts)))
             made = made or (self._known[value].low >= -LARGEST_SIZE and self._is_below_size(value))
@@ -188,7 +188,7 @@ def _leaves_out(op: Operation) -> bool:
 
 def _computes(op: Operation | Block) -> bool:
     """Whether an operation makes an integer of integers."""
-    return type(op) in _COMBINED or isinstance(op, arith.SelectOp | tile.MaxOp | tile.MinOp | tile.SpreadOp)
+    return type(op) in _COMBINED or isinstance(op, arith.SelectOp | tile.MaxOp | tile.MinOp | tile.BroadcastOp)
 
 
 def _sources(value: SSAValue) -> list[SSAValue]:

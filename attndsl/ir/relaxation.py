@@ -20,20 +20,20 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index
 
 
 def computed_in(loop: tile.LoopOp, *values: SSAValue) -> list[Operation]:
-    """What the body of a loop computes for values, in order; the lanes that start with the loop's variable left out."""
+    """What the body of a loop computes for values, in order; the axes that start with the loop's variable left out."""
     body = loop.body.block
     found: set[Operation] = set()
     stack = [value.owner for value in values]
     while stack:
         op = stack.pop()
-        if isinstance(op, Operation) and op.parent is body and op not in found and not isinstance(op, tile.LaneOp):
+        if isinstance(op, Operation) and op.parent is body and op not in found and not isinstance(op, tile.RangeOp):
             found.add(op)
             stack.extend(operand.owner for operand in op.operands)
     return [op for op in body.ops if op in found]
 
 
 class Relaxation:
-    """Relaxes conditions in a loop over keys, whose lane is `key`; what it computes of keys stands before `anchor`.
+    """Relaxes conditions in a loop over keys, whose axis is `key`; what it computes of keys stands before `anchor`.
 
     With `every` it tightens them.
     """
@@ -105,6 +105,6 @@ class Relaxation:
 
     def over_rows(self, extreme: type[tile.MinOp | tile.MaxOp], value: SSAValue) -> SSAValue:
         """The least or the largest of the tile's rows."""
-        for lane in self.axes(value):
-            value = insert_before(self.loop, extreme(value, lane), "least" if extreme is tile.MinOp else "most")
+        for axis in self.axes(value):
+            value = insert_before(self.loop, extreme(value, axis), "least" if extreme is tile.MinOp else "most")
         return value

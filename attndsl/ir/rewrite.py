@@ -189,7 +189,7 @@ def constant(value: SSAValue) -> int | float | bool | None:
 
 def uniform(value: SSAValue) -> int | float | bool | None:
     """The number that a value is known to be at every place of its tile, or None."""
-    return constant(value.owner.value if isinstance(value.owner, tile.SpreadOp) else value)
+    return constant(value.owner.value if isinstance(value.owner, tile.BroadcastOp) else value)
 
 
 def attribute(value: int | float | bool, type_: Attribute) -> IntegerAttr | FloatAttr:

@@ -14,7 +14,7 @@ from attndsl.ir.xdsl import AttrParser, Data, Printer, VerifyException, irdl_att
 class ShapeAttr(Data[tuple[Expression, ...]]):
     """Integer expressions of dims, parameters and what a launch chooses, one for each dimension of a tensor.
 
-    ["B + 1", "max(0, N - param(window))", "choice(PARTS)"]
+    ["B + 1", "max(0, N - param(window))", "choice(SPLITS)"]
     """
 
     name = "spec.shape"

@@ -52,7 +52,7 @@ class TensorOp(IRDLOperation):
 
     spec.tensor @cu "input" "i32" ["B + 1"]
     spec.tensor @o "output" "f32" ["M"] partial
-    spec.tensor @k_m "workspace" "f32" ["max(0, M - param(window))", "choice(PARTS)"]
+    spec.tensor @k_m "workspace" "f32" ["max(0, M - param(window))", "choice(SPLITS)"]
     """
 
     name = "spec.tensor"

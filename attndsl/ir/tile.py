@@ -1,8 +1,8 @@
 """The `tile` dialect: *how* a kernel walks what is computed.
 
 As in `attn`, a value is a function of index variables, and arithmetic is stock `arith` and `math`. But now each
-variable is either a program's (`tile.program`: one value at a time), a loop's (`tile.loop`: likewise) or a lane's
-(`tile.lane`: a whole axis of a tile at once). So the axes of a value's tile are the lanes that it depends on, and
+variable is either a program's (`tile.program`: one value at a time), a loop's (`tile.loop`: likewise) or an axis's
+(`tile.range`: a whole axis of a tile at once). So the axes of a value's tile are the axes that it depends on, and
 values that depend on none are the same for the whole tile.
 
     tile.kernel @mha {
@@ -10,11 +10,11 @@ values that depend on none are the same for the whole tile.
       %c128 = arith.constant 128 : index
       %b = tile.program "b" to %B step %c1
       %i0 = tile.program "i" to %M step %c128
-      %i = tile.lane "i" from %i0 to %M size %c128
-      %d = tile.lane "d" from %c0 to %D size %D
+      %i = tile.range "i" from %i0 to %M size %c128
+      %d = tile.range "d" from %c0 to %D size %D
       %q = tile.load @q[%b, %i, %d] : f32
       %acc = tile.loop %j0 = %c0 to %N step %c512 iter_args(%a = %zero) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %c512
+        %j = tile.range "j" from %j0 to %N size %c512
         %k = tile.load @k[%b, %j, %d] : f32
         %s = tile.dot %q, %k over %d : f32
         ...
@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from attndsl.ir.homes import HomeOp, IntoOp, into_of
-from attndsl.ir.loop import LaneOp, LoopOp, YieldOp, verify_lane
+from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, verify_access
 from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WithinOp, WrapsOp
@@ -71,10 +71,43 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "STATEMENTS", "TILE", "AllOp", "DotOp", "HoldsOp", "HomeOp", "IdentityOp", "IntoOp", "KeptOp", "KernelOp", "LaneOp",
-    "LaunchedOp", "LoadOp", "LoopOp", "MaxOp", "MinOp", "NarrowOp", "PaddedOp", "PlaceOp", "PresentOp", "ProgramOp",
-    "ReduceOp", "RelabelOp", "SpreadOp", "StoreOp", "SumOp", "UnsignedOp", "ValuesOp", "WidenedOp", "WithinOp",
-    "WrapsOp", "YieldOp", "into_of", "is_key", "padded", "users", "verify_lane",
+    "STATEMENTS",
+    "TILE",
+    "AllOp",
+    "BroadcastOp",
+    "DotOp",
+    "HoldsOp",
+    "HomeOp",
+    "IdentityOp",
+    "IntoOp",
+    "KeptOp",
+    "KernelOp",
+    "LaunchedOp",
+    "LoadOp",
+    "LoopOp",
+    "MaxOp",
+    "MinOp",
+    "NarrowOp",
+    "PaddedOp",
+    "PlaceOp",
+    "PresentOp",
+    "ProgramOp",
+    "RangeOp",
+    "ReduceOp",
+    "RenameAxisOp",
+    "StoreOp",
+    "SumOp",
+    "UnsignedOp",
+    "ValuesOp",
+    "WidenedOp",
+    "WithinOp",
+    "WrapsOp",
+    "YieldOp",
+    "into_of",
+    "is_key",
+    "padded",
+    "users",
+    "verify_axis",
 ]  # fmt: skip
 
 Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
@@ -114,7 +147,7 @@ class KernelOp(IRDLOperation):
 
     @property
     def merges(self) -> bool:
-        """Whether it walks over parts of the keys, which other programs folded."""
+        """Whether it walks over splits of the keys, which other programs folded."""
         ends = [op.ub.owner for op in self.walk() if isinstance(op, LoopOp)]
         return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
 
@@ -159,7 +192,7 @@ class ProgramOp(IRDLOperation):
 
 @irdl_op_definition
 class PaddedOp(IRDLOperation):
-    """The size of a lane that fixed tiles can have: the least power of two that is no smaller, and at least 16."""
+    """The size of an axis that fixed tiles can have: the least power of two that is no smaller, and at least 16."""
 
     name = "tile.padded"
     size = operand_def(IndexType)
@@ -180,25 +213,25 @@ def padded(size: int) -> int:
 class PlaceOp(IRDLOperation):
     """An index, as an offset that is the same for a whole tile and one that differs within it.
 
-    The first is the sum of the `shared` integers, each as often as `counts` says. To it adds how far each of `lanes` is
-    from its start, and the `near` integers, which vary along lanes and are small whatever the launch: an address has 64
+    The first is the sum of the `shared` integers, each as often as `counts` says. To it adds how far each of `axes` is
+    from its start, and the `near` integers, which vary along axes and are small whatever the launch: an address has 64
     bits, but within a tile the launch's index width is enough, and of a loop over keys only the first part changes.
     """
 
     name = "tile.place"
     counts = prop_def(ArrayAttr[IntegerAttr])
     shared = var_operand_def(IndexType)
-    lanes = var_operand_def(IndexType)
+    axes = var_operand_def(IndexType)
     near = var_operand_def(IndexType)
     result = result_def(IndexType)
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "$counts `of` `(` $shared `)` `lanes` `(` $lanes `)` `near` `(` $near `)` attr-dict"
+    assembly_format = "$counts `of` `(` $shared `)` `axes` `(` $axes `)` `near` `(` $near `)` attr-dict"
 
-    def __init__(self, shared: Mapping[SSAValue, int], lanes: Sequence[SSAValue], near: Sequence[SSAValue]) -> None:
+    def __init__(self, shared: Mapping[SSAValue, int], axes: Sequence[SSAValue], near: Sequence[SSAValue]) -> None:
         super().__init__(
             properties={"counts": ArrayAttr([IntegerAttr(count, index) for count in shared.values()])},
-            operands=[list(shared), lanes, near],
+            operands=[list(shared), axes, near],
             result_types=[index],
         )
 
@@ -210,8 +243,8 @@ class PlaceOp(IRDLOperation):
     def verify_(self) -> None:
         if len(self.counts) != len(self.shared):
             raise VerifyException("says of each shared integer how often it counts")
-        for lane in self.lanes:
-            verify_lane(lane)
+        for axis in self.axes:
+            verify_axis(axis)
 
 
 @irdl_op_definition
@@ -271,31 +304,31 @@ class StoreOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SpreadOp(IRDLOperation):
-    """Broadcast: a value laid out along lanes that it does not depend on, as the initial value of an accumulator."""
+class BroadcastOp(IRDLOperation):
+    """Broadcasts a value along axes that it does not depend on, as the initial value of an accumulator."""
 
-    name = "tile.spread"
+    name = "tile.broadcast"
     value = operand_def()
-    lanes = var_operand_def(IndexType)
+    axes = var_operand_def(IndexType)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = "$value `over` `(` $lanes `)` attr-dict `:` type($value) `to` type($result)"
+    assembly_format = "$value `over` `(` $axes `)` attr-dict `:` type($value) `to` type($result)"
 
-    def __init__(self, value: SSAValue, lanes: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[value, lanes], result_types=[value.type])
+    def __init__(self, value: SSAValue, axes: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[value, axes], result_types=[value.type])
 
     def verify_(self) -> None:
-        for lane in self.lanes:
-            verify_lane(lane)
+        for axis in self.axes:
+            verify_axis(axis)
         if self.value.type != self.result.type:
             raise VerifyException("gives what it is given, only wider")
 
 
 @irdl_op_definition
-class RelabelOp(IRDLOperation):
-    """Renames an axis of a tile of integers: what iteration n of a loop loads for iteration n + 1 changes its lane."""
+class RenameAxisOp(IRDLOperation):
+    """Renames an axis of a tile of integers: what iteration n of a loop loads for iteration n + 1 gets its axis."""
 
-    name = "tile.relabel"
+    name = "tile.rename_axis"
     value = operand_def(IndexType)
     old = operand_def(IndexType)
     new = operand_def(IndexType)
@@ -307,8 +340,8 @@ class RelabelOp(IRDLOperation):
         super().__init__(operands=[value, old, new], result_types=[index])
 
     def verify_(self) -> None:
-        verify_lane(self.old)
-        verify_lane(self.new)
+        verify_axis(self.old)
+        verify_axis(self.new)
 
 
 @irdl_op_definition
@@ -352,16 +385,16 @@ class IdentityOp(IRDLOperation):
             raise VerifyException(f"is that of a min or a max, not of {self.of.data}")
 
 
-def is_key(lane: SSAValue) -> bool:
-    """Whether a lane is one of keys: it starts elsewhere at each turn of a loop, or is that of what a loop carries."""
-    if not isinstance(lane.owner, LaneOp):
+def is_key(axis: SSAValue) -> bool:
+    """Whether an axis is one of keys: it starts elsewhere at each turn of a loop, or is that of what a loop carries."""
+    if not isinstance(axis.owner, RangeOp):
         return False
-    relabelled = any(isinstance(use.operation, RelabelOp) for use in lane.uses)
-    return relabelled or isinstance(lane.owner.parent_op(), LoopOp)
+    renamed = any(isinstance(use.operation, RenameAxisOp) for use in axis.uses)
+    return renamed or isinstance(axis.owner.parent_op(), LoopOp)
 
 
 class ReduceOp(IRDLOperation):
-    """What removes a lane from one value, with a monoid."""
+    """What removes an axis from one value, with a monoid."""
 
     body = operand_def()
     over = operand_def(IndexType)
@@ -372,14 +405,14 @@ class ReduceOp(IRDLOperation):
         super().__init__(operands=[body, over], result_types=[body.type])
 
     def verify_(self) -> None:
-        verify_lane(self.over)
+        verify_axis(self.over)
         if self.body.type != self.result.type:
             raise VerifyException("gives the type that it takes")
 
 
 @irdl_op_definition
 class SumOp(ReduceOp):
-    """The sum along a lane; 0 where the lane is empty."""
+    """The sum along an axis; 0 where the axis is empty."""
 
     name = "tile.sum"
     traits = traits_def(Pure(), Removes(), Folds(SUM))
@@ -387,7 +420,7 @@ class SumOp(ReduceOp):
 
 @irdl_op_definition
 class MaxOp(ReduceOp):
-    """The largest along a lane; -inf, or the least integer, where the lane is empty."""
+    """The largest along an axis; -inf, or the least integer, where the axis is empty."""
 
     name = "tile.max"
     traits = traits_def(Pure(), Removes(), Folds(MAX))
@@ -395,7 +428,7 @@ class MaxOp(ReduceOp):
 
 @irdl_op_definition
 class MinOp(ReduceOp):
-    """The smallest along a lane; +inf, or the largest integer, where the lane is empty."""
+    """The smallest along an axis; +inf, or the largest integer, where the axis is empty."""
 
     name = "tile.min"
     traits = traits_def(Pure(), Removes(), Folds(MIN))
@@ -403,22 +436,22 @@ class MinOp(ReduceOp):
 
 @irdl_op_definition
 class AllOp(ReduceOp):
-    """True where all along a lane are; true where the lane is empty."""
+    """True where all along an axis are; true where the axis is empty."""
 
     name = "tile.all"
     traits = traits_def(Pure(), Removes(), Folds(ALL))
 
 
 def reduction(monoid: Monoid) -> type[ReduceOp]:
-    """The operation that reduces a lane with a monoid."""
+    """The operation that reduces an axis with a monoid."""
     return next(kind for kind in (SumOp, MaxOp, MinOp, AllOp) if kind.has_trait(Folds(monoid)))
 
 
 @irdl_op_definition
 class DotOp(IRDLOperation):
-    """The sum along a lane of the products of two values: a matrix product, out[i, j] = sum over k of x[i, k] y[k, j].
+    """The sum along an axis of the products of two values: a matrix product, out[i, j] = sum over k of x[i, k] y[k, j].
 
-    Other lanes that both vary along are batch axes, which the product keeps. It is taken for each of their values:
+    Other axes that both vary along are batch axes, which the product keeps. It is taken for each of their values:
     out[b, i, j] = sum over k of x[b, i, k] y[b, k, j].
 
     `where` says which terms count. At the others `lhs` is 0 (or NaN), and the term is left out whatever `rhs` holds
@@ -446,7 +479,7 @@ class DotOp(IRDLOperation):
         super().__init__(operands=[lhs, rhs, over, where], result_types=[lhs.type])
 
     def verify_(self) -> None:
-        verify_lane(self.over)
+        verify_axis(self.over)
         if self.rounded is not None and self.rounded.data not in ("f16", "bf16", "tf32x3"):
             raise VerifyException(f"operands are rounded to f16, bf16 or tf32x3, not to {self.rounded.data}")
 
@@ -474,7 +507,7 @@ class HoldsOp(IRDLOperation):
         super().__init__(operands=[condition, over, start, stop])
 
     def verify_(self) -> None:
-        verify_lane(self.over)
+        verify_axis(self.over)
         loop = self.parent_op()
         if not isinstance(loop, LoopOp) or self.over.owner.parent_op() is not loop:
             raise VerifyException("stands in the loop over its keys")
@@ -496,15 +529,15 @@ TILE = Dialect(
     [
         KernelOp,
         ProgramOp,
-        LaneOp,
+        RangeOp,
         LoopOp,
         YieldOp,
         PaddedOp,
         PlaceOp,
         LoadOp,
         StoreOp,
-        SpreadOp,
-        RelabelOp,
+        BroadcastOp,
+        RenameAxisOp,
         WidenedOp,
         IdentityOp,
         SumOp,

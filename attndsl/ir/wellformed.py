@@ -87,19 +87,19 @@ def verify_into(op: tile.IntoOp) -> None:
     """Raises VerifyException where a tile does not fit into its home, or is written over what it is made of."""
     home, name, axes = op.declaration, f"@{op.home.string_value()}", AxesAnalysis()
     maker = op.prev_op
-    if maker is None or op.value not in maker.results or maker.regions or isinstance(maker, tile.LaneOp):
+    if maker is None or op.value not in maker.results or maker.regions or isinstance(maker, tile.RangeOp):
         raise VerifyException("stands right behind the operation that makes its tile")
     if op.value.type != home.element:
         raise VerifyException(f"{name} is a home of {home.element}, not of {op.value.type}")
-    if not op.lanes or frozenset(op.lanes) != axes(op.value) or len(set(op.lanes)) != len(op.lanes):
+    if not op.axes or frozenset(op.axes) != axes(op.value) or len(set(op.axes)) != len(op.axes):
         raise VerifyException("names the axes of its tile, each once")
-    sizes = [lane.owner.size for lane in op.lanes if isinstance(lane.owner, tile.LaneOp)]
+    sizes = [axis.owner.size for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]
     if len(sizes) != len(home.sizes) or not all(map(is_same_size, sizes, home.sizes)):
         raise VerifyException(f"{name} has other sizes than its tile")
     if (op.stage is None) != (home.stages is None):
         raise VerifyException(f"says which stage of {name} it means, if that has any")
     if op.stage is not None:
-        _independent(axes, op, [op.stage], tile.LaneOp, "a stage")
+        _independent(axes, op, [op.stage], tile.RangeOp, "a stage")
         return
     for value in maker.operands:
         other = tile.into_of(value)
@@ -109,7 +109,7 @@ def verify_into(op: tile.IntoOp) -> None:
 
 def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: AxesAnalysis) -> bool:
     """Whether a tile may be written over an operand that lies where `lives` says: its axes lie the same way."""
-    return overwrites(op.maker, value, axes) and tuple(lives.lanes) == tuple(op.lanes)
+    return overwrites(op.maker, value, axes) and tuple(lives.axes) == tuple(op.axes)
 
 
 def verify_tile(kernel: tile.KernelOp) -> None:
@@ -120,36 +120,36 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.ProgramOp():
                 if op.parent_op() is not kernel:
                     raise VerifyException(f"tile.program {op.variable.data} stands in a loop")
-                _independent(axes, op, op.operands, tile.LaneOp, f"the range of {op.variable.data}")
-            case tile.LaneOp():
-                _independent(axes, op, op.operands, tile.LaneOp, f"the range of {op.variable.data}")
+                _independent(axes, op, op.operands, tile.RangeOp, f"the range of {op.variable.data}")
+            case tile.RangeOp():
+                _independent(axes, op, op.operands, tile.RangeOp, f"the range of {op.variable.data}")
             case tile.HomeOp():
-                _independent(axes, op, op.sizes, tile.LaneOp, f"the size of @{op.sym_name.data}")
+                _independent(axes, op, op.sizes, tile.RangeOp, f"the size of @{op.sym_name.data}")
                 if op.parent_op() is not kernel:
                     raise VerifyException(f"@{op.sym_name.data} is declared in a loop")
             case tile.PaddedOp():
-                _independent(axes, op, op.operands, tile.LaneOp, "the size of a lane")
+                _independent(axes, op, op.operands, tile.RangeOp, "the size of an axis")
             case tile.WidenedOp():
                 if op.value not in kept:
                     raise VerifyException("tile.widened is of a tile that tile.kept names")
             case tile.PlaceOp():
-                _independent(axes, op, op.shared, tile.LaneOp, "what is the same for a tile")
+                _independent(axes, op, op.shared, tile.RangeOp, "what is the same for a tile")
             case tile.ReduceOp():
                 if op.over not in axes(op.body):
-                    raise VerifyException(f"{op.name} removes a lane that its operand does not vary along")
+                    raise VerifyException(f"{op.name} removes an axis that its operand does not vary along")
             case tile.DotOp():
                 if op.over not in axes(op.lhs) & axes(op.rhs):
-                    raise VerifyException("both operands of a product vary along the lane that it sums over")
-            case tile.SpreadOp():
-                if any(lane in axes(op.value) for lane in op.lanes):
-                    raise VerifyException("tile.spread lays out along a lane that its operand already varies along")
-            case tile.RelabelOp():
+                    raise VerifyException("both operands of a product vary along the axis that it sums over")
+            case tile.BroadcastOp():
+                if any(axis in axes(op.value) for axis in op.axes):
+                    raise VerifyException("tile.broadcast broadcasts along an axis that its operand already has")
+            case tile.RenameAxisOp():
                 if op.old not in axes(op.value) or op.new in axes(op.value):
-                    raise VerifyException("tile.relabel turns a lane of its operand into one that is new to it")
+                    raise VerifyException("tile.rename_axis renames an axis of its operand to one that is new to it")
             case tile.StoreOp():
                 _placed(axes, op, op.indices, op.value)
             case tile.LoopOp():
-                _independent(axes, op, (op.lb, op.ub, op.step), tile.LaneOp, "the range of a loop")
+                _independent(axes, op, (op.lb, op.ub, op.step), tile.RangeOp, "the range of a loop")
                 _verify_loop(axes, op)
     _writes(kernel, tile.StoreOp)
 
@@ -157,7 +157,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
 def _verify_loop(axes: AxesAnalysis, loop: tile.LoopOp) -> None:
     for number, (start, end) in enumerate(zip(loop.iter_args, loop.end.values, strict=True)):
         if axes(start) != axes(end):
-            raise VerifyException(f"a loop yields a value with other lanes than it starts from (value {number})")
+            raise VerifyException(f"a loop yields a value with other axes than it starts from (value {number})")
 
 
 def _independent(

@@ -1,7 +1,7 @@
 """How many floating-point operations a `tile` module does for given dims, counted without doing them.
 
 A term of a contraction is two, a multiplication and an addition: `tile.dot` is one, and so is a `tile.sum` of what has
-a lane of features. Pointwise arithmetic, maxima and the sums of weights are not counted. What a program makes anew for
+an axis of features. Pointwise arithmetic, maxima and the sums of weights are not counted. What a program makes anew for
 each tile counts each time. Where ranges rest on data, these are taken to be 0. Tiles are walked by size: all full ones
 at once, and the one at the edge.
 """
@@ -14,19 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from attndsl.choices import ROWS, SPLITS
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.interpret import Lanes, Run
+from attndsl.ir.interpret import NamedArray, Run
 from attndsl.ir.rewrite import constant, number
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, index, scf
 
 
 def contracted(op: Operation, axes: AxesAnalysis) -> frozenset[SSAValue]:
-    """The lanes of which each combination is a term of a contraction; none where an operation is no contraction."""
+    """The axes of which each combination is a term of a contraction; none where an operation is no contraction."""
     match op:
         case tile.DotOp():
             return axes(op.lhs) | axes(op.rhs)
-        case tile.SumOp() if any(constant(lane.owner.start) == 0 for lane in axes(op.body) | {op.over}):  # type: ignore[union-attr]
+        case tile.SumOp() if any(constant(axis.owner.start) == 0 for axis in axes(op.body) | {op.over}):  # type: ignore[union-attr]
             return axes(op.body) | {op.over}
     return frozenset()
 
@@ -36,29 +37,29 @@ def work_of(
 ) -> int:
     """The operations of a module.
 
-    `choices` gives what a launch chooses. Without it the keys are in one part, and tiles those of the schedule that
+    `choices` gives what a launch chooses. Without it the keys are not split, and tiles those of the schedule that
     just holds a kernel's rows, or of its last.
     """
-    form = "whole" if choices is None or choices["PARTS"] == 1 else "split"
+    form = "whole" if choices is None or choices[SPLITS] == 1 else "split"
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     ran = [kernel for kernel in kernels if kernel.form is None or kernel.form.data == form]
-    return sum(_Count(dims, params, choices or _chosen(kernel, dims, params)).kernel(kernel) for kernel in ran)
+    return sum(_WorkCount(dims, params, choices or _chosen(kernel, dims, params)).kernel(kernel) for kernel in ran)
 
 
 def _chosen(kernel: tile.KernelOp, dims: Mapping[str, int], params: Mapping[str, Any]) -> dict[str, int]:
     listed = kernel.schedules.data if kernel.schedules is not None else ()
     schedules = [{name: int(number(size)) for name, size in each.data.items()} for each in listed]
-    count = _Count(dims, params, {"PARTS": 1})
+    count = _WorkCount(dims, params, {SPLITS: 1})
     rows = [
         count.number(op.extent)
         for op in kernel.walk()
         if isinstance(op, tile.ProgramOp) and isinstance(op.step.owner, spec.ChoiceOp)
     ]
-    fitting = [schedule for schedule in schedules if all(schedule["ROWS"] >= each for each in rows)]
-    return {"PARTS": 1, **(*fitting, *schedules[-1:], {})[0]}
+    fitting = [schedule for schedule in schedules if all(schedule[ROWS] >= each for each in rows)]
+    return {SPLITS: 1, **(*fitting, *schedules[-1:], {})[0]}
 
 
-class _Count:
+class _WorkCount:
     def __init__(self, dims: Mapping[str, int], params: Mapping[str, Any], choices: Mapping[str, int]) -> None:
         self.run = Run({}, dims, params, choices)
         self.axes = AxesAnalysis()
@@ -82,8 +83,8 @@ class _Count:
                     total += self.steps(op.body.block.args[0], steps, self.number(op.ub), list(op.body.block.ops))
                 case scf.IfOp():  # of which one branch is for numbers that are not finite, and folds all again
                     total += min(self.block(list(region.block.ops)) for region in op.regions if region.blocks)
-                case _ if lanes := contracted(op, self.axes):
-                    total += 2 * math.prod(map(self.length, lanes))
+                case _ if axes := contracted(op, self.axes):
+                    total += 2 * math.prod(map(self.length, axes))
         return total
 
     def steps(self, variable: SSAValue, steps: range, stop: int, ops: Sequence[Operation]) -> int:
@@ -107,11 +108,11 @@ class _Count:
         del self.at[variable]
         return total
 
-    def length(self, lane: SSAValue) -> int:
-        """How many values a lane has."""
-        assert isinstance(lane.owner, tile.LaneOp)
-        begin, stop, size = lane.owner.start, lane.owner.stop, self.number(lane.owner.size)
-        if isinstance(stop.owner, arith.AddiOp) and set(stop.owner.operands) == {begin, lane.owner.size}:
+    def length(self, axis: SSAValue) -> int:
+        """How many values an axis has."""
+        assert isinstance(axis.owner, tile.RangeOp)
+        begin, stop, size = axis.owner.start, axis.owner.stop, self.number(axis.owner.size)
+        if isinstance(stop.owner, arith.AddiOp) and set(stop.owner.operands) == {begin, axis.owner.size}:
             return size  # a full tile, wherever it is
         start = self.at[begin] if begin in self.at else self.number(begin)
         return max(0, min(start + size, self.number(stop)) - start)
@@ -122,9 +123,9 @@ class _Count:
         for needed in self.needed(value):
             if needed in self.at:
                 self.asked.add(needed)
-                self.run.values[needed] = Lanes(np.asarray(self.at[needed]))
+                self.run.values[needed] = NamedArray(np.asarray(self.at[needed]))
             elif isinstance(needed.owner, tile.LoadOp):
-                self.run.values[needed] = Lanes(np.asarray(0 if needed.type == index else False))
+                self.run.values[needed] = NamedArray(np.asarray(0 if needed.type == index else False))
             else:
                 assert isinstance(needed.owner, Operation)
                 self.run.run(needed.owner)

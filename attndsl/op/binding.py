@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.library import artifact_of, signature_of, spec_key
 from attndsl.driver.module import load_function
-from attndsl.ir.machines import USUAL
+from attndsl.ir.machines import DEFAULT
 from attndsl.op.checks import Bound
 from attndsl.syntax.source import Source
 
 
-class Binding:
+class CompiledSpec:
     """A spec's signature, its artifacts and its NumPy programs, each made once; `key` is the same for equal texts."""
 
     def __init__(self, spec: Source) -> None:
@@ -28,7 +28,7 @@ class Binding:
         self._lock = threading.Lock()
 
     def artifact(
-        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str = USUAL, /, **types: str
+        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str = DEFAULT, /, **types: str
     ) -> Artifact:
         """What `Op.artifact` gives. Raises ValueError for types that the spec does not allow."""
         bound = {**self.signature.default_types(), **types}

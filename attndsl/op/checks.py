@@ -147,7 +147,7 @@ def _check_ranks(signature: Signature, given: Mapping[str, Given]) -> None:
     for tensor in signature.inputs:
         shape, rank = given[tensor.name].shape, len(tensor.extents)
         if len(shape) != rank:
-            raise errors.WrongRank(signature.name, tensor.name, tuple(shape), len(shape), rank, declaration(tensor))
+            raise errors.RanksDiffer(signature.name, tensor.name, tuple(shape), len(shape), rank, declaration(tensor))
 
 
 def _dim(signature: Signature, dim: str, given: Mapping[str, Given]) -> int:
@@ -186,7 +186,7 @@ def _output_shape(signature: Signature, tensor: TensorSignature, dims: Mapping[s
         if size < 0:
             extent = tensor.extents[axis]
             because = _because(signature, extent, dims, {})
-            raise errors.NegativeExtent(signature.name, tensor.name, axis, show(extent), size, because)
+            raise errors.ExtentIsNegative(signature.name, tensor.name, axis, show(extent), size, because)
     return shape
 
 

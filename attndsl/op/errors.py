@@ -131,7 +131,7 @@ class TypesDiffer(CallError, TypeError):
 
 
 @dataclass(eq=False, repr=False)
-class WrongRank(CallError, ValueError):
+class RanksDiffer(CallError, ValueError):
     name: str
     shape: tuple[int, ...]
     rank: int
@@ -204,7 +204,7 @@ class UndefinedExtent(CallError, ValueError):
 
 
 @dataclass(eq=False, repr=False)
-class NegativeExtent(CallError, ValueError):
+class ExtentIsNegative(CallError, ValueError):
     name: str
     dimension: int
     extent: str

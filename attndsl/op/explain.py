@@ -15,7 +15,7 @@ from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature, TensorSignature
 from attndsl.driver.targets import place_of
-from attndsl.ir.machines import MACHINES, USUAL, Device
+from attndsl.ir.machines import DEFAULT, MACHINES, Device
 from attndsl.op.checks import shown
 from attndsl.storage import ELEMENTS
 from attndsl.syntax.source import Source
@@ -124,7 +124,7 @@ def computed(source: Source, artifact: Artifact, dims: Mapping[str, int], needed
 
     spec, signature = unmasked(checked(source)), artifact.signature
     sizes = {dim: dims[dim] for dim in signature.features} if artifact.machine else {}
-    module, _ = lower(spec, artifact.types, artifact.target, sizes, artifact.machine or USUAL)
+    module, _ = lower(spec, artifact.types, artifact.target, sizes, artifact.machine or DEFAULT)
     return work_of(module, dims, _params(signature))
 
 

@@ -23,7 +23,7 @@ from attndsl.driver.module import load_module
 from attndsl.driver.tuned import Tuned
 from attndsl.ir.machines import MACHINES
 from attndsl.op import errors
-from attndsl.op.binding import Binding
+from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound
 from attndsl.op.plan import Launches, Output, Plan, first_call
 from attndsl.op.torch_tensors import ELEMENTS, check
@@ -62,7 +62,7 @@ def is_plain(tensors: Iterable[Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class GpuProgram:
     """Generated code on a GPU: the function that lists a call's launches, and what was tuned of it there."""
 
     artifact: Artifact
@@ -73,13 +73,13 @@ class Program:
 class GpuCalls:
     """How operators of one text are called with tensors of GPUs; any number of threads may do so at once."""
 
-    def __init__(self, binding: Binding) -> None:
+    def __init__(self, binding: CompiledSpec) -> None:
         self._binding = binding
         self._inputs = [tensor.name for tensor in binding.signature.inputs]
         self._params = [(param.name, param.default) for param in binding.signature.params]
         self._known = {*self._inputs, *(name for name, _ in self._params)}
         self._plans: dict[tuple[object, ...] | None, Plan] = {}
-        self._programs: dict[tuple[object, ...], Program] = {}
+        self._programs: dict[tuple[object, ...], GpuProgram] = {}
         self._kernels: set[object] = set()
         self._lock = threading.Lock()
 
@@ -88,7 +88,7 @@ class GpuCalls:
         """How many kernels Triton has compiled, or loaded from its own cache, for these calls."""
         return len(self._kernels)
 
-    def again(self, arguments: Mapping[str, Any]) -> list[torch.Tensor] | None:
+    def replay(self, arguments: Mapping[str, Any]) -> list[torch.Tensor] | None:
         """The outputs of a call like an earlier one, whose arguments were checked; None for any other call."""
         if not self._plans or not arguments.keys() <= self._known:
             return None
@@ -127,7 +127,7 @@ class GpuCalls:
             for tensor, shape, element in made
         }
 
-    def program(self, bound: Bound, device: torch.device) -> Program:
+    def program(self, bound: Bound, device: torch.device) -> GpuProgram:
         """The code for these element types, extents of feature dims and GPU."""
         sizes = {dim: bound.dims[dim] for dim in self._binding.signature.features}
         key = (*bound.types.values(), *sizes.values(), device)
@@ -137,7 +137,7 @@ class GpuCalls:
                 raise errors.TritonMissing(name, pip_install("triton"))
             artifact = self._binding.artifact("triton", sizes, machine(), **bound.types)
             launches = load_module(artifact)[launches_name(name)]
-            self._programs[key] = Program(artifact, launches, Tuned(described(device), artifact.source))
+            self._programs[key] = GpuProgram(artifact, launches, Tuned(described(device), artifact.source))
         return self._programs[key]
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from attndsl.calling import Arguments
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.signature import Signature
-from attndsl.ir.machines import USUAL
+from attndsl.ir.machines import DEFAULT
 from attndsl.op import errors
-from attndsl.op.binding import Binding
+from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import bind, declaration, example_call, split
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
@@ -43,7 +43,7 @@ class Op:
     """
 
     def __init__(self, spec: Source) -> None:
-        self.binding = Binding(spec)
+        self.binding = CompiledSpec(spec)
         self.spec, self.signature, self.key = spec, self.binding.signature, self.binding.key
         self._tensor_calls: TensorCalls | None = None
         self._outputs = _outputs_type(self.signature)
@@ -59,7 +59,7 @@ class Op:
             raise errors.PositionalArgument(self.signature.name, example_call(self.signature))
         torch = sys.modules.get("torch")
         if torch is not None and not torch.compiler.is_compiling() and self._tensor_calls is not None:
-            outputs = self._tensor_calls.gpu.again(arguments)
+            outputs = self._tensor_calls.gpu.replay(arguments)
             if outputs is not None:
                 return self._outputs(*outputs)
         inputs, params = split(self.signature, arguments)
@@ -76,7 +76,7 @@ class Op:
         return f"<attndsl operator {example_call(self.signature)}>"
 
     def artifact(
-        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str = USUAL, /, **types: str
+        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str = DEFAULT, /, **types: str
     ) -> Artifact:
         """What the compiler makes of the spec for these element types, `op.artifact(T="bf16")`; f32 where none is said.
 

@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from attndsl.calling import Arguments
 from attndsl.driver.signature import Signature
 from attndsl.op import errors
-from attndsl.op.binding import Binding
+from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound
 from attndsl.op.gpu import GpuCalls, is_plain
 from attndsl.op.torch_tensors import PACKED, bits, check, empty
@@ -54,7 +54,7 @@ _registered: dict[str, TensorCalls] = {}
 _registering = threading.Lock()
 
 
-def register(binding: Binding) -> TensorCalls:
+def register(binding: CompiledSpec) -> TensorCalls:
     """How ops of this binding's text are called with tensors, once torch knows of them."""
     with _registering:
         if binding.key not in _registered:
@@ -63,7 +63,7 @@ def register(binding: Binding) -> TensorCalls:
         return _registered[binding.key]
 
 
-def _register(binding: Binding, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
+def _register(binding: CompiledSpec, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
     signature = binding.signature
     count = len(signature.inputs)
 

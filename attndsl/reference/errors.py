@@ -22,8 +22,8 @@ from attndsl.checking.typed import (
     operands,
     walk,
 )
+from attndsl.reference.arrays import Array, Axes, along, union
 from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, written
-from attndsl.reference.lanes import Array, Axes, along, union
 from attndsl.reference.pointwise_errors import pointwise
 from attndsl.reference.rounding import Errors, Rounding
 from attndsl.reference.row import Row
@@ -85,7 +85,7 @@ class _Analysis:
         """Puts the errors of this row's outputs into `bounds`."""
         roots = [expr for write in block.writes for expr in (*write.indices, write.value)]
         for root in roots:
-            self._row.lanes(root)
+            self._row.array(root)
         for expr in walk(*roots):
             if expr.kind is Kind.FLOAT or any(operand in self._known for operand in operands(expr)):
                 self._known[expr] = self._of(expr)
@@ -96,7 +96,7 @@ class _Analysis:
         if any(np.isinf(self._found(index).error).any() for index in write.indices):
             bound[...] = np.inf  # it may be anywhere
             return
-        value = self._row.lanes(write.value)
+        value = self._row.array(write.value)
         error = self._found(write.value).error
         # An absent value is 0 for certain, unless an index of it may be another.
         error = np.where(value.present | np.isinf(error), error, 0.0)
@@ -138,11 +138,11 @@ class _Analysis:
 
     def _apply(self, expr: Apply) -> Errors:
         own = self._row.known[expr]
-        lanes = [(self._row.known[argument], self._found(argument)) for argument in expr.arguments]
-        values = [along(lane.value, lane.axes, own.axes) for lane, _ in lanes]
+        known = [(self._row.known[argument], self._found(argument)) for argument in expr.arguments]
+        values = [along(masked.value, masked.axes, own.axes) for masked, _ in known]
         errors = [
-            Errors(along(found.size, lane.axes, own.axes), along(found.error, lane.axes, own.axes))
-            for lane, found in lanes
+            Errors(along(found.size, masked.axes, own.axes), along(found.error, masked.axes, own.axes))
+            for masked, found in known
         ]
         found = pointwise(expr.operator, values, errors, own.value, self._rounding)
         return Errors(*(np.broadcast_to(array, own.value.shape) for array in found))
@@ -168,30 +168,30 @@ class _Analysis:
         shape = row.sizes(axes)
         flat = (int(np.prod(shape[: len(row.over)])), *shape[len(row.over) :])
 
-        def spread(array: Array, own: Axes) -> Array:
+        def broadcast(array: Array, own: Axes) -> Array:
             """One dimension for all key positions, then one for each other variable."""
             return np.broadcast_to(along(array, own, axes), shape).reshape(flat)
 
-        def spread_all(part: Expr, missing: float) -> tuple[Array, Errors]:
+        def broadcast_all(part: Expr, missing: float) -> tuple[Array, Errors]:
             """The values and errors of the keys that count; those of others are none."""
             own, found = row.known[part], self._found(part)
-            value, *errors = (spread(array, own.axes) for array in (own.value, *found))
+            value, *errors = (broadcast(array, own.axes) for array in (own.value, *found))
             return np.where(counted, value, missing), Errors(*(np.where(counted, each, 0.0) for each in errors))
 
-        counted = spread(kept.value, kept.axes)
+        counted = broadcast(kept.value, kept.axes)
         doubtful = np.zeros(flat, bool)
         for part in parts:
             if part not in self._known:
                 continue
-            lanes = row.known[part]
-            could = counted | ~spread(lanes.present, lanes.axes) if part is not expr.mask else True
-            doubtful |= np.isinf(spread(self._known[part].error, lanes.axes)) & could
+            masked = row.known[part]
+            could = counted | ~broadcast(masked.present, masked.axes) if part is not expr.mask else True
+            doubtful |= np.isinf(broadcast(self._known[part].error, masked.axes)) & could
         missing = FOLDS[expr.function].empty if expr.function in FOLDS else -np.inf
-        score, scores = spread_all(expr.score, missing)
+        score, scores = broadcast_all(expr.score, missing)
         match expr.function:
             case "sum":
                 if rounding.floor:
-                    floor = rounding.floor * self._factors(expr.score, spread, counted)
+                    floor = rounding.floor * self._factors(expr.score, broadcast, counted)
                     scores = Errors(scores.size, scores.error + np.where(np.isfinite(score), floor, 0.0))
                 found = rounding.summed(score, scores, rounding.product + rounding.weight)
             case "max" | "min":
@@ -199,22 +199,22 @@ class _Analysis:
             case function:
                 sink, sunk = np.asarray(-np.inf), np.asarray(0.0)
                 for each in sinks:
-                    lanes = row.known[each]
-                    sink, sunk = (along(a, lanes.axes, rest) for a in (lanes.value, self._found(each).error))
+                    masked = row.known[each]
+                    sink, sunk = (along(a, masked.axes, rest) for a in (masked.value, self._found(each).error))
                 weights = rounding.weighted(score, scores, sink, sunk)
                 if function == "logsumexp":
                     found = rounding.log_sum(weights, scores.size, result.value)
                 else:
                     assert expr.value is not None
-                    found = rounding.mean(weights, *spread_all(expr.value, 0.0), result.value)
+                    found = rounding.mean(weights, *broadcast_all(expr.value, 0.0), result.value)
         return Errors(found.size, np.where(doubtful.any(axis=0), np.inf, found.error))
 
-    def _factors(self, expr: Expr, spread: Callable[[Array, Axes], Array], counted: Array) -> Array:
+    def _factors(self, expr: Expr, broadcast: Callable[[Array, Axes], Array], counted: Array) -> Array:
         """The product of what a term is a product of, each factor 1 at least: what a small weight may stand before."""
         match expr:
             case Apply(operator="fmul", arguments=(left, right)):
-                return self._factors(left, spread, counted) * self._factors(right, spread, counted)
+                return self._factors(left, broadcast, counted) * self._factors(right, broadcast, counted)
             case Apply(operator="fneg" | "fdiv", arguments=(inner, *_)):
-                return self._factors(inner, spread, counted)
-        size = spread(self._found(expr).size, self._row.known[expr].axes)
+                return self._factors(inner, broadcast, counted)
+        size = broadcast(self._found(expr).size, self._row.known[expr].axes)
         return np.where(counted, np.maximum(size, 1.0), 0.0)

@@ -11,7 +11,7 @@ from attndsl.checking.evaluate import evaluate
 from attndsl.checking.numbers import single
 from attndsl.checking.typed import STORAGE_KINDS, Block, Index, Kind, Spec
 from attndsl.reference.dims import dims_of
-from attndsl.reference.row import Call, Row
+from attndsl.reference.row import Environment, Row
 from attndsl.storage import decode, float_element
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
@@ -33,7 +33,7 @@ def _write(block: Block, row: Row, outputs: Outputs) -> None:
         row.write(write, outputs[write.tensor.name])
 
 
-def written(spec: Spec, call: Call, write: Callable[[Block, Row, Outputs], None]) -> Outputs:
+def written(spec: Spec, call: Environment, write: Callable[[Block, Row, Outputs], None]) -> Outputs:
     """Arrays of zeros for the outputs of a call, into which `write` puts what belongs to each row."""
     outputs = {
         tensor.name: np.zeros([evaluate(extent, call.dims, call.params) for extent in tensor.extents])
@@ -46,7 +46,7 @@ def written(spec: Spec, call: Call, write: Callable[[Block, Row, Outputs], None]
     return outputs
 
 
-def call_of(spec: Spec, arrays: Arrays, params: Params) -> Call:
+def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
     """What a call with these arrays and parameters gives. Raises ValueError as `reference` does."""
     dims = dims_of(spec, arrays)
     given = {param.name: params.get(param.name, param.default) for param in spec.params}
@@ -61,15 +61,15 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Call:
         array = arrays[tensor.name]
         element = tensor.element if tensor.element in STORAGE_KINDS else float_element(array.dtype)
         tensors[tensor.name] = decode(array, element)
-    return Call(dims, known, tensors)
+    return Environment(dims, known, tensors)
 
 
-def rows(block: Block, call: Call) -> Iterator[Row]:
+def rows(block: Block, call: Environment) -> Iterator[Row]:
     """Every row of a block, the last `each` variable varying fastest."""
     yield from _rows(block, call, {})
 
 
-def _rows(block: Block, call: Call, fixed: dict[Index, int]) -> Iterator[Row]:
+def _rows(block: Block, call: Environment, fixed: dict[Index, int]) -> Iterator[Row]:
     row = Row(call, fixed, block.over)
     if len(fixed) == len(block.each):
         yield row

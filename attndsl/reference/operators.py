@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-MEANINGS: dict[str, Callable[..., Any]] = {
+ON_ARRAYS: dict[str, Callable[..., Any]] = {
     # integers wrap; NumPy rounds their division towards -infinity, gives 0 for one by zero, and shifts all bits out
     # where the distance is negative or above 63
     "iadd": np.add,

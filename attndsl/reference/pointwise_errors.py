@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from attndsl.checking.operators import OPERATORS, Curve
-from attndsl.reference.lanes import Array
-from attndsl.reference.operators import MEANINGS
+from attndsl.reference.arrays import Array
+from attndsl.reference.operators import ON_ARRAYS
 from attndsl.reference.rounding import FUNCTION, Errors, Rounding
 
-COMPARISONS = ("feq", "fne", "flt", "fle", "fgt", "fge")
+FLOAT_COMPARISONS = ("feq", "fne", "flt", "fle", "fgt", "fge")
 SELECTS = ("iselect", "fselect", "bselect")
 
 
@@ -27,7 +27,7 @@ def pointwise(
         reached = values[0] if operator == "and" else ~values[0]
         doubtful = np.isinf(found[0].error) | (reached & np.isinf(found[1].error))
         return Errors(result * 1.0, np.where(doubtful, np.inf, 0.0))
-    if operator in COMPARISONS:
+    if operator in FLOAT_COMPARISONS:
         reach = found[0].error + found[1].error
         close = ~(np.abs(values[0] - values[1]) > reach) & (reach > 0)
         return Errors(result * 1.0, np.where(close | ~finite, np.inf, 0.0))
@@ -85,7 +85,7 @@ def _monotone(
     operator: str, curve: Curve, x: Array, found: Errors, result: Array, rounding: Rounding
 ) -> tuple[Array, Array, Array]:
     """Functions that only rise or only fall: the error of the operand moves the result between two values."""
-    function: Callable[[Array], Array] = MEANINGS[operator]
+    function: Callable[[Array], Array] = ON_ARRAYS[operator]
     finite = np.isfinite(x)
     off = found.error
     if operator in ("exp", "exp2"):  # a scale of the exponent is rounded, as is the change of its base

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attndsl.reference.lanes import Array
+from attndsl.reference.arrays import Array
 
 FUNCTION = 8
 """Roundings of an exponential and its like: the fast ones of GPUs are off by a few units in the last place."""

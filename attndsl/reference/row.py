@@ -23,13 +23,13 @@ from attndsl.checking.typed import (
     Write,
     walk,
 )
-from attndsl.reference.lanes import Array, Axes, Lanes, along, union
-from attndsl.reference.operators import MEANINGS
+from attndsl.reference.arrays import Array, Axes, MaskedArray, along, union
+from attndsl.reference.operators import ON_ARRAYS
 from attndsl.storage import WIDE
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Environment:
     """What a call gives: extents, parameters, and every input as float64, int64 or bool."""
 
     dims: Mapping[str, int]
@@ -40,13 +40,13 @@ class Call:
 class Row:
     """The expressions of a block where its `each` variables have the values `fixed`."""
 
-    def __init__(self, call: Call, fixed: Mapping[Index, int], over: Axes) -> None:
+    def __init__(self, call: Environment, fixed: Mapping[Index, int], over: Axes) -> None:
         self.call = call
         self.fixed = fixed
         self.over = over
-        self.known: dict[Expr, Lanes] = {}
+        self.known: dict[Expr, MaskedArray] = {}
 
-    def lanes(self, expr: Expr) -> Lanes:
+    def array(self, expr: Expr) -> MaskedArray:
         """The values of an expression. Each expression is evaluated once."""
         if expr not in self.known:
             for inner in walk(expr):
@@ -56,40 +56,40 @@ class Row:
 
     def size(self, index: Index) -> int:
         """How many values a variable takes."""
-        extent, bound = self.lanes(index.extent), self.lanes(index.bound)
+        extent, bound = self.array(index.extent), self.array(index.bound)
         return max(0, min(int(extent.value), int(bound.value))) if extent.present and bound.present else 0
 
     def sizes(self, axes: Axes) -> tuple[int, ...]:
         """How many values each of several variables takes."""
         return tuple(self.size(axis) for axis in axes)
 
-    def kept(self, expr: Reduce) -> Lanes:
+    def kept(self, expr: Reduce) -> MaskedArray:
         """Whether a reduction counts a key position."""
-        parts = [self._everywhere(self.lanes(part)) for part in (expr.score, expr.value) if part is not None]
+        parts = [self._everywhere(self.array(part)) for part in (expr.score, expr.value) if part is not None]
         if expr.mask is not None:
-            mask = self.lanes(expr.mask)
-            parts.append(Lanes(mask.axes, mask.present & mask.value, mask.present))
+            mask = self.array(expr.mask)
+            parts.append(MaskedArray(mask.axes, mask.present & mask.value, mask.present))
         axes = union(parts)
         kept = np.logical_and.reduce(np.broadcast_arrays(*(along(part.value, part.axes, axes) for part in parts)))
-        return Lanes(axes, np.asarray(kept), np.ones_like(kept))
+        return MaskedArray(axes, np.asarray(kept), np.ones_like(kept))
 
     def write(self, write: Write, output: Array) -> None:
         """Puts the row's part of an output into it, 0 where that is absent."""
-        value = self.lanes(write.value)
+        value = self.array(write.value)
         self.put(write, np.where(value.present, value.value, 0.0), value.axes, output)
 
     def put(self, write: Write, values: Array, axes: Axes, output: Array) -> None:
         """Puts values that have these axes where a write puts its own: in places that are present and in range."""
         shape = self.sizes(write.axes)
 
-        def spread(array: Array, axes: Axes) -> Array:
+        def broadcast(array: Array, axes: Axes) -> Array:
             return np.broadcast_to(along(array, axes, write.axes), shape)
 
         indices, inside = self.inside(write.tensor, write.indices)
-        kept = spread(inside.value, inside.axes)
-        output[tuple(spread(index.value, index.axes)[kept] for index in indices)] = spread(values, axes)[kept]
+        kept = broadcast(inside.value, inside.axes)
+        output[tuple(broadcast(index.value, index.axes)[kept] for index in indices)] = broadcast(values, axes)[kept]
 
-    def _evaluate(self, expr: Expr) -> Lanes:
+    def _evaluate(self, expr: Expr) -> MaskedArray:
         match expr:
             case Constant(kind=kind, value=value):
                 return _scalar(np.asarray(value, WIDE[kind]))
@@ -109,77 +109,77 @@ class Row:
                 return self._reduce(expr)
         raise TypeError(f"an expression is no {type(expr).__name__}")
 
-    def _index(self, index: Index) -> Lanes:
+    def _index(self, index: Index) -> MaskedArray:
         if index in self.fixed:
             return _scalar(np.asarray(self.fixed[index], np.int64))
         size = self.size(index)
-        return Lanes((index,), np.arange(size), np.ones(size, bool))
+        return MaskedArray((index,), np.arange(size), np.ones(size, bool))
 
-    def _read(self, expr: Read) -> Lanes:
+    def _read(self, expr: Read) -> MaskedArray:
         indices, inside = self.inside(expr.tensor, expr.indices)
         tensor = self.call.tensors[expr.tensor.name]
         value = np.zeros(inside.value.shape, tensor.dtype)
         shape = inside.value.shape
         where = (np.broadcast_to(along(index.value, index.axes, inside.axes), shape) for index in indices)
         value[inside.value] = tensor[tuple(index[inside.value] for index in where)]
-        return Lanes(inside.axes, value, inside.value)
+        return MaskedArray(inside.axes, value, inside.value)
 
-    def inside(self, tensor: Tensor, indices: tuple[Expr, ...]) -> tuple[list[Lanes], Lanes]:
+    def inside(self, tensor: Tensor, indices: tuple[Expr, ...]) -> tuple[list[MaskedArray], MaskedArray]:
         """The indices of an access, and whether all of them are present and in range."""
-        lanes = [self.lanes(index) for index in indices]
-        axes = union(lanes)
+        arrays = [self.array(index) for index in indices]
+        axes = union(arrays)
         inside = np.ones(self.sizes(axes), bool)
-        for index, extent in zip(lanes, tensor.extents, strict=True):
-            valid = index.present & (index.value >= 0) & (index.value < self.lanes(extent).value)
+        for index, extent in zip(arrays, tensor.extents, strict=True):
+            valid = index.present & (index.value >= 0) & (index.value < self.array(extent).value)
             inside = inside & along(valid, index.axes, axes)
-        return lanes, Lanes(axes, inside, np.ones_like(inside))
+        return arrays, MaskedArray(axes, inside, np.ones_like(inside))
 
-    def _apply(self, expr: Apply) -> Lanes:
+    def _apply(self, expr: Apply) -> MaskedArray:
         arguments = [self.known[argument] for argument in expr.arguments]
         axes = union(arguments)
         values = [along(argument.value, argument.axes, axes) for argument in arguments]
         presents = [along(argument.present, argument.axes, axes) for argument in arguments]
-        value = MEANINGS[expr.operator](*values)
-        return Lanes(axes, value, np.broadcast_to(_present(expr.operator, values, presents), value.shape))
+        value = ON_ARRAYS[expr.operator](*values)
+        return MaskedArray(axes, value, np.broadcast_to(_present(expr.operator, values, presents), value.shape))
 
-    def _reduce_axis(self, expr: ReduceAxis) -> Lanes:
+    def _reduce_axis(self, expr: ReduceAxis) -> MaskedArray:
         body = self.known[expr.body]
         axes = (expr.index, *(axis for axis in body.axes if axis is not expr.index))
         shape = self.sizes(axes)
         value = np.broadcast_to(along(body.value, body.axes, axes), shape)
         present = np.broadcast_to(along(body.present, body.axes, axes), shape)
-        return Lanes(axes[1:], _folded(expr.function, value), np.asarray(present.all(axis=0)))
+        return MaskedArray(axes[1:], _folded(expr.function, value), np.asarray(present.all(axis=0)))
 
-    def _reduce(self, expr: Reduce) -> Lanes:
+    def _reduce(self, expr: Reduce) -> MaskedArray:
         kept, score = self.kept(expr), self.known[expr.score]
         value = self.known[expr.value] if expr.value is not None else _scalar(np.asarray(0.0))
         sink = self.known[expr.sink] if expr.sink is not None else _scalar(np.asarray(-np.inf))
         rest = tuple(axis for axis in union([kept, score, value, sink]) if axis not in self.over)
         positions = self.sizes(self.over)
 
-        def spread(array: Array, axes: Axes) -> Array:
+        def broadcast(array: Array, axes: Axes) -> Array:
             """One dimension for all key positions, then one for each other variable."""
             full = np.broadcast_to(along(array, axes, self.over + rest), positions + self.sizes(rest))
             return full.reshape(int(np.prod(positions)), *self.sizes(rest))
 
         result = _reduction(
             expr.function,
-            spread(kept.value, kept.axes),
-            spread(score.value, score.axes),
-            spread(value.value, value.axes),
+            broadcast(kept.value, kept.axes),
+            broadcast(score.value, score.axes),
+            broadcast(value.value, value.axes),
             along(sink.value, sink.axes, rest),
         )
-        return Lanes(rest, result, np.broadcast_to(along(sink.present, sink.axes, rest), result.shape))
+        return MaskedArray(rest, result, np.broadcast_to(along(sink.present, sink.axes, rest), result.shape))
 
-    def _everywhere(self, lanes: Lanes) -> Lanes:
+    def _everywhere(self, masked: MaskedArray) -> MaskedArray:
         """Whether an expression is present at a key position, for all values of its other variables."""
-        others = tuple(number for number, axis in enumerate(lanes.axes) if axis not in self.over)
-        present = np.asarray(lanes.present.all(axis=others))
-        return Lanes(tuple(axis for axis in lanes.axes if axis in self.over), present, np.ones_like(present))
+        others = tuple(number for number, axis in enumerate(masked.axes) if axis not in self.over)
+        present = np.asarray(masked.present.all(axis=others))
+        return MaskedArray(tuple(axis for axis in masked.axes if axis in self.over), present, np.ones_like(present))
 
 
-def _scalar(value: Array) -> Lanes:
-    return Lanes((), value, np.asarray(True))
+def _scalar(value: Array) -> MaskedArray:
+    return MaskedArray((), value, np.asarray(True))
 
 
 def _present(operator: str, values: list[Array], presents: list[Array]) -> Array:

@@ -22,9 +22,9 @@ def format_text(source: Source) -> str:
     for line in lines:
         line.text = _render(line.tokens)
     for group in _neighbours(lines, lambda line: line.kind):
-        if group[0].kind is tree.Tensor:
+        if group[0].kind is tree.TensorDeclaration:
             _align_tensors(group)
-        elif group[0].kind in (tree.Let, tree.Definition, tree.Write):
+        elif group[0].kind in (tree.Let, tree.Definition, tree.WriteStatement):
             _align_definitions(group)
     for group in _neighbours(lines, lambda line: line.text != "" and line.comment != ""):
         width = max(line.indent + len(line.text) for line in group)

@@ -97,5 +97,5 @@ def _in_declarations(code: Sequence[Token], kinds: Mapping[int, type[tree.Node]]
     kind: type[tree.Node] | None = None
     for token in code:
         kind = kinds.get(_start(token), kind)
-        result.append(kind is tree.Tensor)
+        result.append(kind is tree.TensorDeclaration)
     return result

@@ -180,9 +180,9 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def type_variable(self, meta: Meta, name: Token, *choices: Token | None) -> tree.TypeVariable:
         return tree.TypeVariable(_span(meta), _name(name), tuple(_name(c) for c in choices if c is not None))
 
-    def tensor(self, meta: Meta, role: Token, name: Token, element: Token, *extents: Any) -> tree.Tensor:
+    def tensor(self, meta: Meta, role: Token, name: Token, element: Token, *extents: Any) -> tree.TensorDeclaration:
         shape = tuple(extent for extent in extents if extent is not None)
-        return tree.Tensor(_span(meta), str(role), _name(name), _name(element), shape)
+        return tree.TensorDeclaration(_span(meta), str(role), _name(name), _name(element), shape)
 
     def require(self, meta: Meta, condition: tree.Expression) -> tree.Require:
         return tree.Require(_span(meta), condition)
@@ -212,9 +212,9 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def definition(self, meta: Meta, name: Token, value: tree.Expression) -> tree.Definition:
         return tree.Definition(_span(meta), _name(name), value)
 
-    def write(self, meta: Meta, name: Token, *rest: Any) -> tree.Write:
+    def write(self, meta: Meta, name: Token, *rest: Any) -> tree.WriteStatement:
         *subscripts, value = rest
-        return tree.Write(_span(meta), _name(name), tuple(s for s in subscripts if s is not None), value)
+        return tree.WriteStatement(_span(meta), _name(name), tuple(s for s in subscripts if s is not None), value)
 
     def schedule(self, meta: Meta, *settings: Any) -> tree.Schedule:
         return tree.Schedule(_span(meta), tuple(s for s in settings if isinstance(s, tree.Setting)))

@@ -166,7 +166,7 @@ class Types(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor(Node):
+class TensorDeclaration(Node):
     """`input q : T[B, H, M, D]`; `role` is `input` or `output`."""
 
     role: str
@@ -246,7 +246,7 @@ class Definition(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Write(Node):
+class WriteStatement(Node):
     """`o[b, h, i, :] = …`."""
 
     name: Name
@@ -269,7 +269,7 @@ class Schedule(Node):
     settings: tuple[Setting, ...]
 
 
-Statement = Dims | Types | Tensor | Require | Each | Over | Let | Definition | Write | Schedule
+Statement = Dims | Types | TensorDeclaration | Require | Each | Over | Let | Definition | WriteStatement | Schedule
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ def _reduces(function: str, masked: bool = True) -> Callable[[Reduce], bool]:
     return lambda e: e.function == function and (masked or e.mask is None)
 
 
-REDUCTIONS: Table[Reduce] = {
+REDUCTION_CONSTRUCTS: Table[Reduce] = {
     **{f"reduce {name}": _reduces(name) for name in FUNCTIONS},
     **{f"{name} without a mask": _reduces(name, masked=False) for name in FUNCTIONS},
     "softmax with a sink": lambda e: e.function == "softmax" and e.sink is not None,
@@ -271,7 +271,7 @@ CONSTRUCTS: tuple[str, ...] = (
     *OPERATIONS.values(),
     *(
         name
-        for table in (INDICES, SUMS, EXTREMES, REDUCTIONS, MASKS, PLACES, WRITES, EXTENTS, BLOCKS)
+        for table in (INDICES, SUMS, EXTREMES, REDUCTION_CONSTRUCTS, MASKS, PLACES, WRITES, EXTENTS, BLOCKS)
         for name in table
     ),
     *(name for table in (PARAMETERS, SPECS, NODES, TEXTS) for name in table),
@@ -290,7 +290,7 @@ def constructs(spec: Spec) -> set[str]:
     used |= _answered(INDICES, (index for e in found if isinstance(e, Read) for index in e.indices))
     used |= _answered(SUMS, (e for e in found if isinstance(e, ReduceAxis) and e.function == "sum"))
     used |= _answered(EXTREMES, (e for e in found if isinstance(e, ReduceAxis) and e.function != "sum"))
-    used |= _answered(REDUCTIONS, reductions)
+    used |= _answered(REDUCTION_CONSTRUCTS, reductions)
     used |= _answered(MASKS, (e.mask for e in reductions if e.mask is not None))
     used |= _answered(PLACES, (index for _, write in writes for index in write.indices))
     used |= _answered(WRITES, writes)

@@ -10,7 +10,7 @@ from attndsl.testing.choices import Choices
 from attndsl.testing.renaming import words_of
 from attndsl.testing.rewriting import free_names, parsed, parts, written
 
-Defining = tree.Let | tree.Definition | tree.Write
+Defining = tree.Let | tree.Definition | tree.WriteStatement
 
 Composed = tree.Binary | tree.Unary | tree.Subscripted | tree.Call | tree.Conditional | tree.Comparison
 

@@ -108,12 +108,12 @@ def _with_axes(
         match node:
             case tree.Reference(name=tree.Name(text=word)) if word == replaced:
                 return f"({dims[0]} * {dims[1]})"
-            case tree.Tensor(name=tree.Name(text=word)) if word == name:
+            case tree.TensorDeclaration(name=tree.Name(text=word)) if word == name:
                 shape = (extents or subscripts)([written(text, extent, change) for extent in node.extents])
                 return f"{node.role} {name} : {node.element.text}[{shape}]"
             case tree.Subscripted(name=tree.Name(text=word)) if word == name:
                 return f"{name}[{subscripts([written(text, each, change) for each in node.subscripts])}]"
-            case tree.Write(name=tree.Name(text=word)) if word == name:
+            case tree.WriteStatement(name=tree.Name(text=word)) if word == name:
                 place = subscripts([written(text, each, change) for each in node.subscripts])
                 return f"{name}[{place}] = {written(text, node.value, change)}"
             case tree.Dims(names=names) if replaced in (known := [each.text for each in names]):
@@ -126,13 +126,13 @@ def _with_axes(
     return text[: attention.span.start] + new + text[attention.span.end :]
 
 
-def _tensors(attention: tree.Attention) -> list[tree.Tensor]:
-    return [each for each in attention.statements if isinstance(each, tree.Tensor)]
+def _tensors(attention: tree.Attention) -> list[tree.TensorDeclaration]:
+    return [each for each in attention.statements if isinstance(each, tree.TensorDeclaration)]
 
 
 def _subscripts(attention: tree.Attention, name: str) -> list[Subscripts]:
     """The subscripts with which a tensor is read or written, each time."""
-    uses = (node for node in nodes(attention) if isinstance(node, tree.Subscripted | tree.Write))
+    uses = (node for node in nodes(attention) if isinstance(node, tree.Subscripted | tree.WriteStatement))
     return [node.subscripts for node in uses if node.name.text == name]
 
 

@@ -15,7 +15,7 @@ from attndsl.testing.renaming import BUILT_IN, RESERVED, names_of, with_names, w
 SELDOM = (False, False, False, True)
 """How often a spec is disguised in one of the ways."""
 
-USUAL_FILE = "case.attn"
+DEFAULT_FILE = "case.attn"
 
 HOSTILE_FILES = (
     *("a\nraise RuntimeError\n.attn", "a\n    raise RuntimeError  #.attn", "a\r    raise RuntimeError  #.attn"),
@@ -62,4 +62,4 @@ def hostile_names(choices: Choices, text: str) -> dict[str, str]:
 
 def file_name(choices: Choices) -> str:
     """The name of the file that a spec is said to be in."""
-    return choices.of((USUAL_FILE,) * len(HOSTILE_FILES) * 4 + HOSTILE_FILES)
+    return choices.of((DEFAULT_FILE,) * len(HOSTILE_FILES) * 4 + HOSTILE_FILES)

@@ -15,7 +15,7 @@ from hypothesis.strategies import DrawFn
 
 from attndsl.syntax.source import Source
 from attndsl.testing.choices import Choices
-from attndsl.testing.disguises import USUAL_FILE, disguised, file_name
+from attndsl.testing.disguises import DEFAULT_FILE, disguised, file_name
 from attndsl.testing.phrases import CONDITIONS, INPUTS, LETS, PARAMETERS, PHRASES
 
 SIZES = {
@@ -61,7 +61,7 @@ class Drawn(NamedTuple):
 
     text: str
     dims: dict[str, int]
-    file: str = USUAL_FILE
+    file: str = DEFAULT_FILE
 
     @property
     def source(self) -> Source:

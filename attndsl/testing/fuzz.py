@@ -17,6 +17,7 @@ from attndsl.backends.gpu.failing import TritonFails
 from attndsl.checking.check import check
 from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import Spec
+from attndsl.choices import SPLITS
 from attndsl.driver.targets import target_of
 from attndsl.ir.interpret import interpret
 from attndsl.ir.xdsl import ModuleOp
@@ -52,7 +53,7 @@ SMALL_TILES = ((4, 3), (16, 16), (1, 1), (3, 7), (24, 12))
 
 
 @dataclass(frozen=True)
-class Plan:
+class FuzzPlan:
     """What to fuzz: one `spec`, or any where it is None, on `backends`, until the `seconds` or `examples` are spent.
 
     `dims`, `params` and `elements` hold what is drawn to some values; `device` is where Triton runs. With `against`
@@ -128,7 +129,7 @@ class Unmet(ValueError):
 
 
 def fuzz(
-    plan: Plan,
+    plan: FuzzPlan,
     progress: Callable[[Summary], None] = lambda summary: None,
     failing: Callable[[str], None] = lambda error: None,
 ) -> Summary:
@@ -139,7 +140,7 @@ def fuzz(
     return _Fuzzer(plan, progress, failing).run()
 
 
-def examples(plan: Plan) -> st.SearchStrategy[Example]:
+def examples(plan: FuzzPlan) -> st.SearchStrategy[Example]:
     """Cases of a plan, with a form for each backend."""
 
     @st.composite  # without arguments: hypothesis would spell out the spec
@@ -149,7 +150,7 @@ def examples(plan: Plan) -> st.SearchStrategy[Example]:
     return drawn()
 
 
-def _example(choices: Choices, plan: Plan) -> Example:
+def _example(choices: Choices, plan: FuzzPlan) -> Example:
     elements = _elements(choices, plan)
     if plan.spec is None:
         drawn = draw_spec(choices)
@@ -163,7 +164,7 @@ def _example(choices: Choices, plan: Plan) -> Example:
     return Example(case, forms, calling, draw_twin(choices, case) if plan.spec is None and forms else None)
 
 
-def _elements(choices: Choices, plan: Plan) -> tuple[str, ...]:
+def _elements(choices: Choices, plan: FuzzPlan) -> tuple[str, ...]:
     """The element types to choose from: seldom one that a backend lacks."""
     on_gpu = any(target_of(backend).machines for backend in plan.backends)
     lacking = LACKING[plan.device] if on_gpu and choices.of((True,) * 4 + (False,)) else None
@@ -174,8 +175,8 @@ def _form(choices: Choices, backend: str) -> Form:
     """A way to compile for a backend: in small tiles, or in such as it has by default."""
     row = target_of(backend)
     rows, keys = choices.of((*SMALL_TILES, row.tiles))
-    parts = choices.of((1, 2, 3, 7)) if "PARTS" in row.chooses else 1
-    return Form(backend, rows, keys, parts, choices.of((False, True)) if row.specialised else False)
+    splits = choices.of((1, 2, 3, 7)) if SPLITS in row.chooses else 1
+    return Form(backend, rows, keys, splits, choices.of((False, True)) if row.specialised else False)
 
 
 def can_run(case: Case, backend: str, device: str) -> bool:
@@ -205,7 +206,7 @@ class Compiler:
             self._made[key] = module, program
         return self._made[key]
 
-    def again(self, example: Example) -> None:
+    def replay(self, example: Example) -> None:
         """All that was drawn for an example, the IR interpreted after each pass; raises what is wrong with it."""
         for form in example.forms:
             self.check(example.case, form, thorough=True)
@@ -227,7 +228,7 @@ class Compiler:
         """The largest error of a call of a twin, as a share of its bound. Raises Disagreement."""
 
         def run(case: Case) -> dict[str, Array]:
-            return self.compile(case, form)[1].run(case, form.parts)
+            return self.compile(case, form)[1].run(case, form.splits)
 
         return check_twin(case, twin, run, narrowed=form.narrows)
 
@@ -242,7 +243,7 @@ class Compiler:
         module, program = self.compile(case, form)
         found = interpret(module, case.arrays, case.dims, case.params, choices_of(form))
         used = case.check("all passes", found, form.narrows)
-        outputs = program.run(case, form.parts)
+        outputs = program.run(case, form.splits)
         return max(used, case.check(form.target, outputs, form.narrows))
 
 
@@ -251,7 +252,7 @@ class _Over(BaseException):
 
 
 class _Fuzzer:
-    def __init__(self, plan: Plan, progress: Callable[[Summary], None], failing: Callable[[str], None]) -> None:
+    def __init__(self, plan: FuzzPlan, progress: Callable[[Summary], None], failing: Callable[[str], None]) -> None:
         self._plan = plan
         self._progress = progress
         self._failing = failing

@@ -6,16 +6,17 @@ from typing import Final
 
 MADE_UP: Final = (
     "t", "t_2", "k_2", "k_3", "p_2", "q_2", "m", "l", "alpha", "state", "score_2", "seen", "shift", "m_new",
-    "program", "programs", "stop", "step", "rows", "part", "group", "h_group", "i_end", "j_end", "j0", "n_b", "n_i",
+    "program", "programs", "stop", "step", "rows", "split", "group", "h_group", "i_end", "j_end", "j0", "n_b", "n_i",
     "q_ptr", "q_s0", "q_stride_0", "x_ptr", "x_s0", "o_ptr", "quotient_0", "D_PAD", "x_m", "x_l", "spec_m", "spec_0",
-    "ROWS", "KEYS", "PARTS", "INDEX", "LARGEST", "spec_launches", "spec_kernel", "SPEC_SCHEDULES",
+    "ROWS", "KEYS", "SPLITS", "INDEX", "LARGEST", "spec_launches", "spec_kernel", "SPEC_SCHEDULES",
 )  # fmt: skip
-"""What compilers call values, lanes, workspaces, arguments and tables of theirs."""
+"""What compilers call values, axes, workspaces, arguments and tables of theirs."""
 
 HELPERS: Final = (
     "_read", "_write", "_dot_where", "_from_bf16", "_to_bf16", "_F8E4M3", "larger", "smaller", "floor_div",
-    "floor_mod", "from_bf16", "_larger", "_floor_div", "choose", "choose_rows", "choose_parts", "processors",
-    "options", "chosen", "launches", "arguments", "schedules", "kernel", "kernels", "Kernel", "Binary", "Call", "Cuda",
+    "floor_mod", "from_bf16", "_larger", "_floor_div", "choose", "choose_rows", "choose_splits", "processors",
+    "options", "chosen", "launches", "arguments", "schedules", "kernel", "kernels", "Kernel", "LoadedCode",
+    "CheckedCall", "Cuda",
     "Hip", "Handle", "FORMATS", "DTYPES", "KERNELS", "MANIFEST", "MAX_PROGRAMS", "read", "positional", "stream",
     "device", "grid", "warmup", "debug", "params", "specialization", "specialize_impl", "backend", "num_warps",
     "num_stages", "num_ctas", "signature", "inputs", "outputs", "target", "sizes", "machine", "name", "dtype", "where",

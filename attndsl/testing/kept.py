@@ -35,7 +35,7 @@ MOST_TEXT = 2**20
 """The most bytes of the file that describes a call."""
 
 MOST_OF_A_FORM = 2**12
-"""The most rows, keys and parts."""
+"""The most rows, keys and splits."""
 
 CALLING = {"framework": ("numpy", "torch"), "scalars": (False, True), "threads": range(1, 9), "blas": (None, 1, 2)}
 """What describes who calls, and what it may be."""
@@ -157,11 +157,13 @@ def _arrays(spec: Spec, types: Mapping[str, str], path: Path) -> dict[str, Array
 
 
 def _form(given: Any) -> Form:
+    if isinstance(given, dict) and "splits" not in given:  # 0.1.0 called them parts
+        given = {"splits" if name == "parts" else name: value for name, value in given.items()}
     match given:
-        case {"target": str(target), "rows": int(rows), "keys": int(keys), "parts": int(parts), "known": bool(known)}:
-            row, sizes = target_of(target), (rows, keys, parts)
+        case {"target": str(target), "rows": int(rows), "keys": int(keys), "splits": int(splits), "known": bool(known)}:
+            row, sizes = target_of(target), (rows, keys, splits)
             least = 0 if row.chooses else 1
-            small = min(rows, keys) >= least and parts >= 1 and max(sizes) <= MOST_OF_A_FORM
+            small = min(rows, keys) >= least and splits >= 1 and max(sizes) <= MOST_OF_A_FORM
             if len(given) == len(fields(Form)) and small:
                 return Form(target, *sizes, known)
     raise ValueError(f"there is no form {str(given)[:200]}")

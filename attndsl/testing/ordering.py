@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from attndsl.syntax import tree
 from attndsl.testing.rewriting import defined_names, free_names, parsed
 
-DECLARATIONS = (tree.Dims, tree.Types, tree.Tensor, tree.Require, tree.Schedule)
+DECLARATIONS = (tree.Dims, tree.Types, tree.TensorDeclaration, tree.Require, tree.Schedule)
 """Statements that belong to no block, wherever they stand."""
 
 

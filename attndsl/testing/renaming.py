@@ -62,7 +62,7 @@ def _given(node: tree.Node, variables: set[str]) -> Iterable[tree.Name]:
             | tree.Parameter(type=name)
         ):
             return (name,)
-        case tree.Tensor(element=name) if name.text not in variables:
+        case tree.TensorDeclaration(element=name) if name.text not in variables:
             return (name,)
         case tree.TypeVariable(choices=choices):
             return choices

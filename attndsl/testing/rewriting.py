@@ -66,7 +66,7 @@ def free_names(node: tree.Node) -> set[str]:
             return _free(extent) | (set() if bound is None else free_names(bound))
         case tree.Dims() | tree.Types() | tree.Schedule():
             return set()
-        case tree.Tensor(element=element, extents=extents):
+        case tree.TensorDeclaration(element=element, extents=extents):
             return _free(element, *extents)
     return _free(*parts(node))
 
@@ -82,7 +82,7 @@ def defined_names(statement: tree.Statement) -> tuple[str, ...]:
             return tuple(name.text for name in names)
         case tree.Types(variables=variables):
             return tuple(variable.name.text for variable in variables)
-        case tree.Tensor(name=name) | tree.Let(name=name) | tree.Definition(name=name):
+        case tree.TensorDeclaration(name=name) | tree.Let(name=name) | tree.Definition(name=name):
             return (name.text,)
         case tree.Each(binders=binders) | tree.Over(binders=binders):
             return tuple(binder.name.text for binder in binders)

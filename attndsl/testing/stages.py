@@ -11,13 +11,14 @@ import numpy as np
 from attndsl.calling import Arguments
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import Spec
+from attndsl.choices import KEYS, SPLITS
 from attndsl.driver.passes import passes_of, run_pipeline
 from attndsl.driver.summarise import feature_dims
 from attndsl.driver.targets import target_of
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.interpret import CHOICES, interpret
+from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.xdsl import ModuleOp, ModulePass
 from attndsl.passes import PASSES, exactness_of
 from attndsl.python_names import python_name
@@ -34,8 +35,8 @@ class Program:
     source: str
     function: Callable[..., None]
 
-    def run(self, case: Case, parts: int = 1) -> dict[str, Array]:
-        """The outputs of a call, written into arrays that were full of something else; its keys are in one part.
+    def run(self, case: Case, splits: int = 1) -> dict[str, Array]:
+        """The outputs of a call, written into arrays that were full of something else; its keys are not split.
 
         Raises InputChanged.
         """
@@ -60,14 +61,14 @@ def empty_outputs(case: Case) -> dict[str, Array]:
 class Form:
     """How a spec is compiled and called, of what a schedule leaves open.
 
-    Tiles have so many `rows` and `keys`, 0 where a launch is to choose; the keys are cut into `parts` where the target
+    Tiles have so many `rows` and `keys`, 0 where a launch is to choose; the keys are cut into `splits` where the target
     can; `known` says that code is made for the extents of the feature dims.
     """
 
     target: str = "numpy"
     rows: int = 4
     keys: int = 3
-    parts: int = 1
+    splits: int = 1
     known: bool = False
 
     def passes(self, case: Case) -> tuple[ModulePass, ...]:
@@ -160,7 +161,7 @@ def check_stages(
 
 def choices_of(form: Form) -> dict[str, int]:
     """What the interpreter of the IR takes for a launch's choices; tiles that a launch chooses divide a page."""
-    return {**CHOICES, "KEYS": 4, "PARTS": form.parts}
+    return {**SMALL_CHOICES, KEYS: 4, SPLITS: form.splits}
 
 
 def _check_equal(case: Case, stage: str, outputs: Mapping[str, Array], before: Mapping[str, Array]) -> None:

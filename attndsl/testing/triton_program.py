@@ -13,6 +13,7 @@ import numpy as np
 
 from attndsl.backends.gpu.failing import compiling
 from attndsl.calling import Arguments
+from attndsl.choices import SPLITS
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS
@@ -87,8 +88,8 @@ class TritonProgram:
         source = emit(module, case.spec.source.text)
         return cls(source, load(source)[python_name(case.spec.name)], device)
 
-    def run(self, case: Case, parts: int = 1, schedule: Mapping[str, int] = {}) -> dict[str, Array]:
-        """The outputs of a call whose keys are cut into `parts`, written into tensors that were full of others.
+    def run(self, case: Case, splits: int = 1, schedule: Mapping[str, int] = {}) -> dict[str, Array]:
+        """The outputs of a call whose keys are cut into `splits`, written into tensors that were full of others.
 
         What a `schedule` names is asked for. Raises TritonFails.
         """
@@ -97,7 +98,7 @@ class TritonProgram:
         outputs = {name: tensor_of(array, elements[name], self.device) for name, array in empty_outputs(case).items()}
         # Triton's interpreter computes with NumPy, which warns of NaN.
         with compiling(case.spec.name), np.errstate(all="ignore"):
-            launched = partial(self.function, schedule={"PARTS": parts, **schedule})
+            launched = partial(self.function, schedule={SPLITS: splits, **schedule})
             Arguments(inputs, tuple(outputs.values())).passed_to(launched, case.params)
         return {name: array_of(tensor, elements[name]) for name, tensor in outputs.items()}
 

@@ -25,7 +25,8 @@ from attndsl.backends.gpu.failing import compiling
 from attndsl.backends.gpu.host import host_text, kernel_names
 from attndsl.backends.gpu.launcher import schedules_name
 from attndsl.backends.gpu.resources import Resources, parameter_count, resources_of
-from attndsl.backends.gpu.targets import Target
+from attndsl.backends.gpu.targets import GpuKind
+from attndsl.choices import SPLITS
 from attndsl.packages import pip_install
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class TooLarge(ValueError):
     """A tensor that no memory holds, or a kernel that needs more shared memory than a program has on the target."""
 
 
-class Launch(NamedTuple):
+class KernelLaunch(NamedTuple):
     """A kernel's launch: the values of its arguments by name, and the options under which it is compiled."""
 
     kernel: str
@@ -68,7 +69,7 @@ class Launch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class CompiledKernel:
     """One kernel, compiled: `code` is a cubin or hsaco, `assembly` its PTX or GCN text.
 
     `signature` names all that a launch passes, in order, with the types that the code takes; "constexpr" marks what it
@@ -99,8 +100,12 @@ def require_packages() -> None:
 
 
 def compile_ahead(
-    text: str, name: str, target: Target, tensors: Sequence[torch.Tensor], progress: Progress = lambda done, total: None
-) -> list[Binary]:
+    text: str,
+    name: str,
+    target: GpuKind,
+    tensors: Sequence[torch.Tensor],
+    progress: Progress = lambda done, total: None,
+) -> list[CompiledKernel]:
     """All that the function `name` of a generated file launches for tensors of these types.
 
     Each kernel in the usual form with every schedule that the target has the shared memory for, and in the form for any
@@ -111,10 +116,10 @@ def compile_ahead(
     functions = load(text)
     pool = ThreadPoolExecutor(WORKERS)
     try:
-        kernels: list[list[Future[Binary]]] = []
+        kernels: list[list[Future[CompiledKernel]]] = []
         for kernel, group in groupby(launches(text, name, tensors), lambda launch: launch.kernel):
             found = list(group)
-            tasks: list[tuple[list[Launch], Form]] = [*(([launch], "usual") for launch in found), (found, "any")]
+            tasks: list[tuple[list[KernelLaunch], Form]] = [*(([launch], "usual") for launch in found), (found, "any")]
             kernels.append([pool.submit(_compile_first, functions[kernel], *task, target) for task in tasks])
         asked = [future for futures in kernels for future in futures]
         for done, future in enumerate(as_completed(asked), 1):
@@ -123,14 +128,14 @@ def compile_ahead(
             progress(done, len(asked))
     finally:
         pool.shutdown(cancel_futures=True)  # what fails, or is interrupted, waits for nothing that has not begun
-    made: list[Binary] = []
+    made: list[CompiledKernel] = []
     for *usual, general in kernels:
         fitting = [future for future in usual if future.exception() is None] or usual[-1:]
         made += [future.result() for future in (*fitting, general)]
     return made
 
 
-def _compile_first(function: Any, found: Sequence[Launch], form: Form, target: Target) -> Binary:
+def _compile_first(function: Any, found: Sequence[KernelLaunch], form: Form, target: GpuKind) -> CompiledKernel:
     """Code for the first of a kernel's launches that fits the target. Raises TooLarge where none does, TritonFails."""
     for launch in found[:-1]:
         with suppress(TooLarge):
@@ -158,7 +163,7 @@ def load(text: str) -> dict[str, Any]:
     return namespace
 
 
-def launches(text: str, name: str, tensors: Sequence[torch.Tensor]) -> Iterator[Launch]:
+def launches(text: str, name: str, tensors: Sequence[torch.Tensor]) -> Iterator[KernelLaunch]:
     """What the function `name` of a generated file may launch for these tensors: each kernel, in each schedule.
 
     Parameters have their defaults, or 1.
@@ -167,7 +172,7 @@ def launches(text: str, name: str, tensors: Sequence[torch.Tensor]) -> Iterator[
     import triton
 
     functions, kernels = load(text), kernel_names(text)
-    noted: list[Launch] = []
+    noted: list[KernelLaunch] = []
     stand_ins = {kernel: _Noted(kernel, functions[kernel].arg_names, noted) for kernel in kernels}
     host: dict[str, Any] = {"triton": triton, "tl": triton.language, "torch": torch, **stand_ins}
     exec(host_text(text), host)
@@ -178,8 +183,8 @@ def launches(text: str, name: str, tensors: Sequence[torch.Tensor]) -> Iterator[
         for schedule in functions[table]:
             noted.clear()
             host[table] = (schedule,)
-            for parts in (1, 2):  # a kernel belongs to one of these forms, or to both
-                host[name](*tensors, **params, schedule={"PARTS": parts})
+            for splits in (1, 2):  # a kernel belongs to one of these forms, or to both
+                host[name](*tensors, **params, schedule={SPLITS: splits})
             yield next(launch for launch in noted if launch.kernel == kernel)
 
 
@@ -188,11 +193,11 @@ class _Noted(NamedTuple):
 
     name: str
     arguments: Sequence[str]
-    noted: list[Launch]
+    noted: list[KernelLaunch]
 
     def __getitem__(self, grid: Any) -> Any:
         def note(*values: Any, **options: int) -> None:
-            self.noted.append(Launch(self.name, dict(zip(self.arguments, values, strict=True)), options))
+            self.noted.append(KernelLaunch(self.name, dict(zip(self.arguments, values, strict=True)), options))
 
         return note
 
@@ -206,7 +211,7 @@ class _Source(NamedTuple):
     aligned: list[str]
 
     @classmethod
-    def of(cls, function: Any, launch: Launch, form: Form) -> _Source:
+    def of(cls, function: Any, launch: KernelLaunch, form: Form) -> _Source:
         """The usual form is what Triton compiles at such a launch; what is right for 64-bit indices is so for any."""
         import triton.language as tl
         from triton.runtime.jit import mangle_type
@@ -241,7 +246,7 @@ def _source_class() -> Any:
 
     parsing = RLock()
 
-    class Source(ASTSource):  # type: ignore[misc]
+    class GuardedSource(ASTSource):  # type: ignore[misc]
         def hash(self) -> str:
             with parsing:
                 return str(super().hash())
@@ -250,10 +255,10 @@ def _source_class() -> Any:
             with parsing:
                 return super().make_ir(*arguments, **named)
 
-    return Source
+    return GuardedSource
 
 
-def compile_launch(function: Any, launch: Launch, form: Form, target: Target) -> Binary:
+def compile_launch(function: Any, launch: KernelLaunch, form: Form, target: GpuKind) -> CompiledKernel:
     """Code for a kernel, `function` as `load` gives it, right for one launch and those like it.
 
     Raises TooLarge, TritonFails.
@@ -284,7 +289,7 @@ def compile_launch(function: Any, launch: Launch, form: Form, target: Target) ->
         )
     code, assembly = kernel.asm[target.code], kernel.asm[target.assembly]
     passed = sum(type_ != "constexpr" for type_ in made.signature.values())
-    return Binary(
+    return CompiledKernel(
         kernel=launch.kernel,
         signature=made.signature,
         constants={name: value if isinstance(value, int) else str(value) for name, value in made.constants.items()},

@@ -128,8 +128,8 @@ class Launcher:
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
         rows = [_tiled_rows(each.kernel) is not None for each in launched]
-        parts = any(each.kernel.form == SPLIT for each in launched)
-        needed = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_PARTS, parts))
+        splits = any(each.kernel.form == SPLIT for each in launched)
+        needed = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_SPLITS, splits))
         return "\n\n" + "".join(map(_table, launched)) + "".join(text for text, wanted in needed if wanted)
 
     def write(self, launched: Sequence[Launched]) -> None:
@@ -190,22 +190,22 @@ class Launcher:
                 if form == SPLIT:
                     self.out.indent()
                 for each in kernels:
-                    part = launched[launched.index(each) + 1] if form == WHOLE else each
-                    counts = self._counts(each, part, Names(reserved))
+                    split = launched[launched.index(each) + 1] if form == WHOLE else each
+                    counts = self._counts(each, split, Names(reserved))
                     if form == WHOLE:
-                        self.out.line(f"PARTS = {self._parts(each, part, counts)}")
-                        self.out.line("if PARTS == 1:")
+                        self.out.line(f"SPLITS = {self._splits(each, split, counts)}")
+                        self.out.line("if SPLITS == 1:")
                         self.out.indent()
                     self._workspaces(each)
                     self._launch(each, counts)
 
-    def _parts(self, whole: Launched, part: Launched, counts: Mapping[tile.ProgramOp, str]) -> str:
-        """How many parts a launch chooses, as Python computes it."""
+    def _splits(self, whole: Launched, split: Launched, counts: Mapping[tile.ProgramOp, str]) -> str:
+        """How many splits a launch chooses, as Python computes it."""
         steps = [op.step for op in whole.kernel.walk() if isinstance(op, tile.LoopOp)]
         # Others step through features, one at a time.
         keys = max(steps, key=lambda step: constant(step) or LARGEST_TILE)
-        tiles = f"triton.cdiv({_cut_keys(part)}, {whole.text(keys)})"
-        return f"_choose_parts({self.chosen}, {_grid(counts.values())}, {tiles}, {self.device})"
+        tiles = f"triton.cdiv({_cut_keys(split)}, {whole.text(keys)})"
+        return f"_choose_splits({self.chosen}, {_grid(counts.values())}, {tiles}, {self.device})"
 
     def _workspaces(self, launched: Launched) -> None:
         """Allocates what a kernel leaves to a later one."""
@@ -226,7 +226,7 @@ class Launcher:
         others = {program: count for program, count in counts.items() if program is not rows}
         for program, count in others.items():
             self.out.line(f"{count} = {text.count(program)}")
-        keys = _cut_keys(cut) or _keys(launched)  # a part has the tiles that it was counted in
+        keys = _cut_keys(cut) or _keys(launched)  # a split has the tiles that it was counted in
         if kernel.merges:
             # Its tiles are its own.
             self.out.line(f"{self.chosen} = _choose({schedules_name(name)}, {_keys(launched)}, None)")
@@ -249,7 +249,9 @@ class Launcher:
             if (number := divided[choice]) is not None:
                 self.out.line(f"if {number.value.data} % {choice}:")
                 with self.out.indented():
-                    message = f"{choice} is {{{choice}}}, but tiles must divide a page of {number.value.data}"
+                    message = (
+                        f"{choice} is {{{choice}}}, but the keys of a tile must lie in one block of {number.value.data}"
+                    )
                     self.out.line(f'raise ValueError(f"{message}")')
         if rows is not None:
             self.out.line(f"{counts[rows]} = {text.count(rows)}")
@@ -264,7 +266,7 @@ class Launcher:
             for tensor in taken.tensors:
                 own = python_name(tensor.sym_name.data)
                 self.out.line(f"{own}, *{own}.stride(),")
-            numbers = [*map(python_name, taken.dims), *taken.parts]
+            numbers = [*map(python_name, taken.dims), *taken.splits]
             numbers += [python_name(op.param.data) for op in taken.params]
             numbers += [*map(text, taken.quotients), *(counts[op] for op in taken.counts)]
             sizes = [*map(python_name, taken.static), *map(text, taken.sizes)]
@@ -296,7 +298,7 @@ def _tiled_rows(kernel: tile.KernelOp) -> tile.ProgramOp | None:
 
 
 def _cut_keys(launched: Launched) -> str | None:
-    """How many keys there are to be cut into parts, as Python computes it; None where a launch cuts none."""
+    """How many keys there are to be cut into splits, as Python computes it; None where a launch cuts none."""
     choices = (op for op in launched.kernel.walk() if isinstance(op, spec.ChoiceOp))
     return next((launched.text(op.most) for op in choices if op.most is not None), None)
 
@@ -374,18 +376,18 @@ def _options(schedule):
     return {name: schedule[name] for name in ("num_warps", "num_stages")}
 '''
 
-CHOOSE_PARTS = '''
+CHOOSE_SPLITS = '''
 
-def _choose_parts(schedule, programs, tiles, device):
-    """How many parts the keys are cut into: one, where they are few.
+def _choose_splits(schedule, programs, tiles, device):
+    """How many splits the keys are cut into: one, where they are few.
 
     Else so many that each processor has a program of at least 2 tiles, or two of at least 16.
     """
-    if "PARTS" in schedule:
-        return schedule["PARTS"]
+    if "SPLITS" in schedule:
+        return schedule["SPLITS"]
     if tiles < 8:
         return 1
     each = _processors(device) // max(1, programs)
-    parts = max(1, min(each, tiles // 2), min(2 * each, tiles // 16))
-    return triton.cdiv(tiles, triton.cdiv(tiles, parts))  # parts that would be empty are none
+    splits = max(1, min(each, tiles // 2), min(2 * each, tiles // 16))
+    return triton.cdiv(tiles, triton.cdiv(tiles, splits))  # splits that would be empty are none
 '''

@@ -111,7 +111,7 @@ class Hip:
         )  # fmt: skip
 
 
-class Binary:
+class LoadedCode:
     """One file of code, loaded on a device when it is first launched there.
 
     `digest` is the SHA-256 of what the file must hold, `about` its entry in the manifest.
@@ -178,10 +178,10 @@ class Binary:
 class Kernel:
     """What the launching functions below take for a kernel: all that was compiled of it, by constants and options."""
 
-    def __init__(self, name: str, binaries: list[Binary]) -> None:
+    def __init__(self, name: str, binaries: list[LoadedCode]) -> None:
         self.name = name
         self.names: list[str] = list(binaries[0].about["signature"])
-        self.binaries: dict[Any, list[Binary]] = {}
+        self.binaries: dict[Any, list[LoadedCode]] = {}
         for binary in binaries:
             about = binary.about
             self.binaries.setdefault(_key(about["constants"], about["options"]), []).append(binary)
@@ -211,7 +211,7 @@ class Kernel:
         """Whether there is code for a launch."""
         return self._find(dict(zip(self.names, arguments, strict=True)), options) is not None
 
-    def _find(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> Binary | None:
+    def _find(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> LoadedCode | None:
         """The code for these values: the usual one, or that for any strides, whose indices have 64 bits."""
         constants = {name: values[name] for name in self.constants}
         for wanted in (constants, {**constants, "INDEX": tl.int64}):
@@ -220,7 +220,7 @@ class Kernel:
                     return binary
         return None
 
-    def _binary(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> Binary:
+    def _binary(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> LoadedCode:
         """The code for these values; raises ValueError where there is none."""
         if binary := self._find(values, options):
             return binary
@@ -237,7 +237,7 @@ def _listed(*pairs: tuple[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in pairs)
 
 
-class Call:
+class CheckedCall:
     """The spec's function that lists a call's launches; it refuses tensors that the code is not made for.
 
     Where the usual code is not right for a call, the function chooses from the tables `general` instead: schedules of
@@ -285,10 +285,10 @@ def read(path: Path, digest: str) -> dict[str, Any]:
 def kernels(manifest: Mapping[str, Any], folder: Path) -> dict[str, Kernel]:
     """The kernels that a manifest describes, by name; their files lie in the folder. Raises RuntimeError."""
     driver = {"cuda": Cuda, "hip": Hip}[manifest["target"].partition(":")[0]]()
-    found: dict[str, list[Binary]] = {}
+    found: dict[str, list[LoadedCode]] = {}
     for about in manifest["kernels"]:
         code = about["code"]
         if not _NAME.fullmatch(code):
             raise RuntimeError(f"the manifest names {code!r}, which is no file beside the launcher: {_AGAIN}")
-        found.setdefault(about["kernel"], []).append(Binary(driver, folder / code, manifest["files"][code], about))
+        found.setdefault(about["kernel"], []).append(LoadedCode(driver, folder / code, manifest["files"][code], about))
     return {name: Kernel(name, binaries) for name, binaries in found.items()}

@@ -10,17 +10,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from attndsl.backends.gpu.aot import Binary
+from attndsl.backends.gpu.aot import CompiledKernel
 from attndsl.backends.gpu.host import host_text, kernel_names
 from attndsl.backends.gpu.launcher import schedules_name
-from attndsl.backends.gpu.targets import Target
+from attndsl.backends.gpu.targets import GpuKind
 from attndsl.printable import file_stem
 
 LOADER = Path(__file__).with_name("loader.py")
 
 
 def files_of(
-    name: str, target: Target, about: Mapping[str, Any], binaries: Iterable[Binary], text: str
+    name: str, target: GpuKind, about: Mapping[str, Any], binaries: Iterable[CompiledKernel], text: str
 ) -> dict[str, bytes]:
     """The files by name, in the order in which they must appear.
 
@@ -41,7 +41,7 @@ def files_of(
     return {**files, f"{stem}.json": manifest, f"{stem}.py": launcher(name, target, text, manifest).encode()}
 
 
-def launcher(name: str, target: Target, text: str, manifest: bytes) -> str:
+def launcher(name: str, target: GpuKind, text: str, manifest: bytes) -> str:
     """A Python file that runs the code: the loader, then what the generated file has beside its kernels."""
     head = (
         f'"""{name}, compiled ahead of time for {target.name} by attndsl. Needs torch and the driver; compiles '
@@ -59,7 +59,7 @@ def launcher(name: str, target: Target, text: str, manifest: bytes) -> str:
         "KERNELS = kernels(MANIFEST, Path(__file__).parent)\n"
         f"{loaded}"
     )
-    end = f"{chosen}{name}_launches = Call(\n    {name}_launches,\n    MANIFEST,\n{general})\n"
+    end = f"{chosen}{name}_launches = CheckedCall(\n    {name}_launches,\n    MANIFEST,\n{general})\n"
     return f"{head}{start}\n\n{_apart(host_text(text), name, start + end)}\n\n{end}"
 
 
@@ -69,6 +69,6 @@ def _apart(host: str, name: str, loader: str) -> str:
     return host.replace(f"\ndef {name}(", f"\ndef {name}_(") if name in said else host
 
 
-def _entry(binary: Binary, code: str, assembly: str) -> dict[str, Any]:
+def _entry(binary: CompiledKernel, code: str, assembly: str) -> dict[str, Any]:
     limits = {name: 2**31 - 1 for name, type_ in binary.signature.items() if type_ == "i32"}
     return asdict(binary) | {"limits": {"programs": 2**31 - 1, **limits}, "code": code, "assembly": assembly}

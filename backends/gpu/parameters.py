@@ -18,8 +18,8 @@ class Parameters:
     """A kernel's arguments, in the order of the fields after the first, which is what its programs execute.
 
     `strides` holds the names of each tensor's strides, and `varying` those whose values no code is made for. `dims`,
-    `parts` (how many a launch cuts the keys into) and `params` change from call to call, and so do `quotients`, which a
-    launch computes once for all programs; `counts` holds how many values the program variables have from whose number
+    `splits` (how many a launch cuts the keys into) and `params` change from call to call, and so do `quotients`, which
+    a launch computes once for all programs; `counts` holds how many values the program variables have from whose number
     they are read. Code is made for each value of `static` dims, which are those that the sizes of tiles depend on, of
     `sizes`, and of `choices`, the sizes of tiles that a schedule holds.
     """
@@ -29,7 +29,7 @@ class Parameters:
     strides: dict[str, tuple[str, ...]]
     varying: frozenset[str]
     dims: tuple[str, ...]
-    parts: tuple[str, ...]
+    splits: tuple[str, ...]
     params: tuple[spec.ParamOp, ...]
     quotients: tuple[SSAValue, ...]
     counts: tuple[tile.ProgramOp, ...]
@@ -59,7 +59,7 @@ class Parameters:
             strides={t.sym_name.data: tuple(stride_names(t)) for t in taken},
             varying=frozenset(name for t in taken if t.sym_name.data not in made_for for name in stride_names(t)[:-1]),
             dims=tuple(d for d in dims if d not in static),
-            parts=tuple(name for name, op in chosen.items() if op.most is not None),
+            splits=tuple(name for name, op in chosen.items() if op.most is not None),
             params=tuple(params.values()),
             quotients=tuple(result for op in ops for result in op.results if result in launched),
             counts=tuple(op for n, op in enumerate(programs) if n > 0 or op.descending is not None),

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from attndsl.backends.gpu.targets import Target
+from attndsl.backends.gpu.targets import GpuKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Resources:
     spilled: int
 
 
-def resources_of(target: Target, kernel: str, code: bytes, assembly: str) -> Resources:
+def resources_of(target: GpuKind, kernel: str, code: bytes, assembly: str) -> Resources:
     """What a kernel takes, from its code where that is a cubin, else from its assembly.
 
     Raises ValueError where neither says.
@@ -67,7 +67,7 @@ def _metadata(kernel: str, assembly: str) -> str:
     return found[1]
 
 
-def parameter_count(target: Target, kernel: str, assembly: str) -> int:
+def parameter_count(target: GpuKind, kernel: str, assembly: str) -> int:
     """How many arguments compiled code takes: its own, and pointers that Triton adds, more or fewer by its version."""
     if target.backend == "hip":
         return _metadata(kernel, assembly).count(".value_kind:")

@@ -8,7 +8,7 @@ from attndsl.ir.machines import MACHINES, Machine
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class GpuKind:
     """A kind of GPU, named as on a command line: `cuda:90`."""
 
     name: str
@@ -39,5 +39,5 @@ class Target:
         return "ptx" if self.backend == "cuda" else "amdgcn"
 
 
-TARGETS = {name: Target(name) for name in MACHINES}
+TARGETS = {name: GpuKind(name) for name in MACHINES}
 """By name."""

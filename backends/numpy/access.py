@@ -6,89 +6,89 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from attndsl.backends.names import python_text
-from attndsl.backends.numpy.expressions import Expressions, Lane, dtype
+from attndsl.backends.numpy.expressions import Axis, NumPyExpressions, dtype
 from attndsl.backends.text import ATOM, Text
 from attndsl.ir import spec, tile
 from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
 
 
-class Place(NamedTuple):
-    """One index of an access: computed values, or (where `lane` is given) a lane's range, shifted by `offset`."""
+class SubscriptPart(NamedTuple):
+    """One index of an access: computed values, or (where `axis` is given) an axis's range, shifted by `offset`."""
 
     value: SSAValue
-    lane: Lane | None = None
+    axis: Axis | None = None
     offset: SSAValue | None = None
 
 
-class Access:
+class NumPyAccess:
     """Spells loads and stores."""
 
-    def __init__(self, tensors: Iterable[spec.TensorOp], text: Expressions) -> None:
+    def __init__(self, tensors: Iterable[spec.TensorOp], text: NumPyExpressions) -> None:
         self.tensors = {t.sym_name.data: t for t in tensors}
         self.text = text
 
     # --- how an access is indexed
 
-    def places(self, op: tile.LoadOp | tile.StoreOp) -> list[Place]:
+    def places(self, op: tile.LoadOp | tile.StoreOp) -> list[SubscriptPart]:
         """The indices of an access, those that stay ranges marked as such.
 
         NumPy puts the axes of computed indices first where ranges follow them; any other mixture is computed whole.
         """
         found = [self.place(value) for value in op.indices]
-        lanes = [p.lane for p in found if p.lane is not None]
-        ranges_only = op.where is None and all(p.lane is not None or not self.text.axes(p.value) for p in found)
-        if ranges_only and len(set(lanes)) == len(lanes):
+        axes = [p.axis for p in found if p.axis is not None]
+        ranges_only = op.where is None and all(p.axis is not None or not self.text.axes(p.value) for p in found)
+        if ranges_only and len(set(axes)) == len(axes):
             return found
         tail = len(found)
-        while tail > 0 and found[tail - 1].lane is not None and isinstance(op, tile.LoadOp):
+        while tail > 0 and found[tail - 1].axis is not None and isinstance(op, tile.LoadOp):
             tail -= 1
         head, rest = found[:tail], found[tail:]
-        used = frozenset[Lane]().union(*(self.text.axes(p.value) for p in head))
+        used = frozenset[Axis]().union(*(self.text.axes(p.value) for p in head))
         used |= self.text.axes(op.where) if op.where is not None else frozenset()
-        kept = [p.lane for p in rest]
-        if used.isdisjoint(lane for lane in kept if lane is not None) and len(set(kept)) == len(kept):
-            return [Place(p.value) for p in head] + rest
-        return [Place(p.value) for p in found]
+        kept = [p.axis for p in rest]
+        if used.isdisjoint(axis for axis in kept if axis is not None) and len(set(kept)) == len(kept):
+            return [SubscriptPart(p.value) for p in head] + rest
+        return [SubscriptPart(p.value) for p in found]
 
-    def place(self, value: SSAValue) -> Place:
-        if isinstance(value.owner, tile.LaneOp):
-            return Place(value, value)
+    def place(self, value: SSAValue) -> SubscriptPart:
+        if isinstance(value.owner, tile.RangeOp):
+            return SubscriptPart(value, value)
         op = value.owner
         if isinstance(op, arith.AddiOp):
-            for lane, offset in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-                if isinstance(lane.owner, tile.LaneOp) and not self.text.axes(offset):
-                    return Place(value, lane, offset)
-        return Place(value)
+            for axis, offset in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+                if isinstance(axis.owner, tile.RangeOp) and not self.text.axes(offset):
+                    return SubscriptPart(value, axis, offset)
+        return SubscriptPart(value)
 
-    def needs_values(self, op: tile.LaneOp) -> bool:
-        """Whether something computes with a lane, and does not only cut a range from a tensor."""
+    def needs_values(self, op: tile.RangeOp) -> bool:
+        """Whether something computes with an axis, and does not only cut a range from a tensor."""
         return any(self.computes(use.operation, op.result) for use in op.result.uses)
 
     def computes(self, user: object, value: SSAValue) -> bool:
         if isinstance(user, (tile.LoadOp, tile.StoreOp)):
             indexing = [p for p in self.places(user) if p.value is value]
-            return user.where is value or any(p.lane is None for p in indexing)
+            return user.where is value or any(p.axis is None for p in indexing)
         if isinstance(user, tile.ReduceOp):
             return user.body is value
         if isinstance(user, (tile.DotOp, tile.IntoOp)):
             return False
-        if isinstance(user, tile.SpreadOp):
+        if isinstance(user, tile.BroadcastOp):
             return user.value is value
-        if isinstance(user, arith.AddiOp) and self.place(user.result).lane is value:
+        if isinstance(user, arith.AddiOp) and self.place(user.result).axis is value:
             return any(self.computes(use.operation, user.result) for use in user.result.uses)
         return True
 
     def is_range_only(self, op: arith.AddiOp) -> bool:
-        """Whether a shifted lane is only ever a range, so that its values need not be computed."""
-        lane = self.place(op.result).lane
-        return lane is not None and not any(self.computes(use.operation, op.result) for use in op.result.uses)
+        """Whether a shifted axis is only ever a range, so that its values need not be computed."""
+        axis = self.place(op.result).axis
+        return axis is not None and not any(self.computes(use.operation, op.result) for use in op.result.uses)
 
     # --- subscripts
 
-    def slice(self, place: Place, extent: str) -> str:
-        assert place.lane is not None
-        span = self.text.span(place.lane)
+    def slice(self, place: SubscriptPart, extent: str) -> str:
+        assert place.axis is not None
+        span = self.text.span(place.axis)
         if place.offset is not None:
             offset = self.text[place.offset].within(6)
             return f"{offset} + {span.start}:{offset} + {span.stop}"
@@ -96,10 +96,10 @@ class Access:
             return ":" if span.stop == extent else f":{span.stop}"
         return f"{span.start}:{span.stop}"
 
-    def subscript(self, name: str, places: Sequence[Place], head: Sequence[Lane]) -> str:
+    def subscript(self, name: str, places: Sequence[SubscriptPart], head: Sequence[Axis]) -> str:
         extents = [*map(python_text, self.tensors[name].shape)]
         parts = [
-            self.slice(place, extent) if place.lane is not None else self.text.along(place.value, head).code
+            self.slice(place, extent) if place.axis is not None else self.text.along(place.value, head).code
             for place, extent in zip(places, extents, strict=True)
         ]
         while len(parts) > 1 and parts[-1] == ":":
@@ -111,9 +111,9 @@ class Access:
     def load(self, op: tile.LoadOp) -> Text:
         """The expression of a load, its axes in the order that all arrays keep."""
         name, places = op.tensor.string_value(), self.places(op)
-        computed = [p for p in places if p.lane is None]
-        ranges = [p for p in places if p.lane is not None]
-        axes = frozenset[Lane]().union(*(self.text.axes(p.value) for p in computed))
+        computed = [p for p in places if p.axis is None]
+        ranges = [p for p in places if p.axis is not None]
+        axes = frozenset[Axis]().union(*(self.text.axes(p.value) for p in computed))
         axes |= self.text.axes(op.where) if op.where is not None else frozenset()
         head = self.text.ordered(axes)
         if op.where is None:
@@ -125,13 +125,13 @@ class Access:
             cut = [self.slice(p, e) for p, e in zip(ranges, extents, strict=True)]
             if any(part != ":" for part in cut):
                 code += f"[{', '.join(['...', *cut])}]"
-        lanes = [*head, *(p.lane for p in ranges if p.lane is not None)]
-        text = self.widened(op, Text(code), bool(lanes))
-        order = self.text.ordered(lanes)
-        if tuple(lanes) != order:
+        unsorted = [*head, *(p.axis for p in ranges if p.axis is not None)]
+        text = self.widened(op, Text(code), bool(unsorted))
+        order = self.text.ordered(unsorted)
+        if tuple(unsorted) != order:
             code = text.within(ATOM)
-            permutation = ", ".join(str(lanes.index(lane)) for lane in order)
-            return Text(f"{code}.T" if len(lanes) == 2 else f"{code}.transpose({permutation})")
+            permutation = ", ".join(str(unsorted.index(axis)) for axis in order)
+            return Text(f"{code}.T" if len(unsorted) == 2 else f"{code}.transpose({permutation})")
         return text
 
     def widened(self, op: tile.LoadOp, text: Text, array: bool) -> Text:
@@ -158,13 +158,13 @@ class Access:
         """The statement of a store."""
         name, places = op.tensor.string_value(), self.places(op)
         narrow = self.tensors[name].element.data == "bf16"
-        lanes = [p.lane for p in places if p.lane is not None]
-        ranges_only = op.where is None and len(lanes) == sum(bool(self.text.axes(p.value)) for p in places)
-        if ranges_only and self.text.axes(op.value) <= frozenset(lanes):
-            value = self.text.along(op.value, lanes).code
+        axes = [p.axis for p in places if p.axis is not None]
+        ranges_only = op.where is None and len(axes) == sum(bool(self.text.axes(p.value)) for p in places)
+        if ranges_only and self.text.axes(op.value) <= frozenset(axes):
+            value = self.text.along(op.value, axes).code
             value = f"_to_bf16({value})" if narrow else value
             return f"{python_name(name)}{self.subscript(name, places, ())} = {value}"
-        used = frozenset[Lane]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
+        used = frozenset[Axis]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
         used |= self.text.axes(op.where) if op.where is not None else frozenset()
         head = self.text.ordered(used)
         value, *indices = (self.text.along(v, head).code for v in (op.value, *op.indices))

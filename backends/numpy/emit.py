@@ -1,6 +1,6 @@
 """`tile` IR to a NumPy file.
 
-A lane is a slice where its values go straight into a subscript, an `np.arange` where they are computed with; programs
+An axis is a slice where its values go straight into a subscript, an `np.arange` where they are computed with; programs
 and loops are `for` statements. The file's one function has the spec's name and takes its inputs, then its outputs,
 which the caller has allocated and which it writes whole.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names, python_text, spec_names
-from attndsl.backends.numpy.access import Access
-from attndsl.backends.numpy.expressions import Expressions, literal
+from attndsl.backends.numpy.access import NumPyAccess
+from attndsl.backends.numpy.expressions import NumPyExpressions, literal
 from attndsl.backends.numpy.legal import LEGAL
 from attndsl.backends.numpy.prelude import HELPERS
 from attndsl.backends.numpy.scratch import Scratch
@@ -45,8 +45,8 @@ class _Emitter:
         self.params = params
         self.out = Writer(source)
         self.names = names
-        self.text = Expressions(names)
-        self.access = Access(tensors, self.text)
+        self.text = NumPyExpressions(names)
+        self.access = NumPyAccess(tensors, self.text)
         self.scratch = Scratch(self.text, self.access)
 
     # --- the file
@@ -119,8 +119,8 @@ class _Emitter:
                 span = extent if step == "1" else f"0, {extent}, {step}"
                 self.out.line(f"for {start} in range({span}):")
                 self.out.indent()
-            case tile.LaneOp():
-                self.lane(op)
+            case tile.RangeOp():
+                self.range(op)
             case tile.LoopOp():
                 self.loop(op)
             case tile.StoreOp():
@@ -153,8 +153,8 @@ class _Emitter:
                 self.names.bind(result, self.names.fresh("seen"))
             self.out.line(f"{self.names[result]} = {text.code}")
 
-    def lane(self, op: tile.LaneOp) -> None:
-        """The end of a lane, and its values where something other than a subscript needs them."""
+    def range(self, op: tile.RangeOp) -> None:
+        """The end of an axis, and its values where something other than a subscript needs them."""
         span = self.text.span(op.result)
         if span.definition:
             self.out.line(span.definition)

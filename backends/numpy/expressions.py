@@ -1,7 +1,7 @@
 """Values of `tile` IR as Python expressions over NumPy arrays.
 
-A value's array has one axis for each lane that it depends on, in one order for all: rows, keys, features. A value
-without lanes is a Python or NumPy number.
+A value's array has those axes that it depends on, in one order for all: rows, keys, features. A value
+without axes is a Python or NumPy number.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.pointwise import COMPARISONS, POINTWISE, RING, WRAPPING
+from attndsl.backends.numpy.pointwise import COMPARISON_SIGNS, POINTWISE, RING, WRAPPING
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -22,14 +22,14 @@ from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
 
-Lane = SSAValue
+Axis = SSAValue
 
 LONGEST = 60
 """How many characters an expression may have to be put into the place of its one use."""
 
 
-class Span(NamedTuple):
-    """A lane as a half-open range, and the statement that gives its end a name, if it has one."""
+class AxisSpan(NamedTuple):
+    """An axis as a half-open range, and the statement that gives its end a name, if it has one."""
 
     start: str
     stop: str
@@ -45,14 +45,14 @@ def dtype(type_: Attribute) -> str:
     return "np.float64" if type_ == f64 else "np.float32"
 
 
-class Expressions(Values):
+class NumPyExpressions(Values):
     """Spells values; `homes` has the array of each home that has been declared."""
 
     def __init__(self, names: Names) -> None:
         super().__init__(names, AxesAnalysis())
         self.ranges = Ranges()
         self.homes: dict[str, str] = {}
-        self._spans: dict[Lane, Span] = {}
+        self._spans: dict[Axis, AxisSpan] = {}
 
     # --- values
 
@@ -64,12 +64,12 @@ class Expressions(Values):
         (user,) = users
         owner = value.owner
         assert isinstance(owner, Operation)
-        if isinstance(owner, (tile.LoadOp, tile.DotOp)) or isinstance(user, tile.LaneOp):
+        if isinstance(owner, (tile.LoadOp, tile.DotOp)) or isinstance(user, tile.RangeOp):
             return False
         return user.parent is owner.parent and not (self.homes and _writes_between(owner, user))
 
     def number(self, value: SSAValue) -> str:
-        """A value without lanes."""
+        """A value without axes."""
         return self[value].code
 
     def param(self, op: spec.ParamOp) -> None:
@@ -77,51 +77,51 @@ class Expressions(Values):
         code = python_name(op.param.data)
         self.keep(op.result, Text(code if op.result.type in (index, i1) else f"{dtype(op.result.type)}({code})"))
 
-    # --- lanes
+    # --- axes
 
-    def span(self, lane: Lane) -> Span:
-        """Where a lane starts and ends."""
-        if lane not in self._spans:
-            op = lane.owner
-            assert isinstance(op, tile.LaneOp)
+    def span(self, axis: Axis) -> AxisSpan:
+        """Where an axis starts and ends."""
+        if axis not in self._spans:
+            op = axis.owner
+            assert isinstance(op, tile.RangeOp)
             start, stop = self[op.start], self[op.stop]
             if constant(op.start) == 0 and op.size is op.stop:
-                self._spans[lane] = Span("0", stop.code, "")
+                self._spans[axis] = AxisSpan("0", stop.code, "")
             else:
                 end = self.names.fresh(f"{op.variable.data}_end")
                 definition = f"{end} = min({start.code} + {self[op.size].within(6)}, {stop.code})"
-                self._spans[lane] = Span(start.code, end, definition)
-        return self._spans[lane]
+                self._spans[axis] = AxisSpan(start.code, end, definition)
+        return self._spans[axis]
 
-    def size(self, lane: Lane) -> str:
-        """How many values a lane has."""
-        span = self.span(lane)
+    def size(self, axis: Axis) -> str:
+        """How many values an axis has."""
+        span = self.span(axis)
         return span.stop if span.start == "0" else f"{span.stop} - {span.start}"
 
     # --- arrays side by side
 
-    def along(self, value: SSAValue, lanes: Sequence[Lane]) -> Text:
-        """A value's array, ready to broadcast against one whose axes are `lanes`."""
-        own = self.lanes(value)
-        text = self.permuted(value, [lane for lane in lanes if lane in own])
-        places = [lane in own for lane in lanes]
+    def along(self, value: SSAValue, axes: Sequence[Axis]) -> Text:
+        """A value's array, ready to broadcast against one whose axes are `axes`."""
+        own = self.axes_of(value)
+        text = self.permuted(value, [axis for axis in axes if axis in own])
+        places = [axis in own for axis in axes]
         if not own or False not in places[places.index(True) :]:
             return text
         subscript = ", ".join(":" if place else "None" for place in places[places.index(True) :])
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
-    def permuted(self, value: SSAValue, lanes: Sequence[Lane]) -> Text:
+    def permuted(self, value: SSAValue, axes: Sequence[Axis]) -> Text:
         """A value's array with its axes in another order."""
-        return self.turned(self[value], self.lanes(value), lanes)
+        return self.turned(self[value], self.axes_of(value), axes)
 
     @staticmethod
-    def turned(text: Text, own: Sequence[Lane], lanes: Sequence[Lane]) -> Text:
-        """An array whose axes are `own`, with them in the order `lanes`."""
-        if tuple(lanes) == tuple(own):
+    def turned(text: Text, own: Sequence[Axis], axes: Sequence[Axis]) -> Text:
+        """An array whose axes are `own`, with them in the order `axes`."""
+        if tuple(axes) == tuple(own):
             return text
         if len(own) == 2:
             return Text(f"{text.within(ATOM)}.T")
-        order = ", ".join(str(own.index(lane)) for lane in lanes)
+        order = ", ".join(str(own.index(axis)) for axis in axes)
         return Text(f"{text.within(ATOM)}.transpose({order})")
 
     # --- operations
@@ -133,14 +133,14 @@ class Expressions(Values):
                 return Text(literal(constant(op.result), op.result.type))
             case arith.CmpiOp() | arith.CmpfOp():
                 left, right = self.operands(op, COMPARISON_LEVEL)
-                return Text(f"{left} {COMPARISONS[predicate(op)]} {right}", COMPARISON_LEVEL)
+                return Text(f"{left} {COMPARISON_SIGNS[predicate(op)]} {right}", COMPARISON_LEVEL)
             case spec.ToFloatOp():
                 text, target = self[op.operand], dtype(op.result.type)
                 if not self.axes(op.operand):
                     return Text(f"{target}({text.code})")
                 return Text(f"{text.within(ATOM)}.astype({target})")
-            case tile.SpreadOp():
-                return self.spread(op)
+            case tile.BroadcastOp():
+                return self.broadcast(op)
             case tile.DotOp():
                 return self.dot(op)
             case tile.ReduceOp():
@@ -177,8 +177,8 @@ class Expressions(Values):
 
     def operands(self, op: Operation, level: int) -> list[str]:
         """The operands of an operation, lined up with its result, in parentheses where `level` asks for them."""
-        lanes = self.lanes(op.results[0])
-        texts = [self.along(operand, lanes) for operand in op.operands]
+        axes = self.axes_of(op.results[0])
+        texts = [self.along(operand, axes) for operand in op.operands]
         # The first operand of a chain such as a - b - c needs no parentheses, the others do.
         return [
             text.within(level + (n > 0 or level <= COMPARISON_LEVEL)) if level else text.code
@@ -186,42 +186,42 @@ class Expressions(Values):
         ]
 
     def logic(self, op: arith.AndIOp | arith.OrIOp | arith.XOrIOp) -> Text:
-        lanes = self.lanes(op.result)
-        left, right = (self.along(operand, lanes) for operand in op.operands)
+        axes = self.axes_of(op.result)
+        left, right = (self.along(operand, axes) for operand in op.operands)
         if isinstance(op, arith.XOrIOp) and constant(op.rhs) is True:
-            if lanes:
+            if axes:
                 return Text(f"~{left.within(ATOM)}", 8)
             return Text(f"(not {left.within(COMPARISON_LEVEL + 1)})")
-        if lanes:
+        if axes:
             row = POINTWISE[type(op)]
             return Text(row.array.format(left.within(row.level), right.within(row.level + 1)), row.level)
         sign = {arith.AndIOp: "and", arith.OrIOp: "or", arith.XOrIOp: "!="}[type(op)]
         return Text(f"({left.within(COMPARISON_LEVEL)} {sign} {right.within(COMPARISON_LEVEL)})")
 
-    def spread(self, op: tile.SpreadOp) -> Text:
-        lanes = self.lanes(op.result)
-        shape = "".join(f"{self.size(lane)}, " for lane in lanes)
-        shape = f"({shape.rstrip(' ') if len(lanes) == 1 else shape[:-2]})"
-        if not lanes:
+    def broadcast(self, op: tile.BroadcastOp) -> Text:
+        axes = self.axes_of(op.result)
+        shape = "".join(f"{self.size(axis)}, " for axis in axes)
+        shape = f"({shape.rstrip(' ') if len(axes) == 1 else shape[:-2]})"
+        if not axes:
             return Text(f"{dtype(op.result.type)}({self[op.value].code})")
         if not self.axes(op.value):
             return Text(f"np.full({shape}, {self[op.value].code}, {dtype(op.result.type)})")
-        code = f"np.broadcast_to({self.along(op.value, lanes).code}, {shape})"
+        code = f"np.broadcast_to({self.along(op.value, axes).code}, {shape})"
         return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over
 
     def dot(self, op: tile.DotOp) -> Text:
         if (factors := self.factors(op)) is not None:
-            a, b, lanes = factors
-            return self.turned(Text(f"{a.within(7)} @ {b.within(8)}", 7), lanes, self.lanes(op.result))
+            a, b, axes = factors
+            return self.turned(Text(f"{a.within(7)} @ {b.within(8)}", 7), axes, self.axes_of(op.result))
         _, left, right = map(self.ordered, op.sides(self.axes))
         if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
         weights, values = self.permuted(op.lhs, [*left, op.over]), self.permuted(op.rhs, [op.over, *right])
         condition = self.along(op.where, [*left, op.over])
         text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
-        return self.turned(text, [*left, *right], self.lanes(op.result))
+        return self.turned(text, [*left, *right], self.axes_of(op.result))
 
-    def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Lane]] | None:
+    def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Axis]] | None:
         """What `@` multiplies, and the axes that it gives; None where a product is not for it."""
         if op.where is not None or not self.is_matrix_product(op):
             return None
@@ -241,26 +241,26 @@ class Expressions(Values):
         return len(left) < 2 and len(right) < 2 and (op.where is None or self.axes(op.where) <= {*left, op.over})
 
     def general_dot(self, op: tile.DotOp) -> Text:
-        """A product of values with more lanes than a matrix has: elementwise, then summed."""
+        """A product of values with more axes than a matrix has: elementwise, then summed."""
         used = self.axes(op.lhs) | self.axes(op.rhs) | (self.axes(op.where) if op.where is not None else frozenset())
-        lanes = self.ordered(used)
-        product = f"{self.along(op.lhs, lanes).within(7)} * {self.along(op.rhs, lanes).within(8)}"
+        axes = self.ordered(used)
+        product = f"{self.along(op.lhs, axes).within(7)} * {self.along(op.rhs, axes).within(8)}"
         if op.where is not None:
-            product = f"np.where({self.along(op.where, lanes).code}, {product}, 0)"
+            product = f"np.where({self.along(op.where, axes).code}, {product}, 0)"
         else:
             product = f"({product})"
-        return Text(f"{product}.sum(axis={lanes.index(op.over)})")
+        return Text(f"{product}.sum(axis={axes.index(op.over)})")
 
     def reduce(self, op: tile.ReduceOp, *more: str) -> Text:
         """A reduction; `more` are arguments that NumPy takes beside those that say what is reduced."""
-        lanes = self.lanes(op.body)
-        arguments = [f"axis={lanes.index(op.over)}"] if len(lanes) > 1 else []
+        axes = self.axes_of(op.body)
+        arguments = [f"axis={axes.index(op.over)}"] if len(axes) > 1 else []
         monoid = monoid_of(op)
         if isinf(monoid.empty):  # what NumPy does not give for nothing by itself
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
         code = f"{self[op.body].within(ATOM)}.{monoid.name}({', '.join([*arguments, *more])})"
-        if len(lanes) == 1 and op.body.type in (index, i1):
+        if len(axes) == 1 and op.body.type in (index, i1):
             code = f"{'int' if op.body.type == index else 'bool'}({code})"
         return Text(code)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from attndsl.backends.numpy.pointwise import COMPARISONS, POINTWISE
+from attndsl.backends.numpy.pointwise import COMPARISON_SIGNS, POINTWISE
 from attndsl.ir import spec, tile
-from attndsl.ir.legal import Form, LegalForms, given
+from attndsl.ir.legal import IllegalForm, LegalForms, given
 from attndsl.ir.meaning import predicate
 from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index
 
-COMPARED = Form("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISONS)
-WORKSPACE = Form("that is a workspace", lambda op, axes: op.role.data == "workspace")
+COMPARED = IllegalForm("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISON_SIGNS)
+WORKSPACE = IllegalForm("that is a workspace", lambda op, axes: op.role.data == "workspace")
 
 LEGAL = LegalForms(
     "numpy",
@@ -22,7 +22,7 @@ LEGAL = LegalForms(
         tile.LoopOp: (given("stages"),),
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp), ()),
-        **dict.fromkeys((tile.ProgramOp, tile.LaneOp, tile.LoadOp, tile.StoreOp, tile.SpreadOp), ()),
+        **dict.fromkeys((tile.ProgramOp, tile.RangeOp, tile.LoadOp, tile.StoreOp, tile.BroadcastOp), ()),
         **dict.fromkeys((tile.HomeOp, tile.IntoOp), ()),
         **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),

@@ -10,7 +10,7 @@ from attndsl.ir.meaning import PREDICATES
 from attndsl.ir.xdsl import Operation, arith, math
 
 
-class Spelling(NamedTuple):
+class NumPySpelling(NamedTuple):
     """A template for arrays and one for single Python or NumPy numbers; `{0}` is the first operand.
 
     `level` is how tightly the array form binds in Python: operands that bind less are put in parentheses. 0 marks a
@@ -24,17 +24,17 @@ class Spelling(NamedTuple):
     ufunc: str | None = None
 
 
-def _infix(sign: str, level: int, ufunc: str) -> Spelling:
+def _infix(sign: str, level: int, ufunc: str) -> NumPySpelling:
     text = f"{{0}} {sign} {{1}}"
-    return Spelling(text, text, level, ufunc=ufunc)
+    return NumPySpelling(text, text, level, ufunc=ufunc)
 
 
-def _call(function: str, operands: int = 1, number: str | None = None) -> Spelling:
+def _call(function: str, operands: int = 1, number: str | None = None) -> NumPySpelling:
     listed = ", ".join(f"{{{n}}}" for n in range(operands))
-    return Spelling(f"{function}({listed})", f"{number or function}({listed})", ufunc=function)
+    return NumPySpelling(f"{function}({listed})", f"{number or function}({listed})", ufunc=function)
 
 
-POINTWISE: dict[type[Operation], Spelling] = {
+POINTWISE: dict[type[Operation], NumPySpelling] = {
     arith.AddiOp: _infix("+", 6, "np.add"),
     arith.SubiOp: _infix("-", 6, "np.subtract"),
     arith.MuliOp: _infix("*", 7, "np.multiply"),
@@ -47,13 +47,13 @@ POINTWISE: dict[type[Operation], Spelling] = {
     arith.XOrIOp: _infix("^", 3, "np.bitwise_xor"),
     arith.ShLIOp: _infix("<<", 5, "np.left_shift"),
     arith.ShRSIOp: _infix(">>", 5, "np.right_shift"),
-    arith.SelectOp: Spelling("np.where({0}, {1}, {2})", "({1} if {0} else {2})"),
+    arith.SelectOp: NumPySpelling("np.where({0}, {1}, {2})", "({1} if {0} else {2})"),
     arith.AddfOp: _infix("+", 6, "np.add"),
     arith.SubfOp: _infix("-", 6, "np.subtract"),
     arith.MulfOp: _infix("*", 7, "np.multiply"),
     arith.DivfOp: _infix("/", 7, "np.divide"),
-    arith.NegfOp: Spelling("-{0}", "-{0}", 8, ufunc="np.negative"),
-    arith.ExtFOp: Spelling("{0}.astype(np.float64)", "np.float64({0})"),
+    arith.NegfOp: NumPySpelling("-{0}", "-{0}", 8, ufunc="np.negative"),
+    arith.ExtFOp: NumPySpelling("{0}.astype(np.float64)", "np.float64({0})"),
     arith.MinimumfOp: _call("np.minimum", 2),
     arith.MaximumfOp: _call("np.maximum", 2),
     math.AbsFOp: _call("np.abs"),
@@ -62,11 +62,11 @@ POINTWISE: dict[type[Operation], Spelling] = {
     math.LogOp: _call("np.log"),
     math.Log2Op: _call("np.log2"),
     math.SqrtOp: _call("np.sqrt"),
-    math.RsqrtOp: Spelling("np.reciprocal(np.sqrt({0}))", "np.reciprocal(np.sqrt({0}))"),
+    math.RsqrtOp: NumPySpelling("np.reciprocal(np.sqrt({0}))", "np.reciprocal(np.sqrt({0}))"),
     math.SinOp: _call("np.sin"),
     math.CosOp: _call("np.cos"),
     math.TanhOp: _call("np.tanh"),
-    math.ErfOp: Spelling("_erf({0})", "_erf({0})"),
+    math.ErfOp: NumPySpelling("_erf({0})", "_erf({0})"),
     math.FloorOp: _call("np.floor"),
 }
 
@@ -76,7 +76,7 @@ WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp, arith.FloorD
 RING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 """Those of which it does not matter whether an operand has wrapped, where the result wraps."""
 
-COMPARISONS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
+COMPARISON_SIGNS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
 """Comparisons by the name of their predicate; in Python as in the IR all but != are false where an operand is NaN."""
 
 COMPARING = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attndsl.backends.numpy.access import Access
-from attndsl.backends.numpy.expressions import Expressions, Lane, dtype
-from attndsl.backends.numpy.pointwise import COMPARING, COMPARISONS, POINTWISE
+from attndsl.backends.numpy.access import NumPyAccess
+from attndsl.backends.numpy.expressions import Axis, NumPyExpressions, dtype
+from attndsl.backends.numpy.pointwise import COMPARING, COMPARISON_SIGNS, POINTWISE
 from attndsl.backends.text import Text
 from attndsl.ir import tile
 from attndsl.ir.meaning import predicate
@@ -17,7 +17,7 @@ from attndsl.ir.xdsl import Operation, SSAValue, arith
 class Scratch:
     """Spells homes, and the operations whose tiles live there."""
 
-    def __init__(self, text: Expressions, access: Access) -> None:
+    def __init__(self, text: NumPyExpressions, access: NumPyAccess) -> None:
         self.text = text
         self.access = access
 
@@ -42,16 +42,16 @@ class Scratch:
     def part(self, into: tile.IntoOp) -> str:
         """The part of a home that a tile fills, with its axes in the order that all arrays keep."""
         axes = [self.text[into.stage].code] if into.stage is not None else []
-        axes += [self.axis(lane) for lane in into.lanes]
+        axes += [self.axis(axis) for axis in into.axes]
         while axes and axes[-1] == ":":
             axes.pop()
         name = self.text.homes[into.home.string_value()]
         part = Text(f"{name}[{', '.join(axes)}]" if axes else name)
-        return self.text.turned(part, into.lanes, self.text.lanes(into.value)).code
+        return self.text.turned(part, into.axes, self.text.axes_of(into.value)).code
 
-    def axis(self, lane: Lane) -> str:
-        """The part of an axis of a home that a lane fills: all of it, unless something cuts the lane short."""
-        return f":{self.text.size(lane)}" if self.text.span(lane).definition else ":"
+    def axis(self, axis: Axis) -> str:
+        """The part of an axis of a home that an axis fills: all of it, unless something cuts the axis short."""
+        return f":{self.text.size(axis)}" if self.text.span(axis).definition else ":"
 
     def written(self, op: Operation, out: str) -> str | None:
         """An operation that writes into an array by itself, None where NumPy has none."""
@@ -60,11 +60,11 @@ class Scratch:
                 return self.text.reduce(op, f"out={out}").code
             case tile.DotOp():
                 factors = self.text.factors(op)
-                if factors is None or tuple(factors[2]) != self.text.lanes(op.result):
+                if factors is None or tuple(factors[2]) != self.text.axes_of(op.result):
                     return None
                 return f"np.matmul({factors[0].code}, {factors[1].code}, out={out})"
             case arith.CmpiOp() | arith.CmpfOp():
-                function = COMPARING[COMPARISONS[predicate(op)]]
+                function = COMPARING[COMPARISON_SIGNS[predicate(op)]]
             case _ if type(op) in POINTWISE and (ufunc := POINTWISE[type(op)].ufunc) is not None:
                 function = ufunc
             case _:
@@ -75,10 +75,10 @@ class Scratch:
         """What is copied into a home."""
         if isinstance(op, tile.LoadOp):
             return self.access.load(op).code
-        if isinstance(op, tile.SpreadOp):
+        if isinstance(op, tile.BroadcastOp):
             return self.broadcast(op.value, op.result)
         return self.text.make(op).code
 
     def broadcast(self, value: SSAValue, like: SSAValue) -> str:
         """A value that NumPy broadcasts when it copies it."""
-        return self.text.along(value, self.text.lanes(like)).code
+        return self.text.along(value, self.text.axes_of(like)).code

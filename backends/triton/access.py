@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from attndsl.backends.gpu.parameters import stride_names
 from attndsl.backends.text import ATOM
-from attndsl.backends.triton.expressions import Expressions
+from attndsl.backends.triton.expressions import TritonExpressions
 from attndsl.backends.triton.pointwise import scalar_type
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
@@ -21,10 +21,10 @@ AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
 """Element types that are computed with as they are, where the kernel computes in that type."""
 
 
-class Access:
+class TritonAccess:
     """Spells the loads and stores of one kernel."""
 
-    def __init__(self, tensors: Iterable[spec.TensorOp], text: Expressions) -> None:
+    def __init__(self, tensors: Iterable[spec.TensorOp], text: TritonExpressions) -> None:
         self.tensors = {t.sym_name.data: t for t in tensors}
         self.text = text
 
@@ -53,28 +53,28 @@ class Access:
             arguments.append(f"mask={self._mask(op.where, op.value)}")
         return ["tl.store(", *arguments, ")"]
 
-    def _lanes(self, values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
+    def _axes_of(self, values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
         return self.text.ordered(frozenset[SSAValue]().union(*map(self.text.axes, values)))
 
     def _pointer(self, op: tile.LoadOp | tile.StoreOp, tile_: SSAValue) -> str:
-        lanes = self.text.lanes(tile_)
+        axes = self.text.axes_of(tile_)
         tensor = self.tensors[op.tensor.string_value()]
         terms, near = [pointer_name(tensor.sym_name.data)], list[str]()
         for axis, (value, stride) in enumerate(zip(op.indices, stride_names(tensor), strict=True)):
             place = value.owner
             if not isinstance(place, tile.PlaceOp):
                 varies = bool(self.text.axes(value))
-                terms += [f"{self._wide(value, lanes)} * {stride}"] if varies else self._shared({value: 1}, stride)
+                terms += [f"{self._wide(value, axes)} * {stride}"] if varies else self._shared({value: 1}, stride)
                 continue
             terms += self._shared(place.counted, stride)
             # The last stride is given without a type, since Triton makes other code where it is 1: a place has one.
             narrow = stride if axis == len(op.indices) - 1 else f"{stride}.to(INDEX)"
-            near += [f"{self.text.position(lane, lanes, typed=narrow is stride)} * {narrow}" for lane in place.lanes]
-            near += [f"{self.text.operand(v, lanes, narrow=True).within(7)} * {narrow}" for v in place.near]
+            near += [f"{self.text.position(along, axes, typed=narrow is stride)} * {narrow}" for along in place.axes]
+            near += [f"{self.text.operand(v, axes, narrow=True).within(7)} * {narrow}" for v in place.near]
         pointer = " + ".join([*terms, f"({' + '.join(near)})" if len(near) > 1 else near[0]] if near else terms)
-        if self._lanes(op.indices) == lanes:
+        if self._axes_of(op.indices) == axes:
             return pointer
-        return f"tl.broadcast_to({pointer}, {self.text.shape(lanes)})"
+        return f"tl.broadcast_to({pointer}, {self.text.shape(axes)})"
 
     def _shared(self, counted: Mapping[SSAValue, int], stride: str) -> list[str]:
         """What the part of an index that is the same for a tile adds to a pointer."""
@@ -92,17 +92,17 @@ class Access:
         text = self.text[value].within(7)
         return text if count == 1 else f"{count} * {text}"
 
-    def _wide(self, value: SSAValue, lanes: Sequence[SSAValue]) -> str:
+    def _wide(self, value: SSAValue, axes: Sequence[SSAValue]) -> str:
         """An index, in 64 bits: an offset may be larger than what it is made of."""
-        text = self.text.lined_up(value, lanes)
+        text = self.text.lined_up(value, axes)
         return f"{text.within(ATOM)}.to(tl.int64)" if self.text.runs_narrow(value) else text.within(7)
 
     def _mask(self, where: SSAValue, tile_: SSAValue) -> str:
-        return self.text.lined_up(where, self.text.lanes(tile_)).code
+        return self.text.lined_up(where, self.text.axes_of(tile_)).code
 
 
 def joined(parts: Sequence[str], prefix: str, width: int) -> list[str]:
-    """A call, from the parts that `Access` gives, as one line, or as several where it is longer than `width`."""
+    """A call, from the parts that `TritonAccess` gives, as one line, or as several where it is longer than `width`."""
     opening, *arguments, closing = parts
     line = f"{prefix}{opening}{', '.join(arguments)}{closing}"
     if len(line) <= width:

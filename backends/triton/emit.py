@@ -1,6 +1,6 @@
 """`tile` IR to a Triton file.
 
-Each kernel becomes a function under triton.jit. A lane is a `tl.arange`, which the pass pad-lanes has made full; a
+Each kernel becomes a function under triton.jit. An axis is a `tl.arange`, which the pass pad-axes has made full; a
 program variable is a digit of the program's number; a loop is a `for`. The file's launcher has the spec's name and
 takes its inputs, then its outputs, which the caller has allocated and which it writes whole.
 """
@@ -13,8 +13,8 @@ from attndsl.backends.gpu.launcher import HostText, Launched, Launcher, kernel_n
 from attndsl.backends.gpu.parameters import Parameters, size_key
 from attndsl.backends.names import Names, number_names, spec_names
 from attndsl.backends.text import Text
-from attndsl.backends.triton.access import Access, joined
-from attndsl.backends.triton.expressions import Expressions
+from attndsl.backends.triton.access import TritonAccess, joined
+from attndsl.backends.triton.expressions import TritonExpressions
 from attndsl.backends.triton.helpers import helpers_text
 from attndsl.backends.triton.legal import LEGAL
 from attndsl.backends.triton.pointwise import scalar_type
@@ -27,7 +27,7 @@ from attndsl.python_names import pointer_name, python_name
 
 
 def emit(module: ModuleOp, source: str = "") -> str:
-    """The text of a Triton file for a module at the `tile` level, with full lanes.
+    """The text of a Triton file for a module at the `tile` level, with full axes.
 
     `source` is the text of the spec, whose lines the comments quote. Raises IllegalModule.
     """
@@ -68,8 +68,8 @@ class _Kernel:
         self.counts = {op: names.like(f"n_{op.variable.data}") for op in parameters.counts}
         self._bind_arguments()
         self.arguments = self._arguments()
-        self.text = Expressions(kernel, self.names, axes, parameters.static)
-        self.access = Access(parameters.tensors, self.text)
+        self.text = TritonExpressions(kernel, self.names, axes, parameters.static)
+        self.access = TritonAccess(parameters.tensors, self.text)
         self.executed = parameters.executed
         self.launched = frozenset(parameters.quotients)
 
@@ -88,7 +88,7 @@ class _Kernel:
         for tensor in taken.tensors:
             strides = taken.strides[tensor.sym_name.data]
             arguments += [pointer_name(tensor.sym_name.data), *(f"{s}: tl.int64" for s in strides[:-1]), *strides[-1:]]
-        arguments += [f"{name}: tl.int64" for name in (*map(python_name, taken.dims), *taken.parts)]
+        arguments += [f"{name}: tl.int64" for name in (*map(python_name, taken.dims), *taken.splits)]
         arguments += [f"{python_name(op.param.data)}: tl.{scalar_type(op.result.type)}" for op in taken.params]
         arguments += [f"{name}: tl.int64" for name in map(self.names.__getitem__, taken.quotients)]
         arguments += [f"{name}: tl.int32" for name in self.counts.values()]
@@ -151,8 +151,8 @@ class _Kernel:
                     self._line(op, f"if {self.text[op.result].code} >= {self.text[op.extent].within(2)}:")
                     with self.out.indented():
                         self.out.line("return")
-            case tile.LaneOp():
-                self._line(op, f"{self.names[op.result]} = {self._lane(op)}")
+            case tile.RangeOp():
+                self._line(op, f"{self.names[op.result]} = {self._range(op)}")
             case tile.LoopOp():
                 self._loop(op)
             case scf.IfOp():
@@ -170,7 +170,7 @@ class _Kernel:
             case _:
                 self._value(op)
 
-    def _lane(self, op: tile.LaneOp) -> str:
+    def _range(self, op: tile.RangeOp) -> str:
         values = f"tl.arange(0, {self.text[op.size].code})"
         moved = values if constant(op.start) == 0 else f"({self.text[op.start].within(6)} + {values})"
         narrow = self.text.runs_narrow(op.result)

@@ -1,4 +1,4 @@
-"""Values as Triton text: which are written where they are used, and how tiles of different lanes are lined up."""
+"""Values as Triton text: which are written where they are used, and how tiles of different axes are lined up."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from attndsl.backends.names import Names
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, Text, Values
 from attndsl.backends.triton.pointwise import (
-    COMPARISONS,
+    COMPARISON_SIGNS,
     POINTWISE,
     REDUCTIONS,
     TRUNCATING,
-    Spelling,
+    TritonSpelling,
     scalar_type,
 )
 from attndsl.ir import spec, tile
@@ -35,7 +35,7 @@ LONGEST_INLINE = 48
 """Longer texts get a name of their own."""
 
 
-class Expressions(Values):
+class TritonExpressions(Values):
     """The text of the values of one kernel; `largest` names the largest INDEX."""
 
     def __init__(self, kernel: tile.KernelOp, names: Names, axes: AxesAnalysis, static: Iterable[str]) -> None:
@@ -48,33 +48,33 @@ class Expressions(Values):
         self.largest = names.like("LARGEST")
         self._static = frozenset(static)
 
-    # --- lanes
+    # --- axes
 
-    def shape(self, lanes: Sequence[SSAValue]) -> str:
+    def shape(self, axes: Sequence[SSAValue]) -> str:
         """The shape of a tile with these axes."""
-        return f"[{', '.join(self.size(lane) for lane in lanes)}]"
+        return f"[{', '.join(self.size(axis) for axis in axes)}]"
 
-    def size(self, lane: SSAValue) -> str:
-        """How many values a lane has."""
-        assert isinstance(lane.owner, tile.LaneOp)
-        return self[lane.owner.size].code
+    def size(self, axis: SSAValue) -> str:
+        """How many values an axis has."""
+        assert isinstance(axis.owner, tile.RangeOp)
+        return self[axis.owner.size].code
 
-    def lined_up(self, value: SSAValue, lanes: Sequence[SSAValue]) -> Text:
-        """A value, ready to be combined with tiles that have the axes `lanes`."""
+    def lined_up(self, value: SSAValue, axes: Sequence[SSAValue]) -> Text:
+        """A value, ready to be combined with tiles that have the axes `axes`."""
         if isinstance(value.owner, tile.WidenedOp):
-            return self._widened(value.owner, self.lined_up(value.owner.value, lanes))
-        own = self.lanes(value)
+            return self._widened(value.owner, self.lined_up(value.owner.value, axes))
+        own = self.axes_of(value)
         text = self[value]
-        if not own or own == tuple(lanes):
+        if not own or own == tuple(axes):
             return text
-        subscript = ", ".join(":" if lane in own else "None" for lane in lanes)
+        subscript = ", ".join(":" if axis in own else "None" for axis in axes)
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
-    def position(self, lane: SSAValue, lanes: Sequence[SSAValue], typed: bool) -> str:
-        """How far a lane is from its start, lined up with tiles that have the axes `lanes`; `typed`, as an INDEX."""
-        subscript = ", ".join(":" if other is lane else "None" for other in lanes)
+    def position(self, axis: SSAValue, axes: Sequence[SSAValue], typed: bool) -> str:
+        """How far an axis is from its start, lined up with tiles that have the axes `axes`; `typed`, as an INDEX."""
+        subscript = ", ".join(":" if other is axis else "None" for other in axes)
         cast = ".to(INDEX)" if typed else ""
-        return f"tl.arange(0, {self.size(lane)}){f'[{subscript}]' if len(lanes) > 1 else ''}{cast}"
+        return f"tl.arange(0, {self.size(axis)}){f'[{subscript}]' if len(axes) > 1 else ''}{cast}"
 
     # --- values
 
@@ -102,10 +102,10 @@ class Expressions(Values):
         users = _readers(value)
         if len(users) == 1 and isinstance(users[0], tile.PlaceOp) and list(users[0].operands) == [value]:
             users = tile.users(users[0].result)  # it is an index as a whole, and is computed before a loop that reads
-        if isinstance(owner, tile.RelabelOp):
+        if isinstance(owner, tile.RenameAxisOp):
             return isinstance(owner.value.owner, tile.LoadOp)
-        if isinstance(owner, tile.SpreadOp):
-            return constant(owner.value) is not None or not owner.lanes
+        if isinstance(owner, tile.BroadcastOp):
+            return constant(owner.value) is not None or not owner.axes
         if isinstance(owner, tile.LoadOp) or value.name_hint is not None or len(users) != 1:
             return False
         (user,) = users
@@ -122,9 +122,9 @@ class Expressions(Values):
                 return Text(f"~{self[op.lhs].within(8)}", 8)
             case spec.ToFloatOp():
                 return Text(f"tl.cast({self[op.operand].code}, tl.{scalar_type(op.result.type)})")
-            case tile.SpreadOp():
-                return self._spread(op)
-            case tile.RelabelOp():
+            case tile.BroadcastOp():
+                return self._broadcast(op)
+            case tile.RenameAxisOp():
                 # A loop carries what it read as memory holds it: Triton's pipeliner looks for the load itself.
                 text = self[op.value]
                 return text if isinstance(op.value.owner, tile.LoadOp) else Text(f"{text.code}.to(tl.int64)")
@@ -136,12 +136,12 @@ class Expressions(Values):
                 return self._spell(op, TRUNCATING[type(op)])
         return self._spell(op, POINTWISE[type(op)])
 
-    def _spell(self, op: Operation, spelling: Spelling) -> Text:
-        lanes = self.lanes(op.results[0])
+    def _spell(self, op: Operation, spelling: TritonSpelling) -> Text:
+        axes = self.axes_of(op.results[0])
         narrow = op.results[0] in self._narrow
         indices = [v for v in op.operands if v.type == index]
         wide = not narrow and (all(map(self._is_short, indices)) or not all(map(is_short, indices)))
-        operands = [self.operand(v, lanes, narrow, wide) for v in op.operands]
+        operands = [self.operand(v, axes, narrow, wide) for v in op.operands]
         if op.results[0] in self._wraps and self._is_static(op.results[0]):
             operands[0] = Text(f"tl.cast({operands[0].code}, tl.int64)")  # a plain integer does not wrap
         if spelling.level == ATOM:
@@ -150,7 +150,7 @@ class Expressions(Values):
         codes = [text.within(spelling.level + (n > 0)) for n, text in enumerate(operands)]
         text = Text(spelling.template.format(*codes), spelling.level)
         # What is the same for a whole tile is computed in 64 bits from here on.
-        return text if lanes or not narrow else Text(f"{text.within(ATOM)}.to(tl.int64)")
+        return text if axes or not narrow else Text(f"{text.within(ATOM)}.to(tl.int64)")
 
     def _is_short(self, value: SSAValue) -> bool:
         """Whether an operand does not widen others to 64 bits."""
@@ -166,15 +166,15 @@ class Expressions(Values):
         plain = all(isinstance(leaf.owner, Block) or self._is_known(leaf) for leaf in leaves(value))
         return f"tl.cast({text.code}, INDEX)" if plain else f"{text.within(ATOM)}.to(INDEX)"
 
-    def operand(self, value: SSAValue, lanes: Sequence[SSAValue], narrow: bool, wide: bool = False) -> Text:
+    def operand(self, value: SSAValue, axes: Sequence[SSAValue], narrow: bool, wide: bool = False) -> Text:
         """An operand, lined up; a number that is the same for the whole tile is cast where the tile is narrow.
 
         What is narrow is cast where the result must be `wide`; elsewhere Triton widens it by itself.
         """
-        if not lanes and _is_plain(value):
+        if not axes and _is_plain(value):
             # The functions of Triton's interpreter take no plain number.
             return Text(f"tl.cast({self[value].code}, tl.float32)")
-        text = self.lined_up(value, lanes)
+        text = self.lined_up(value, axes)
         if value.type == f64 and constant(value) is not None:
             return Text(_double(text.code))
         if not narrow and wide and (value in self.stored.short or self.runs_narrow(value)):
@@ -185,11 +185,11 @@ class Expressions(Values):
         return Text(self.as_index(value, text))
 
     def _comparison(self, op: arith.CmpiOp | arith.CmpfOp) -> Text:
-        lanes = self.lanes(op.result)
+        axes = self.axes_of(op.result)
         wide = not all(map(is_short, op.operands))
-        operands = [self.operand(v, lanes, op.result in self._narrow, wide) for v in op.operands]
+        operands = [self.operand(v, axes, op.result in self._narrow, wide) for v in op.operands]
         left, right = (text.within(COMPARISON_LEVEL + 1) for text in operands)
-        text = f"{left} {COMPARISONS[predicate(op)]} {right}"
+        text = f"{left} {COMPARISON_SIGNS[predicate(op)]} {right}"
         if all(self._is_static(v) for v in op.operands):
             # What is known when the kernel is compiled would be a Python bool, whose ~ is a number.
             return Text(f"tl.cast({text}, tl.int1)")
@@ -203,22 +203,22 @@ class Expressions(Values):
         dim = leaf.owner
         return constant(leaf) is not None or (isinstance(dim, spec.DimOp) and dim.dim.data in self._static)
 
-    def _spread(self, op: tile.SpreadOp) -> Text:
-        lanes = self.lanes(op.result)
+    def _broadcast(self, op: tile.BroadcastOp) -> Text:
+        axes = self.axes_of(op.result)
         if constant(op.value) is not None or _is_plain(op.value):
-            return Text(f"tl.full({self.shape(lanes)}, {self[op.value].code}, tl.{scalar_type(op.value.type)})")
-        if self.lanes(op.value) == lanes:
+            return Text(f"tl.full({self.shape(axes)}, {self[op.value].code}, tl.{scalar_type(op.value.type)})")
+        if self.axes_of(op.value) == axes:
             # A loop may start with it that carries 64 bits: what is computed of plain numbers has 32.
             computed = op.value.type == index and not isinstance(op.value.owner, spec.DimOp | tile.LoadOp)
             text = self[op.value]
-            return Text(f"tl.cast({text.code}, tl.int64)") if computed and not lanes else text
-        text = self.lined_up(op.value, lanes)
-        return Text(f"tl.broadcast_to({text.code}, {self.shape(lanes)})")
+            return Text(f"tl.cast({text.code}, tl.int64)") if computed and not axes else text
+        text = self.lined_up(op.value, axes)
+        return Text(f"tl.broadcast_to({text.code}, {self.shape(axes)})")
 
     # --- reductions
 
     def _reduce(self, op: tile.ReduceOp) -> Text:
-        body, axis = self[op.body], self.lanes(op.body).index(op.over)
+        body, axis = self[op.body], self.axes_of(op.body).index(op.over)
         spelling = REDUCTIONS[monoid_of(op).operation(op.body.type)]
         code = body.within(ATOM) if "{0}." in spelling.template else body.code
         return Text(spelling.template.format(code, axis=axis), spelling.level)
@@ -235,7 +235,7 @@ class Expressions(Values):
             product = Text(f"tl.dot({left.code}, {right.code})")
         else:
             product = Text(f'tl.dot({left.code}, {right.code}, input_precision="{kind}")')
-        return _permuted(product, (*batch, rows, columns), self.lanes(op.result))
+        return _permuted(product, (*batch, rows, columns), self.axes_of(op.result))
 
     def widening(self, element: str, type_: str) -> tuple[str, str]:
         """What stands before and after a number that memory holds as `element`, to make it one of `type_`."""
@@ -252,20 +252,20 @@ class Expressions(Values):
         kept = self.stored.halves.get(value) == element
         return text if kept else Text(f"{text.within(ATOM)}.to(tl.{HALF_TYPES[element]})")
 
-    def turned(self, value: SSAValue, lanes: Sequence[SSAValue]) -> Text:
-        """A tile with its axes in the order `lanes`."""
+    def turned(self, value: SSAValue, axes: Sequence[SSAValue]) -> Text:
+        """A tile with its axes in the order `axes`."""
         if isinstance(value.owner, tile.WidenedOp):
-            return self._widened(value.owner, self.turned(value.owner.value, lanes))
-        return _permuted(self[value], self.lanes(value), lanes)
+            return self._widened(value.owner, self.turned(value.owner.value, axes))
+        return _permuted(self[value], self.axes_of(value), axes)
 
 
-def _permuted(text: Text, own: Sequence[SSAValue], lanes: Sequence[SSAValue]) -> Text:
-    """A tile whose axes are `own`, with them in the order `lanes`."""
-    if tuple(own) == tuple(lanes):
+def _permuted(text: Text, own: Sequence[SSAValue], axes: Sequence[SSAValue]) -> Text:
+    """A tile whose axes are `own`, with them in the order `axes`."""
+    if tuple(own) == tuple(axes):
         return text
-    if len(lanes) == 2:
+    if len(axes) == 2:
         return Text(f"tl.trans({text.code})")
-    return Text(f"tl.permute({text.code}, ({', '.join(str(own.index(lane)) for lane in lanes)}))")
+    return Text(f"tl.permute({text.code}, ({', '.join(str(own.index(axis)) for axis in axes)}))")
 
 
 def _readers(value: SSAValue) -> list[Operation]:

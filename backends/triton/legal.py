@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 
-from attndsl.backends.gpu.choices import CHOICES
-from attndsl.backends.triton.pointwise import COMPARISONS, POINTWISE
+from attndsl.backends.triton.pointwise import COMPARISON_SIGNS, POINTWISE
+from attndsl.choices import CHOICES
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.legal import Form, LegalForms, given
+from attndsl.ir.legal import IllegalForm, LegalForms, given
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index, scf
-from attndsl.passes.pad_lanes import fits
+from attndsl.passes.pad_axes import fits
 
 MOST_SUMS = 100
-"""How many sums are taken apart to see that a lane is full."""
+"""How many sums are taken apart to see that an axis is full."""
 
-COMPARED = Form("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISONS)
-NO_MATRICES = Form("of no two matrices", lambda op, axes: [len(own) for own in op.sides(axes)[1:]] != [1, 1])
-BATCHES = Form("with several batch axes", lambda op, axes: len(op.sides(axes)[0]) > 1)
-UNKNOWN = Form("that no launch makes", lambda op, axes: op.choice.data not in CHOICES)
+COMPARED = IllegalForm("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISON_SIGNS)
+NO_MATRICES = IllegalForm("of no two matrices", lambda op, axes: [len(own) for own in op.sides(axes)[1:]] != [1, 1])
+BATCHES = IllegalForm("with several batch axes", lambda op, axes: len(op.sides(axes)[0]) > 1)
+UNKNOWN = IllegalForm("that no launch makes", lambda op, axes: op.choice.data not in CHOICES)
 
 
-def _is_cut(op: tile.LaneOp, axes: AxesAnalysis) -> bool:
-    """Whether a lane may end before its size says, or has a size that tiles cannot have."""
+def _is_cut(op: tile.RangeOp, axes: AxesAnalysis) -> bool:
+    """Whether an axis may end before its size says, or has a size that tiles cannot have."""
     left = Counter({op.stop: 1})
     left.subtract((op.start, op.size))
     for _ in range(MOST_SUMS):
@@ -45,7 +45,7 @@ def _keeps_nothing(op: scf.IfOp, axes: AxesAnalysis) -> bool:
 
 
 def _repeats(op: tile.StoreOp, axes: AxesAnalysis) -> bool:
-    """Whether it writes to a place once for each lane of its indices that its value does not vary along."""
+    """Whether it writes to a place once for each axis of its indices that its value does not vary along."""
     return not frozenset().union(*map(axes, op.indices)) <= axes(op.value)
 
 
@@ -53,19 +53,21 @@ LEGAL = LegalForms(
     "triton",
     {
         ModuleOp: (),
-        tile.LaneOp: (Form("that is not full", _is_cut),),
-        # In whole tiles what a row does not see is finite, or met apart.
+        tile.RangeOp: (IllegalForm("that is not full", _is_cut),),
+        # In tiles of a fixed size what a row does not see is finite, or met apart.
         tile.DotOp: (given("where"), NO_MATRICES, BATCHES),
-        tile.StoreOp: (Form("of one value to many places", _repeats),),
+        tile.StoreOp: (IllegalForm("of one value to many places", _repeats),),
         spec.ChoiceOp: (UNKNOWN,),
-        scf.IfOp: (Form("that keeps no state", _keeps_nothing),),
+        scf.IfOp: (IllegalForm("that keeps no state", _keeps_nothing),),
         **dict.fromkeys((tile.LoopOp, tile.YieldOp, scf.YieldOp), ()),
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.NarrowOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
-        **dict.fromkeys((tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.SpreadOp), ()),
+        **dict.fromkeys(
+            (tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.BroadcastOp), ()
+        ),
         **dict.fromkeys((tile.WidenedOp, tile.IdentityOp), ()),
-        **dict.fromkeys((tile.RelabelOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
+        **dict.fromkeys((tile.RenameAxisOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
     },

@@ -1,8 +1,8 @@
-"""tile: `attn` to `tile`: which variables are programs, lanes and loops, and what a loop carries.
+"""tile: `attn` to `tile`: which variables are programs, axes and loops, and what a loop carries.
 
-Why: this is where *what* becomes *how*. Each grid variable is a program, the row variables together are one lane cut
-into tiles, every feature variable is a lane, and the key variable is a lane inside a loop over blocks of keys. A
-contraction becomes a matrix product where its factors part into two groups that share no other lane, an elementwise
+Why: this is where *what* becomes *how*. Each grid variable is a program, the row variables together are one axis cut
+into tiles, every feature variable is an axis, and the key variable is one inside a loop over blocks of keys. A
+contraction becomes a matrix product where its factors part into two groups that share no other axis, an elementwise
 product and a sum where one tile holds it, and else a loop. A reduction over keys becomes what the loop carries.
 
 Before:
@@ -27,14 +27,14 @@ After:
       %M = spec.dim "M"
       %rows = arith.constant 128 : index
       %i0 = tile.program "i" to %M step %rows
-      %i = tile.lane "i" from %i0 to %M size %rows
+      %i = tile.range "i" from %i0 to %M size %rows
       %N = spec.dim "N"
       %start = arith.constant 0 : index
       %keys = arith.constant 512 : index
       %low = arith.constant 0xff800000 : f32  // -inf
-      %t0 = tile.spread %low over (%i) : f32 to f32
+      %t0 = tile.broadcast %low over (%i) : f32 to f32
       %t = tile.loop %j0 = %start to %N step %keys iter_args(%m = %t0) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %keys
+        %j = tile.range "j" from %j0 to %N size %keys
         %v = tile.load @x[%i, %j] : f32
         %largest = tile.max %v over %j : f32 to f32
         %m1 = arith.maximumf %m, %largest : f32
@@ -62,7 +62,7 @@ from attndsl.passes.tile.kernel import lower_kernel
 class Tile(ModulePass):
     """Lowers every kernel, with tiles of `rows` rows and `keys` keys; what a spec's schedule pins goes before.
 
-    A launch chooses where one is 0. With `whole`, the last tile of keys is as large as the others, and what lies behind
+    A launch chooses where one is 0. With `fixed`, the last tile of keys is as large as the others, and what lies behind
     the last key is absent: for targets whose tiles have fixed sizes.
     """
 
@@ -71,7 +71,7 @@ class Tile(ModulePass):
 
     rows: int = 128
     keys: int = 512
-    whole: bool = False
+    fixed: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in list(op.body.block.ops):
@@ -79,7 +79,7 @@ class Tile(ModulePass):
                 _check_prepared(kernel)
                 rows = _pinned(kernel, "tile_rows", self.rows)
                 keys = _pinned(kernel, "tile_keys", self.keys)
-                op.body.block.insert_op_before(lower_kernel(kernel, rows, keys, self.whole), kernel)
+                op.body.block.insert_op_before(lower_kernel(kernel, rows, keys, self.fixed), kernel)
                 op.body.block.erase_op(kernel)
         remove_dead(op)
 

@@ -60,9 +60,9 @@ class TileBuilder:
             self._choices[choice] = self.add(spec.ChoiceOp(choice), self.outermost, choice)
         return self._choices[choice]
 
-    def along(self, value: SSAValue, lane: SSAValue, block: Block) -> SSAValue:
-        """The value, laid out along a lane where it does not vary along it."""
-        return value if lane in self.axes(value) else self.add(tile.SpreadOp(value, [lane]), block)
+    def along(self, value: SSAValue, axis: SSAValue, block: Block) -> SSAValue:
+        """The value, broadcast along an axis where it does not vary along it."""
+        return value if axis in self.axes(value) else self.add(tile.BroadcastOp(value, [axis]), block)
 
     def product(self, factors: Iterable[SSAValue], block: Block) -> SSAValue | None:
         """The product of floating-point values, None where there are none."""
@@ -96,9 +96,9 @@ class TileBuilder:
         return block
 
 
-def order_of(lane: SSAValue) -> int:
-    """The place of a lane among the operations of its block."""
-    assert isinstance(lane.owner, Operation)
-    block = lane.owner.parent
+def order_of(axis: SSAValue) -> int:
+    """The place of an axis among the operations of its block."""
+    assert isinstance(axis.owner, Operation)
+    block = axis.owner.parent
     assert block is not None
-    return block.get_operation_index(lane.owner)
+    return block.get_operation_index(axis.owner)

@@ -1,7 +1,7 @@
 """How a sum of products can be computed with tiles. An analysis.
 
-A sum over a lane of a product of factors is a matrix product where the factors part into two groups, each of which
-varies along one other lane; a sum of an elementwise product where at most one other lane is involved; and else a loop.
+A sum over an axis of a product of factors is a matrix product where the factors part into two groups, each of which
+varies along one other axis; a sum of an elementwise product where at most one other axis is involved; and else a loop.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Literal
 
 from attndsl.ir.xdsl import SSAValue, arith
 
-Lane = SSAValue
-Lanes = frozenset[Lane]
+Axis = SSAValue
+Axes = frozenset[Axis]
 
 
 @dataclass(frozen=True)
-class Contraction:
-    """The factors of a sum over one lane, sorted out.
+class ContractionPlan:
+    """The factors of a sum over one axis, sorted out.
 
     `left` and `right` are what is multiplied inside the sum (`right` is empty unless the form is `dot`); `outside` and
-    `divisors` do not vary along the lane.
+    `divisors` do not vary along the axis.
     """
 
     form: Literal["dot", "sum", "loop"]
@@ -36,31 +36,31 @@ class Contraction:
         """Everything that the sum is computed from."""
         return self.left + self.right + self.outside + self.divisors
 
-    def in_turn(self) -> Contraction:
-        """The same sum, one value of the lane at a time."""
+    def in_turn(self) -> ContractionPlan:
+        """The same sum, one value of the axis at a time."""
         return replace(self, form="loop", left=self.left + self.right, right=())
 
 
 def contraction(
-    body: SSAValue, over: Lane, lanes: Callable[[SSAValue], Lanes], weight: Lanes | None = None
-) -> Contraction:
-    """How to sum `body` over the lane `over`.
+    body: SSAValue, over: Axis, axes: Callable[[SSAValue], Axes], weight: Axes | None = None
+) -> ContractionPlan:
+    """How to sum `body` over the axis `over`.
 
-    `lanes` gives the lanes that a value varies along. `weight` holds those of one more factor, which counts as the
+    `axes` gives the axes that a value varies along. `weight` holds those of one more factor, which counts as the
     first of the left group and is not listed there.
     """
-    factors, divisors, negative = _factors(body, over, lanes)
-    inside = [f for f in factors if over in lanes(f)]
-    outside = tuple(f for f in factors if over not in lanes(f))
-    varying = {f: lanes(f) - {over} for f in inside}
-    spread = frozenset[Lane]().union(*varying.values(), *([weight - {over}] if weight is not None else []))
+    factors, divisors, negative = _factors(body, over, axes)
+    inside = [f for f in factors if over in axes(f)]
+    outside = tuple(f for f in factors if over not in axes(f))
+    varying = {f: axes(f) - {over} for f in inside}
+    varied = frozenset[Axis]().union(*varying.values(), *([weight - {over}] if weight is not None else []))
 
-    def made(form: Literal["dot", "sum", "loop"], left: list[SSAValue], right: list[SSAValue]) -> Contraction:
-        return Contraction(form, tuple(left), tuple(right), outside, divisors, negative)
+    def made(form: Literal["dot", "sum", "loop"], left: list[SSAValue], right: list[SSAValue]) -> ContractionPlan:
+        return ContractionPlan(form, tuple(left), tuple(right), outside, divisors, negative)
 
-    if len(spread) <= 1:
+    if len(varied) <= 1:
         return made("sum", inside, [])
-    if len(spread) > 2 or any(len(v) > 1 for v in varying.values()) or (weight and len(weight - {over}) > 1):
+    if len(varied) > 2 or any(len(v) > 1 for v in varying.values()) or (weight and len(weight - {over}) > 1):
         return made("loop", inside, [])
     first = next(iter(weight - {over}), None) if weight is not None else None
     if first is None:
@@ -71,9 +71,9 @@ def contraction(
 
 
 def _factors(
-    body: SSAValue, over: Lane, lanes: Callable[[SSAValue], Lanes]
+    body: SSAValue, over: Axis, axes: Callable[[SSAValue], Axes]
 ) -> tuple[list[SSAValue], tuple[SSAValue, ...], bool]:
-    """The factors of a product, the divisors that do not vary along the lane, and whether its sign is turned."""
+    """The factors of a product, the divisors that do not vary along the axis, and whether its sign is turned."""
     factors: list[SSAValue] = []
     divisors: list[SSAValue] = []
     negative = False
@@ -86,7 +86,7 @@ def _factors(
         elif isinstance(op, arith.NegfOp):
             negative = not negative
             stack.append(op.operand)
-        elif isinstance(op, arith.DivfOp) and over not in lanes(op.rhs) and over in lanes(op.lhs):
+        elif isinstance(op, arith.DivfOp) and over not in axes(op.rhs) and over in axes(op.lhs):
             divisors.append(op.rhs)
             stack.append(op.lhs)
         else:

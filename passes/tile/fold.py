@@ -12,12 +12,12 @@ from attndsl.ir.monoids import MAX, Monoid
 from attndsl.ir.rewrite import constant
 from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Block, SSAValue, arith
-from attndsl.passes.tile.contraction import Contraction
+from attndsl.passes.tile.contraction import ContractionPlan
 from attndsl.passes.tile.lowering import Lowering
 from attndsl.passes.tile.where import Where
 
 
-def wanted(op: Folded, plans: list[Contraction]) -> Iterable[SSAValue]:
+def wanted(op: Folded, plans: list[ContractionPlan]) -> Iterable[SSAValue]:
     """What folding a tile of keys into a reduction takes."""
     yield from conjuncts(op.where)
     yield from op.folded
@@ -30,21 +30,21 @@ def start(lowering: Lowering, at: Where, op: Folded) -> list[SSAValue]:
     states = []
     for result, identity in zip(op.results, op.identities, strict=True):
         value = at.build.constant(identity, result.type)
-        lanes = lowering.target_lanes(lowering.lanes(result, at), at)
-        states.append(at.build.add(tile.SpreadOp(value, lanes), at.outermost.block, result.name_hint))
+        axes = lowering.target_axes(lowering.tile_axes(result, at), at)
+        states.append(at.build.add(tile.BroadcastOp(value, axes), at.outermost.block, result.name_hint))
     return states
 
 
 @dataclass(frozen=True)
-class Fold:
-    """Folds the tile of keys along `lane`, or where that is None a single key, at the innermost place of `at`.
+class TileFold:
+    """Folds the tile of keys along `axis`, or where that is None a single key, at the innermost place of `at`.
 
     Unless it is `exact`, what a row does not see is taken to be finite.
     """
 
     lowering: Lowering
     at: Where
-    lane: SSAValue | None
+    axis: SSAValue | None
     exact: bool
 
     @property
@@ -53,7 +53,7 @@ class Fold:
         return self.at.scopes[-1].block
 
     def fold(
-        self, op: Folded, plans: list[Contraction], states: Sequence[SSAValue], where: list[SSAValue]
+        self, op: Folded, plans: list[ContractionPlan], states: Sequence[SSAValue], where: list[SSAValue]
     ) -> list[SSAValue]:
         """The states of a reduction after one more tile of keys."""
         if isinstance(op, attn.StreamOp):
@@ -69,14 +69,14 @@ class Fold:
         return [build.add(monoid.combine(states[0], part), self.block, op.result.name_hint)]
 
     def fold_stream(
-        self, op: attn.StreamOp, plans: list[Contraction], state: Sequence[SSAValue], where: list[SSAValue]
+        self, op: attn.StreamOp, plans: list[ContractionPlan], state: Sequence[SSAValue], where: list[SSAValue]
     ) -> list[SSAValue]:
         """The online softmax: rescale what is carried to the larger maximum, then add the tile."""
         add, block = self.at.build.add, self.block
         maximum, total, *sums = state
         score, scale = self.unscaled(self.lowering.get(op.score, self.at))
         score = self.at.build.select(where, score, block, -numbers.inf)
-        score = self.at.build.along(score, self.lane, block) if self.lane is not None else score
+        score = self.at.build.along(score, self.axis, block) if self.axis is not None else score
         largest = self.along_keys(MAX, score)
         if scale is not None:
             # The largest of the scaled is the scaled largest; the product below joins the subtraction.
@@ -89,7 +89,7 @@ class Fold:
         scale = algebra.power(maximum, shift, terms)
         shift.name_hint, weight.name_hint, scale.name_hint = "shift", "p", "alpha"
         self.at.build.place(tile.WithinOp(weight, 0.0, 1.0), block)
-        part = add(tile.SumOp(weight, self.lane), block) if self.lane is not None else weight
+        part = add(tile.SumOp(weight, self.axis), block) if self.axis is not None else weight
         ended = [larger, algebra.rescaled(total, scale, part, terms)]
         ended[-1].name_hint = "l"
         for old, plan, result in zip(sums, plans, op.sums, strict=True):
@@ -106,17 +106,17 @@ class Fold:
             return op.lhs, op.rhs
         return score, None
 
-    def sum(self, plan: Contraction, weight: SSAValue | None, where: list[SSAValue]) -> SSAValue:
+    def sum(self, plan: ContractionPlan, weight: SSAValue | None, where: list[SSAValue]) -> SSAValue:
         """The sum over a tile of keys of `weight` times the plan's product, where all of `where` hold."""
         lowering, at, block = self.lowering, self.at, self.block
-        if self.lane is not None:
-            return lowering.contract(plan, self.lane, weight, where, at, block, self.exact)
+        if self.axis is not None:
+            return lowering.contract(plan, self.axis, weight, where, at, block, self.exact)
         product = lowering.finish(plan, lowering.product(weight, plan.left, at, block), at, block)
         return at.build.select(where, product, block)
 
     def along_keys(self, monoid: Monoid, value: SSAValue) -> SSAValue:
         """What a tile of keys folds to."""
-        if self.lane is None:
+        if self.axis is None:
             return value
-        lane, build, block = self.lane, self.at.build, self.block
-        return build.add(tile.reduction(monoid)(build.along(value, lane, block), lane), block)
+        axis, build, block = self.axis, self.at.build, self.block
+        return build.add(tile.reduction(monoid)(build.along(value, axis, block), axis), block)

@@ -1,10 +1,11 @@
-"""One `attn` kernel as a `tile` kernel: its programs, the lane of its rows, its loops over keys, and its writes."""
+"""One `attn` kernel as a `tile` kernel: its programs, the axis of its rows, its loops over keys, and its writes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from attndsl.choices import ROWS
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.hints import hint
 from attndsl.ir.keys import levels, over_of
@@ -14,45 +15,45 @@ from attndsl.ir.xdsl import SSAValue, arith
 from attndsl.passes.tile.builder import TileBuilder, order_of
 from attndsl.passes.tile.key_loop import KeyLoop
 from attndsl.passes.tile.lowering import Lowering
-from attndsl.passes.tile.where import Scope, Where
+from attndsl.passes.tile.where import BlockScope, Where
 
 
-def lower_kernel(source: attn.KernelOp, rows: int, keys: int, whole: bool) -> tile.KernelOp:
+def lower_kernel(source: attn.KernelOp, rows: int, keys: int, fixed: bool) -> tile.KernelOp:
     """The lowered kernel, with tiles of so many rows and keys.
 
-    A size of 0 is left to the launch. Where tiles of keys are `whole`, they run over the last key's end, and what lies
-    behind it is absent.
+    A size of 0 is left to the launch. Where tiles of keys are of a `fixed` size, they run over the last key's end, and
+    what lies behind it is absent.
     """
     target = tile.KernelOp(source.entry.data, source.form)
     target.location = source.location
     lowering, block = Lowering(source), target.body.block
-    at = Where(TileBuilder(block), (Scope(block, None),))
+    at = Where(TileBuilder(block), (BlockScope(block, None),))
     lowering.need([op.result for op in lowering.ops if isinstance(op, attn.GridOp)], at)
     at = _rows(lowering, at, rows)
     over = over_of(source)
     for reductions in levels(source):
         assert over is not None, "what is reduced is reduced over keys"
-        at.outermost.values.update(KeyLoop(lowering, at, over, reductions, keys, whole).lower())
+        at.outermost.values.update(KeyLoop(lowering, at, over, reductions, keys, fixed).lower())
     for op in lowering.ops:
         if isinstance(op, attn.WriteOp):
             lowering.need(op.operands, at)
-            _write(lowering, at.of(op), op, whole)
+            _write(lowering, at.of(op), op, fixed)
     return target
 
 
-def _write(lowering: Lowering, at: Where, op: attn.WriteOp, whole: bool) -> None:
+def _write(lowering: Lowering, at: Where, op: attn.WriteOp, fixed: bool) -> None:
     block, build = at.outermost.block, at.build
     where = lowering.get(op.where, at) if op.where is not None else None
     indices = [lowering.get(v, at) for v in op.indices]
     value = lowering.get(op.value, at)
-    if whole:  # what is the same for several rows is stored for each
-        for lane in (lane for v in indices for lane in sorted(build.axes(v), key=order_of)):
-            value = build.along(value, lane, block)
+    if fixed:  # what is the same for several rows is stored for each
+        for axis in (axis for v in indices for axis in sorted(build.axes(v), key=order_of)):
+            value = build.along(value, axis, block)
     build.place(tile.StoreOp(op.tensor, indices, value, where), block)
 
 
 def _rows(lowering: Lowering, at: Where, asked: int) -> Where:
-    """One lane numbers all rows of a tile; the row variables are its digits, the first varying slowest."""
+    """One axis numbers all rows of a tile; the row variables are its digits, the first varying slowest."""
     rows = lowering.rows
     if not rows:
         return at
@@ -66,17 +67,17 @@ def _rows(lowering: Lowering, at: Where, asked: int) -> Where:
     bound = None
     if any(limit is not row.extent for limit, row in zip(limits, rows, strict=True)):
         bound = _product(at, _counts(lowering, at, limits))
-    size = build.size(asked, "ROWS")
+    size = build.size(asked, ROWS)
     name = "_".join(row.variable.data for row in rows)
     program = tile.ProgramOp(name, total, bound, size, _later_rows_see_more(lowering))
     start = build.add(program, block, f"{name}0")
-    lane = rest = build.add(tile.LaneOp(name, start, total, size), block, name)
+    axis = rest = build.add(tile.RangeOp(name, start, total, size), block, name)
     for row, extent in list(zip(rows, extents, strict=True))[:0:-1]:
         values[row.result] = build.add(spec.ModOp(rest, extent), block, row.variable.data)
         rest = build.add(arith.FloorDivSIOp(rest, extent), block)
     values[rows[0].result] = rest
     rest.name_hint = hint(rows[0].variable.data)
-    return replace(at, rows=lane)
+    return replace(at, rows=axis)
 
 
 def _later_rows_see_more(lowering: Lowering) -> bool:

@@ -7,20 +7,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+from attndsl.choices import KEYS
 from attndsl.ir import attn, tile
 from attndsl.ir.hints import hint
 from attndsl.ir.keys import Folded, common_conjuncts, conjuncts
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.tile.builder import TileBuilder, order_of
-from attndsl.passes.tile.contraction import Contraction, Lanes, contraction
-from attndsl.passes.tile.fold import Fold, start, wanted
+from attndsl.passes.tile.contraction import Axes, ContractionPlan, contraction
+from attndsl.passes.tile.fold import TileFold, start, wanted
 from attndsl.passes.tile.lowering import Lowering
-from attndsl.passes.tile.where import Scope, Where
+from attndsl.passes.tile.where import BlockScope, Where
 
-Plans = Mapping[Folded, list[Contraction]]
+Plans = Mapping[Folded, list[ContractionPlan]]
 
 
-class Span(NamedTuple):
+class KeySpan(NamedTuple):
     """Where a loop over keys starts and stops, its step, and the ends of the rows' own keys, where they differ."""
 
     low: SSAValue
@@ -34,7 +35,7 @@ class Span(NamedTuple):
 class KeyLoop:
     """One pass over the keys of a tile of rows, folding some reductions: `KeyLoop(...).lower()`.
 
-    `at` is where the loop stands, `over` the variable of its keys, `keys` the size of its tiles, `whole` or not.
+    `at` is where the loop stands, `over` the variable of its keys, `keys` the size of its tiles, `fixed` or not.
     """
 
     lowering: Lowering
@@ -42,7 +43,7 @@ class KeyLoop:
     over: attn.OverOp
     reductions: Sequence[Folded]
     keys: int
-    whole: bool
+    fixed: bool
 
     @property
     def build(self) -> TileBuilder:
@@ -62,9 +63,9 @@ class KeyLoop:
         plans: Plans = {op: self.plans(op) for op in self.reductions}
         sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
         plans = _in_turn(plans) if sequential else plans
-        step = build.number(1) if sequential else build.size(self.keys, "KEYS")
-        span = Span(*self.part(low, high, step), step, *own)
-        guessing = self.whole and not sequential and bool(self.at_risk(plans))
+        step = build.number(1) if sequential else build.size(self.keys, KEYS)
+        span = KeySpan(*self.split(low, high, step), step, *own)
+        guessing = self.fixed and not sequential and bool(self.at_risk(plans))
         folded = self.loop(span, plans, sequential, exact=not guessing)
         if guessing:
             folded = self.again_unless_finite(span, plans, folded)
@@ -73,7 +74,7 @@ class KeyLoop:
             new.name_hint = old.name_hint
         return dict(zip(results, folded, strict=True))
 
-    def loop(self, span: Span, plans: Plans, sequential: bool, exact: bool) -> list[SSAValue]:
+    def loop(self, span: KeySpan, plans: Plans, sequential: bool, exact: bool) -> list[SSAValue]:
         """Adds one loop, over tiles of keys or `sequential`, over single keys; gives the states that it ends with.
 
         Unless it is `exact`, what a row does not see is taken to be finite.
@@ -82,17 +83,17 @@ class KeyLoop:
         starts = [state for op in self.reductions for state in self.start(op)]
         block = build.loop_block(starts)
         block.args[0].name_hint = hint(name if sequential else f"{name}0")
-        scope = Scope(block, over.result, {over.result: block.args[0]})
-        lane: SSAValue | None = None
+        scope = BlockScope(block, over.result, {over.result: block.args[0]})
+        axis: SSAValue | None = None
         before_end: list[SSAValue] = []
         if not sequential:
             step = span.step
-            end = build.add(arith.AddiOp(block.args[0], step), block, f"{name}_end") if self.whole else span.high
-            lane = scope.values[over.result] = build.add(tile.LaneOp(name, block.args[0], end, step), block, name)
+            end = build.add(arith.AddiOp(block.args[0], step), block, f"{name}_end") if self.fixed else span.high
+            axis = scope.values[over.result] = build.add(tile.RangeOp(name, block.args[0], end, step), block, name)
         key = scope.values[over.result]
         ends = (("sle", span.row_start), ("sgt", span.row_stop))
         own = [build.add(arith.CmpiOp(end, key, p), block, "seen") for p, end in ends if end is not None]
-        if self.whole and not sequential:
+        if self.fixed and not sequential:
             before_end = [build.add(arith.CmpiOp(span.high, key, "sgt"), block, f"{name}_in")]
             own += before_end if span.row_stop is None else []
         at = replace(self.at.of(over).within(scope), own=tuple(own), before_end=tuple(before_end))
@@ -100,12 +101,12 @@ class KeyLoop:
         for op in self.reductions:
             self.lowering.need(wanted(op, plans[op]), at)
             where = [self.lowering.get(c, at) for c in conjuncts(op.where)] + own
-            fold = Fold(self.lowering, at.of(op), lane, exact)
+            fold = TileFold(self.lowering, at.of(op), axis, exact)
             ended += fold.fold(op, plans[op], carried[: len(op.results)], where)
             carried = carried[len(op.results) :]
         last = at.build.of(self.reductions[-1])
         shared = common_conjuncts(self.reductions)
-        if shared and lane is not None:
+        if shared and axis is not None:
             last.place(tile.PresentOp([self.lowering.get(c, at) for c in shared]), block)
         last.place(tile.YieldOp(*ended), block)
         step = build.number(1) if sequential else span.step
@@ -126,12 +127,12 @@ class KeyLoop:
         """
         risks: list[SSAValue] = []
         for op, found in plans.items():
-            tested = self.condition_lanes(op) - {self.over.result}
+            tested = self.condition_axes(op) - {self.over.result}
             sums = op.sums if isinstance(op, attn.StreamOp) else op.results
             risks += [result for result, plan in zip(sums, found, strict=False) if tested and plan.form == "dot"]
         return risks
 
-    def again_unless_finite(self, span: Span, plans: Plans, folded: list[SSAValue]) -> list[SSAValue]:
+    def again_unless_finite(self, span: KeySpan, plans: Plans, folded: list[SSAValue]) -> list[SSAValue]:
         """The states, folded again key by key, and exactly, where a sum at risk is not finite.
 
         A tile that meets no NaN and no infinity, which is every tile of a sound model, pays one test at its end. What
@@ -144,8 +145,8 @@ class KeyLoop:
             # 0 times what is not finite is NaN, and so is the sum: one operation for each element.
             state = folded[results.index(result)]
             odd = build.add(arith.MulfOp(state, build.constant(0.0, state.type)), outside)
-            for lane in sorted(build.axes(odd), key=order_of, reverse=True):
-                odd = build.add(tile.SumOp(odd, lane), outside)
+            for axis in sorted(build.axes(odd), key=order_of, reverse=True):
+                odd = build.add(tile.SumOp(odd, axis), outside)
             test = build.add(arith.CmpfOp(odd, build.constant(0.0, state.type), "oeq"), outside)
             finite.append(test)
         sound = build.conjunction(finite, outside)
@@ -168,51 +169,51 @@ class KeyLoop:
         low = self.lowering.get(self.over.start, self.at) if self.over.start is not None else build.number(0)
         high = self.lowering.get(self.over.extent, self.at)
         row_start, row_stop = (end if build.axes(end) else None for end in (low, high))
-        for lane in build.axes(low):
-            low = build.add(tile.MinOp(low, lane), outside, "start")
-        for lane in build.axes(high):
-            high = build.add(tile.MaxOp(high, lane), outside, "stop")
+        for axis in build.axes(low):
+            low = build.add(tile.MinOp(low, axis), outside, "start")
+        for axis in build.axes(high):
+            high = build.add(tile.MaxOp(high, axis), outside, "stop")
         return low, high, row_start, row_stop
 
-    def part(self, low: SSAValue, high: SSAValue, keys: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """Where the program's part of the loop starts and stops: parts have equally many tiles, the last ones fewer."""
+    def split(self, low: SSAValue, high: SSAValue, keys: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Where the program's split of the keys starts and stops; all have equally many tiles, the last ones fewer."""
         build = self.build
         over, get = self.over, partial(self.lowering.get, at=self.at)
-        if over.part is None or over.parts is None:
+        if over.split is None or over.splits is None:
             return low, high
 
         def add(op: Operation, name: str | None = None) -> SSAValue:
             return build.add(op, self.outside, name)
 
         length = add(arith.MaxSIOp(add(arith.SubiOp(high, low)), build.number(0)), "length")
-        tiles = add(arith.MuliOp(get(over.parts), keys))
+        tiles = add(arith.MuliOp(get(over.splits), keys))
         rounding = add(arith.SubiOp(add(arith.AddiOp(length, tiles)), build.number(1)))
         share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, tiles)), keys), "share")
-        # Whole tiles, so that every part starts at a multiple of a tile.
+        # Whole tiles, so that every split starts at a multiple of a tile.
         above = add(arith.SubiOp(add(arith.AddiOp(length, keys)), build.number(1)))
         covering = add(arith.MuliOp(add(arith.FloorDivSIOp(above, keys)), keys), "covering")
-        first = add(arith.MinSIOp(covering, add(arith.MuliOp(get(over.part), share))), "first")
+        first = add(arith.MinSIOp(covering, add(arith.MuliOp(get(over.split), share))), "first")
         last = add(arith.MinSIOp(length, add(arith.AddiOp(first, share))), "last")
         return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
 
     # --- how sums are computed
 
-    def plans(self, op: Folded) -> list[Contraction]:
+    def plans(self, op: Folded) -> list[ContractionPlan]:
         """How the sums of a reduction are computed, in the order of its results."""
-        lanes, over = partial(self.lowering.lanes, at=self.at), self.over.result
+        axes, over = partial(self.lowering.tile_axes, at=self.at), self.over.result
         match op:
             case attn.StreamOp():
-                weight = self.condition_lanes(op) | lanes(op.score) | {over}
-                return [contraction(value, over, lanes, weight) for value in op.values]
+                weight = self.condition_axes(op) | axes(op.score) | {over}
+                return [contraction(value, over, axes, weight) for value in op.values]
             case attn.TotalOp():
-                return [contraction(op.body, over, lanes, self.condition_lanes(op) | {over})]
+                return [contraction(op.body, over, axes, self.condition_axes(op) | {over})]
             case _:
                 return []
 
-    def condition_lanes(self, op: Folded) -> Lanes:
-        """The lanes of the conditions under which a key counts."""
+    def condition_axes(self, op: Folded) -> Axes:
+        """The axes of the conditions under which a key counts."""
         conditions = [*conjuncts(op.where), *(end for end in (self.over.start, self.over.extent) if end is not None)]
-        return frozenset[SSAValue]().union(*(self.lowering.lanes(condition, self.at) for condition in conditions))
+        return frozenset[SSAValue]().union(*(self.lowering.tile_axes(condition, self.at) for condition in conditions))
 
 
 def _in_turn(plans: Plans) -> Plans:

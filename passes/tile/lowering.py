@@ -15,8 +15,8 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.hints import hint
 from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1
-from attndsl.passes.tile.contraction import Contraction, Lanes, contraction
-from attndsl.passes.tile.where import Scope, Where
+from attndsl.passes.tile.contraction import Axes, ContractionPlan, contraction
+from attndsl.passes.tile.where import BlockScope, Where
 
 
 class Lowering:
@@ -29,10 +29,10 @@ class Lowering:
         self.rows = [op for op in self.ops if isinstance(op, attn.RowOp)]
         self._order: dict[SSAValue, int] = {op.results[0]: n for n, op in enumerate(self.ops) if op.results}
 
-    # --- lanes
+    # --- axes
 
-    def lanes(self, value: SSAValue, at: Where) -> Lanes:
-        """What a source value varies along in a tile, each lane by its source variable; the first row's for rows."""
+    def tile_axes(self, value: SSAValue, at: Where) -> Axes:
+        """What a source value varies along in a tile, each axis by its source variable; the first row's for rows."""
         varying: set[SSAValue] = set()
         for variable in self.axes(value):
             if isinstance(variable.owner, attn.RowOp):
@@ -45,24 +45,24 @@ class Lowering:
         """Whether a variable has one value at a time here."""
         scope = next((s for s in at.scopes if s.variable is variable), None)
         lowered = scope.values.get(variable) if scope is not None else None
-        return lowered is not None and not isinstance(lowered.owner, tile.LaneOp)
+        return lowered is not None and not isinstance(lowered.owner, tile.RangeOp)
 
-    def target_lanes(self, lanes: Lanes, at: Where) -> list[SSAValue]:
-        """Lanes of the target for lanes of the source: rows first, then in the order of their variables."""
-        ordered = sorted(lanes, key=lambda lane: (not isinstance(lane.owner, attn.RowOp), self._order[lane]))
-        return [self.target_lane(lane, at) for lane in ordered]
+    def target_axes(self, axes: Axes, at: Where) -> list[SSAValue]:
+        """Axes of the target for axes of the source: rows first, then in the order of their variables."""
+        ordered = sorted(axes, key=lambda axis: (not isinstance(axis.owner, attn.RowOp), self._order[axis]))
+        return [self.target_axis(axis, at) for axis in ordered]
 
-    def target_lane(self, lane: SSAValue, at: Where) -> SSAValue:
-        """The lane of the target that stands for a lane of the source."""
-        if isinstance(lane.owner, attn.RowOp):
+    def target_axis(self, axis: SSAValue, at: Where) -> SSAValue:
+        """The axis of the target that stands for an axis of the source."""
+        if isinstance(axis.owner, attn.RowOp):
             assert at.rows is not None
             return at.rows
-        self.need([lane], at)
-        return self.get(lane, at)
+        self.need([axis], at)
+        return self.get(axis, at)
 
     # --- lowering on demand
 
-    def home(self, value: SSAValue, at: Where) -> Scope:
+    def home(self, value: SSAValue, at: Where) -> BlockScope:
         """The scope that a source value belongs to."""
         variables = self.axes(value)
         return next((s for s in reversed(at.scopes) if s.variable in variables), at.outermost)
@@ -107,7 +107,7 @@ class Lowering:
                 lowered = tile.ProgramOp(op.variable.data, self.get(op.extent, at), bound, at.build.number(1))
             case attn.AxisOp():
                 extent = self.get(op.extent, at)
-                lowered = tile.LaneOp(op.variable.data, at.build.number(0), extent, extent)
+                lowered = tile.RangeOp(op.variable.data, at.build.number(0), extent, extent)
                 scope = at.outermost
             case attn.ReadOp():
                 conditions = [self.get(op.where, at)] if op.where is not None else []
@@ -119,9 +119,9 @@ class Lowering:
             case attn.ReduceAxisOp() if self.in_turn(op, at):
                 return self.loop(op, at)
             case attn.ReduceAxisOp():
-                lane = self.target_lane(op.over, at)
-                body = at.build.along(self.get(op.body, at), lane, scope.block)
-                lowered = tile.reduction(monoid_of(op))(body, lane)
+                axis = self.target_axis(op.over, at)
+                body = at.build.along(self.get(op.body, at), axis, scope.block)
+                lowered = tile.reduction(monoid_of(op))(body, axis)
             case _:
                 lowered = op.clone({operand: self.get(operand, at) for operand in op.operands})
         return at.build.add(lowered, scope.block, name)
@@ -141,19 +141,19 @@ class Lowering:
 
     def in_turn(self, op: attn.ReduceAxisOp, at: Where) -> bool:
         """Whether no tile holds what is reduced, which is no product: then one value of the variable goes at a time."""
-        return len(self.lanes(op.body, at) - {op.over}) > 1
+        return len(self.tile_axes(op.body, at) - {op.over}) > 1
 
     def loop(self, op: attn.ReduceAxisOp, at: Where) -> SSAValue:
         """A reduction for one value of its variable at a time."""
         home, axis, monoid = self.home(op.result, at), op.over.owner, monoid_of(op)
         assert isinstance(axis, attn.AxisOp)
-        self.need([axis.extent, *_reduced_over(op.over, op.body)], at)  # in the loop their variable is no lane
-        lanes = self.target_lanes(self.lanes(op.result, at), at)
+        self.need([axis.extent, *_reduced_over(op.over, op.body)], at)  # in the loop their variable is no axis
+        axes = self.target_axes(self.tile_axes(op.result, at), at)
         empty = at.build.constant(monoid.identity(op.result.type), op.result.type)
-        start = at.build.add(tile.SpreadOp(empty, lanes), home.block)
+        start = at.build.add(tile.BroadcastOp(empty, axes), home.block)
         block = at.build.loop_block([start])
         block.args[0].name_hint = hint(axis.variable.data)
-        within = at.within(Scope(block, op.over, {op.over: block.args[0]}))
+        within = at.within(BlockScope(block, op.over, {op.over: block.args[0]}))
         self.need([op.body], within)
         total = at.build.add(monoid.combine(block.args[1], self.get(op.body, within)), block)
         at.build.place(tile.YieldOp(total), block)
@@ -161,18 +161,18 @@ class Lowering:
         loop = tile.LoopOp(first, self.get(axis.extent, at), one, [start], Region(block))
         return at.build.add(loop, home.block, op.result.name_hint)
 
-    def contraction(self, op: attn.SumOp, at: Where) -> Contraction:
-        """How a contraction is computed with the lanes that are open here."""
-        return contraction(op.body, op.over, partial(self.lanes, at=at))
+    def contraction(self, op: attn.SumOp, at: Where) -> ContractionPlan:
+        """How a contraction is computed with the axes that are open here."""
+        return contraction(op.body, op.over, partial(self.tile_axes, at=at))
 
     def sum(self, op: attn.SumOp, at: Where) -> SSAValue:
         """The sum over a feature variable, of a product."""
         plan = self.contraction(op, at)
         if plan.form == "loop":
             return self.loop(op, at)
-        lane, block = self.target_lane(op.over, at), self.home(op.result, at).block
+        target, block = self.target_axis(op.over, at), self.home(op.result, at).block
         inside = replace(plan, outside=(), divisors=(), negative=False)
-        result = self.contract(inside, lane, None, (), at, block)
+        result = self.contract(inside, target, None, (), at, block)
         if plan.outside or plan.divisors:
             # A sum of no terms is 0, and what it was multiplied with term by term no longer counts.
             axis = op.over.owner
@@ -187,15 +187,15 @@ class Lowering:
 
     def contract(
         self,
-        plan: Contraction,
-        lane: SSAValue,
+        plan: ContractionPlan,
+        axis: SSAValue,
         weight: SSAValue | None,
         where: Sequence[SSAValue],
         at: Where,
         block: Block,
         exact: bool = True,
     ) -> SSAValue:
-        """A sum over a lane of the target: of the plan's product, times `weight`, where all of `where` hold.
+        """A sum over an axis of the target: of the plan's product, times `weight`, where all of `where` hold.
 
         Unless it is to be `exact`, a matrix product is right only where it is finite.
         """
@@ -204,20 +204,20 @@ class Lowering:
         if plan.form == "dot":
             right = self.product(None, plan.right, at, block)
             # A condition on keys alone is put into the values; one that tells rows apart is left to the product.
-            alone = [c for c in where if build.axes(c) <= {lane}]
+            alone = [c for c in where if build.axes(c) <= {axis}]
             others = build.conjunction((c for c in where if c not in alone), block) if exact else None
-            right = build.along(build.select(alone, right, block), lane, block)
+            right = build.along(build.select(alone, right, block), axis, block)
             left = build.select(alone, left, block) if plan.left else left
-            result = build.add(tile.DotOp(build.along(left, lane, block), right, lane, others), block)
+            result = build.add(tile.DotOp(build.along(left, axis, block), right, axis, others), block)
         else:
-            terms = build.along(build.select(where, left, block), lane, block)
-            result = build.add(tile.SumOp(terms, lane), block)
+            terms = build.along(build.select(where, left, block), axis, block)
+            result = build.add(tile.SumOp(terms, axis), block)
         finished, seen = self.finish(plan, result, at, block), build.conjunction(where, block)
         if finished is result or seen is None:
             return finished
         # A row that sees none of these keys has 0 here, whatever its sum would be multiplied with.
         hidden = build.add(arith.XOrIOp(seen, build.constant(True, i1)), block)
-        nothing = build.add(tile.AllOp(build.along(hidden, lane, block), lane), block)
+        nothing = build.add(tile.AllOp(build.along(hidden, axis, block), axis), block)
         zero = build.constant(0.0, finished.type)
         return build.add(arith.SelectOp(nothing, zero, finished), block)
 
@@ -228,7 +228,7 @@ class Lowering:
         return product if product is not None else at.build.constant(1.0, self.real_type)
 
     def finish(
-        self, plan: Contraction, result: SSAValue, at: Where, block: Block, where: Sequence[SSAValue] = ()
+        self, plan: ContractionPlan, result: SSAValue, at: Where, block: Block, where: Sequence[SSAValue] = ()
     ) -> SSAValue:
         """A contraction's sum, multiplied with and divided by what stands outside it, where all of `where` hold."""
         build = at.build

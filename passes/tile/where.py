@@ -9,7 +9,7 @@ from attndsl.passes.tile.builder import TileBuilder
 
 
 @dataclass(frozen=True)
-class Scope:
+class BlockScope:
     """A block being filled, the variable that it runs over, and what source values have become in it."""
 
     block: Block
@@ -21,19 +21,19 @@ class Scope:
 class Where:
     """The open scopes, the program's first, and what holds in them. It is passed down, and never changed.
 
-    `build` gives what it adds the place in the source that is being lowered. `rows` is the lane of the rows. In a loop
+    `build` gives what it adds the place in the source that is being lowered. `rows` is the axis of the rows. In a loop
     over keys `own` are the conditions that a key is one of the row's own, `before_end` those that a key of a whole
     tile is before the last row's end.
     """
 
     build: TileBuilder
-    scopes: tuple[Scope, ...]
+    scopes: tuple[BlockScope, ...]
     rows: SSAValue | None = None
     own: tuple[SSAValue, ...] = ()
     before_end: tuple[SSAValue, ...] = ()
 
     @property
-    def outermost(self) -> Scope:
+    def outermost(self) -> BlockScope:
         """The scope of the program."""
         return self.scopes[0]
 
@@ -46,11 +46,11 @@ class Where:
         """The same, for what is made of another operation of the source."""
         return replace(self, build=self.build.of(op))
 
-    def within(self, scope: Scope) -> Where:
+    def within(self, scope: BlockScope) -> Where:
         """In one more scope."""
         return replace(self, scopes=(*self.scopes, scope))
 
     def aside(self, block: Block) -> Where:
         """In a block that seldom runs: tiles are made anew there, so that none is kept for it."""
         kept = {value: made for value, made in self.outermost.values.items() if len(self.build.axes(made)) < 2}
-        return replace(self, scopes=(Scope(block, None, kept), *self.scopes[1:]))
+        return replace(self, scopes=(BlockScope(block, None, kept), *self.scopes[1:]))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attndsl.bench.inputs import tensors_of
-from attndsl.bench.unfused import Call, truth
+from attndsl.bench.unfused import UnfusedCall, truth
 from attndsl.checking.check import check
 from attndsl.syntax.read import read_source
 from attndsl.testing.case import Case
@@ -35,7 +35,7 @@ def test_truth_is_the_references(path: Path, hostile: bool) -> None:
 @pytest.mark.parametrize("name", ["gqa", "packed_ragged", "neighbourhood_2d"])
 def test_chunks_of_rows_give_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case.make(check(read_source(GALLERY[0].with_stem(name))), seed=1)
-    call = Call(case.spec, tensors(case), case.params, torch.float64)
+    call = UnfusedCall(case.spec, tensors(case), case.params, torch.float64)
     for chunk in (1, 50, 10**9):
         np.testing.assert_allclose(call.outputs(chunk)["o"].numpy(), case.wanted["o"], rtol=1e-9, atol=1e-9)
 
@@ -44,7 +44,7 @@ def test_the_largest_intermediate_is_the_scores_or_a_gathered_key() -> None:
     spec = check(read_source(GALLERY[0].with_stem("gqa")))
     shape = {"B": 2, "Hq": 4, "Hkv": 2, "M": 5, "N": 30, "D": 3, "E": 3}
     case = Case.make(spec, dims=shape)
-    call = Call(spec, tensors(case), {})
+    call = UnfusedCall(spec, tensors(case), {})
     (block,) = spec.blocks
     each = dict(zip(block.each, (2, 4, 5), strict=True))
     assert call.largest(block, {**each, block.over[0]: 30}) == 2 * 4 * 5 * 30

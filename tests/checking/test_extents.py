@@ -8,7 +8,7 @@ import pytest
 from attndsl.backends.dims import solution
 from attndsl.checking import symbolic
 from attndsl.checking.check import check
-from attndsl.checking.extents import Line, combine, origins
+from attndsl.checking.extents import LinearExtent, combine, origins
 from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.typed import Expr, Spec
 from attndsl.diagnostics import SpecError
@@ -29,29 +29,29 @@ def extent(text: str) -> Expr:
 
 
 LINES = {
-    "B": Line("B"),
-    "B + 1": Line("B", offset=1),
-    "1 + B": Line("B", offset=1),
-    "B - 1": Line("B", offset=-1),
-    "7 - B": Line("B", factor=-1, offset=7),
-    "2 * B": Line("B", factor=2),
-    "B * 3 - 2": Line("B", factor=3, offset=-2),
-    "(B + 1) * 2": Line("B", factor=2, offset=2),
-    "B / 2": Line("B", divisor=2),
-    "B / 2 / 3 + 1": Line("B", divisor=6, offset=1),
-    "3 * (B / 2) - 4": Line("B", divisor=2, factor=3, offset=-4),
+    "B": LinearExtent("B"),
+    "B + 1": LinearExtent("B", offset=1),
+    "1 + B": LinearExtent("B", offset=1),
+    "B - 1": LinearExtent("B", offset=-1),
+    "7 - B": LinearExtent("B", factor=-1, offset=7),
+    "2 * B": LinearExtent("B", factor=2),
+    "B * 3 - 2": LinearExtent("B", factor=3, offset=-2),
+    "(B + 1) * 2": LinearExtent("B", factor=2, offset=2),
+    "B / 2": LinearExtent("B", divisor=2),
+    "B / 2 / 3 + 1": LinearExtent("B", divisor=6, offset=1),
+    "3 * (B / 2) - 4": LinearExtent("B", divisor=2, factor=3, offset=-4),
 }
 
 
 @pytest.mark.parametrize(("text", "line"), LINES.items())
-def test_every_form_of_an_extent_gives_the_same_line(text: str, line: Line) -> None:
+def test_every_form_of_an_extent_gives_the_same_line(text: str, line: LinearExtent) -> None:
     typed = spec(text, "B")
     assert line_of(typed.inputs[0].extents[0]) == line
     assert symbolic.line_of(summarise(typed).inputs[0].extents[0]) == line
 
 
 @pytest.mark.parametrize("line", LINES.values())
-def test_a_line_and_its_solution_are_inverse(line: Line) -> None:
+def test_a_line_and_its_solution_are_inverse(line: LinearExtent) -> None:
     for dim in range(0, 24, line.divisor):
         size = line.at(dim)
         assert line.solve(size) == dim
@@ -64,8 +64,8 @@ def test_what_does_not_tell_a_dim(text: str) -> None:
 
 
 def test_zero_times_a_dim_tells_nothing() -> None:
-    assert combine("imul", (0, Line("B"))) is None
-    assert combine("isub", (Line("B"), Line("B"))) is None
+    assert combine("imul", (0, LinearExtent("B"))) is None
+    assert combine("isub", (LinearExtent("B"), LinearExtent("B"))) is None
 
 
 def test_alone_before_with_numbers_before_divided() -> None:
@@ -93,7 +93,7 @@ def test_alone_before_with_numbers_before_divided() -> None:
     ],
 )
 def test_a_division_is_exact_where_a_condition_says_so(condition: str, exact: bool) -> None:
-    assert is_exact(Line("B", divisor=4), spec("B", require=condition).requires) is exact
+    assert is_exact(LinearExtent("B", divisor=4), spec("B", require=condition).requires) is exact
     if exact:
         assert spec("B / 4", require=condition).dims == ("B",)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from attndsl.checking.numbers import MEANINGS
+from attndsl.checking.numbers import ON_NUMBERS
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.spelling import show
 from attndsl.checking.symbolic import evaluate, names
@@ -58,7 +58,7 @@ def test_names_are_found_in_order() -> None:
 
 def test_every_operator_of_the_language_has_a_meaning() -> None:
     lazy = {"and", "or", "iselect", "fselect", "bselect"}
-    assert MEANINGS.keys() | lazy == OPERATORS.keys()
+    assert ON_NUMBERS.keys() | lazy == OPERATORS.keys()
 
 
 @pytest.mark.parametrize("name", sorted(OPERATORS))

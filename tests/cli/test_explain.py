@@ -13,7 +13,7 @@ SHAPE = ("--shape", "D=64", "--types", "T=bf16")
 def test_a_launch_chooses(attndsl: Any, gqa: Path) -> None:
     told = json.loads(attndsl("explain", gqa, "--target", "triton", *SHAPE, "--json").out)["schedule"]
     assert told["rows (gqa)"] == "i_h, chosen at launch: these rows read the same keys"
-    assert told["keys (gqa_merge)"] == "part, chosen at launch"
+    assert told["keys (gqa_merge)"] == "split, chosen at launch"
     assert told["mask (gqa)"] == "none is left to test in full tiles; in others tested for every row and key of a tile"
     first, *others = told["schedules (gqa)"].split("; or ")
     assert first.startswith("ROWS 16, KEYS ")

@@ -49,7 +49,7 @@ def test_every_command_s_json_is_strict(attndsl: Any, spec: Path, command: str) 
 
 
 def test_an_error_without_end_is_told(attndsl: Any, spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "_compare", lambda *_: [run_module.Output("o", (3,), math.nan, math.inf)])
+    monkeypatch.setattr(run_module, "_compare", lambda *_: [run_module.ComparedOutput("o", (3,), math.nan, math.inf)])
     result = attndsl("run", spec, "--json")
     (output,) = strict(result.out)["outputs"]
     assert (output["error"], output["bound"]) == ("nan", "inf")

@@ -24,7 +24,7 @@ TILES = 4
 class Product:
     """A kernel out[b, i, j] = sum over k of x[b, i, k] y[b, k, j]; each tensor has its axes in an order of its own.
 
-    `lanes` is the order in which lanes are introduced, `walked` are those that programs, or for k a loop, walk.
+    `axes` is the order in which axes are introduced, `walked` are those that programs, or for k a loop, walk.
     `where` are the axes of the condition under which a term counts, None where all do. `rounded` is the type that
     memory holds the operands in, and that they are rounded to.
     """
@@ -32,7 +32,7 @@ class Product:
     x: str
     y: str
     out: str
-    lanes: str
+    axes: str
     walked: str
     sizes: dict[str, int]
     where: str | None = None
@@ -55,20 +55,20 @@ class Product:
         yield "tile.kernel @k {"
         yield from ("%zero = arith.constant 0 : index", "%none = arith.constant 0.0 : f32")
         yield f"%size = arith.constant {TILES} : index"
-        yield from (f'%{letter.upper()} = spec.dim "{letter.upper()}"' for letter in self.lanes)
-        walked = [letter for letter in self.lanes if letter in self.walked and letter != "k"]
+        yield from (f'%{letter.upper()} = spec.dim "{letter.upper()}"' for letter in self.axes)
+        walked = [letter for letter in self.axes if letter in self.walked and letter != "k"]
         yield from (f'%{letter}0 = tile.program "{letter}" to %{letter.upper()} step %size' for letter in walked)
-        yield from (lane(letter, letter in walked) for letter in self.lanes if letter not in self.walked + "k")
-        yield from (lane(letter, True) for letter in walked)
-        yield from self._summed() if "k" in self.walked else (lane("k", False), *self._terms("%t"))
+        yield from (axis(letter, letter in walked) for letter in self.axes if letter not in self.walked + "k")
+        yield from (axis(letter, True) for letter in walked)
+        yield from self._summed() if "k" in self.walked else (axis("k", False), *self._terms("%t"))
         yield f"tile.store @o{subscript(self.out)} = %t : f32"
         yield "}"
 
     def _summed(self) -> Iterator[str]:
-        over = ", ".join(f"%{letter}" for letter in self.lanes if letter in self.out)
-        yield f"%start = tile.spread %none over ({over}) : f32 to f32"
+        over = ", ".join(f"%{letter}" for letter in self.axes if letter in self.out)
+        yield f"%start = tile.broadcast %none over ({over}) : f32 to f32"
         yield "%t = tile.loop %k0 = %zero to %K step %size iter_args(%sum = %start) -> (f32) {"
-        yield from (lane("k", True), *self._terms("%part"))
+        yield from (axis("k", True), *self._terms("%part"))
         yield from ("%more = arith.addf %sum, %part : f32", "tile.yield %more : f32", "}")
 
     def _terms(self, name: str) -> Iterator[str]:
@@ -83,7 +83,7 @@ class Product:
     @property
     def dims(self) -> dict[str, int]:
         """The extents of a call."""
-        return {letter.upper(): self.sizes[letter] for letter in self.lanes}
+        return {letter.upper(): self.sizes[letter] for letter in self.axes}
 
     def shape(self, axes: str) -> tuple[int, ...]:
         """The extents of a tensor."""
@@ -128,15 +128,15 @@ def declared(name: str, role: str, element: str, axes: str) -> str:
 
 
 def subscript(axes: str) -> str:
-    """The lanes that index a tensor."""
+    """The axes that index a tensor."""
     return f"[{', '.join(f'%{letter}' for letter in axes)}]"
 
 
-def lane(letter: str, tiled: bool) -> str:
-    """A lane of all values, or of a tile of them."""
+def axis(letter: str, tiled: bool) -> str:
+    """An axis of all values, or of a tile of them."""
     extent = f"%{letter.upper()}"
     start, size = (f"%{letter}0", "%size") if tiled else ("%zero", extent)
-    return f'%{letter} = tile.lane "{letter}" from {start} to {extent} size {size}'
+    return f'%{letter} = tile.range "{letter}" from {start} to {extent} size {size}'
 
 
 def spread(array: Array, axes: str, places: str, sizes: dict[str, int]) -> Array:
@@ -161,14 +161,14 @@ def products(draw: DrawFn, batches: Sequence[str] = ("", "a", "ab"), where: bool
     """A kernel, and the sizes of a call; `batches` are the batch axes that there may be."""
     batch = draw(st.sampled_from(batches))
     axes = [*batch, "i", "j", "k"]
-    x, y, out, lanes = ("".join(draw(st.permutations([*batch, *own]))) for own in ("ik", "kj", "ij", "ijk"))
+    x, y, out, varying = ("".join(draw(st.permutations([*batch, *own]))) for own in ("ik", "kj", "ij", "ijk"))
     walked = "".join(draw(st.sets(st.sampled_from(axes))))
     condition = draw(st.none() | st.sets(st.sampled_from([*batch, "i", "k"]), min_size=1)) if where else None
     return Product(
         x,
         y,
         out,
-        lanes,
+        varying,
         walked=walked,
         sizes={letter: draw(st.integers(1, 2 * TILES + 1)) for letter in axes},
         where=None if condition is None else "".join(sorted(condition)),
@@ -176,14 +176,14 @@ def products(draw: DrawFn, batches: Sequence[str] = ("", "a", "ab"), where: bool
 
 
 def listed() -> Iterator[Product]:
-    """A few kernels with one batch axis, whose operands, result and lanes have it in each place."""
+    """A few kernels with one batch axis, whose operands, result and axes have it in each place."""
     orders = list(product(("aik", "kai", "ika"), ("ajk", "kja", "jak")))
     for number, (x, y) in enumerate(orders):
         yield Product(
             x,
             y,
             out=("aij", "jia", "iaj")[number % 3],
-            lanes=("aijk", "kjia", "iakj", "jaik")[number % 4],
+            axes=("aijk", "kjia", "iakj", "jaik")[number % 4],
             walked=("a", "ik", "aj", "", "k")[number % 5],
             sizes={"a": 3 + number % 2 * 4, "i": 5, "j": 2 + number, "k": 6 + number % 3},
             rounded=(None, "f16")[number % 2],

@@ -20,7 +20,7 @@ def main() -> None:
         try:
             for form, case in zip(TRITON, calls(path), strict=False):  # each in another way
                 program = TritonProgram.of(case, lower(case, form), DEVICE)
-                case.check("triton", program.run(case, form.parts), narrowed=True)
+                case.check("triton", program.run(case, form.splits), narrowed=True)
         except Exception:
             error = f"{path.stem}: {traceback.format_exc()}"
         print(json.dumps({"spec": path.stem, "error": error}), flush=True)

@@ -61,9 +61,9 @@ def test_one_batch_axis_is_one_call_of_matmul(each: Product) -> None:
 
 
 @pytest.mark.parametrize("each", [*listed()], ids=lambda each: f"{each.x}-{each.y}-{each.out}")
-def test_padded_lanes_count_for_nothing(each: Product) -> None:
+def test_padded_axes_count_for_nothing(each: Product) -> None:
     module, arrays = each.module, each.arrays(1)
-    run_pipeline(module, parse_pipeline("pad-lanes"))
+    run_pipeline(module, parse_pipeline("pad-axes"))
     np.testing.assert_array_equal(interpret(module, arrays, each.dims, {})["o"], each.wanted(arrays))
 
 

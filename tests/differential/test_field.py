@@ -37,10 +37,10 @@ def test_it_is_right_here(together: list[FieldCase]) -> None:
     try:
         check_stages(cases, form=Form(rows=rows, keys=keys, known=known))
         for case in cases:
-            for parts in (1, 3):
-                choices = {**choices_of(triton), "PARTS": parts}
+            for splits in (1, 3):
+                choices = {**choices_of(triton), "SPLITS": splits}
                 found = interpret(module, case.arrays, case.dims, case.params, choices)
-                case.check(f"triton, {parts} parts", found)
+                case.check(f"triton, {splits} splits", found)
     except Disagreement as error:
         given = together[next(n for n, case in enumerate(cases) if case is error.case)]
         raise AssertionError(f"{given.name}: {given.why}") from error

@@ -27,7 +27,7 @@ from attndsl.driver.pipelines import SIMPLIFY, TO_ATTN, spelling
 from attndsl.inputs import LAYOUTS, relay
 from attndsl.ir import attn, spec
 from attndsl.ir.build import build
-from attndsl.ir.interpret import CHOICES, interpret
+from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.keys import over_of, reductions_of
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, StringAttr
 from attndsl.syntax.source import Source
@@ -160,15 +160,15 @@ def check_layouts(case: Case, seed: int, sizes: Sizes) -> None:
 
 
 def check_parts(case: Case, seed: int, sizes: Sizes) -> None:
-    """A launch may cut the keys into any number of parts."""
+    """A launch may cut the keys into any number of splits."""
     module = build(case.spec, case.types)
     run_pipeline(module, parse_pipeline(TO_SPLIT))
     for level, lowering in (("attn", ""), ("tile", f"tile{{rows={sizes[0]} keys={sizes[1]}}},canonicalize,cse")):
         if lowering:
             run_pipeline(module, parse_pipeline(lowering))
-        for parts in (1 + seed % 9, 3):
-            found = interpret(module, case.arrays, case.dims, case.params, {**CHOICES, "PARTS": parts})
-            case.check(f"{level}, with {parts} parts", found)
+        for splits in (1 + seed % 9, 3):
+            found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": splits})
+            case.check(f"{level}, with {splits} splits", found)
 
 
 LAWS: dict[str, Check] = {
@@ -177,7 +177,7 @@ LAWS: dict[str, Check] = {
     "unseen memory changes no bit": check_unseen_memory,
     "a batch is its members": check_members,
     "layouts do not matter": check_layouts,
-    "keys are cut into parts": check_parts,
+    "keys are cut into splits": check_parts,
 }
 
 
@@ -205,7 +205,7 @@ def test_the_gallery_keeps_the_law(name: str, law: str, spec_of: Any) -> None:
     LAWS[law](Case.make(spec_of(name), seed=seed), seed, TILES[seed % len(TILES)])
 
 
-# --- what merges parts, as algebra
+# --- what merges splits, as algebra
 
 STATES = """attention states {
     dims M, N, E
@@ -224,7 +224,7 @@ STATES = """attention states {
 }"""
 
 State = dict[str, Array]
-"""What some parts leave: an array a workspace, with a dimension for the one row, then one for the parts."""
+"""What some splits leave: an array a workspace, with a dimension for the one row, then one for the splits."""
 
 EMPTY: State = {
     "m": np.full((1, 1), -np.inf),
@@ -234,12 +234,12 @@ EMPTY: State = {
     "max": np.full((1, 1), -np.inf),
     "min": np.full((1, 1), np.inf),
 }
-"""What a part without keys leaves."""
+"""What a split without keys leaves."""
 
 
 @cache
 def merging(keys: int) -> ModuleOp:
-    """The kernel that merges states, in tiles of so many parts: what it reads is an input, what it merges an output."""
+    """The kernel that merges states, in tiles of so many splits: it reads inputs and merges to outputs."""
     module = build(check(Source(STATES)), {})
     run_pipeline(module, parse_pipeline(TO_SPLIT))
     block = module.body.block
@@ -256,7 +256,7 @@ def merging(keys: int) -> ModuleOp:
         name = read.tensor.string_value()
         workspace = spec.enclosing_tensor(read, name)
         workspace.role = StringAttr("input")
-        extents = [extent for extent in workspace.shape if extent != ("choice", "PARTS")]
+        extents = [extent for extent in workspace.shape if extent != ("choice", "SPLITS")]
         block.insert_op_before(spec.TensorOp(f"{name}_merged", "output", "f32", extents), merge)
         indices = [index for index in read.indices if index is not over.result]
         merge.body.block.add_op(attn.WriteOp(f"{name}_merged", indices, result, None))
@@ -283,9 +283,9 @@ def drop(ops: Iterable[Operation]) -> None:
 def merge(keys: int, *states: State) -> State:
     """Several states as one."""
     arrays = {f"states_{n}": np.concatenate([s[n] for s in states], 1, dtype=np.float32) for n in EMPTY}
-    parts = arrays["states_m"].shape[1]
-    arrays |= {"x": np.zeros((1, parts), np.float32), "v": np.zeros((parts, 2), np.float32)}  # which tell the dims
-    found = interpret(merging(keys), arrays, {"M": 1, "N": parts, "E": 2}, {}, {**CHOICES, "PARTS": parts})
+    splits = arrays["states_m"].shape[1]
+    arrays |= {"x": np.zeros((1, splits), np.float32), "v": np.zeros((splits, 2), np.float32)}  # which tell the dims
+    found = interpret(merging(keys), arrays, {"M": 1, "N": splits, "E": 2}, {}, {**SMALL_CHOICES, "SPLITS": splits})
     return {name: found[f"states_{name}_merged"][:, None] for name in EMPTY}
 
 
@@ -295,7 +295,7 @@ maxima = st.one_of(numbers, st.sampled_from([-np.inf, -3e38, -5e4, 3e38, 0.0]))
 
 @st.composite
 def states(draw: st.DrawFn) -> State:
-    """The state of a part of the keys, of one whose scores all are -inf or of none, too."""
+    """The state of a split of the keys, of one whose scores all are -inf or of none, too."""
     maximum = draw(maxima)
     if maximum == -np.inf:
         return EMPTY

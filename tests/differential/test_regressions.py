@@ -20,7 +20,7 @@ from attndsl.testing.stages import Form, choices_of, lower
 
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.attn"))
 
-TRITON = (Form("triton", rows=4, keys=3, parts=2), Form("triton", rows=0, keys=0))
+TRITON = (Form("triton", rows=4, keys=3, splits=2), Form("triton", rows=0, keys=0))
 """Tiles of some size, and tiles that a launch chooses."""
 
 

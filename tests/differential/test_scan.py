@@ -81,26 +81,26 @@ def spec_with(mask: str, counted: str = "mask", over: str = RANGES[0]) -> Spec:
     return check(Source(TEXT.format(mask=mask, counted=counted, over=over), "masked.attn"))
 
 
-def tiled(spec: Spec, passes: str, whole: bool) -> ModuleOp:
+def tiled(spec: Spec, passes: str, fixed: bool) -> ModuleOp:
     """A spec in tiles of 4 rows and 3 keys, after `passes`."""
     module = build(spec, {"T": "f32"})
-    tiles = f"tile{{rows=4 keys=3 whole={str(whole).lower()}}},canonicalize,cse"
+    tiles = f"tile{{rows=4 keys=3 fixed={str(fixed).lower()}}},canonicalize,cse"
     run_pipeline(module, parse_pipeline(f"{spelling(TO_ATTN)},stream-softmax,{spelling(SIMPLIFY)},{tiles},{passes}"))
     return module
 
 
 @cache
-def scanned(mask: str, whole: bool, over: str = RANGES[0]) -> tuple[Case, ModuleOp, ModuleOp]:
+def scanned(mask: str, fixed: bool, over: str = RANGES[0]) -> tuple[Case, ModuleOp, ModuleOp]:
     """A call of a spec with a mask, and its module with all tiles and without those that are skipped."""
     spec = spec_with(mask, over=over)
-    return Case.make(spec, dims=DIMS), tiled(spec, "canonicalize", whole), tiled(spec, SCAN, whole)
+    return Case.make(spec, dims=DIMS), tiled(spec, "canonicalize", fixed), tiled(spec, SCAN, fixed)
 
 
 @cache
 def split(mask: str, over: str) -> ModuleOp:
-    """The module without the tiles that are skipped, in whole tiles, the full ones in a loop of their own."""
-    passes = f"{SCAN},split-loops,canonicalize,pad-lanes,canonicalize,cse"
-    return tiled(spec_with(mask, over=over), passes, whole=True)
+    """The module without the tiles that are skipped, in tiles of a fixed size, the full ones in a loop of their own."""
+    passes = f"{SCAN},split-loops,canonicalize,pad-axes,canonicalize,cse"
+    return tiled(spec_with(mask, over=over), passes, fixed=True)
 
 
 def scans(module: ModuleOp) -> list[tile.LoopOp]:
@@ -123,18 +123,18 @@ def drawn(case: Case, data: st.DataObject) -> Case:
     return case.given(**{name: np.array(values, np.int32).reshape(shapes[name]) for name, values in arrays.items()})
 
 
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize(("mask", "over"), [*((m, RANGES[0]) for m in SCANNED), *((SCANNED[2], r) for r in RANGES[1:])])
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
-def test_what_is_skipped_counts_for_no_row(mask: str, over: str, whole: bool, data: st.DataObject) -> None:
-    case, full, narrowed = scanned(mask, whole, over)
+def test_what_is_skipped_counts_for_no_row(mask: str, over: str, fixed: bool, data: st.DataObject) -> None:
+    case, full, narrowed = scanned(mask, fixed, over)
     assert scans(narrowed)
     assert not any(isinstance(op, tile.PresentOp) for op in narrowed.walk())
     call = drawn(case, data)
     found = interpret(narrowed, call.arrays, call.dims, call.params)
     call.check("scan-keys", found)
-    if whole:
+    if fixed:
         assert any(isinstance(op, tile.HoldsOp) for op in narrowed.walk()), "which the interpreter tests"
         call.check("split-loops", interpret(split(mask, over), call.arrays, call.dims, call.params))
         for name, wanted in interpret(full, call.arrays, call.dims, call.params).items():
@@ -153,7 +153,7 @@ def test_a_reduction_that_counts_more_keys_sees_them_all() -> None:
         ("row[b,i] == key[b,j] and key[b,j] < 2", "key[b,j] < 2", 1),
     ):
         case = Case.make(spec_with(mask, counted), dims=DIMS)
-        module = tiled(case.spec, SCAN, whole=False)
+        module = tiled(case.spec, SCAN, fixed=False)
         assert len(scans(module)) == loops
         case.check("scan-keys", interpret(module, case.arrays, case.dims, case.params))
 
@@ -182,7 +182,7 @@ def test_the_first_run_of_keys_that_all_rows_see_is_found(
         found.append((run.scalar(op.start), run.scalar(op.stop)))
 
     monkeypatch.setattr("attndsl.ir.interpret.Run.hold", hold)
-    interpret(tiled(case.spec, SCAN, whole=True), case.arrays, case.dims, case.params)
+    interpret(tiled(case.spec, SCAN, fixed=True), case.arrays, case.dims, case.params)
     assert set(found) == set(runs)
 
 
@@ -190,7 +190,7 @@ def test_the_first_run_of_keys_that_all_rows_see_is_found(
     "mask", ["row[b,i] == key[b,j]", "j <= i and row[b,i] == key[b,j]", "row[b,i] < key[b,j] or key[b,j] == 2"]
 )
 def test_where_all_rows_see_the_keys_no_data_are_read(mask: str) -> None:
-    module = tiled(spec_with(mask), f"{SCAN},split-loops,canonicalize,cse", whole=True)
+    module = tiled(spec_with(mask), f"{SCAN},split-loops,canonicalize,cse", fixed=True)
     loops = [op for op in module.walk() if isinstance(op, tile.LoopOp) and op.results[0].name_hint != "seen_start"]
     full, mixed = loops[:2]
     assert mixed.is_mixed
@@ -219,7 +219,7 @@ def keys_read(mask: str, row: np.ndarray[Any, Any], key: np.ndarray[Any, Any]) -
     case = Case.make(spec_with(mask), dims={**DIMS, "H": 1, "M": row.size, "N": key.size})
     case = case.given(row=row[None].astype(np.int32), key=key[None].astype(np.int32))
     namespace: dict[str, Any] = {}
-    exec(emit(tiled(case.spec, "scan-keys{chunk=4}", whole=False)), namespace)
+    exec(emit(tiled(case.spec, "scan-keys{chunk=4}", fixed=False)), namespace)
     outputs = {name: np.zeros_like(wanted, np.float32) for name, wanted in case.wanted.items()}
     Watched.read = 0
     arrays = {**case.arrays, "k": case.arrays["k"].view(Watched)}

@@ -1,4 +1,4 @@
-"""Keys cut into parts: whatever a launch chooses, every spec gives what its reference gives, at both levels."""
+"""Keys cut into splits: whatever a launch chooses, every spec gives what its reference gives, at both levels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.driver.pipelines import SIMPLIFY, TO_ATTN, spelling
 from attndsl.ir import attn, spec
 from attndsl.ir.build import build
-from attndsl.ir.interpret import CHOICES, interpret
+from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.testing import Case
 
@@ -20,8 +20,8 @@ GALLERY = sorted(path.stem for path in (Path(__file__).parents[2] / "examples").
 
 TO_SPLIT = f"{spelling(TO_ATTN)},stream-softmax,{spelling(SIMPLIFY)},split-reduction"
 
-PARTS = (1, 2, 7)
-"""One; fewer parts than tiles of keys; more parts than there are tiles, so that some have no key."""
+SPLITS = (1, 2, 7)
+"""One; fewer splits than tiles of keys; more splits than there are tiles, so that some have no key."""
 
 
 def split(case: Case) -> ModuleOp:
@@ -32,10 +32,10 @@ def split(case: Case) -> ModuleOp:
 
 
 def check(case: Case, module: ModuleOp, level: str) -> None:
-    """Raises Disagreement where a number of parts gives something else than the reference."""
-    for parts in PARTS:
-        found = interpret(module, case.arrays, case.dims, case.params, {**CHOICES, "PARTS": parts})
-        case.check(f"{level}, with {parts} parts", found)
+    """Raises Disagreement where a number of splits gives something else than the reference."""
+    for splits in SPLITS:
+        found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": splits})
+        case.check(f"{level}, with {splits} splits", found)
 
 
 @pytest.mark.parametrize("name", GALLERY)
@@ -68,9 +68,9 @@ def test_sums_are_kept_in_f64_where_a_tensor_is(spec_of: Any) -> None:
 
 
 def test_a_workspace_holds_nothing_before_it_is_written(spec_of: Any) -> None:
-    """Else the cases above would not see a state that no part writes."""
+    """Else the cases above would not see a state that no split writes."""
     case = Case.make(spec_of("mha"), seed=3)
     module = split(case)
-    part = next(op for op in module.body.block.ops if isinstance(op, attn.KernelOp) and op.entry.data == "mha_part")
-    module.body.block.erase_op(part)
+    folding = next(op for op in module.body.block.ops if isinstance(op, attn.KernelOp) and op.entry.data == "mha_split")
+    module.body.block.erase_op(folding)
     assert np.isnan(interpret(module, case.arrays, case.dims, case.params)["o"]).all()

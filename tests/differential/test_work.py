@@ -15,7 +15,7 @@ from attndsl.driver.unmasked import unmasked
 from attndsl.ir import interpret as interpreter
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.build import build
-from attndsl.ir.interpret import CHOICES, Lanes, Run, interpret
+from attndsl.ir.interpret import SMALL_CHOICES, NamedArray, Run, interpret
 from attndsl.ir.work import contracted, work_of
 from attndsl.ir.xdsl import Operation, SSAValue
 from attndsl.op.explain import computed, explain, traffic
@@ -25,7 +25,7 @@ from attndsl.testing.stages import Form
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GALLERY = sorted(path.stem for path in EXAMPLES.glob("*.attn"))
-CHOSEN = [{**CHOICES, "PARTS": 1}, {"ROWS": 2, "KEYS": 5, "PARTS": 3}]
+CHOSEN = [{**SMALL_CHOICES, "SPLITS": 1}, {"ROWS": 2, "KEYS": 5, "SPLITS": 3}]
 UNLIKE = ("gqa", "differential", "int4_cache", "mla_projections", "packed_ragged", "paged_decode", "qk_norm", "rotary")
 """Specs that differ in what they contract, and where ranges end."""
 
@@ -35,9 +35,9 @@ class Counting(Run):
 
     count = 0
 
-    def evaluate(self, op: Operation) -> Lanes:
-        lanes: frozenset[SSAValue] = contracted(op, AxesAnalysis())
-        Counting.count += 2 * math.prod(self.values[lane].array.size for lane in lanes) if lanes else 0
+    def evaluate(self, op: Operation) -> NamedArray:
+        axes: frozenset[SSAValue] = contracted(op, AxesAnalysis())
+        Counting.count += 2 * math.prod(self.values[axis].array.size for axis in axes) if axes else 0
         return super().evaluate(op)
 
 
@@ -49,7 +49,7 @@ def spec_of(name: str) -> Spec:
     ("name", "target"), [*((name, "numpy") for name in GALLERY), *((name, "triton") for name in UNLIKE)]
 )
 def test_the_interpreter_does_as_many(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With extents that tiles divide and that they do not, the keys in one part and in three where they can be."""
+    """With extents that tiles divide and that they do not, the keys not split and in three where they can be."""
     monkeypatch.setattr(interpreter, "Run", Counting)
     spec = unmasked(spec_of(name))
     cases = [Case.make(spec, seed=seed) for seed in (0, 1)]

@@ -23,7 +23,7 @@ from attndsl.ir.legal import IllegalModule
 from attndsl.ir.xdsl import ModuleOp, Operation
 from attndsl.syntax.read import read_source
 from attndsl.testing.case import Case
-from attndsl.testing.fuzz import Plan, fuzz
+from attndsl.testing.fuzz import FuzzPlan, fuzz
 from attndsl.testing.stages import Form, check_stages
 
 GQA = str(Path(__file__).parents[2] / "examples" / "gqa.attn")
@@ -44,7 +44,7 @@ ENTRIES: dict[str, Callable[[], object]] = {
     "artifact": lambda: attndsl.load(GQA).artifact("gluon"),
     "explain": lambda: attndsl.load(GQA).explain("gluon", B=1, Hq=2, Hkv=1, M=4, N=4, D=8, E=8),
     "a form": lambda: check_stages([Case.make(checked(SOURCE))], form=Form("gluon")),
-    "fuzz": lambda: fuzz(Plan(checked(SOURCE), ("gluon",), examples=1)),
+    "fuzz": lambda: fuzz(FuzzPlan(checked(SOURCE), ("gluon",), examples=1)),
     "a machine": lambda: compile_spec(checked(SOURCE), TYPES, "triton", machine="gluon"),
     "ahead of time": lambda: generated(checked(SOURCE), TYPES, "gluon", {"D": 16, "E": 16}),
 }
@@ -103,7 +103,7 @@ def test_what_a_launch_chooses_is_what_its_row_says(row: Target) -> None:
             "numpy",
             ("no spec.choice (gqa.attn:", "no tile.place (gqa.attn:22", "no tile.dot with `rounded` (gqa.attn:19"),
         ),
-        ("numpy", "triton", ("no tile.lane that is not full (gqa.attn:14", "no tile.dot with `where` (gqa.attn:22)")),
+        ("numpy", "triton", ("no tile.range that is not full (gqa.attn:14", "no tile.dot with `where` (gqa.attn:22)")),
     ],
 )
 def test_the_module_of_another_target_is_refused_in_words(made: str, given: str, said: tuple[str, ...]) -> None:
@@ -143,10 +143,10 @@ tile.kernel @k {form} {{
   %N = spec.dim "N"
   %i0 = tile.program "i" to %M step %size
   %i_end = arith.addi %i0, {end} : index
-  %i = tile.lane "i" from %i0 to %i_end size %size
+  %i = tile.range "i" from %i0 to %i_end size %size
   %n = {chosen}
-  %j = tile.lane "j" from %zero to %size size %size
-  %k = tile.lane "k" from %zero to %size size %size
+  %j = tile.range "j" from %zero to %size size %size
+  %k = tile.range "k" from %zero to %size size %size
   %x = tile.load @x[{read}] : {type}
   %y = tile.load @x[%j, %k] : {type}
   %w = arith.cmpi {sign}, %i, %j : index
@@ -198,8 +198,8 @@ def test_what_numpy_takes(changed: dict[str, str], said: set[str]) -> None:
     [
         ({}, set()),
         ({"role": "workspace", "form": 'form "split"', "rounded": 'rounded to "f16"'}, set()),
-        ({"size": "8"}, {"tile.lane that is not full"}),
-        ({"end": "%zero"}, {"tile.lane that is not full"}),
+        ({"size": "8"}, {"tile.range that is not full"}),
+        ({"end": "%zero"}, {"tile.range that is not full"}),
         ({"chosen": 'spec.choice "WARPS"'}, {"spec.choice that no launch makes"}),
         ({"sign": "ult"}, {"arith.cmpi with a predicate that has no sign"}),
         ({"rounded": "where %w"}, {"tile.dot with `where`"}),
@@ -216,11 +216,11 @@ def test_triton_takes_one_batch_axis() -> None:
     spec.tensor @x "input" "f32" ["N", "N", "N", "N"]
     %zero = arith.constant 0 : index
     %size = arith.constant 16 : index
-    %a = tile.lane "a" from %zero to %size size %size
-    %b = tile.lane "b" from %zero to %size size %size
-    %i = tile.lane "i" from %zero to %size size %size
-    %j = tile.lane "j" from %zero to %size size %size
-    %k = tile.lane "k" from %zero to %size size %size
+    %a = tile.range "a" from %zero to %size size %size
+    %b = tile.range "b" from %zero to %size size %size
+    %i = tile.range "i" from %zero to %size size %size
+    %j = tile.range "j" from %zero to %size size %size
+    %k = tile.range "k" from %zero to %size size %size
     %x = tile.load @x[%zero, %b, %i, %k] : f32
     %y = tile.load @x[%zero, %b, %k, %j] : f32
     %t = tile.dot %x, %y over %k : f32"""
@@ -235,17 +235,17 @@ def test_numpy_alone_takes_homes() -> None:
     %zero = arith.constant 0 : index
     %size = arith.constant 16 : index
     tile.home @h(%size) : f32
-    %i = tile.lane "i" from %zero to %size size %size
+    %i = tile.range "i" from %zero to %size size %size
     %x = tile.load @x[%i] : f32
     tile.into @h[%i] = %x : f32"""
     assert illegal("numpy", text) == set()
     assert illegal("triton", text) == {"tile.home", "tile.into"}
 
 
-def test_a_lane_is_full_however_its_end_is_written() -> None:
-    """The passes after pad-lanes add constants up, and leave equal ones apart."""
+def test_a_axis_is_full_however_its_end_is_written() -> None:
+    """The passes after pad-axes add constants up, and leave equal ones apart."""
     ends = ("%j0 to %j_end size %a", "%zero to %b size %a", "%j_end to %j_later size %b")
-    for lane in ends:
+    for axis in ends:
         text = f"""
         %zero = arith.constant 0 : index
         %a = arith.constant 16 : index
@@ -254,7 +254,7 @@ def test_a_lane_is_full_however_its_end_is_written() -> None:
         %j0 = spec.dim "N"
         %j_end = arith.addi %j0, %b : index
         %j_later = arith.addi %j0, %two : index
-        %j = tile.lane "j" from {lane}"""
+        %j = tile.range "j" from {axis}"""
         assert illegal("triton", text) == set()
 
 

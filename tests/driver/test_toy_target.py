@@ -29,7 +29,7 @@ from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, f32, i1
 from attndsl.python_names import python_name
 from attndsl.syntax.read import read_source
 from attndsl.testing.case import Case
-from attndsl.testing.fuzz import Plan, fuzz
+from attndsl.testing.fuzz import FuzzPlan, fuzz
 from attndsl.testing.stages import Form, check_stages
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -64,7 +64,7 @@ LEGAL = LegalForms(
         tile.LoadOp: (given("where"),),
         tile.StoreOp: (given("where"),),
         tile.DotOp: (given("rounded"),),
-        **dict.fromkeys((ModuleOp, spec.TensorOp, spec.DimOp, tile.ProgramOp, tile.LaneOp, tile.SpreadOp), ()),
+        **dict.fromkeys((ModuleOp, spec.TensorOp, spec.DimOp, tile.ProgramOp, tile.RangeOp, tile.BroadcastOp), ()),
         **dict.fromkeys((tile.LoopOp, tile.YieldOp, tile.WithinOp), ()),
         **dict.fromkeys((arith.ConstantOp, arith.CmpiOp, arith.CmpfOp, *FOLDS, *POINTWISE), ()),
     },
@@ -73,7 +73,7 @@ LEGAL = LegalForms(
 
 
 def emit(module: ModuleOp, source: str = "") -> str:
-    """The text of a Python file: a tile is a dict from the places of its lanes to numbers, filled in plain loops."""
+    """The text of a Python file: a tile is a dict from the places of its axes to numbers, filled in plain loops."""
     LEGAL.require(module)
     (kernel,) = (op for op in module.body.block.ops if isinstance(op, tile.KernelOp))
     tensors = spec.arguments(module)
@@ -106,7 +106,7 @@ class _Loops:
             case tile.ProgramOp():
                 self.out.line(f"for {self[op.result]} in range(0, {self[op.extent]}, {self[op.step]}):")
                 self.out.indent()
-            case tile.LaneOp() | tile.YieldOp() | tile.WithinOp():
+            case tile.RangeOp() | tile.YieldOp() | tile.WithinOp():
                 pass
             case tile.LoopOp():
                 self.loop(op)
@@ -121,10 +121,10 @@ class _Loops:
                 self.filled([result], f"{self[result]} = {self.value(op)}")
 
     def filled(self, values: Iterable[SSAValue], line: str) -> None:
-        """A line, at each place of the lanes that values vary along."""
+        """A line, at each place of the axes that values vary along."""
         with self.out.saved_indentation():
-            for lane in self.lanes(*values):
-                self.out.line(f"for {self.names[lane]} in {self.span(lane)}:")
+            for axis in self.axes_of(*values):
+                self.out.line(f"for {self.names[axis]} in {self.span(axis)}:")
                 self.out.indent()
             self.out.line(line)
 
@@ -142,20 +142,20 @@ class _Loops:
             self.out.line(f"{carried} = {', '.join(map(self.names.__getitem__, op.end.values))}")
 
     def __getitem__(self, value: SSAValue) -> str:
-        """A value at one place of the lanes that it varies along."""
-        places = ", ".join(self.names[lane] for lane in self.lanes(value))
+        """A value at one place of the axes that it varies along."""
+        places = ", ".join(self.names[axis] for axis in self.axes_of(value))
         return (
             f"{self.names[value]}[{places}]"
-            if places and not isinstance(value.owner, tile.LaneOp)
+            if places and not isinstance(value.owner, tile.RangeOp)
             else self.names[value]
         )
 
-    def lanes(self, *values: SSAValue) -> list[SSAValue]:
+    def axes_of(self, *values: SSAValue) -> list[SSAValue]:
         return sorted(frozenset[SSAValue]().union(*map(self.axes, values)), key=self.names.__getitem__)
 
-    def span(self, lane: SSAValue) -> str:
-        op = lane.owner
-        assert isinstance(op, tile.LaneOp)
+    def span(self, axis: SSAValue) -> str:
+        op = axis.owner
+        assert isinstance(op, tile.RangeOp)
         start = self[op.start]
         return f"range({start}, min({start} + {self[op.size]}, {self[op.stop]}))"
 
@@ -170,7 +170,7 @@ class _Loops:
             case tile.LoadOp():
                 kind = "int" if op.result.type == index else "float"
                 return f"{kind}({python_name(op.tensor.string_value())}[{', '.join(operands)}])"
-            case tile.SpreadOp():
+            case tile.BroadcastOp():
                 return operands[0]
             case tile.DotOp():
                 counts = f" if {self[op.where]}" if op.where is not None else ""
@@ -213,7 +213,7 @@ def test_every_stage_and_its_program_agree(name: str) -> None:
 
 
 def test_it_is_fuzzed() -> None:
-    summary = fuzz(Plan(checked(read_source(EXAMPLES / "gqa.attn")), ("loops",), examples=5, elements=("f32",)))
+    summary = fuzz(FuzzPlan(checked(read_source(EXAMPLES / "gqa.attn")), ("loops",), examples=5, elements=("f32",)))
     assert summary.failure is None, summary.failure.error
     assert summary.ran["loops"] == 5
 

@@ -41,8 +41,8 @@ def test_agrees_with_the_reference(name: str, element: str) -> None:
         sizes = {} if what == "hostile" else case.dims
         source = compile_spec(spec, case.types, "triton", sizes).source
         program = TritonProgram(source, load(source)[python_name(spec.name)], "cuda")
-        for parts in (1, 3) if what == "plain" else (1,):
-            case.check(f"triton in {parts} parts", program.run(case, parts), narrowed=True)
+        for splits in (1, 3) if what == "plain" else (1,):
+            case.check(f"triton in {splits} splits", program.run(case, splits), narrowed=True)
 
 
 @pytest.mark.gpu

@@ -95,7 +95,7 @@ def test_other_element_types(dtype: torch.dtype) -> None:
 
 def test_nothing_is_compiled_anew_for_other_sizes_and_parameters(no_sync: None) -> None:
     op = operator("sliding_window")
-    # Tiles of 16, 32 and 64 rows, whole and split, and merges of few parts and of many.
+    # Tiles of 16, 32 and 64 rows, whole and split, and merges of few splits and of many.
     for m, n in ((1, 64), (1, 1500), (1, 3000), (1, 9000), (1, 65537), (8, 9000), (40, 9000)):
         op(**qkv(b=1, m=m, n=n))
     op(**qkv(b=40, m=6, n=300))
@@ -152,7 +152,7 @@ def unpaged(q: torch.Tensor, k_pages: Any, v_pages: Any, table: Any, length: Any
 
 def test_nothing_is_compiled_anew_for_other_lengths_and_page_tables() -> None:
     op = operator("paged_decode")
-    for lengths in ([100, 20], [5000], [3000] * 5, [3000] * 3):  # one part, and tiles for few, some and many of them
+    for lengths in ([100, 20], [5000], [3000] * 5, [3000] * 3):  # one split, and tiles for few, some and many of them
         op(**paged(lengths))
     compiled = op.compilations
     for lengths in ([1], [0, 33, 16], [4000, 1, 1, 1, 17], [64] * 70, [9001, 12]):
@@ -182,7 +182,7 @@ def test_a_graph_takes_what_its_memory_holds_when_it_is_replayed() -> None:
 
 def test_two_streams_at_once() -> None:
     op = operator("sliding_window")
-    calls = [qkv(b=1, m=1, n=20_000), qkv(b=1, m=1, n=20_000)]  # few rows, many keys: cut into parts, with workspaces
+    calls = [qkv(b=1, m=1, n=20_000), qkv(b=1, m=1, n=20_000)]  # few rows, many keys: cut into splits, with workspaces
     wanted = [op(**call, window=15_000) for call in calls]
     streams, found = [Stream(), Stream()], []
     torch.cuda.synchronize()

@@ -11,7 +11,7 @@ import pytest
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.inputs import default_dims, default_params, make_inputs
-from attndsl.inputs.ranges import Range, integer_ranges
+from attndsl.inputs.ranges import IndexRange, integer_ranges
 from attndsl.reference import dims_of, reference
 from attndsl.storage import ELEMENTS, decode
 from attndsl.syntax.source import Source
@@ -24,7 +24,7 @@ def gallery(name: str) -> Spec:
     return check(Source(path.read_text(encoding="utf-8"), path.name))
 
 
-def ranges(name: str, **sizes: int) -> dict[str, Range]:
+def ranges(name: str, **sizes: int) -> dict[str, IndexRange]:
     """The ranges for these extents; those that are left out do not matter."""
     spec = gallery(name)
     return integer_ranges(spec, default_dims(spec, given=sizes), default_params(spec))
@@ -32,19 +32,19 @@ def ranges(name: str, **sizes: int) -> dict[str, Range]:
 
 def test_indices_stay_below_what_they_index() -> None:
     found = ranges("paged_decode", P=5, S=3, L=7)
-    assert found == {"table": Range("index", 4), "length": Range("extent", 21)}
-    assert ranges("topk_sparse", N=9) == {"index": Range("index", 8)}
-    assert ranges("t5_bias") == {"bucket": Range("index", 15)}
+    assert found == {"table": IndexRange("index", 4), "length": IndexRange("extent", 21)}
+    assert ranges("topk_sparse", N=9) == {"index": IndexRange("index", 8)}
+    assert ranges("t5_bias") == {"bucket": IndexRange("index", 15)}
 
 
 def test_offsets_rise_to_the_end_of_what_is_packed() -> None:
-    assert ranges("packed_ragged", M=7, N=9) == {"cu_q": Range("offset", 7), "cu_k": Range("offset", 9)}
+    assert ranges("packed_ragged", M=7, N=9) == {"cu_q": IndexRange("offset", 7), "cu_k": IndexRange("offset", 9)}
 
 
 def test_lengths_stay_below_their_bounds() -> None:
-    assert ranges("padding", M=4, N=6) == {"m": Range("extent", 4), "n": Range("extent", 6)}
-    assert ranges("shared_prefix", P=5, N=7) == {"length": Range("extent", 7)}
-    assert ranges("prefix_lm", N=6) == {"prefix": Range("position", 6)}
+    assert ranges("padding", M=4, N=6) == {"m": IndexRange("extent", 4), "n": IndexRange("extent", 6)}
+    assert ranges("shared_prefix", P=5, N=7) == {"length": IndexRange("extent", 7)}
+    assert ranges("prefix_lm", N=6) == {"prefix": IndexRange("position", 6)}
 
 
 def test_integers_that_stand_for_numbers_have_no_range() -> None:
@@ -115,7 +115,7 @@ def test_parameters_count() -> None:
         dims N, K input at : i32[K] input x : f32[N] output o : f32[K]
         each i in K o[i] = x[at[i] + width]
     }"""
-    assert integer_ranges(check(Source(text)), {"N": 10, "K": 2}, {"width": 4}) == {"at": Range("index", 5)}
+    assert integer_ranges(check(Source(text)), {"N": 10, "K": 2}, {"width": 4}) == {"at": IndexRange("index", 5)}
 
 
 @pytest.mark.parametrize("hostile", [False, True])

@@ -18,7 +18,7 @@ tile.kernel @k bounds {bounds} {{
   %size = arith.constant 4 : index
   %M = spec.dim "M"
   %i0 = tile.program "i" to %M step %size
-  %i = tile.lane "i" from %i0 to %M size %size
+  %i = tile.range "i" from %i0 to %M size %size
   %i_in = arith.cmpi slt, %i, %M : index
   %x = tile.load @x[%i] where %i_in : f32
   tile.store @o[%i] = %x where %i_in : f32

@@ -28,11 +28,11 @@ tile.kernel @k {{
   %N = spec.dim "N"
   {homes}
   %i0 = tile.program "i" to %M step %size
-  %i = tile.lane "i" from %i0 to %M size %size
-  %start = tile.spread %none over (%i) : f32 to f32
+  %i = tile.range "i" from %i0 to %M size %size
+  %start = tile.broadcast %none over (%i) : f32 to f32
   {start_into}
   %last = tile.loop %j0 = %zero to %N step %size iter_args(%state = %start) -> (f32) {{
-    %j = tile.lane "j" from %j0 to %N size %size
+    %j = tile.range "j" from %j0 to %N size %size
     %x = tile.load @x[%i, %j] : f32
     {body}
     tile.yield %next : f32
@@ -123,8 +123,8 @@ tile.kernel @k {
   %M = spec.dim "M"
   %N = spec.dim "N"
   tile.home @ring(%M) stages STAGES : index : f32
-  %d = tile.lane "d" from %zero to %M size %M
-  %start = tile.spread %none over (%d) : f32 to f32
+  %d = tile.range "d" from %zero to %M size %M
+  %start = tile.broadcast %none over (%d) : f32 to f32
   %first = tile.load @x[%zero, %d] : f32
   tile.into @ring[%d] stage %zero = %first : f32
   %sum, %rest = tile.loop %n = %zero to %N step %one iter_args(%state = %start, %now = %first) -> (f32, f32) {
@@ -179,7 +179,7 @@ tile.into @tiles[%i, %j] = %p : f32
 %part = tile.sum %p over %j : f32 to f32
 tile.into @rows[%i] = %part : f32
 %twice = arith.addf %part, %part : f32
-%wide = tile.spread %part over (%j) : f32 to f32
+%wide = tile.broadcast %part over (%j) : f32 to f32
 %other = tile.max %x over %j : f32 to f32
 tile.into @rows[%i] = %other : f32
 %sum = arith.addf %other, %twice : f32
@@ -215,14 +215,14 @@ def test_a_ring_holds_a_tile_in_each_stage() -> None:
         (
             kernel(SUM, ROWS, **STATE, part_into="tile.into @rows[%i] = %part : f32"),
             (
-                "@rows holds no longer what tile.spread %start made when arith.addf %next reads it: "
+                "@rows holds no longer what tile.broadcast %start made when arith.addf %next reads it: "
                 "tile.sum %part wrote over it"
             ),
         ),
         (
             kernel(LARGEST, ROWS, **STATE),
             (
-                "@rows holds no longer what tile.spread %start made when arith.subf %scale reads it: "
+                "@rows holds no longer what tile.broadcast %start made when arith.subf %scale reads it: "
                 "arith.maximumf %next wrote over it"
             ),
         ),

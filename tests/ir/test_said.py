@@ -14,7 +14,7 @@ spec.tensor @o "output" "f32" ["M"]
 tile.kernel @k {
   %zero = arith.constant 0 : index
   %M = spec.dim "M"
-  %i = tile.lane "i" from %zero to %M size %M
+  %i = tile.range "i" from %zero to %M size %M
   %x = tile.load @x[%i] : f32
   %p = math.exp %x : f32
   tile.within %p from 0.0 to 1.0 : f32
@@ -40,14 +40,14 @@ tile.kernel @k {{
   %two = arith.constant 2 : index
   %none = arith.constant 0.0 : f32
   %M = spec.dim "M"
-  %i = tile.lane "i" from %zero to %M size %M
-  %start = tile.spread %none over (%i) : f32 to f32
+  %i = tile.range "i" from %zero to %M size %M
+  %start = tile.broadcast %none over (%i) : f32 to f32
   %t = tile.loop {tiles} %j0 = %zero to %M step %two rows from %zero to %i iter_args(%s = %start) -> (f32) {{
-    %j = tile.lane "j" from %j0 to %M size %two
+    %j = tile.range "j" from %j0 to %M size %two
     %x = tile.load @x[%j] : f32
     %seen = arith.cmpi sgt, %i, %j : index
     %mine = arith.select %seen, %x, %none : f32
-    %all = tile.spread %x over (%i) : f32 to f32
+    %all = tile.broadcast %x over (%i) : f32 to f32
     %part = tile.sum {summed} over %j : f32 to f32
     %next = arith.addf %s, %part : f32
     tile.yield %next : f32

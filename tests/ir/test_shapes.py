@@ -22,9 +22,9 @@ from attndsl.syntax.source import Span
 
 EXACT = {name: row for name, row in OPERATORS.items() if Kind.FLOAT not in (row.gives, *row.takes)}
 
-DIMS = {"B": 1, "lambda": 5, "x_s0": 3, "min": 64, "PARTS": 0, "param": 2, "True": 7, "iselect": 11, "__debug": 4}
+DIMS = {"B": 1, "lambda": 5, "x_s0": 3, "min": 64, "SPLITS": 0, "param": 2, "True": 7, "iselect": 11, "__debug": 4}
 PARAMS = {"window": -3, "choice": 9}
-CHOICES = {"PARTS": 2, "ROWS": 16}
+CHOICES = {"SPLITS": 2, "ROWS": 16}
 """What a name means elsewhere is nothing to an extent."""
 
 LEAVES = {
@@ -112,9 +112,9 @@ def test_their_python_computes_what_the_checker_says(seed: int) -> None:
 
 
 def test_a_dim_goes_by_its_own_name() -> None:
-    shape = ("isub", ("dim", "lambda"), ("param", "window")), ("choice", "PARTS"), ("imin", ("dim", "min"), 4)
+    shape = ("isub", ("dim", "lambda"), ("param", "window")), ("choice", "SPLITS"), ("imin", ("dim", "min"), 4)
     text = print_module(module_of(*shape))
-    assert '["lambda - param(window)", "choice(PARTS)", "min(min, 4)"]' in text
+    assert '["lambda - param(window)", "choice(SPLITS)", "min(min, 4)"]' in text
     assert ShapeAttr(shape).dims == {"lambda", "min"}
     assert [*leaves(shape[0])] == [("dim", "lambda"), ("param", "window")]
 

@@ -15,7 +15,7 @@ tile.kernel @k {{
   %size = arith.constant 4 : index
   %M = spec.dim "M"
   %i0 = tile.program "i" to %M step %size
-  %i = tile.lane "i" from %i0 to %M size %size
+  %i = tile.range "i" from %i0 to %M size %size
   %behind = arith.subi %i, %size : index
   %x = tile.load @x[%i] : f32
   tile.store @o[%i] = %x : f32

@@ -12,9 +12,9 @@ import pytest
 from attndsl.backends.numpy import pointwise as numpy_pointwise
 from attndsl.backends.triton import pointwise as triton_pointwise
 from attndsl.backends.triton.helpers import HELPERS
-from attndsl.bench.unfused.operators import MEANINGS as UNFUSED
+from attndsl.bench.unfused.operators import ON_TENSORS as UNFUSED
 from attndsl.checking.check import check
-from attndsl.checking.numbers import MEANINGS as NUMBERS
+from attndsl.checking.numbers import ON_NUMBERS as NUMBERS
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.spelling import INFIX, LANGUAGE, PYTHON, SELECTS
 from attndsl.checking.typed import Kind
@@ -22,7 +22,7 @@ from attndsl.ir import meaning, sizes, spec
 from attndsl.ir.build import OPERATIONS, build
 from attndsl.ir.extents import STYLE
 from attndsl.ir.xdsl import Operation, arith, math
-from attndsl.reference.operators import MEANINGS
+from attndsl.reference.operators import ON_ARRAYS
 from attndsl.reference.pointwise_errors import pointwise as errors_of
 from attndsl.reference.rounding import Errors, Rounding
 from attndsl.storage import WIDE
@@ -37,7 +37,7 @@ LAZY = {"and", "or", "bselect", "fselect", "iselect"}
 CURVES = {name: row.curve for name, row in OPERATORS.items() if row.curve is not None}
 
 TABLES: dict[str, tuple[Collection[str], Collection[str]]] = {
-    "attndsl/reference/operators.py": (MEANINGS, OPERATORS),
+    "attndsl/reference/operators.py": (ON_ARRAYS, OPERATORS),
     "attndsl/checking/numbers.py": (NUMBERS, OPERATORS.keys() - LAZY),
     "attndsl/ir/build.py": (OPERATIONS, OPERATORS),
     "attndsl/bench/unfused/operators.py": (UNFUSED, OPERATORS.keys() - {"float"}),
@@ -105,7 +105,7 @@ def test_every_operator_has_a_sign_or_a_name_in_each_notation() -> None:
 
 def test_every_predicate_is_spelled_in_both_targets() -> None:
     for target in (numpy_pointwise, triton_pointwise):
-        assert target.COMPARISONS.keys() == meaning.COMPARISONS.keys(), target.__name__
+        assert target.COMPARISON_SIGNS.keys() == meaning.COMPARISONS.keys(), target.__name__
 
 
 def test_every_helper_that_is_called_stands_in_its_table() -> None:
@@ -128,7 +128,7 @@ def test_every_operator_has_errors(operator: str) -> None:
     row = OPERATORS[operator]
     values = [np.ones(1, WIDE[kind]) for kind in row.takes]
     found = [Errors(np.ones(1), np.zeros(1)) for _ in values]
-    result = np.asarray(MEANINGS[operator](*values))
+    result = np.asarray(ON_ARRAYS[operator](*values))
     (error,) = errors_of(operator, values, found, result, Rounding(unit=2.0**-24)).error
     rounded = row.gives is Kind.FLOAT and operator not in ("fneg", "fabs", "fmin", "fmax", "fselect", "float")
     exact = not rounded or (row.curve is not None and row.curve.exact)
@@ -140,7 +140,7 @@ def test_a_curve_runs_as_its_row_says(operator: str) -> None:
     curve = CURVES[operator]
     x = np.linspace(-8, 8, 4001).astype(np.float32).astype(np.float64)
     with np.errstate(all="ignore"):
-        y = MEANINGS[operator](x)
+        y = ON_ARRAYS[operator](x)
     y, x = y[np.isfinite(y)], x[np.isfinite(y)]
     steps = np.diff(y)
     assert curve.monotone == bool((steps >= 0).all() or (steps <= 0).all())

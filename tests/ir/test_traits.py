@@ -17,7 +17,7 @@ from attndsl.ir.meaning import POINTWISE
 from attndsl.ir.monoids import Monoid
 from attndsl.ir.traits import Binds, Folds, Removes, monoid_of
 from attndsl.ir.xdsl import Attribute, IRDLOperation, f32, i1, index
-from attndsl.reference.operators import MEANINGS
+from attndsl.reference.operators import ON_ARRAYS
 
 MONOIDS = {name: each for name, each in vars(monoids).items() if isinstance(each, Monoid)}
 
@@ -56,7 +56,7 @@ def test_operations_say_what_they_reduce() -> None:
         definition = op.get_irdl_definition()
         reduces = definition.results and any(name == "over" for name, _ in definition.operands)
         assert op.has_trait(Removes) == bool(reduces), op.name
-        if issubclass(op, attn.IndexOp | tile.LaneOp):
+        if issubclass(op, attn.IndexOp | tile.RangeOp):
             assert op.has_trait(Binds)
         if issubclass(op, attn.ReduceOp | attn.ReduceAxisOp | tile.ReduceOp):
             assert op.has_trait(Folds)
@@ -71,7 +71,7 @@ def test_the_language_and_the_ir_fold_alike() -> None:
         assert folds.monoid.identity(f32) == fold.empty
         a, b = np.meshgrid(SAMPLES[f32], SAMPLES[f32])
         merged = POINTWISE[folds.monoid.operation(f32)](a, b)
-        np.testing.assert_array_equal(merged, MEANINGS[fold.merge](a, b))
+        np.testing.assert_array_equal(merged, ON_ARRAYS[fold.merge](a, b))
 
 
 def test_a_sum_of_a_stream_has_the_axes_of_its_own_value_and_of_the_score() -> None:

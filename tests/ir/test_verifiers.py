@@ -39,9 +39,9 @@ TILE_START = """
 %c4 = arith.constant 4 : index
 %zero = arith.constant 0.0 : f32
 %i0 = tile.program "i" to %M step %c4
-%i = tile.lane "i" from %i0 to %M size %c4
-%j = tile.lane "j" from %c0 to %N size %N
-%d = tile.lane "d" from %c0 to %N size %N
+%i = tile.range "i" from %i0 to %M size %c4
+%j = tile.range "j" from %c0 to %N size %N
+%d = tile.range "d" from %c0 to %N size %N
 %y = tile.load @x[%i, %j] : f32
 """
 
@@ -61,9 +61,9 @@ def test_what_the_cases_start_from_is_well_formed(text: str) -> None:
 
 def test_a_split_of_the_keys_says_which_and_of_how_many() -> None:
     number = create_ssa_value(IndexType())
-    OverOp("j", number, part=number, parts=number).verify()
-    with pytest.raises(VerifyException, match="`part` and `of` are given together or not at all"):
-        OverOp("j", number, part=number).verify()
+    OverOp("j", number, split=number, splits=number).verify()
+    with pytest.raises(VerifyException, match="`split` and `of` are given together or not at all"):
+        OverOp("j", number, split=number).verify()
 
 
 SPEC_RULES = [
@@ -123,16 +123,16 @@ ATTN_RULES = [
 ]
 
 LOOP = """
-%s = tile.spread %zero over (%i) : f32 to f32
+%s = tile.broadcast %zero over (%i) : f32 to f32
 %r = tile.loop %n = {low} to %N step %c4 iter_args(%a = %s) -> (f32) {{
   {body}
 }}"""
 
 HOLDS = """
 tile.loop %m0 = %c0 to %N step %c4 {{
-  %m = tile.lane "m" from %m0 to %N size %c4
+  %m = tile.range "m" from %m0 to %N size %c4
   %c = arith.cmpi slt, %m, %N : index
-  tile.holds %c over {lane} from %c0 to {stop}
+  tile.holds %c over {axis} from %c0 to {stop}
   tile.yield
 }}"""
 
@@ -147,11 +147,11 @@ def at_home(body: str, stages: str = "", element: str = "f32") -> str:
 
 
 TILE_RULES = [
-    (tile("%p = tile.place [] of(%i0) lanes(%i) near()"), "says of each shared integer how often it counts"),
-    (tile("%p = tile.place [] of() lanes(%i0) near()"), "works over a value that is no tile.lane"),
+    (tile("%p = tile.place [] of(%i0) axes(%i) near()"), "says of each shared integer how often it counts"),
+    (tile("%p = tile.place [] of() axes(%i0) near()"), "works over a value that is no tile.range"),
     (
-        tile("%p = tile.place [1 : index] of(%j) lanes(%i) near()"),
-        "what is the same for a tile depends on tile.lane j",
+        tile("%p = tile.place [1 : index] of(%j) axes(%i) near()"),
+        "what is the same for a tile depends on tile.range j",
     ),
     (tile("tile.within %zero from 1.0 to 0.5 : f32"), "goes from a number to one that is no smaller"),
     (
@@ -181,49 +181,49 @@ TILE_RULES = [
         "which the stride window is not",
     ),
     (tile("", ""), "a kernel writes something: tile.kernel has no tile.store"),
-    (tile('%p = tile.program "p" to %i step %c4'), "the range of p depends on tile.lane i"),
-    (tile('%p = tile.program "p" to %M up to %i step %c4'), "the range of p depends on tile.lane i"),
+    (tile('%p = tile.program "p" to %i step %c4'), "the range of p depends on tile.range i"),
+    (tile('%p = tile.program "p" to %M up to %i step %c4'), "the range of p depends on tile.range i"),
     (
         tile('tile.loop %n = %c0 to %N step %c4 {\n  %p = tile.program "p" to %N step %c4\n  tile.yield\n}'),
         "tile.program p stands in a loop",
     ),
-    (tile('%p = tile.lane "p" from %i to %M size %c4'), "the range of p depends on tile.lane i"),
-    (tile("%p = tile.padded %i"), "the size of a lane depends on tile.lane i"),
+    (tile('%p = tile.range "p" from %i to %M size %c4'), "the range of p depends on tile.range i"),
+    (tile("%p = tile.padded %i"), "the size of an axis depends on tile.range i"),
     (tile("%v = tile.load @y[%i] : f32"), "no tensor is called @y"),
     (tile("%v = tile.load @o[%i] : f32"), "@o is no input"),
     (tile("%v = tile.load @x[%i] : f32"), "@x has 2 dimensions, not 1"),
     (tile("%v = tile.load @t[%i] : i32"), "an element of @t, which holds i32, is no i32"),
     (tile("", "tile.store @x[%i, %c0] = %zero : f32"), "@x is no output"),
     (tile("", "tile.store @o[%i] = %y : f32"), "tile.store puts several values into one place"),
-    (tile("%s = tile.spread %zero over (%c0) : f32 to f32"), "works over a value that is no tile.lane"),
-    (tile("%s = tile.spread %zero over (%i) : f32 to index"), "gives what it is given, only wider"),
+    (tile("%s = tile.broadcast %zero over (%c0) : f32 to f32"), "works over a value that is no tile.range"),
+    (tile("%s = tile.broadcast %zero over (%i) : f32 to index"), "gives what it is given, only wider"),
     (
-        tile("%s = tile.spread %y over (%i) : f32 to f32"),
-        "tile.spread lays out along a lane that its operand already varies along",
+        tile("%s = tile.broadcast %y over (%i) : f32 to f32"),
+        "tile.broadcast broadcasts along an axis that its operand already has",
     ),
-    (tile("%w = tile.relabel %i from %c0 to %j"), "works over a value that is no tile.lane"),
-    (tile("%w = tile.relabel %i from %i to %c0"), "works over a value that is no tile.lane"),
+    (tile("%w = tile.rename_axis %i from %c0 to %j"), "works over a value that is no tile.range"),
+    (tile("%w = tile.rename_axis %i from %i to %c0"), "works over a value that is no tile.range"),
     (
-        tile("%w = tile.relabel %i from %j to %d"),
-        "tile.relabel turns a lane of its operand into one that is new to it",
+        tile("%w = tile.rename_axis %i from %j to %d"),
+        "tile.rename_axis renames an axis of its operand to one that is new to it",
     ),
     (
-        tile("%w = tile.relabel %i from %i to %i"),
-        "tile.relabel turns a lane of its operand into one that is new to it",
+        tile("%w = tile.rename_axis %i from %i to %i"),
+        "tile.rename_axis renames an axis of its operand to one that is new to it",
     ),
-    (tile("%s = tile.sum %y over %c0 : f32 to f32"), "works over a value that is no tile.lane"),
+    (tile("%s = tile.sum %y over %c0 : f32 to f32"), "works over a value that is no tile.range"),
     (tile("%s = tile.max %y over %j : f32 to index"), "gives the type that it takes"),
-    (tile("%s = tile.sum %y over %d : f32 to f32"), "tile.sum removes a lane that its operand does not vary along"),
-    (tile("%s = tile.dot %y, %y over %c0 : f32"), "works over a value that is no tile.lane"),
+    (tile("%s = tile.sum %y over %d : f32 to f32"), "tile.sum removes an axis that its operand does not vary along"),
+    (tile("%s = tile.dot %y, %y over %c0 : f32"), "works over a value that is no tile.range"),
     (
         tile("%s = tile.dot %y, %zero over %j : f32"),
-        "both operands of a product vary along the lane that it sums over",
+        "both operands of a product vary along the axis that it sums over",
     ),
     (
         tile('%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j rounded to "f8" : f32'),
         ", not to f8",
     ),
-    (tile("tile.home @h(%i) : f32"), "the size of @h depends on tile.lane i"),
+    (tile("tile.home @h(%i) : f32"), "the size of @h depends on tile.range i"),
     (tile("tile.home @h(%c4) stages 0 : index : f32"), "has a stage at least"),
     (
         tile("tile.loop %n = %c0 to %N step %c4 {\n  tile.home @h(%c4) : f32\n  tile.yield\n}"),
@@ -233,7 +233,7 @@ TILE_RULES = [
     (at_home("tile.home @h(%c4) : f32\ntile.into @h[%i, %j] = %v : f32"), "several homes are called @h"),
     (at_home("tile.into @h[%i, %j] = %y : f32"), "stands right behind the operation that makes its tile"),
     (
-        tile('tile.home @h(%N) : index\n%z = tile.lane "z" from %c0 to %N size %N\ntile.into @h[%z] = %z : index'),
+        tile('tile.home @h(%N) : index\n%z = tile.range "z" from %c0 to %N size %N\ntile.into @h[%z] = %z : index'),
         "stands right behind the operation that makes its tile",
     ),
     (at_home("tile.into @h[%i, %j] = %v : f32", element="f64"), "@h is a home of f64, not of f32"),
@@ -242,7 +242,7 @@ TILE_RULES = [
     (at_home("tile.into @h[%j, %i] = %v : f32"), "@h has other sizes than its tile"),
     (at_home("tile.into @h[%i, %j] stage %c0 = %v : f32"), "says which stage of @h it means, if that has any"),
     (at_home("tile.into @h[%i, %j] = %v : f32", "stages 2 : index"), "says which stage of @h it means"),
-    (at_home("tile.into @h[%i, %j] stage %i = %v : f32", "stages 2 : index"), "a stage depends on tile.lane i"),
+    (at_home("tile.into @h[%i, %j] stage %i = %v : f32", "stages 2 : index"), "a stage depends on tile.range i"),
     (
         at_home(
             "tile.into @h[%i, %j] = %v : f32\n%z = tile.load @x[%j, %d] : f32\n"
@@ -251,18 +251,18 @@ TILE_RULES = [
         "tile.dot writes over what it reads: its operand lives in @h, too",
     ),
     (tile("%yes = arith.constant true\ntile.present %yes"), "stands in a loop over keys"),
-    (tile(HOLDS.format(lane="%i", stop="%N")), "stands in the loop over its keys"),
-    (tile(HOLDS.format(lane="%m0", stop="%N")), "works over a value that is no tile.lane"),
-    (tile(HOLDS.format(lane="%m", stop="%m0")), "has ends that the loop does not change"),
+    (tile(HOLDS.format(axis="%i", stop="%N")), "stands in the loop over its keys"),
+    (tile(HOLDS.format(axis="%m0", stop="%N")), "works over a value that is no tile.range"),
+    (tile(HOLDS.format(axis="%m", stop="%m0")), "has ends that the loop does not change"),
     (tile("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole or split, not both"),
-    (tile(LOOP.format(low="%i", body="tile.yield %a : f32")), "the range of a loop depends on tile.lane i"),
+    (tile(LOOP.format(low="%i", body="tile.yield %a : f32")), "the range of a loop depends on tile.range i"),
     (
         tile(LOOP.format(low="%c0", body="tile.yield %zero : f32")),
-        "a loop yields a value with other lanes than it starts from (value 0)",
+        "a loop yields a value with other axes than it starts from (value 0)",
     ),
     (
         tile(LOOP.format(low="%c0", body="%t = arith.addf %a, %y : f32\n  tile.yield %t : f32")),
-        "a loop yields a value with other lanes than it starts from (value 0)",
+        "a loop yields a value with other axes than it starts from (value 0)",
     ),
     (tile(LOOP.format(low="%c0", body="tile.yield %n : index")), "values of other types than the loop carries"),
     (tile(LOOP.format(low="%c0", body="tile.yield")), "values of other types than the loop carries"),
@@ -320,13 +320,13 @@ EVERY_OP = [
         %m, %l, %a = attn.stream %v, (%v) over %j where %yes : f32, f32, (f32)
         """,
         "attn.write @o[%i] = %one where %yes : f32",
-    ).replace('"j" to %N', '"j" from %c0 to %N up to %M part %c0 of %N'),
+    ).replace('"j" to %N', '"j" from %c0 to %N up to %M split %c0 of %N'),
     tile(
         """
         %yes = arith.constant true
         %pad = tile.padded %N
         %z = tile.load apart @x[%j, %d] where %yes : f32
-        %s = tile.spread %zero over (%j) : f32 to f32
+        %s = tile.broadcast %zero over (%j) : f32 to f32
         %sum = tile.sum %y over %j : f32 to f32
         %max = tile.max %y over %j : f32 to f32
         %min = tile.min %y over %j : f32 to f32
@@ -334,15 +334,15 @@ EVERY_OP = [
         %all = tile.all %c over %j : i1 to i1
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
         %batch = tile.dot %y, %y over %j : f32
-        %w = tile.relabel %i from %i to %j
+        %w = tile.rename_axis %i from %i to %j
         %l = tile.loop full stages 2 %n = %c0 to %N step %c4 rows from %c0 to %i iter_args(%a = %zero) -> (f32) {
           tile.present %yes
-          %m = tile.lane "m" from %n to %N size %c4
+          %m = tile.range "m" from %n to %N size %c4
           tile.holds %yes over %m from %c0 to %c4
           tile.within %a from 0.0 to 1.0 : f32
           tile.yield %a : f32
         }
-        %place = tile.place [2 : index] of(%i0) lanes(%i) near(%j)
+        %place = tile.place [2 : index] of(%i0) axes(%i) near(%j)
         tile.home @scores(%c4, %N) : f32
         tile.home @ring(%c4, %N) stages 2 : index : f32
         %v = math.exp %y : f32

@@ -200,10 +200,10 @@ def sink_in_base_e(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @planted("triton", "split-reduction")
 def parts_counted_for_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The total of merged parts is that of their own weights."""
+    """The total of merged splits is that of their own weights."""
 
-    def merging(original: Any, op: attn.StreamOp, states: list[SSAValue], part: SSAValue) -> Any:
-        merged, results = original(op, states, part)
+    def merging(original: Any, op: attn.StreamOp, states: list[SSAValue], split: SSAValue) -> Any:
+        merged, results = original(op, states, split)
         return merged, (results[0], merged.total, *results[2:])
 
     wraps(monkeypatch, attn.StreamOp, "merging", merging)
@@ -211,10 +211,10 @@ def parts_counted_for_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @planted("triton", "split-reduction")
 def parts_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sums of parts are added as they are, whatever maximum each was scaled to."""
+    """The sums of splits are added as they are, whatever maximum each was scaled to."""
 
-    def merging(original: Any, op: attn.StreamOp, states: list[SSAValue], part: SSAValue) -> Any:
-        merged, results = original(op, states, part)
-        return merged, (results[0], *(insert_before(op, attn.TotalOp(state, part, None)) for state in states[1:]))
+    def merging(original: Any, op: attn.StreamOp, states: list[SSAValue], split: SSAValue) -> Any:
+        merged, results = original(op, states, split)
+        return merged, (results[0], *(insert_before(op, attn.TotalOp(state, split, None)) for state in states[1:]))
 
     wraps(monkeypatch, attn.StreamOp, "merging", merging)

@@ -33,7 +33,7 @@ def outputs_where_they_are_declared(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("numpy", CALL)
 def single_integers_have_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Integers of Python are computed with as they are."""
-    monkeypatch.setattr(expressions.Expressions, "leaves_64_bits", lambda text, op: False)
+    monkeypatch.setattr(expressions.NumPyExpressions, "leaves_64_bits", lambda text, op: False)
 
 
 @planted("numpy", CALL)

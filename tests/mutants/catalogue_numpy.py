@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from attndsl.backends.numpy import expressions, prelude
-from attndsl.backends.numpy.pointwise import COMPARISONS, POINTWISE
+from attndsl.backends.numpy.pointwise import COMPARISON_SIGNS, POINTWISE
 from attndsl.ir import spec
 from attndsl.ir.xdsl import arith
 
@@ -35,7 +35,7 @@ def remainder_with_the_sign_of_the_dividend(monkeypatch: pytest.MonkeyPatch) -> 
 @planted("numpy", "numpy")
 def at_least_for_more_than(monkeypatch: pytest.MonkeyPatch) -> None:
     """> is written >=."""
-    monkeypatch.setitem(COMPARISONS, "sgt", ">=")
+    monkeypatch.setitem(COMPARISON_SIGNS, "sgt", ">=")
 
 
 @planted("numpy", "numpy")

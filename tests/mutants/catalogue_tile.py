@@ -9,14 +9,14 @@ import pytest
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.significands import Significand
+from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
-from attndsl.ir.spread import keep_lanes
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith
 from attndsl.passes import (
     fold_extremes,
     gather_scales,
     narrow_products,
-    pad_lanes,
+    pad_axes,
     prefetch_gathers,
     scan_keys,
     split_loops,
@@ -48,7 +48,7 @@ def extreme_of_an_axis_from_zero(module: ModuleOp) -> None:
     """A largest or smallest that no tile holds starts from 0, which not all numbers are above or below."""
     for loop in every(module, tile.LoopOp):
         start = loop.iter_args[0].owner
-        if constant(loop.step) == 1 and isinstance(start, tile.SpreadOp) and constant(start.value) in (-inf, inf):
+        if constant(loop.step) == 1 and isinstance(start, tile.BroadcastOp) and constant(start.value) in (-inf, inf):
             start.operands[0] = insert_before(start, constant_op(0.0, start.value.type))
 
 
@@ -63,14 +63,14 @@ def stale_maximum(module: ModuleOp) -> None:
 
 @planted("numpy", "tile")
 def greatest_score_of_no_keys_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop over keys starts from a maximum of 0, as a part without keys ends with."""
+    """A loop over keys starts from a maximum of 0, as a split without keys ends with."""
 
     def start(original: Any, loop: Any, op: Any) -> list[SSAValue]:
         states: list[SSAValue] = original(loop, op)
         for state in states:
-            spread = state.owner
-            if isinstance(spread, tile.SpreadOp) and constant(spread.value) == -inf:
-                spread.operands[0] = insert_before(spread, constant_op(0.0, state.type))
+            broadcast = state.owner
+            if isinstance(broadcast, tile.BroadcastOp) and constant(broadcast.value) == -inf:
+                broadcast.operands[0] = insert_before(broadcast, constant_op(0.0, state.type))
         return states
 
     wraps(monkeypatch, key_loop.KeyLoop, "start", start)
@@ -86,15 +86,15 @@ def last_keys_left_out(module: ModuleOp) -> None:
 
 @planted("triton", "tile")
 def part_ends_one_key_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last key of each part of the keys is left out."""
+    """The last key of each split of the keys is left out."""
 
-    def part(original: Any, loop: Any, *ends: SSAValue) -> tuple[SSAValue, SSAValue]:
+    def split(original: Any, loop: Any, *ends: SSAValue) -> tuple[SSAValue, SSAValue]:
         start, stop = original(loop, *ends)
-        if loop.over.part is not None:
+        if loop.over.split is not None:
             stop = loop.build.add(arith.SubiOp(stop, loop.build.number(1)), loop.outside)
         return start, stop
 
-    wraps(monkeypatch, key_loop.KeyLoop, "part", part)
+    wraps(monkeypatch, key_loop.KeyLoop, "split", split)
 
 
 @planted("numpy", "tile")
@@ -113,10 +113,10 @@ def first_row_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
 @spoils("numpy", "tile")
 def fastest_digit_lost(module: ModuleOp) -> None:
     """Reads take the row variable that varies fastest for 0."""
-    lanes = {op.result for op in every(module, tile.LaneOp)}
+    axes = {op.result for op in every(module, tile.RangeOp)}
     for load in every(module, tile.LoadOp):
         zero = insert_before(load, index_constant(0))
-        digits = {v for v in load.indices if isinstance(v.owner, spec.ModOp) and v.owner.lhs in lanes}
+        digits = {v for v in load.indices if isinstance(v.owner, spec.ModOp) and v.owner.lhs in axes}
         load.operands = [zero if v in digits else v for v in load.operands]
 
 
@@ -176,7 +176,7 @@ def scan_stops_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, scan_keys, "_scan", scan)
 
 
-# --- gather-scales, align-pages
+# --- gather-scales, align-quotients
 
 
 @planted("triton", "gather-scales")
@@ -187,13 +187,13 @@ def factors_gathered_as_divisors(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@spoils("triton", "align-pages")
+@spoils("triton", "align-quotients")
 def page_of_the_first_key(module: ModuleOp) -> None:
-    """All keys of a tile are read from the page of the first, of however many keys a page is."""
+    """All keys of a tile are read from the block of the first, of however many keys a block is."""
     for op in every(module, arith.FloorDivSIOp):
-        if isinstance(op.lhs.owner, tile.LaneOp) and tile.is_key(op.lhs) and constant(op.rhs) is not None:
+        if isinstance(op.lhs.owner, tile.RangeOp) and tile.is_key(op.lhs) and constant(op.rhs) is not None:
             op.operands[0] = op.lhs.owner.start
-    keep_lanes(module)
+    keep_axes(module)
 
 
 # --- split-loops
@@ -239,7 +239,7 @@ def full_for_the_last_row(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("triton", "fold-extremes")
 def first_row_for_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last row of a tile is taken to be its first."""
-    monkeypatch.setattr(fold_extremes, "_last", lambda lane, anchor: lane.start)
+    monkeypatch.setattr(fold_extremes, "_last", lambda axis, anchor: axis.start)
 
 
 # --- prefetch-gathers
@@ -249,8 +249,8 @@ def first_row_for_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
 def gathers_one_tile_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a turn reads for the next one is what it has itself."""
 
-    def copies(original: Any, loop: tile.LoopOp, lane: Any, reads: Any, key: SSAValue, anchor: Operation) -> Any:
-        return original(loop, lane, reads, loop.body.block.args[0] if anchor is reads[0] else key, anchor)
+    def copies(original: Any, loop: tile.LoopOp, axis: Any, reads: Any, key: SSAValue, anchor: Operation) -> Any:
+        return original(loop, axis, reads, loop.body.block.args[0] if anchor is reads[0] else key, anchor)
 
     wraps(monkeypatch, prefetch_gathers, "_copies", copies)
 
@@ -270,16 +270,16 @@ def bits_of_products_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Significand, "__mul__", Significand.__or__)
 
 
-# --- pad-lanes
+# --- pad-axes
 
 
-@planted("triton", "pad-lanes")
+@planted("triton", "pad-axes")
 def pads_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is touched behind the end of a lane."""
-    monkeypatch.setattr(pad_lanes._Guards, "access", lambda guards, op, values: None)
+    """Memory is touched behind the end of an axis."""
+    monkeypatch.setattr(pad_axes._Guards, "access", lambda guards, op, values: None)
 
 
-@planted("triton", "pad-lanes")
+@planted("triton", "pad-axes")
 def pads_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies behind the end of a lane is summed, and may be the largest."""
-    monkeypatch.setattr(pad_lanes._Guards, "select", lambda guards, op, value, lane, otherwise: value)
+    """What lies behind the end of an axis is summed, and may be the largest."""
+    monkeypatch.setattr(pad_axes._Guards, "select", lambda guards, op, value, axis, otherwise: value)

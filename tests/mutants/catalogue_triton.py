@@ -50,7 +50,7 @@ def last_axis_taken_for_dense(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("triton", "triton")
 def matrix_not_turned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tile of keys is multiplied as it lies."""
-    monkeypatch.setattr(expressions.Expressions, "turned", lambda text, value, lanes: text[value])
+    monkeypatch.setattr(expressions.TritonExpressions, "turned", lambda text, value, axes: text[value])
 
 
 @planted("triton", "triton")
@@ -66,8 +66,8 @@ def last_rows_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @planted("triton", "triton")
 def one_part_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A launch merges the parts of keys but the last."""
-    rewrites_lines(monkeypatch, r"^chosen = _choose\((\w+_MERGE_SCHEDULES)", r"PARTS -= 1; chosen = _choose(\1")
+    """A launch merges the splits of the keys but the last."""
+    rewrites_lines(monkeypatch, r"^chosen = _choose\((\w+_MERGE_SCHEDULES)", r"SPLITS -= 1; chosen = _choose(\1")
 
 
 @planted("triton", "triton")

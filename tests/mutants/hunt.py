@@ -27,7 +27,7 @@ from attndsl.ir.xdsl import ModuleOp
 from attndsl.testing import Case, Disagreement, Program
 from attndsl.testing.calls import Calling, check_call, operator_of
 from attndsl.testing.drawn_inputs import extents
-from attndsl.testing.fuzz import Example, Plan, examples
+from attndsl.testing.fuzz import Example, FuzzPlan, examples
 from attndsl.testing.stages import Form, choices_of, program_of
 from attndsl.testing.triton_program import TritonProgram, prepare
 
@@ -52,7 +52,7 @@ MOST_WORK = 200
 """Rows times keys: examples of more take too long for what they tell."""
 
 MOST_PROGRAMS = 16
-"""Tiles of rows times parts of keys, beyond which Triton's interpreter takes too long."""
+"""Tiles of rows times splits of keys, beyond which Triton's interpreter takes too long."""
 
 
 class Unsound(Exception):
@@ -97,7 +97,7 @@ class Road:
     def can_run(self) -> bool:
         """Whether the programs that come out are few enough."""
         tiles = ceil(self.rows / (self.form.rows or self.rows))
-        return self.form.target == "numpy" or tiles * self.form.parts <= MOST_PROGRAMS
+        return self.form.target == "numpy" or tiles * self.form.splits <= MOST_PROGRAMS
 
     def step(self, stage: int, before: ModuleOp | None) -> ModuleOp:
         """The module after a stage, which changes the one before it."""
@@ -119,7 +119,7 @@ class Road:
             made.verify()
             found = interpret(made, case.arrays, case.dims, case.params, choices_of(form))
         else:
-            found = made.run(case, form.parts)
+            found = made.run(case, form.splits)
         case.check("planted", found, narrowed=form.target == "triton")
 
     def call(self) -> None:
@@ -177,7 +177,7 @@ class Road:
 
 def drawn(target: str) -> Iterator[Road]:
     """The roads of different examples, the same ones each time."""
-    plan = Plan(spec=None, backends=(target,))
+    plan = FuzzPlan(spec=None, backends=(target,))
     seen: set[str] = set()
     for example in (example for number in count() for example in batch(plan, number)):
         for form in example.forms:
@@ -188,7 +188,7 @@ def drawn(target: str) -> Iterator[Road]:
                 yield road
 
 
-def batch(plan: Plan, number: int) -> list[Example]:
+def batch(plan: FuzzPlan, number: int) -> list[Example]:
     """Some examples of a plan."""
     found: list[Example] = []
 

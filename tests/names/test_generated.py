@@ -119,7 +119,7 @@ def test_triton_of_a_spec_that_was_lowered_with_these_names(step: int) -> None:
 @pytest.mark.parametrize("step", [FEW, pytest.param(MANY, marks=pytest.mark.matrix)])
 def test_every_word_that_generated_files_have(step: int) -> None:
     words = words_of_generated_files()
-    assert {"np", "tl", "_larger", "_choose_rows", "launches", "Call", "LARGEST", "ctypes"} <= {*words}
+    assert {"np", "tl", "_larger", "_choose_rows", "launches", "CheckedCall", "LARGEST", "ctypes"} <= {*words}
     for names in fillings(step, words):
         check_numpy(names)
         check_triton(names, renamed(names, known=False))

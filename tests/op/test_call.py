@@ -138,7 +138,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], type[CallError], str]] = {
     "two types": ({"v": V.astype(np.float16)}, errors.TypesDiffer, "v holds float16, but q says T = f32"),
     "rank": (
         {"k": K[0]},
-        errors.WrongRank,
+        errors.RanksDiffer,
         "k has 3 dimensions, its shape is (2, 7, 8), but gqa wants 4: k : T[B, Hkv, N, D]",
     ),
     "dim": (
@@ -214,12 +214,12 @@ def test_a_scalar_of_numpy_is_an_array_of_no_dimensions(scaled: Any, dtype: Any)
         ({"n": np.int64(2)}, errors.WrongElement, "n holds int64, but scaled wants i32"),
         (
             {"x": np.float32(2)},
-            errors.WrongRank,
+            errors.RanksDiffer,
             "x has 0 dimensions, its shape is (), but scaled wants 1: x : T[N]",
         ),
         (
             {"s": np.ones(1, np.float32)},
-            errors.WrongRank,
+            errors.RanksDiffer,
             "s has 1 dimensions, its shape is (1,), but scaled wants 0: s : T[]",
         ),
     ],
@@ -248,7 +248,7 @@ def test_extents_that_are_expressions_say_how_they_come_about(odd: Any) -> None:
     )
     says(
         call(bits=np.zeros(1, np.uint8)),
-        errors.NegativeExtent,
+        errors.ExtentIsNegative,
         "lse cannot have N - B = -1 in dimension 0; here N = 1 (from bits) and B = 2 (from is)",
     )
     says(call(cu=np.zeros(3)), errors.WrongElement, "cu holds float64, but lambda wants i32")

@@ -22,7 +22,7 @@ from attndsl.driver.summarise import summarise
 from attndsl.ir.build import build
 from attndsl.ir.extents import extent_text, parse_extent
 from attndsl.ir.interpret import interpret
-from attndsl.reference.operators import MEANINGS
+from attndsl.reference.operators import ON_ARRAYS
 from attndsl.syntax.source import Source
 from attndsl.testing import Case
 
@@ -148,7 +148,7 @@ def meant(tree: Tree, dims: dict[str, int]) -> Any:
     if name in ("idiv", "imod") and values[1] == 0:
         raise ZeroDivisionError
     with np.errstate(all="ignore"):
-        return MEANINGS[name](*values)
+        return ON_ARRAYS[name](*values)
 
 
 def forms(spec: Spec, dims: dict[str, int]) -> Iterator[tuple[str, Any]]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attndsl.checking.numbers import MEANINGS as NUMBERS
+from attndsl.checking.numbers import ON_NUMBERS as NUMBERS
 from attndsl.checking.operators import OPERATORS, Operator
 from attndsl.checking.typed import Kind
-from attndsl.reference.operators import MEANINGS
+from attndsl.reference.operators import ON_ARRAYS
 from attndsl.storage import WIDE
 
 LAZY = {"and", "or", "iselect", "fselect", "bselect"}
@@ -29,7 +29,7 @@ def rows() -> list[tuple[str, Operator]]:
 
 
 def test_no_row_is_missing_and_none_is_idle() -> None:
-    assert MEANINGS.keys() == OPERATORS.keys()
+    assert ON_ARRAYS.keys() == OPERATORS.keys()
     assert NUMBERS.keys() == OPERATORS.keys() - LAZY
 
 
@@ -43,7 +43,7 @@ def test_arrays_and_numbers_agree(name: str, row: Operator) -> None:
             continue
         arguments = [np.asarray([value], WIDE[kind]) for value, kind in zip(sample, row.takes, strict=True)]
         with np.errstate(all="ignore"):
-            result = np.asarray(MEANINGS[name](*arguments))
+            result = np.asarray(ON_ARRAYS[name](*arguments))
         assert result.dtype == WIDE[row.gives]
         np.testing.assert_allclose(result[0], expected, rtol=1e-15, err_msg=f"{name}{sample}")
         compared += 1
@@ -67,16 +67,16 @@ def test_arrays_and_numbers_agree(name: str, row: Operator) -> None:
 )
 def test_edges_of_the_real_functions(name: str, argument: float, expected: float) -> None:
     with np.errstate(all="ignore"):
-        np.testing.assert_equal(MEANINGS[name](np.asarray([argument]))[0], expected)
+        np.testing.assert_equal(ON_ARRAYS[name](np.asarray([argument]))[0], expected)
 
 
 def test_the_smaller_and_the_larger_of_a_nan_are_nan() -> None:
     nan, one = np.asarray([math.nan]), np.asarray([1.0])
     for name in ("fmin", "fmax"):
-        assert np.isnan(MEANINGS[name](nan, one)) and np.isnan(MEANINGS[name](one, nan))
+        assert np.isnan(ON_ARRAYS[name](nan, one)) and np.isnan(ON_ARRAYS[name](one, nan))
 
 
 def test_selects_take_one_operand() -> None:
     condition = np.asarray([True, False])
-    chosen = MEANINGS["fselect"](condition, np.asarray([1.0, 2.0]), np.asarray([math.nan, 4.0]))
+    chosen = ON_ARRAYS["fselect"](condition, np.asarray([1.0, 2.0]), np.asarray([math.nan, 4.0]))
     assert chosen.tolist() == [1.0, 4.0]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from attndsl.checking.check import check
-from attndsl.checking.numbers import MEANINGS
+from attndsl.checking.numbers import ON_NUMBERS
 from attndsl.checking.typed import (
     FOLDS,
     Apply,
@@ -120,7 +120,7 @@ class Scalar:
         values = [self.value(argument, at, over) for argument in expr.arguments]
         if expr.operator in ("idiv", "imod") and values[1] == 0:
             raise Absent
-        result = MEANINGS[expr.operator](*values)
+        result = ON_NUMBERS[expr.operator](*values)
         return (result + 2**63) % 2**64 - 2**63 if expr.kind is Kind.INT else result
 
     def reduce(self, expr: Reduce, at: Where, over: tuple[Index, ...]) -> float:

@@ -133,7 +133,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "forms/0/target": ("vax", "", None, 5, [], "cuda:90"),
     "forms/0/rows": COUNTS,
     "forms/0/keys": COUNTS,
-    "forms/0/parts": COUNTS,
+    "forms/0/splits": COUNTS,
     "forms/0/known": (0, None, "true"),
     "forms/0/more": (0, None),
     "file": (5, None, [], {}),

@@ -16,7 +16,7 @@ from attndsl.ir.build import build
 from attndsl.ir.context import context
 from attndsl.passes import PASSES
 from attndsl.syntax.source import Source
-from attndsl.testing.fuzz import Example, Plan, Unmet, examples, fuzz
+from attndsl.testing.fuzz import Example, FuzzPlan, Unmet, examples, fuzz
 from attndsl.testing.stages import Form
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ GALLERY = sorted(path.stem for path in (ROOT / "examples").glob("*.attn"))
 
 
 def test_drawn_specs_agree() -> None:
-    summary = fuzz(Plan(None, examples=40, seed=2))
+    summary = fuzz(FuzzPlan(None, examples=40, seed=2))
     assert summary.failure is None, summary.failure.error
     assert (summary.cases, summary.ran["numpy"], summary.thorough) == (40, 40, 4)
     assert 0 < summary.used["numpy"] <= 1
@@ -44,7 +44,7 @@ def test_drawn_specs_agree_in_triton() -> None:
 def test_drawn_calls_of_the_gallery_agree(names: list[str]) -> None:
     for number, name in enumerate(names):
         spec = check(Source((ROOT / f"examples/{name}.attn").read_text(), f"{name}.attn"))
-        summary = fuzz(Plan(spec, examples=1, seed=number))
+        summary = fuzz(FuzzPlan(spec, examples=1, seed=number))
         assert summary.failure is None, summary.failure.error
 
 
@@ -67,7 +67,7 @@ def note_rewrites(number: int, changed: Counter[str]) -> None:
 
     @seed(number)
     @settings(max_examples=10, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(examples(Plan(None, ("triton",))))
+    @given(examples(FuzzPlan(None, ("triton",))))
     def draw(example: Example) -> None:
         module = build(example.case.spec, example.case.types)
         for each in Form("triton", 0, 0, known=True).passes(example.case):
@@ -79,11 +79,11 @@ def note_rewrites(number: int, changed: Counter[str]) -> None:
 
 
 def test_a_budget_of_time_is_kept() -> None:
-    summary = fuzz(Plan(None, seconds=2.0))
+    summary = fuzz(FuzzPlan(None, seconds=2.0))
     assert summary.failure is None and summary.cases and summary.seconds < 20
 
 
 def test_conditions_that_nothing_meets_are_told() -> None:
     text = "attention never { dims N input x : f32[N] output o : f32[N] require N == 1 each i in N o[i] = x[i] }"
     with pytest.raises(Unmet):
-        fuzz(Plan(check(Source(text)), examples=1, dims={"N": 2}))
+        fuzz(FuzzPlan(check(Source(text)), examples=1, dims={"N": 2}))

@@ -17,7 +17,7 @@ from attndsl.checking.check import check
 from attndsl.storage import encode
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, Disagreement
-from attndsl.testing.fuzz import Example, Plan, examples
+from attndsl.testing.fuzz import Example, FuzzPlan, examples
 from attndsl.testing.metamorphic import RELATIONS, Twin, check_twin
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ def cases() -> list[Case]:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(examples(Plan(None)))
+    @given(examples(FuzzPlan(None)))
     def collect(example: Example) -> None:
         found.append(example.case)
 

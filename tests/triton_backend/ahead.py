@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from attndsl.backends.gpu.aot import Binary, Launch, compile_launch, launches, load
+from attndsl.backends.gpu.aot import CompiledKernel, KernelLaunch, compile_launch, launches, load
 from attndsl.backends.gpu.targets import TARGETS
 from attndsl.driver.ahead import generated
 from attndsl.driver.summarise import summarise
@@ -31,10 +31,10 @@ def sizes_of(name: str, extent: int) -> dict[str, int]:
     return dict.fromkeys(summarise(spec_of(name)).features, extent)
 
 
-def compiled(name: str, target: str, element: str, kernels: int | None = None) -> list[Binary]:
+def compiled(name: str, target: str, element: str, kernels: int | None = None) -> list[CompiledKernel]:
     """The usual code of a spec's kernels, or the first so many: small tiles and extents, the quickest to compile."""
     text, tensors = generated(spec_of(name), types_of(name, element), target, sizes_of(name, 16))
-    first: dict[str, Launch] = {}
+    first: dict[str, KernelLaunch] = {}
     for launch in launches(text, python_name(name), tensors):
         tiles = {size: 16 for size in ("ROWS", "KEYS") if size in launch.values}
         first.setdefault(launch.kernel, launch._replace(values={**launch.values, **tiles}))
@@ -45,7 +45,7 @@ def compiled(name: str, target: str, element: str, kernels: int | None = None) -
     ]
 
 
-def compiled_as_launched(name: str, target: str, element: str, sizes: dict[str, int]) -> list[Binary]:
+def compiled_as_launched(name: str, target: str, element: str, sizes: dict[str, int]) -> list[CompiledKernel]:
     """The usual code of all that a spec may launch."""
     text, tensors = generated(spec_of(name), types_of(name, element), target, sizes)
     functions = load(text)

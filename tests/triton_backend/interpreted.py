@@ -43,8 +43,8 @@ def main(count: int, names: list[str]) -> None:
                 if key not in programs:
                     # The widths of tiles differ, and neither is a power of two.
                     programs[key] = TritonProgram.of(case, lower(spec, case.types, rows=24, keys=12), DEVICE)
-                for parts in (1, 2):
-                    case.check(f"triton, {parts} parts", programs[key].run(case, parts), narrowed=True)
+                for splits in (1, 2):
+                    case.check(f"triton, {splits} splits", programs[key].run(case, splits), narrowed=True)
             except Exception:
                 error = traceback.format_exc()
             print(json.dumps({"spec": name, "call": what, "error": error}), flush=True)

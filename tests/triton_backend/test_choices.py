@@ -1,4 +1,4 @@
-"""What a launch chooses by itself: how many rows a tile has, and into how many parts keys are cut."""
+"""What a launch chooses by itself: how many rows a tile has, and into how many splits keys are cut."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def test_few_keys_are_not_cut(chosen: Choose, n: int) -> None:
 @pytest.mark.parametrize("b", [1, 3, 16])
 def test_parts_fill_the_device_and_none_is_empty(chosen: Choose, b: int, n: int) -> None:
     kernels, programs, (given, _) = chosen(b, 1, n)
-    assert kernels == ["gqa_part_kernel", "gqa_merge_kernel"]
-    tiles, parts = -(-n // given["KEYS"]), given["PARTS"]
-    assert (parts - 1) * -(-tiles // parts) < tiles
+    assert kernels == ["gqa_split_kernel", "gqa_merge_kernel"]
+    tiles, splits = -(-n // given["KEYS"]), given["SPLITS"]
+    assert (splits - 1) * -(-tiles // splits) < tiles
     assert min(tiles // 4, 0.7 * PROCESSORS) <= programs[0] <= 2 * PROCESSORS
 
 
@@ -101,9 +101,9 @@ def test_a_part_has_the_tiles_that_it_was_counted_in(asked: dict[str, int] | Non
     module = load_module(artifact_of(Source(ONE_HEAD, "one_head.attn"), {}, "triton"))
     module["one_head_launches"].__globals__["_processors"] = lambda device: PROCESSORS
     tensors = [torch.empty(shape, device="meta") for shape in ((1, 8), (1, 65536, 8), (1, 8))]
-    (part, programs, arguments, _), (merge, *_) = module["one_head_launches"](*tensors, schedule=asked)
-    given = dict(zip(part.arg_names, arguments, strict=True))
-    assert (part.fn.__name__, merge.fn.__name__) == ("one_head_part_kernel", "one_head_merge_kernel")
+    (split, programs, arguments, _), (merge, *_) = module["one_head_launches"](*tensors, schedule=asked)
+    given = dict(zip(split.arg_names, arguments, strict=True))
+    assert (split.fn.__name__, merge.fn.__name__) == ("one_head_split_kernel", "one_head_merge_kernel")
     largest = module["ONE_HEAD_SCHEDULES"][-1]
     assert given["KEYS"] == (asked or largest)["KEYS"]
-    assert (programs - 1) * -(-(65536 // given["KEYS"]) // programs) < 65536 // given["KEYS"], "no part is empty"
+    assert (programs - 1) * -(-(65536 // given["KEYS"]) // programs) < 65536 // given["KEYS"], "no split is empty"

@@ -16,7 +16,7 @@ import torch
 from attndsl.backends.gpu import aot
 from attndsl.backends.gpu.aot import (
     Form,
-    Launch,
+    KernelLaunch,
     PackageMissing,
     TooLarge,
     compile_ahead,
@@ -119,11 +119,13 @@ def test_more_shared_memory_than_there_is_is_refused() -> None:
         compile_launch(load(text)[launch.kernel], deep, "usual", TARGETS["cuda:89"])
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, too_large: Callable[[Launch, Form], bool]) -> list[tuple[Launch, Form]]:
+def asked(
+    monkeypatch: pytest.MonkeyPatch, too_large: Callable[[KernelLaunch, Form], bool]
+) -> list[tuple[KernelLaunch, Form]]:
     """What compiling a spec ahead of time asks of Triton, which is said to find some of it too large."""
-    found: list[tuple[Launch, Form]] = []
+    found: list[tuple[KernelLaunch, Form]] = []
 
-    def compile_launch(function: Any, launch: Launch, form: Form, target: Any) -> Any:
+    def compile_launch(function: Any, launch: KernelLaunch, form: Form, target: Any) -> Any:
         found.append((launch, form))
         if too_large(launch, form):
             raise TooLarge(f"{launch.kernel} needs more")
@@ -156,8 +158,8 @@ def test_the_form_for_any_strides_is_that_of_the_first_schedule_that_fits(monkey
 
 @pytest.mark.parametrize("form", ["usual", "any"])
 def test_a_kernel_of_which_nothing_fits_is_refused(monkeypatch: pytest.MonkeyPatch, form: Form) -> None:
-    with pytest.raises(TooLarge, match="int4_cache_part_kernel needs more"):
-        asked(monkeypatch, lambda launch, asked: asked == form and launch.kernel == "int4_cache_part_kernel")
+    with pytest.raises(TooLarge, match="int4_cache_split_kernel needs more"):
+        asked(monkeypatch, lambda launch, asked: asked == form and launch.kernel == "int4_cache_split_kernel")
 
 
 def test_missing_extents_are_named() -> None:

@@ -29,11 +29,11 @@ CALLS = ({"B": 2, "M": 16, "N": 64}, {"B": 1, "M": 1, "N": 1}, {"B": 3, "M": 7, 
 """Extents that change from call to call: even, 1, odd, multiples of 16; every other dim that is none of these is N."""
 
 
-@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("splits", [1, 3])
 @pytest.mark.parametrize(
     "name", ["gqa", "sliding_window", "lse", "paged_decode", "pair_bias", "mla_paged", "int8_cache"]
 )
-def test_sizes_and_parameters_need_no_code_of_their_own(name: str, parts: int) -> None:
+def test_sizes_and_parameters_need_no_code_of_their_own(name: str, splits: int) -> None:
     source = read_source(EXAMPLES / f"{name}.attn")
     signature = summarise(checked(source))
     types = dict.fromkeys(signature.types, "bf16")
@@ -50,7 +50,7 @@ def test_sizes_and_parameters_need_no_code_of_their_own(name: str, parts: int) -
             )
             for tensor in (*signature.inputs, *signature.outputs)
         ]
-        schedule = {"ROWS": 64, "KEYS": 64, "PARTS": parts, "num_warps": 4, "num_stages": 2}
+        schedule = {"ROWS": 64, "KEYS": 64, "SPLITS": splits, "num_warps": 4, "num_stages": 2}
         keys.append({key(*launch) for launch in launches(*tensors, **params, schedule=schedule)})
     assert all(each == keys[0] for each in keys[1:]), differences(keys)
 

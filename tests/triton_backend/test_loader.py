@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from attndsl.backends.gpu import aot, loader
-from attndsl.backends.gpu.aot import Launch, launches
+from attndsl.backends.gpu.aot import KernelLaunch, launches
 from attndsl.driver.ahead import gpu_files
 
 from .lowered import spec_of
@@ -55,8 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A spec, compiled for AMD, whose assembly tells where each argument lies: two schedules of each kernel."""
     folder = tmp_path_factory.mktemp("ahead")
 
-    def first(*arguments: Any) -> list[Launch]:
-        found: dict[str, list[Launch]] = {}
+    def first(*arguments: Any) -> list[KernelLaunch]:
+        found: dict[str, list[KernelLaunch]] = {}
         for launch in launches(*arguments):
             found.setdefault(launch.kernel, []).append(launch)
         return [launch for made in found.values() for launch in made[:2]]

@@ -11,7 +11,7 @@ import pytest
 
 from attndsl.backends.triton.emit import emit
 from attndsl.backends.triton.helpers import HELPERS, helpers_text
-from attndsl.backends.triton.pointwise import COMPARISONS, POINTWISE
+from attndsl.backends.triton.pointwise import COMPARISON_SIGNS, POINTWISE
 from attndsl.checking.check import check
 from attndsl.driver.compile import compile_spec
 from attndsl.ir import meaning
@@ -48,7 +48,7 @@ def test_text_is_the_same_each_time_and_reads_well(name: str) -> None:
 
 def test_every_operation_has_a_row() -> None:
     assert POINTWISE.keys() == meaning.POINTWISE.keys()
-    assert COMPARISONS.keys() == meaning.COMPARISONS.keys()
+    assert COMPARISON_SIGNS.keys() == meaning.COMPARISONS.keys()
 
 
 def test_every_helper_is_called_and_every_call_has_a_helper() -> None:

@@ -29,7 +29,7 @@ def all_trials(device: Device, **dims: int) -> tuple[tune.Tuning, list[Trial]]:
 
 def test_the_neighbours_of_the_tables_choice_come_first(device: Device) -> None:
     search = tuning(device)
-    assert search.tables == TABLES and search.parts == 1
+    assert search.tables == TABLES and search.splits == 1
     first, *others = search.schedules()
     assert first == {**TABLES, "num_stages": 4}, "a third more stages"
     assert TABLES not in others
@@ -42,9 +42,9 @@ def test_tiles_of_more_rows_are_tried_where_they_are_fewer(device: Device, monke
     assert {schedule["ROWS"] for schedule in tuning(device, M=4).schedules()} == {16, 32, 64}
     search = tuning(device, M=16)
     assert search.tables["ROWS"] == 64
-    # 128 rows make half as many tiles, though as many programs once these are cut into twice as many parts.
+    # 128 rows make half as many tiles, though as many programs once these are cut into twice as many splits.
     launches: Any = search._program.launches
-    monkeypatch.setitem(launches.__globals__, "_choose_parts", lambda asked, n, *_: asked.get("PARTS", 8 // n))
+    monkeypatch.setitem(launches.__globals__, "_choose_splits", lambda asked, n, *_: asked.get("SPLITS", 8 // n))
     assert {schedule["ROWS"] for schedule in search.schedules()} == {16, 32, 64, 128}
 
 
@@ -114,11 +114,11 @@ def test_no_schedule_is_begun_after_the_budget(device: Device, monkeypatch: pyte
     assert len(list(search.trials(search.schedules(), seconds=3))) == 3
 
 
-def test_parts_are_told(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_splits_are_told(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     search = tuning(device)
     launches: Any = search._program.launches
-    monkeypatch.setitem(launches.__globals__, "_choose_parts", lambda *_: 7)
-    assert search.trial(FASTER).parts == 7
+    monkeypatch.setitem(launches.__globals__, "_choose_splits", lambda *_: 7)
+    assert search.trial(FASTER).splits == 7
 
 
 def test_an_entry_that_is_damaged_counts_for_nothing(device: Device, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from attndsl.bench.unfused.lanes import Axes, union
 from attndsl.bench.unfused.rows import Rows, evaluated
+from attndsl.bench.unfused.tensors import Axes, union
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import Block, Expr, Index, IndexValue, Reduce, ReduceAxis, Spec
 from attndsl.reference.dims import dims_of
@@ -21,10 +21,10 @@ CHUNK = 2**26
 
 def truth(spec: Spec, tensors: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """The outputs in float64, computed in chunks of rows."""
-    return Call(spec, tensors, params, torch.float64).outputs(CHUNK)
+    return UnfusedCall(spec, tensors, params, torch.float64).outputs(CHUNK)
 
 
-class Call:
+class UnfusedCall:
     """A call of a spec; `precision` is the dtype of its floats, None for the one in which each is stored."""
 
     def __init__(
@@ -117,5 +117,5 @@ class Call:
                 continue
         if not known:  # bound by other variables: by their largest values
             others = {other: range(self._size(block, other)) for other in block.each if other is not index}
-            known.append(int(Rows(self, block, others).lanes(index.bound).value.max()))
+            known.append(int(Rows(self, block, others).tensor(index.bound).value.max()))
         return max(0, min(known))

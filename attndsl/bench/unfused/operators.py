@@ -13,7 +13,7 @@ def _divisor(right: torch.Tensor) -> torch.Tensor:
     return torch.where(right == 0, torch.ones_like(right), right)
 
 
-MEANINGS: dict[str, Callable[..., Any]] = {
+ON_TENSORS: dict[str, Callable[..., Any]] = {
     "iadd": torch.add,
     "isub": torch.sub,
     "imul": torch.mul,

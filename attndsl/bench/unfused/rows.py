@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attndsl.bench.unfused.lanes import Axes, Lanes, along, both, contract, spread, union
-from attndsl.bench.unfused.operators import MEANINGS, present_of
+from attndsl.bench.unfused.operators import ON_TENSORS, present_of
+from attndsl.bench.unfused.tensors import Axes, MaskedTensor, along, both, broadcast, contract, union
 from attndsl.checking.numbers import single
 from attndsl.checking.typed import (
     FOLDS,
@@ -30,7 +30,7 @@ from attndsl.checking.typed import (
 )
 
 if TYPE_CHECKING:
-    from attndsl.bench.unfused.call import Call
+    from attndsl.bench.unfused.call import UnfusedCall
 
 DTYPES = {Kind.INT: torch.int64, Kind.BOOL: torch.bool}
 
@@ -38,10 +38,10 @@ DTYPES = {Kind.INT: torch.int64, Kind.BOOL: torch.bool}
 class Rows:
     """The expressions of a block for a range of values of each of its variables."""
 
-    def __init__(self, call: Call, block: Block, ranges: Mapping[Index, range]) -> None:
+    def __init__(self, call: UnfusedCall, block: Block, ranges: Mapping[Index, range]) -> None:
         self.call, self.block = call, block
         self.ranges = dict(ranges)
-        self.known: dict[Expr, Lanes] = {}
+        self.known: dict[Expr, MaskedTensor] = {}
 
     def range_of(self, index: Index) -> range:
         """The values of a variable here."""
@@ -53,7 +53,7 @@ class Rows:
         """How many values each of several variables takes."""
         return {axis: len(self.range_of(axis)) for axis in axes}
 
-    def lanes(self, expr: Expr) -> Lanes:
+    def tensor(self, expr: Expr) -> MaskedTensor:
         """The values of an expression; each expression is evaluated once."""
         if expr not in self.known:
             self.known[expr] = self._evaluate(expr)
@@ -61,23 +61,23 @@ class Rows:
 
     def write(self, write: Write, output: torch.Tensor) -> None:
         """Puts these rows' part of an output into it."""
-        value = self.lanes(write.value)
+        value = self.tensor(write.value)
         axes = (*self.block.each, *write.axes)
         sizes = self.sizes(axes)
-        indices = [self.lanes(index) for index in write.indices]
+        indices = [self.tensor(index) for index in write.indices]
         inside = self._inside(indices, [self.call.number(e) for e in write.tensor.extents])
         inside += [limit for index in self.block.each for limit in self._limits(index)]
-        kept = both([Lanes(part.axes, part.value) for part in inside])
+        kept = both([MaskedTensor(part.axes, part.value) for part in inside])
         filled = value.value if value.present is None else torch.where(value.present, value.value, 0.0)
-        filled = spread(filled, value.axes, axes, sizes).to(output.dtype)
-        places = [spread(index.value, index.axes, axes, sizes) for index in indices]
+        filled = broadcast(filled, value.axes, axes, sizes).to(output.dtype)
+        places = [broadcast(index.value, index.axes, axes, sizes) for index in indices]
         if kept is None:
             output[tuple(places)] = filled
         else:
-            where = spread(kept.value, kept.axes, axes, sizes)
+            where = broadcast(kept.value, kept.axes, axes, sizes)
             output[tuple(place[where] for place in places)] = filled[where]
 
-    def _evaluate(self, expr: Expr) -> Lanes:
+    def _evaluate(self, expr: Expr) -> MaskedTensor:
         match expr:
             case Constant(kind=kind, value=value):
                 return self._scalar(kind, value)
@@ -89,7 +89,7 @@ class Rows:
                 return self._scalar(kind, self.call.params[name])
             case IndexValue(index=index):
                 values = self.range_of(index)
-                return Lanes((index,), torch.arange(values.start, values.stop, device=self.call.device))
+                return MaskedTensor((index,), torch.arange(values.start, values.stop, device=self.call.device))
             case Read():
                 return self._read(expr)
             case Apply():
@@ -100,18 +100,18 @@ class Rows:
                 return self._reduce(expr)
         raise TypeError(f"an expression is no {type(expr).__name__}")
 
-    def _scalar(self, kind: Kind, value: Any) -> Lanes:
-        return Lanes((), torch.tensor(value, dtype=DTYPES.get(kind, self._float()), device=self.call.device))
+    def _scalar(self, kind: Kind, value: Any) -> MaskedTensor:
+        return MaskedTensor((), torch.tensor(value, dtype=DTYPES.get(kind, self._float()), device=self.call.device))
 
     def _float(self) -> torch.dtype:
         return self.call.precision or torch.float32
 
-    def _read(self, expr: Read) -> Lanes:
+    def _read(self, expr: Read) -> MaskedTensor:
         """Slices where an index is a variable of its own, a gather over the rest."""
         tensor = self.call.tensors[expr.tensor.name]
         if tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1:
             tensor = tensor.to(self.call.precision or torch.bfloat16)  # torch computes with no 8-bit floats
-        indices = [self.lanes(index) for index in expr.indices]
+        indices = [self.tensor(index) for index in expr.indices]
         sliced = self._sliced(expr, tensor.shape)
         for number, variable in sliced.items():
             values = self.range_of(variable)
@@ -126,12 +126,12 @@ class Rows:
             valid = [index.value.clamp(0, extent - 1) for index, extent in zip(gathered, extents, strict=True)]
             tensor = tensor[tuple(along(v, index.axes, axes) for v, index in zip(valid, gathered, strict=True))]
         axes += tuple(sliced.values())
-        where = None if present is None else spread(present.value, present.axes, axes, self.sizes(axes))
-        return Lanes(axes, tensor.to(self._stored(tensor)), where)
+        where = None if present is None else broadcast(present.value, present.axes, axes, self.sizes(axes))
+        return MaskedTensor(axes, tensor.to(self._stored(tensor)), where)
 
     def _sliced(self, expr: Read, shape: Sequence[int]) -> dict[int, Index]:
         """The dimensions that are read through a variable, one that no other index uses and that stays inside."""
-        uses = [axis for index in expr.indices for axis in self.lanes(index).axes]
+        uses = [axis for index in expr.indices for axis in self.tensor(index).axes]
         return {
             number: index.index
             for number, index in enumerate(expr.indices)
@@ -146,7 +146,7 @@ class Rows:
             return self.call.precision or tensor.dtype
         return tensor.dtype if tensor.dtype is torch.bool else torch.int64
 
-    def _inside(self, indices: Sequence[Lanes], extents: Sequence[int]) -> list[Lanes]:
+    def _inside(self, indices: Sequence[MaskedTensor], extents: Sequence[int]) -> list[MaskedTensor]:
         """Where indices are present and in range: a truth value for each of them that is not so everywhere."""
         found = []
         for index, extent in zip(indices, extents, strict=True):
@@ -154,133 +154,133 @@ class Rows:
             if index.present is not None:
                 inside &= index.present
             if not bool(inside.all()):
-                found.append(Lanes(index.axes, inside))
+                found.append(MaskedTensor(index.axes, inside))
         return found
 
-    def _limits(self, index: Index) -> list[Lanes]:
+    def _limits(self, index: Index) -> list[MaskedTensor]:
         """Where a variable is below its extent and its bound: a truth value for each that differs from row to row."""
         found = []
         for expr in dict.fromkeys((index.extent, index.bound)):
             try:
                 self.call.number(expr)
             except ValueError:
-                limit = self.lanes(expr)
+                limit = self.tensor(expr)
                 axes = union([limit.axes, (index,)])
-                value = self.lanes_of(index, axes) < along(limit.value, limit.axes, axes)
+                value = self.values_of(index, axes) < along(limit.value, limit.axes, axes)
                 if limit.present is not None:
                     value = value & along(limit.present, limit.axes, axes)
-                found.append(Lanes(axes, value))
+                found.append(MaskedTensor(axes, value))
         return found
 
-    def lanes_of(self, index: Index, axes: Axes) -> torch.Tensor:
+    def values_of(self, index: Index, axes: Axes) -> torch.Tensor:
         """The values of a variable, along `axes`."""
         values = self.range_of(index)
         return along(torch.arange(values.start, values.stop, device=self.call.device), (index,), axes)
 
-    def _apply(self, expr: Apply) -> Lanes:
-        arguments = [self.lanes(argument) for argument in expr.arguments]
+    def _apply(self, expr: Apply) -> MaskedTensor:
+        arguments = [self.tensor(argument) for argument in expr.arguments]
         axes = union(argument.axes for argument in arguments)
         values = [along(argument.value, argument.axes, axes) for argument in arguments]
-        value = values[0].to(self._float()) if expr.operator == "float" else MEANINGS[expr.operator](*values)
+        value = values[0].to(self._float()) if expr.operator == "float" else ON_TENSORS[expr.operator](*values)
         if all(argument.present is None for argument in arguments) and expr.operator not in ("idiv", "imod"):
-            return Lanes(axes, value)
+            return MaskedTensor(axes, value)
         presents = [
             torch.ones_like(v, dtype=torch.bool) if a.present is None else along(a.present, a.axes, axes)
             for a, v in zip(arguments, values, strict=True)
         ]
         present = present_of(expr.operator, values, presents)
-        return Lanes(axes, value, None if bool(present.all()) else present.expand(value.shape))
+        return MaskedTensor(axes, value, None if bool(present.all()) else present.expand(value.shape))
 
-    def _sum(self, expr: ReduceAxis) -> Lanes:
-        factors = [self.lanes(factor) for factor in factors_of(expr.body)]
+    def _sum(self, expr: ReduceAxis) -> MaskedTensor:
+        factors = [self.tensor(factor) for factor in factors_of(expr.body)]
         axes = tuple(axis for axis in union(factor.axes for factor in factors) if axis is not expr.index)
         value = contract(factors, axes)
         if not any(expr.index in factor.axes for factor in factors):
             value = value * len(self.range_of(expr.index))
-        absent = both([Lanes(f.axes, f.present) for f in factors if f.present is not None])
+        absent = both([MaskedTensor(f.axes, f.present) for f in factors if f.present is not None])
         if absent is None:
-            return Lanes(axes, value)
-        return Lanes(axes, value, self._everywhere(absent, expr.index, axes))
+            return MaskedTensor(axes, value)
+        return MaskedTensor(axes, value, self._everywhere(absent, expr.index, axes))
 
-    def _extreme(self, expr: ReduceAxis) -> Lanes:
-        body = self.lanes(expr.body)
+    def _extreme(self, expr: ReduceAxis) -> MaskedTensor:
+        body = self.tensor(expr.body)
         axes = tuple(axis for axis in body.axes if axis is not expr.index)
         every = (*axes, expr.index)
-        value = extreme(expr.function, spread(body.value, body.axes, every, self.sizes(every)))
+        value = extreme(expr.function, broadcast(body.value, body.axes, every, self.sizes(every)))
         if body.present is None:
-            return Lanes(axes, value)
-        return Lanes(axes, value, self._everywhere(Lanes(body.axes, body.present), expr.index, axes))
+            return MaskedTensor(axes, value)
+        return MaskedTensor(axes, value, self._everywhere(MaskedTensor(body.axes, body.present), expr.index, axes))
 
-    def _everywhere(self, present: Lanes, index: Index, axes: Axes) -> torch.Tensor:
+    def _everywhere(self, present: MaskedTensor, index: Index, axes: Axes) -> torch.Tensor:
         """Where all terms of a reduction over an axis are present, along `axes`."""
         everywhere = self._all(present, (index,))
-        return spread(everywhere.value, everywhere.axes, axes, self.sizes(axes))
+        return broadcast(everywhere.value, everywhere.axes, axes, self.sizes(axes))
 
-    def _all(self, lanes: Lanes, axes: Axes) -> Lanes:
+    def _all(self, masked: MaskedTensor, axes: Axes) -> MaskedTensor:
         """Where a truth value holds for all values of some variables."""
-        over = [number for number, axis in enumerate(lanes.axes) if axis in axes]
-        value = lanes.value.all(dim=tuple(over)) if over else lanes.value
-        return Lanes(tuple(axis for axis in lanes.axes if axis not in axes), value)
+        over = [number for number, axis in enumerate(masked.axes) if axis in axes]
+        value = masked.value.all(dim=tuple(over)) if over else masked.value
+        return MaskedTensor(tuple(axis for axis in masked.axes if axis not in axes), value)
 
-    def _kept(self, expr: Reduce, parts: list[Lanes]) -> Lanes | None:
+    def _kept(self, expr: Reduce, parts: list[MaskedTensor]) -> MaskedTensor | None:
         """Which key positions a reduction counts; None for all."""
         kept = [limit for index in self.block.over for limit in self._limits(index)]
         for part in parts:
             if part.present is not None:
                 wide = tuple(axis for axis in part.axes if axis.role == "axis")
-                kept.append(self._all(Lanes(part.axes, part.present), wide))
+                kept.append(self._all(MaskedTensor(part.axes, part.present), wide))
         if expr.mask is not None:
-            mask = self.lanes(expr.mask)
-            kept.append(Lanes(mask.axes, mask.value if mask.present is None else mask.value & mask.present))
+            mask = self.tensor(expr.mask)
+            kept.append(MaskedTensor(mask.axes, mask.value if mask.present is None else mask.value & mask.present))
         return both(kept)
 
-    def _reduce(self, expr: Reduce) -> Lanes:
-        score = [self.lanes(part) for part in (factors_of(expr.score) if expr.function == "sum" else [expr.score])]
-        value = [self.lanes(part) for part in factors_of(expr.value)] if expr.value is not None else []
+    def _reduce(self, expr: Reduce) -> MaskedTensor:
+        score = [self.tensor(part) for part in (factors_of(expr.score) if expr.function == "sum" else [expr.score])]
+        value = [self.tensor(part) for part in factors_of(expr.value)] if expr.value is not None else []
         kept = self._kept(expr, score + value)
         over = self.block.over
         if expr.function == "sum":
             return self._total(score, kept, over)
         rows = tuple(a for a in union([score[0].axes, kept.axes if kept else ()]) if a not in over)
         sizes = self.sizes(rows + over)
-        flat = spread(score[0].value, score[0].axes, rows + over, sizes)
+        flat = broadcast(score[0].value, score[0].axes, rows + over, sizes)
         if kept is not None:
             missing = FOLDS[expr.function].empty if expr.function in FOLDS else -math.inf
             flat = torch.where(along(kept.value, kept.axes, rows + over), flat, missing)
         flat = flat.reshape(*(sizes[axis] for axis in rows), -1)
         if expr.function in FOLDS:
-            return Lanes(rows, extreme(expr.function, flat))
-        sink = self.lanes(expr.sink) if expr.sink is not None else None
+            return MaskedTensor(rows, extreme(expr.function, flat))
+        sink = self.tensor(expr.sink) if expr.sink is not None else None
         if sink is not None:  # one more key, whose value is 0
             rows_too = union([rows, sink.axes])
-            flat = spread(
+            flat = broadcast(
                 flat, (*rows, over[0]), (*rows_too, over[0]), {**self.sizes(rows_too), over[0]: flat.shape[-1]}
             )
             rows = rows_too
-            last = spread(sink.value, sink.axes, rows, self.sizes(rows)).to(flat.dtype)
+            last = broadcast(sink.value, sink.axes, rows, self.sizes(rows)).to(flat.dtype)
             flat = torch.cat([flat, last[..., None]], -1)
         present = (
-            None if sink is None or sink.present is None else spread(sink.present, sink.axes, rows, self.sizes(rows))
+            None if sink is None or sink.present is None else broadcast(sink.present, sink.axes, rows, self.sizes(rows))
         )
         if expr.function == "logsumexp":
-            return Lanes(rows, flat.logsumexp(-1), present)
+            return MaskedTensor(rows, flat.logsumexp(-1), present)
         weights = torch.softmax(flat, -1)
         if kept is not None:
             weights = torch.where(flat == -math.inf, 0.0, weights)  # a row without keys is NaN so far
         if sink is not None:
             weights = weights[..., :-1]
         weights = weights.reshape(*(self.sizes(rows)[axis] for axis in rows), *(sizes[axis] for axis in over))
-        return self._total([Lanes(rows + over, weights), *value], None, over, present)
+        return self._total([MaskedTensor(rows + over, weights), *value], None, over, present)
 
     def _total(
-        self, factors: list[Lanes], kept: Lanes | None, over: Axes, present: torch.Tensor | None = None
-    ) -> Lanes:
+        self, factors: list[MaskedTensor], kept: MaskedTensor | None, over: Axes, present: torch.Tensor | None = None
+    ) -> MaskedTensor:
         """The sum over the key positions that are kept of a product."""
         if kept is not None:
             first = factors[0]
             axes = union([first.axes, kept.axes])
             value = torch.where(along(kept.value, kept.axes, axes), along(first.value, first.axes, axes), 0.0)
-            factors = [Lanes(axes, value), *factors[1:]]
+            factors = [MaskedTensor(axes, value), *factors[1:]]
         rest = tuple(axis for axis in union(factor.axes for factor in factors) if axis not in over)
         value = contract(factors, rest)
         for axis in over:
@@ -288,8 +288,8 @@ class Rows:
                 value = value * len(self.range_of(axis))
         if present is not None:
             rows = tuple(axis for axis in factors[0].axes if axis not in over)
-            present = spread(present, rows, rest, self.sizes(rest))
-        return Lanes(rest, value, present)
+            present = broadcast(present, rows, rest, self.sizes(rest))
+        return MaskedTensor(rest, value, present)
 
 
 def extreme(function: str, value: torch.Tensor) -> torch.Tensor:

@@ -45,7 +45,7 @@ class Signs:
                 return True
             case tile.IdentityOp():
                 return owner.number >= 0
-            case tile.LaneOp():
+            case tile.RangeOp():
                 return self.nonnegative(owner.start)
             case tile.MinOp():
                 return self.nonnegative(owner.body)
@@ -92,7 +92,7 @@ class Unsigned:
         return value in self._named if known is None else known >= 0
 
 
-GIVEN = (Block, tile.LoadOp, tile.LaneOp, tile.ProgramOp, tile.LoopOp, spec.ChoiceOp)
+GIVEN = (Block, tile.LoadOp, tile.RangeOp, tile.ProgramOp, tile.LoopOp, spec.ChoiceOp)
 """What gives an integer that arithmetic is not looked through."""
 
 LAUNCHED = (spec.DimOp, spec.ParamOp, spec.ChoiceOp, arith.ConstantOp)
@@ -100,7 +100,7 @@ LAUNCHED = (spec.DimOp, spec.ParamOp, spec.ChoiceOp, arith.ConstantOp)
 
 
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
-    """What an integer is computed from by arithmetic: dims, parameters, constants, loads, lanes and the like."""
+    """What an integer is computed from by arithmetic: dims, parameters, constants, loads, axes and the like."""
     seen: set[SSAValue] = set()
     stack = [value]
     while stack:
@@ -134,23 +134,23 @@ def _is_arithmetic(op: Operation) -> bool:
 
 
 def _sizes(op: Operation) -> list[SSAValue]:
-    """The operands; a lane that only names an axis counts for its length."""
-    return [v.owner.size if type(v.owner) is tile.LaneOp else v for v in op.operands]
+    """The operands; an axis that only names an axis counts for its length."""
+    return [v.owner.size if type(v.owner) is tile.RangeOp else v for v in op.operands]
 
 
 READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
     tile.ProgramOp: lambda op: (op.extent,) if op.bound is not None else (),
-    tile.LaneOp: lambda op: (op.start, op.size),
+    tile.RangeOp: lambda op: (op.start, op.size),
     # Where the keys of a row end, the body of a loop asks if it has to.
     tile.LoopOp: lambda op: (op.lb, op.ub, op.step, *op.iter_args),
     tile.PaddedOp: lambda op: (),
     spec.ChoiceOp: lambda op: (),
-    tile.PlaceOp: lambda op: (*op.shared, *op.near, *(lane.owner.size for lane in op.lanes)),
+    tile.PlaceOp: lambda op: (*op.shared, *op.near, *(axis.owner.size for axis in op.axes)),
     **dict.fromkeys(
-        (tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.DotOp, tile.SpreadOp, tile.RelabelOp), _sizes
+        (tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.DotOp, tile.BroadcastOp, tile.RenameAxisOp), _sizes
     ),
 }
-"""The values that operations take, once launches know a program's sizes and lanes are full; of others, all operands."""
+"""The values that operations take, once launches know a program's sizes and axes are full; of others, all operands."""
 
 
 def executed(kernel: tile.KernelOp) -> set[Operation]:

@@ -26,7 +26,7 @@ def is_carried(value: SSAValue) -> bool:
     """Whether a loop carries what was read to its next turn."""
     users = [use.operation for use in value.uses]
     return any(
-        isinstance(op, tile.RelabelOp) or (isinstance(op, tile.LoopOp) and value in op.iter_args) for op in users
+        isinstance(op, tile.RenameAxisOp) or (isinstance(op, tile.LoopOp) and value in op.iter_args) for op in users
     )
 
 

@@ -66,7 +66,7 @@ class Widths:
             case tile.ProgramOp():
                 limit = op.bound or op.extent
                 return self.bound(limit) if is_launch_time(limit) else None
-            case tile.LaneOp():
+            case tile.RangeOp():
                 return self._sum([op.start, op.size])
             case tile.MaxOp() | tile.MinOp():
                 return self.bound(op.body)
@@ -124,7 +124,7 @@ class Widths:
                 return self._upper(op.body)
             case arith.SelectOp():
                 return _total(self._upper(v) for v in (op.lhs, op.rhs) if not is_identity(v, op))
-            case tile.SpreadOp():
+            case tile.BroadcastOp():
                 return self._upper(op.value)
             case tile.LoopOp() if (start := self._falling(op, value)) is not None:
                 return self._upper(start)

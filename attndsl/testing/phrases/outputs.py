@@ -132,16 +132,16 @@ choices
     = bf16
 schedule
     12 |
-    split_k = {parts}
+    split_k = {splits}
     tile_rows = {tile}; tile_keys = {tile}
-    tile_rows = {tile}, tile_keys = {tile}, split_k = {parts}
+    tile_rows = {tile}, tile_keys = {tile}, split_k = {splits}
 tile
     16
     1
     32
     3
     auto
-parts
+splits
     2
     auto
     1

@@ -18,14 +18,14 @@ tile.kernel @k {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %i0 = tile.program "i" to %M step %ROWS
-  %i = tile.lane "i" from %i0 to %M size %ROWS
-  %d0 = tile.lane "d0" from %zero to %D0 size %D0
+  %i = tile.range "i" from %i0 to %M size %ROWS
+  %d0 = tile.range "d0" from %zero to %D0 size %D0
   %q0 = tile.load @q0[%i, %d0] : f32
-  %d1 = tile.lane "d1" from %zero to %D1 size %D1
+  %d1 = tile.range "d1" from %zero to %D1 size %D1
   %q1 = tile.load @q1[%i, %d1] : f32
-  %start = tile.spread %none over (%i, %d0) : f32 to f32
+  %start = tile.broadcast %none over (%i, %d0) : f32 to f32
   %sum = tile.loop %j0 = %zero to %N step %KEYS iter_args(%so_far = %start) -> (f32) {
-    %j = tile.lane "j" from %j0 to %N size %KEYS
+    %j = tile.range "j" from %j0 to %N size %KEYS
     %k0 = tile.load @k0[%j, %d0] : f32
     %s0 = tile.dot %q0, %k0 over %d0 rounded to "bf16" : f32
     %k1 = tile.load @k1[%j, %d1] : f32

@@ -13,10 +13,10 @@ tile.kernel @k {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %i0 = tile.program "i" to %M step %rows
-  %i = tile.lane "i" from %i0 to %M size %rows
-  %start = tile.spread %low over (%i) : f32 to f32
+  %i = tile.range "i" from %i0 to %M size %rows
+  %start = tile.broadcast %low over (%i) : f32 to f32
   %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %start) -> (f32) {
-    %j = tile.lane "j" from %j0 to %N size %keys
+    %j = tile.range "j" from %j0 to %N size %keys
     %x = tile.load @x[%i, %j] : f32
     %largest = tile.max %x over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32

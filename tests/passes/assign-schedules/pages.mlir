@@ -1,6 +1,6 @@
 // RUN: attndsl opt %s --passes assign-schedules{machine="cuda:90"}
 
-// What adds up in registers stays within pages too.
+// What adds up in registers stays within blocks of keys too.
 // CHECK-LABEL: tile.kernel @k schedules
 // CHECK-SAME: {KEYS = 32 : index, num_warps = 4 : index, num_stages = 1 : index}] {
 spec.tensor @x "input" "f32" ["N", "M"]
@@ -14,7 +14,7 @@ tile.kernel @k {
   %N = spec.dim "N"
   %i = tile.program "i" to %M step %one
   %t = tile.loop %j0 = %zero to %N step %KEYS iter_args(%m = %low) -> (f32) {
-    %j = tile.lane "j" from %j0 to %N size %KEYS
+    %j = tile.range "j" from %j0 to %N size %KEYS
     %x = tile.load @x[%j, %i] : f32
     %largest = tile.max %x over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32

@@ -11,7 +11,7 @@ tile.kernel @k {
   %M = spec.dim "M"
   %i0 = tile.program "i" to %M step %rows
   %i_end = arith.addi %i0, %rows : index
-  %i = tile.lane "i" from %i0 to %i_end size %rows
+  %i = tile.range "i" from %i0 to %i_end size %rows
   %i_in = arith.cmpi slt, %i, %M : index
   %x = tile.load @x[%i] where %i_in : index
   %v = spec.to_float %x : f32

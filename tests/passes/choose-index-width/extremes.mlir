@@ -15,7 +15,7 @@ tile.kernel @finds {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %i = tile.program "i" to %M step %one
-  %j = tile.lane "j" from %zero to %N size %size
+  %j = tile.range "j" from %zero to %N size %size
   %seen = tile.load @seen[%j] : i1
   %at = tile.load @table[%j] : index
   %first_of = arith.select %seen, %j, %largest : index

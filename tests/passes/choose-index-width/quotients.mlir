@@ -18,7 +18,7 @@ tile.kernel @divides {
   %least = arith.maxsi %half, %one : index
   %group = arith.floordivsi %h, %least : index
   %b_end = arith.addi %b0, %size : index
-  %b = tile.lane "b" from %b0 to %b_end size %size
+  %b = tile.range "b" from %b0 to %b_end size %size
   %b_in = arith.cmpi slt, %b, %B : index
   %g_in = arith.cmpi slt, %group, %B : index
   %in = arith.andi %b_in, %g_in : i1

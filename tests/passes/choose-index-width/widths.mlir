@@ -16,13 +16,13 @@ tile.kernel @read {
   %window = spec.param "window" : index
   %i0 = tile.program "i" to %M step %size
   %i_end = arith.addi %i0, %size : index
-  %i = tile.lane "i" from %i0 to %i_end size %size
+  %i = tile.range "i" from %i0 to %i_end size %size
   %i_in = arith.cmpi slt, %i, %M : index
   %first = arith.subi %i, %window : index
-  %start = tile.spread %none over (%i) : f32 to f32
+  %start = tile.broadcast %none over (%i) : f32 to f32
   %sum = tile.loop %j0 = %zero to %N step %size iter_args(%carried = %start) -> (f32) {
     %j_end = arith.addi %j0, %size : index
-    %j = tile.lane "j" from %j0 to %j_end size %size
+    %j = tile.range "j" from %j0 to %j_end size %size
     %j_in = arith.cmpi slt, %j, %N : index
     %at = tile.load @table[%j] where %j_in : index
     %above = arith.cmpi sge, %at, %zero : index

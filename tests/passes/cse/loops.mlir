@@ -10,9 +10,9 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:    %one = arith.constant 1 : index
 // CHECK-NEXT:    %none = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step %M
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size %M
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size %M
 // CHECK-NEXT:    %x = tile.load @x[%i] : f32
-// CHECK-NEXT:    %start = tile.spread %none over(%i) : f32 to f32
+// CHECK-NEXT:    %start = tile.broadcast %none over(%i) : f32 to f32
 // CHECK-NEXT:    %s = tile.loop %j = %zero to %M step %one iter_args(%a = %start) -> (f32) {
 // CHECK-NEXT:      %y = tile.load @x[%j] : f32
 // CHECK-NEXT:      %p = arith.mulf %x, %y : f32
@@ -28,9 +28,9 @@ tile.kernel @loops {
   %one = arith.constant 1 : index
   %none = arith.constant 0.0 : f32
   %i0 = tile.program "i" to %M step %M
-  %i = tile.lane "i" from %i0 to %M size %M
+  %i = tile.range "i" from %i0 to %M size %M
   %x = tile.load @x[%i] : f32
-  %start = tile.spread %none over (%i) : f32 to f32
+  %start = tile.broadcast %none over (%i) : f32 to f32
   %s = tile.loop %j = %zero to %M step %one iter_args(%a = %start) -> (f32) {
     %again = tile.load @x[%i] : f32
     %y = tile.load @x[%j] : f32

@@ -1,7 +1,7 @@
 // RUN: attndsl opt %s --passes hoist-quotients,find-ranges
 
-// What is read as 32 bits, and what a parameter is taken from, may be negative; a page, an index variable and a lane are
-// not. A number shows its sign, and a launch divides by itself.
+// What is read as 32 bits, and what a parameter is taken from, may be negative; a page, an index variable and an axis
+// are not. A number shows its sign, and a launch divides by itself.
 
 spec.tensor @x "input" "f32" ["N"]
 spec.tensor @table "input" "i32" ["N"]
@@ -17,7 +17,7 @@ tile.kernel @read {
   %rows = arith.subi %M, %window : index
   %i0 = tile.program "i" to %rows step %size
   %i_end = arith.addi %i0, %size : index
-  %i = tile.lane "i" from %i0 to %i_end size %size
+  %i = tile.range "i" from %i0 to %i_end size %size
   %i_in = arith.cmpi slt, %i, %M : index
   %first = arith.subi %i, %window : index
   %behind = arith.floordivsi %first, %page : index

@@ -25,7 +25,7 @@ tile.kernel @both {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %i0 = tile.program "i" to %M step %rows
-  %i = tile.lane "i" from %i0 to %M size %rows
+  %i = tile.range "i" from %i0 to %M size %rows
   %head = arith.floordivsi %i, %N : index
   %grows = arith.addi %head, %M : index
   %falls = arith.subi %M, %i : index
@@ -33,7 +33,7 @@ tile.kernel @both {
   %start = tile.min %falls over %i : index to index
   %least = tile.min %grows over %i : index to index
   %end = arith.minsi %stop, %least : index
-  %t0 = tile.spread %none over (%i) : f32 to f32
+  %t0 = tile.broadcast %none over (%i) : f32 to f32
   %t = tile.loop %j = %start to %end step %one iter_args(%s = %t0) -> (f32) {
     %v = tile.load @x[%j] : f32
     %s1 = arith.addf %s, %v : f32
@@ -52,13 +52,13 @@ tile.kernel @neither {
   %none = arith.constant 0.0 : f32
   %M = spec.dim "M"
   %i0 = tile.program "i" to %M step %rows
-  %i = tile.lane "i" from %i0 to %M size %rows
+  %i = tile.range "i" from %i0 to %M size %rows
   %n = tile.load @n[%i] : index
   %falls = arith.subi %M, %i : index
   %bend = arith.minsi %i, %falls : index
   %start = tile.max %n over %i : index to index
   %end = tile.max %bend over %i : index to index
-  %t0 = tile.spread %none over (%i) : f32 to f32
+  %t0 = tile.broadcast %none over (%i) : f32 to f32
   %t = tile.loop %j = %start to %end step %one iter_args(%s = %t0) -> (f32) {
     %v = tile.load @x[%j] : f32
     %s1 = arith.addf %s, %v : f32

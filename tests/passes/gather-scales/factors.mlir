@@ -18,7 +18,7 @@ tile.kernel @k {
   %M = spec.dim "M"
   %i = tile.program "i" to %M step %keys
   %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %low) -> (f32) {
-    %j = tile.lane "j" from %j0 to %N size %keys
+    %j = tile.range "j" from %j0 to %N size %keys
     %x = tile.load @x[%j] : f32
     %y = tile.load @x[%j0] : f32
     %a = arith.mulf %x, %two : f32

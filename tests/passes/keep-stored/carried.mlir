@@ -11,9 +11,9 @@ tile.kernel @carries {
   %size = arith.constant 16 : index
   %N = spec.dim "N"
   %i0 = tile.program "i" to %N step %size
-  %i = tile.lane "i" from %i0 to %N size %size
-  %start = tile.spread %none over (%i) : f32 to f32
-  %now = tile.lane "now" from %zero to %size size %size
+  %i = tile.range "i" from %i0 to %N size %size
+  %start = tile.broadcast %none over (%i) : f32 to f32
+  %now = tile.range "now" from %zero to %size size %size
   %now_in = arith.cmpi slt, %now, %N : index
   %page = tile.load @table[%now] where %now_in : index
   %last, %sum = tile.loop %j0 = %zero to %N step %size iter_args(%at = %page, %a = %start) -> (index, f32) {
@@ -25,16 +25,16 @@ tile.kernel @carries {
     %next = arith.addf %a, %part : f32
     %j1 = arith.addi %j0, %size : index
     %j_end = arith.addi %j1, %size : index
-    %j = tile.lane "j" from %j1 to %j_end size %size
+    %j = tile.range "j" from %j1 to %j_end size %size
     %j_in = arith.cmpi slt, %j, %N : index
     %ahead = tile.load @table[%j] where %j_in : index
-    %turned = tile.relabel %ahead from %j to %now
+    %turned = tile.rename_axis %ahead from %j to %now
     tile.yield %turned, %next : index, f32
   }
   tile.store @o[%i] = %sum : f32
 }
 
-// CHECK:      tile.relabel
+// CHECK:      tile.rename_axis
 // CHECK-NEXT: tile.kept %ahead : index
 // CHECK:      tile.store
 // CHECK-NEXT: tile.kept %page : index

@@ -15,12 +15,12 @@ tile.kernel @walks {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %m0 = tile.program "m" to %M step %size
-  %m = tile.lane "m" from %m0 to %M size %size
-  %d = tile.lane "d" from %zero to %N size %size
+  %m = tile.range "m" from %m0 to %M size %size
+  %d = tile.range "d" from %zero to %N size %size
   %row = arith.minsi %m0, %zero : index
-  %start = tile.spread %none over (%m, %d) : f32 to f32
+  %start = tile.broadcast %none over (%m, %d) : f32 to f32
   %sum = tile.loop %j0 = %zero to %N step %size iter_args(%carried = %start) -> (f32) {
-    %j = tile.lane "j" from %j0 to %N size %size
+    %j = tile.range "j" from %j0 to %N size %size
     %table = tile.load @table[%j] : index
     %seen = arith.cmpi sge, %table, %zero : index
     %at = tile.load @at[%j] : index
@@ -30,10 +30,10 @@ tile.kernel @walks {
     %y = tile.load @y[%at] where %in : f32
     %x = tile.load @x[%j, %d] : f32
     %left = arith.select %seen, %x, %none : f32
-    %weight = tile.spread %y over (%m) : f32 to f32
+    %weight = tile.broadcast %y over (%m) : f32 to f32
     %dot = tile.dot %weight, %left over %j rounded to "f16" : f32
     %total = tile.sum %x over %j : f32 to f32
-    %wide = tile.spread %total over (%m) : f32 to f32
+    %wide = tile.broadcast %total over (%m) : f32 to f32
     %both = arith.addf %dot, %wide : f32
     %next = arith.addf %carried, %both : f32
     tile.yield %next : f32

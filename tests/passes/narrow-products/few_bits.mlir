@@ -19,10 +19,10 @@ tile.kernel @k {
   %N = spec.dim "N"
   %D = spec.dim "D"
   %i0 = tile.program "i" to %M step %tile
-  %i = tile.lane "i" from %i0 to %M size %tile
+  %i = tile.range "i" from %i0 to %M size %tile
   %j0 = tile.program "j" to %N step %tile
-  %j = tile.lane "j" from %j0 to %N size %tile
-  %d = tile.lane "d" from %zero to %D size %D
+  %j = tile.range "j" from %j0 to %N size %tile
+  %d = tile.range "d" from %zero to %D size %D
   %q = tile.load @q[%i, %d] : f32
   %k = tile.load @k[%j, %d] : index
   %n = spec.to_float %k : f32

@@ -19,19 +19,19 @@ tile.kernel @k {
   %N = spec.dim "N"
   %E = spec.dim "E"
   %i0 = tile.program "i" to %M step %keys
-  %i = tile.lane "i" from %i0 to %M size %keys
-  %e = tile.lane "e" from %zero to %E size %E
-  %m0 = tile.spread %low over (%i) : f32 to f32
+  %i = tile.range "i" from %i0 to %M size %keys
+  %e = tile.range "e" from %zero to %E size %E
+  %m0 = tile.broadcast %low over (%i) : f32 to f32
   %all = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %m0) -> (f32) {
-    %j = tile.lane "j" from %j0 to %N size %keys
+    %j = tile.range "j" from %j0 to %N size %keys
     %s = tile.load @s[%i, %j] : f32
     %largest = tile.max %s over %j : f32 to f32
     %larger = arith.maximumf %m, %largest : f32
     tile.yield %larger : f32
   }
-  %start = tile.spread %none over (%i, %e) : f32 to f32
+  %start = tile.broadcast %none over (%i, %e) : f32 to f32
   %o = tile.loop %j0 = %zero to %N step %keys iter_args(%sum = %start) -> (f32) {
-    %j = tile.lane "j" from %j0 to %N size %keys
+    %j = tile.range "j" from %j0 to %N size %keys
     %s = tile.load @s[%i, %j] : f32
     %v = tile.load @v[%j, %e] : f32
     %x = arith.subf %s, %all : f32

@@ -19,14 +19,14 @@ tile.kernel @k {
   %D = spec.dim "D"
   %E = spec.dim "E"
   %i0 = tile.program "i" to %M step %keys
-  %i = tile.lane "i" from %i0 to %M size %keys
-  %d = tile.lane "d" from %zero to %D size %D
-  %e = tile.lane "e" from %zero to %E size %E
+  %i = tile.range "i" from %i0 to %M size %keys
+  %d = tile.range "d" from %zero to %D size %D
+  %e = tile.range "e" from %zero to %E size %E
   %q = tile.load @q[%i, %d] : f32
-  %start = tile.spread %none over (%i, %e) : f32 to f32
-  %m0 = tile.spread %low over (%i) : f32 to f32
+  %start = tile.broadcast %none over (%i, %e) : f32 to f32
+  %m0 = tile.broadcast %low over (%i) : f32 to f32
   %m, %o = tile.loop %j0 = %zero to %N step %keys iter_args(%max = %m0, %sum = %start) -> (f32, f32) {
-    %j = tile.lane "j" from %j0 to %N size %keys
+    %j = tile.range "j" from %j0 to %N size %keys
     %k = tile.load @k[%j, %d] : f32
     %v = tile.load @v[%j, %e] : f32
     %s = tile.dot %q, %k over %d : f32

@@ -14,8 +14,8 @@
 // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %stop : index
 // CHECK: %[[BOTH:.*]] = arith.andi %in_2, %[[MORE]] : i1
 // CHECK-NEXT: %table_2 = tile.load @table[%page_1] where %[[BOTH]] : index
-// CHECK-NEXT: %[[KEPT:.*]] = tile.relabel %table_2 from %j_2 to %j
-// CHECK-NEXT: %table_3 = tile.relabel %table_1 from %j to %j_1
+// CHECK-NEXT: %[[KEPT:.*]] = tile.rename_axis %table_2 from %j_2 to %j
+// CHECK-NEXT: %table_3 = tile.rename_axis %table_1 from %j to %j_1
 // CHECK: %second = tile.load @second[%table_3] where
 // CHECK: %w = tile.load @w[%j_1] where %in_1 : index
 // CHECK: tile.yield %m1, %[[KEPT]] : f32, index
@@ -40,7 +40,7 @@ tile.kernel @k {
   %stop = arith.muli %tiles, %keys : index
   %full = tile.loop %j0 = %zero to %stop step %keys iter_args(%m = %low) -> (f32) {
     %end = arith.addi %j0, %keys : index
-    %j = tile.lane "j" from %j0 to %end size %keys
+    %j = tile.range "j" from %j0 to %end size %keys
     %in = arith.cmpi sgt, %N, %j : index
     %page = arith.floordivsi %j, %S : index
     %table = tile.load @table[%page] where %in : index
@@ -61,7 +61,7 @@ tile.kernel @k {
     tile.yield %m1 : f32
   }
   %t = tile.loop mixed %j0 = %stop to %N step %keys iter_args(%m = %full) -> (f32) {
-    %j = tile.lane "j" from %j0 to %N size %keys
+    %j = tile.range "j" from %j0 to %N size %keys
     %page = arith.floordivsi %j, %S : index
     %table = tile.load @table[%page] : index
     %from = arith.cmpi sle, %zero, %table : index

@@ -1,4 +1,4 @@
-// RUN: attndsl opt %s --passes 'tile{rows=4 keys=8 whole=true},canonicalize,cse,scan-keys{chunk=16},canonicalize,cse'
+// RUN: attndsl opt %s --passes 'tile{rows=4 keys=8 fixed=true},canonicalize,cse,scan-keys{chunk=16},canonicalize,cse'
 // What a row is compared with is taken of the row that asks least, and for what holds for all rows of the one that asks
 // most; whole tiles begin where one of them did.
 
@@ -13,7 +13,7 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program descending "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    %one = arith.constant 1 : index
 // CHECK-NEXT:    %end = arith.addi %i, %one : index
@@ -22,15 +22,15 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:    %stop_1 = tile.max %stop over %i : index to index
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
-// CHECK-NEXT:    %t = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %t = tile.broadcast [[V3]] over(%i) : f32 to f32
 // CHECK-NEXT:    %r = tile.load @row[%i] : index
 // CHECK-NEXT:    %least = tile.min %r over %i : index to index
 // CHECK-NEXT:    %most = tile.max %r over %i : index to index
 // CHECK-NEXT:    [[V4:%\d+]] = arith.constant 16 : index
-// CHECK-NEXT:    [[V5:%\d+]] = tile.spread %stop_1 over() : index to index
-// CHECK-NEXT:    [[V6:%\d+]] = tile.spread [[V1]] over() : index to index
+// CHECK-NEXT:    [[V5:%\d+]] = tile.broadcast %stop_1 over() : index to index
+// CHECK-NEXT:    [[V6:%\d+]] = tile.broadcast [[V1]] over() : index to index
 // CHECK-NEXT:    %seen_start, %seen_stop, %held_start, %held_stop = tile.loop %j0 = [[V1]] to %stop_1 step [[V4]] iter_args([[V7:%\d+]] = [[V5]], [[V8:%\d+]] = [[V6]], [[V9:%\d+]] = [[V5]], [[V10:%\d+]] = [[V5]]) -> (index, index, index, index) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %stop_1 size [[V4]]
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %stop_1 size [[V4]]
 // CHECK-NEXT:      %c = tile.load @key[%j] : index
 // CHECK-NEXT:      %valid = tile.load @valid[%j] : i1
 // CHECK-NEXT:      [[V11:%\d+]] = arith.cmpi sle, %least, %c : index
@@ -64,7 +64,7 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:    %stop_2 = arith.minsi %stop_1, %seen_stop : index
 // CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop_2 step [[V2]] rows from [[V1]] to %stop iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
-// CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
+// CHECK-NEXT:      %j_1 = tile.range "j" from %j0_1 to %j_end size [[V2]]
 // CHECK-NEXT:      %seen = arith.cmpi sgt, %stop, %j_1 : index
 // CHECK-NEXT:      %j_in = arith.cmpi sgt, %stop_1, %j_1 : index
 // CHECK-NEXT:      %x = tile.load @x[%j_1] where %j_in : f32
@@ -104,12 +104,12 @@ attn.kernel @equal_and_valid {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
-// CHECK-NEXT:    %t = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %t = tile.broadcast [[V3]] over(%i) : f32 to f32
 // CHECK-NEXT:    %r = tile.load @row[%i] : index
 // CHECK-NEXT:    %two = arith.constant 2 : index
 // CHECK-NEXT:    [[V4:%\d+]] = arith.subi %r, %two : index
@@ -119,10 +119,10 @@ attn.kernel @equal_and_valid {
 // CHECK-NEXT:    %most_1 = tile.max [[V4]] over %i : index to index
 // CHECK-NEXT:    %least_1 = tile.min [[V5]] over %i : index to index
 // CHECK-NEXT:    [[V6:%\d+]] = arith.constant 16 : index
-// CHECK-NEXT:    [[V7:%\d+]] = tile.spread %N over() : index to index
-// CHECK-NEXT:    [[V8:%\d+]] = tile.spread [[V1]] over() : index to index
+// CHECK-NEXT:    [[V7:%\d+]] = tile.broadcast %N over() : index to index
+// CHECK-NEXT:    [[V8:%\d+]] = tile.broadcast [[V1]] over() : index to index
 // CHECK-NEXT:    %seen_start, %seen_stop, %held_start, %held_stop = tile.loop %j0 = [[V1]] to %N step [[V6]] iter_args([[V9:%\d+]] = [[V7]], [[V10:%\d+]] = [[V8]], [[V11:%\d+]] = [[V7]], [[V12:%\d+]] = [[V7]]) -> (index, index, index, index) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V6]]
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %N size [[V6]]
 // CHECK-NEXT:      %c = tile.load @key[%j] : index
 // CHECK-NEXT:      [[V13:%\d+]] = arith.cmpi slt, %least, %c : index
 // CHECK-NEXT:      [[V14:%\d+]] = arith.cmpi sge, %most, %c : index
@@ -154,7 +154,7 @@ attn.kernel @equal_and_valid {
 // CHECK-NEXT:    %stop = arith.minsi %N, %seen_stop : index
 // CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop step [[V2]] rows from [[V1]] to %N iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
-// CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
+// CHECK-NEXT:      %j_1 = tile.range "j" from %j0_1 to %j_end size [[V2]]
 // CHECK-NEXT:      %j_in = arith.cmpi sgt, %N, %j_1 : index
 // CHECK-NEXT:      %x = tile.load @x[%j_1] where %j_in : f32
 // CHECK-NEXT:      %c_1 = tile.load @key[%j_1] where %j_in : index
@@ -193,21 +193,21 @@ attn.kernel @orders_of_rows_and_keys_mixed {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
-// CHECK-NEXT:    %t = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %t = tile.broadcast [[V3]] over(%i) : f32 to f32
 // CHECK-NEXT:    %r = tile.load @row[%i] : index
 // CHECK-NEXT:    %least = tile.min %r over %i : index to index
 // CHECK-NEXT:    %most = tile.max %r over %i : index to index
 // CHECK-NEXT:    %least_1 = tile.min %i over %i : index to index
 // CHECK-NEXT:    [[V4:%\d+]] = arith.constant 16 : index
-// CHECK-NEXT:    [[V5:%\d+]] = tile.spread %N over() : index to index
-// CHECK-NEXT:    [[V6:%\d+]] = tile.spread [[V1]] over() : index to index
+// CHECK-NEXT:    [[V5:%\d+]] = tile.broadcast %N over() : index to index
+// CHECK-NEXT:    [[V6:%\d+]] = tile.broadcast [[V1]] over() : index to index
 // CHECK-NEXT:    %seen_start, %seen_stop, %held_start, %held_stop = tile.loop %j0 = [[V1]] to %N step [[V4]] iter_args([[V7:%\d+]] = [[V5]], [[V8:%\d+]] = [[V6]], [[V9:%\d+]] = [[V5]], [[V10:%\d+]] = [[V5]]) -> (index, index, index, index) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V4]]
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %N size [[V4]]
 // CHECK-NEXT:      %c = tile.load @key[%j] : index
 // CHECK-NEXT:      [[V11:%\d+]] = arith.cmpi sle, %least, %c : index
 // CHECK-NEXT:      [[V12:%\d+]] = arith.cmpi sge, %most, %c : index
@@ -241,7 +241,7 @@ attn.kernel @orders_of_rows_and_keys_mixed {
 // CHECK-NEXT:    %stop = arith.minsi %N, %seen_stop : index
 // CHECK-NEXT:    %t_1 = tile.loop %j0_1 = %start to %stop step [[V2]] rows from [[V1]] to %N iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j_end = arith.addi %j0_1, [[V2]] : index
-// CHECK-NEXT:      %j_1 = tile.lane "j" from %j0_1 to %j_end size [[V2]]
+// CHECK-NEXT:      %j_1 = tile.range "j" from %j0_1 to %j_end size [[V2]]
 // CHECK-NEXT:      %j_in = arith.cmpi sgt, %N, %j_1 : index
 // CHECK-NEXT:      %x = tile.load @x[%j_1] where %j_in : f32
 // CHECK-NEXT:      %c_1 = tile.load @key[%j_1] where %j_in : index

@@ -14,12 +14,12 @@ tile.kernel @sums {
   %N = spec.dim "N"
   %D = spec.dim "D"
   %i0 = tile.program "i" to %M step %size
-  %i = tile.lane "i" from %i0 to %M size %size
-  %d = tile.lane "d" from %zero to %D size %D
+  %i = tile.range "i" from %i0 to %M size %size
+  %d = tile.range "d" from %zero to %D size %D
   %moved = arith.addi %d, %two : index
-  %start = tile.spread %none over (%i) : f32 to f32
+  %start = tile.broadcast %none over (%i) : f32 to f32
   %sum = tile.loop %j0 = %zero to %N step %size iter_args(%a = %start) -> (f32) {
-    %j = tile.lane "j" from %j0 to %N size %size
+    %j = tile.range "j" from %j0 to %N size %size
     %x = tile.load @x[%j, %moved] : f32
     %y = tile.load @y[%d, %j] : f32
     %p = arith.mulf %x, %y : f32

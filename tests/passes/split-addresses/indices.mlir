@@ -1,7 +1,7 @@
 // RUN: attndsl opt %s --passes split-addresses
 
-// What is the same for a tile is added up, each integer as often as it counts; a lane of known numbers is near from its
-// start. An index that was read stays whole, and so does one that is the same for the tile.
+// What is the same for a tile is added up, each integer as often as it counts; an axis of known numbers is near from
+// its start. An index that was read stays whole, and so does one that is the same for the tile.
 
 spec.tensor @x "input" "f32" ["N", "N"]
 spec.tensor @table "input" "i32" ["N"]
@@ -14,12 +14,12 @@ tile.kernel @walks {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %i = tile.program "i" to %M step %one
-  %d = tile.lane "d" from %zero to %size size %size
+  %d = tile.range "d" from %zero to %size size %size
   %d_in = arith.cmpi slt, %d, %N : index
   %i_in = arith.cmpi slt, %i, %N : index
   %sum = tile.loop %j0 = %zero to %N step %size iter_args(%carried = %none) -> (f32) {
     %j_end = arith.addi %j0, %size : index
-    %j = tile.lane "j" from %j0 to %j_end size %size
+    %j = tile.range "j" from %j0 to %j_end size %size
     %back = arith.subi %j, %i : index
     %again = arith.addi %back, %i : index
     %twice = arith.addi %again, %j0 : index
@@ -44,11 +44,11 @@ tile.kernel @walks {
   tile.store @o[%i] = %sum : f32
 }
 
-// CHECK:      [[NEAR:%\S+]] = tile.place [] of() lanes() near(%d)
-// CHECK:      %j = tile.lane "j"
+// CHECK:      [[NEAR:%\S+]] = tile.place [] of() axes() near(%d)
+// CHECK:      %j = tile.range "j"
 // CHECK-NEXT: %back = arith.subi %j, %i : index
-// CHECK-NEXT: [[BACK:%\S+]] = tile.place [1 : index, -1 : index] of(%j0, %i) lanes(%j) near()
-// CHECK:      [[TWICE:%\S+]] = tile.place [2 : index] of(%j0) lanes(%j) near()
+// CHECK-NEXT: [[BACK:%\S+]] = tile.place [1 : index, -1 : index] of(%j0, %i) axes(%j) near()
+// CHECK:      [[TWICE:%\S+]] = tile.place [2 : index] of(%j0) axes(%j) near()
 // CHECK:      %at = tile.load @table{{\[}}[[TWICE]]{{\]}}
 // CHECK:      tile.load @x[%at, [[NEAR]]]
 // CHECK:      tile.load @x[%i, [[BACK]]]

@@ -24,15 +24,15 @@ tile.kernel @k {
   %N = spec.dim "N"
   %M = spec.dim "M"
   %i0 = tile.program "i" to %M step %keys
-  %i = tile.lane "i" from %i0 to %M size %keys
+  %i = tile.range "i" from %i0 to %M size %keys
   %r = tile.load @row[%i] : index
-  %m0 = tile.spread %low over (%i) : f32 to f32
+  %m0 = tile.broadcast %low over (%i) : f32 to f32
   // Nothing holds: that is where the loop ends.
-  %from = tile.spread %N over () : index to index
-  %to = tile.spread %N over () : index to index
+  %from = tile.broadcast %N over () : index to index
+  %to = tile.broadcast %N over () : index to index
   %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %m0) -> (f32) {
     %end = arith.addi %j0, %keys : index
-    %j = tile.lane "j" from %j0 to %end size %keys
+    %j = tile.range "j" from %j0 to %end size %keys
     %last = arith.cmpi slt, %j, %N : index
     %c = tile.load @c[%j] where %last : index
     %same = arith.cmpi eq, %r, %c : index

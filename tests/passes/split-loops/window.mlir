@@ -24,12 +24,12 @@ tile.kernel @k {
   %N = spec.dim "N"
   %M = spec.dim "M"
   %i0 = tile.program "i" to %M step %keys
-  %i = tile.lane "i" from %i0 to %M size %keys
-  %m0 = tile.spread %low over (%i) : f32 to f32
+  %i = tile.range "i" from %i0 to %M size %keys
+  %m0 = tile.broadcast %low over (%i) : f32 to f32
   %five = arith.constant 5 : index
   %t = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %m0) -> (f32) {
     %end = arith.addi %j0, %keys : index
-    %j = tile.lane "j" from %j0 to %end size %keys
+    %j = tile.range "j" from %j0 to %end size %keys
     %after = arith.cmpi sle, %i, %j : index
     %stop = arith.addi %i, %five : index
     %before = arith.cmpi slt, %j, %stop : index

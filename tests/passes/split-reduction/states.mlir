@@ -8,14 +8,14 @@ spec.tensor @o "output" "f32" ["B", "M", "E"]
 spec.tensor @lse "output" "f32" ["B", "M"]
 spec.tensor @top "output" "f32" ["B", "H"]
 
-// CHECK: spec.tensor @several_m "workspace" "f32" ["B", "M", "choice(PARTS)"]
-// CHECK-NEXT: spec.tensor @several_l "workspace" "f32" ["B", "M", "choice(PARTS)"]
-// CHECK-NEXT: spec.tensor @several_acc "workspace" "f32" ["B", "M", "choice(PARTS)", "E"]
-// CHECK-NEXT: spec.tensor @several_m_1 "workspace" "f32" ["B", "M", "choice(PARTS)"]
-// CHECK-NEXT: spec.tensor @several_l_1 "workspace" "f32" ["B", "M", "choice(PARTS)"]
-// CHECK-NEXT: spec.tensor @several_acc_1 "workspace" "f32" ["B", "M", "choice(PARTS)", "E"]
-// CHECK-NEXT: spec.tensor @several_acc_2 "workspace" "f32" ["B", "M", "choice(PARTS)"]
-// CHECK-NEXT: spec.tensor @several_sum "workspace" "f32" ["B", "M", "choice(PARTS)", "E"]
+// CHECK: spec.tensor @several_m "workspace" "f32" ["B", "M", "choice(SPLITS)"]
+// CHECK-NEXT: spec.tensor @several_l "workspace" "f32" ["B", "M", "choice(SPLITS)"]
+// CHECK-NEXT: spec.tensor @several_acc "workspace" "f32" ["B", "M", "choice(SPLITS)", "E"]
+// CHECK-NEXT: spec.tensor @several_m_1 "workspace" "f32" ["B", "M", "choice(SPLITS)"]
+// CHECK-NEXT: spec.tensor @several_l_1 "workspace" "f32" ["B", "M", "choice(SPLITS)"]
+// CHECK-NEXT: spec.tensor @several_acc_1 "workspace" "f32" ["B", "M", "choice(SPLITS)", "E"]
+// CHECK-NEXT: spec.tensor @several_acc_2 "workspace" "f32" ["B", "M", "choice(SPLITS)"]
+// CHECK-NEXT: spec.tensor @several_sum "workspace" "f32" ["B", "M", "choice(SPLITS)", "E"]
 // CHECK-LABEL: attn.kernel @several form "whole" schedule {tile_rows = 4 : i64} {
 // CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %M = spec.dim "M"
@@ -25,7 +25,7 @@ spec.tensor @top "output" "f32" ["B", "H"]
 // CHECK-NEXT:    %n = attn.read @n[%b] : index
 // CHECK-NEXT:    %rows = arith.minsi %n, %M : index
 // CHECK-NEXT:    %i = attn.row "i" to %rows up to %M
-// CHECK-NEXT:    %j = attn.over "part" to %N
+// CHECK-NEXT:    %j = attn.over "split" to %N
 // CHECK-NEXT:    %e = attn.axis "e" to %E
 // CHECK-NEXT:    %x = attn.read @s[%b, %i, %j] : f32
 // CHECK-NEXT:    %y = attn.read @v[%j, %e] : f32
@@ -47,7 +47,7 @@ spec.tensor @top "output" "f32" ["B", "H"]
 // CHECK-NEXT:    attn.write @o[%b, %i, %e] = %d : f32
 // CHECK-NEXT:    attn.write @lse[%b, %i] = %w1 : f32
 // CHECK-NEXT:  }
-// CHECK-LABEL: attn.kernel @several_part form "split" schedule {tile_rows = 4 : i64} {
+// CHECK-LABEL: attn.kernel @several_split form "split" schedule {tile_rows = 4 : i64} {
 // CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %N = spec.dim "N"
@@ -56,9 +56,9 @@ spec.tensor @top "output" "f32" ["B", "H"]
 // CHECK-NEXT:    %n = attn.read @n[%b] : index
 // CHECK-NEXT:    %rows = arith.minsi %n, %M : index
 // CHECK-NEXT:    %i = attn.row "i" to %rows up to %M
-// CHECK-NEXT:    %PARTS = spec.choice "PARTS" up to %N
-// CHECK-NEXT:    %part = attn.grid "part_1" to %PARTS
-// CHECK-NEXT:    %j = attn.over "part" to %N part %part of %PARTS
+// CHECK-NEXT:    %SPLITS = spec.choice "SPLITS" up to %N
+// CHECK-NEXT:    %split = attn.grid "split_1" to %SPLITS
+// CHECK-NEXT:    %j = attn.over "split" to %N split %split of %SPLITS
 // CHECK-NEXT:    %e = attn.axis "e" to %E
 // CHECK-NEXT:    %x = attn.read @s[%b, %i, %j] : f32
 // CHECK-NEXT:    %y = attn.read @v[%j, %e] : f32
@@ -68,14 +68,14 @@ spec.tensor @top "output" "f32" ["B", "H"]
 // CHECK-NEXT:    %z = arith.negf %x : f32
 // CHECK-NEXT:    %m2, %l2, %a2, %c2 = attn.stream natural %z, (%y, %x) over %j : f32, f32, (f32, f32)
 // CHECK-NEXT:    %t = attn.total %y over %j : f32
-// CHECK-NEXT:    attn.write @several_m[%b, %i, %part] = %m : f32
-// CHECK-NEXT:    attn.write @several_l[%b, %i, %part] = %l : f32
-// CHECK-NEXT:    attn.write @several_acc[%b, %i, %part, %e] = %a : f32
-// CHECK-NEXT:    attn.write @several_m_1[%b, %i, %part] = %m2 : f32
-// CHECK-NEXT:    attn.write @several_l_1[%b, %i, %part] = %l2 : f32
-// CHECK-NEXT:    attn.write @several_acc_1[%b, %i, %part, %e] = %a2 : f32
-// CHECK-NEXT:    attn.write @several_acc_2[%b, %i, %part] = %c2 : f32
-// CHECK-NEXT:    attn.write @several_sum[%b, %i, %part, %e] = %t : f32
+// CHECK-NEXT:    attn.write @several_m[%b, %i, %split] = %m : f32
+// CHECK-NEXT:    attn.write @several_l[%b, %i, %split] = %l : f32
+// CHECK-NEXT:    attn.write @several_acc[%b, %i, %split, %e] = %a : f32
+// CHECK-NEXT:    attn.write @several_m_1[%b, %i, %split] = %m2 : f32
+// CHECK-NEXT:    attn.write @several_l_1[%b, %i, %split] = %l2 : f32
+// CHECK-NEXT:    attn.write @several_acc_1[%b, %i, %split, %e] = %a2 : f32
+// CHECK-NEXT:    attn.write @several_acc_2[%b, %i, %split] = %c2 : f32
+// CHECK-NEXT:    attn.write @several_sum[%b, %i, %split, %e] = %t : f32
 // CHECK-NEXT:  }
 // CHECK-LABEL: attn.kernel @several_merge form "split" {
 // CHECK-NEXT:    %B = spec.dim "B"
@@ -86,21 +86,21 @@ spec.tensor @top "output" "f32" ["B", "H"]
 // CHECK-NEXT:    %n = attn.read @n[%b] : index
 // CHECK-NEXT:    %rows = arith.minsi %n, %M : index
 // CHECK-NEXT:    %i = attn.grid "i" to %rows up to %M
-// CHECK-NEXT:    %PARTS = spec.choice "PARTS" up to %N
-// CHECK-NEXT:    %part = attn.over "part_1" to %PARTS
+// CHECK-NEXT:    %SPLITS = spec.choice "SPLITS" up to %N
+// CHECK-NEXT:    %split = attn.over "split_1" to %SPLITS
 // CHECK-NEXT:    %e = attn.axis "e" to %E
 // CHECK-NEXT:    %zero = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:    %m = attn.read @several_m[%b, %i, %part] : f32
-// CHECK-NEXT:    %l = attn.read @several_l[%b, %i, %part] : f32
-// CHECK-NEXT:    %a = attn.read @several_acc[%b, %i, %part, %e] : f32
-// CHECK-NEXT:    %m_1, [[V0:%\w+]], %l_1, %a_1 = attn.stream natural %m, (%l, %a) over %part : f32, f32, (f32, f32)
-// CHECK-NEXT:    %m2 = attn.read @several_m_1[%b, %i, %part] : f32
-// CHECK-NEXT:    %l2 = attn.read @several_l_1[%b, %i, %part] : f32
-// CHECK-NEXT:    %a2 = attn.read @several_acc_1[%b, %i, %part, %e] : f32
-// CHECK-NEXT:    %c2 = attn.read @several_acc_2[%b, %i, %part] : f32
-// CHECK-NEXT:    %m2_1, [[V1:%\w+]], %l2_1, %a2_1, %c2_1 = attn.stream natural %m2, (%l2, %a2, %c2) over %part : f32, f32, (f32, f32, f32)
-// CHECK-NEXT:    %t = attn.read @several_sum[%b, %i, %part, %e] : f32
-// CHECK-NEXT:    %t_1 = attn.total %t over %part : f32
+// CHECK-NEXT:    %m = attn.read @several_m[%b, %i, %split] : f32
+// CHECK-NEXT:    %l = attn.read @several_l[%b, %i, %split] : f32
+// CHECK-NEXT:    %a = attn.read @several_acc[%b, %i, %split, %e] : f32
+// CHECK-NEXT:    %m_1, [[V0:%\w+]], %l_1, %a_1 = attn.stream natural %m, (%l, %a) over %split : f32, f32, (f32, f32)
+// CHECK-NEXT:    %m2 = attn.read @several_m_1[%b, %i, %split] : f32
+// CHECK-NEXT:    %l2 = attn.read @several_l_1[%b, %i, %split] : f32
+// CHECK-NEXT:    %a2 = attn.read @several_acc_1[%b, %i, %split, %e] : f32
+// CHECK-NEXT:    %c2 = attn.read @several_acc_2[%b, %i, %split] : f32
+// CHECK-NEXT:    %m2_1, [[V1:%\w+]], %l2_1, %a2_1, %c2_1 = attn.stream natural %m2, (%l2, %a2, %c2) over %split : f32, f32, (f32, f32, f32)
+// CHECK-NEXT:    %t = attn.read @several_sum[%b, %i, %split, %e] : f32
+// CHECK-NEXT:    %t_1 = attn.total %t over %split : f32
 // CHECK-NEXT:    %q = attn.sum %t_1 over %e : f32
 // CHECK-NEXT:    %empty = arith.cmpf oeq, %l_1, %zero : f32
 // CHECK-NEXT:    %mean = arith.divf %a_1, %l_1 : f32
@@ -122,7 +122,7 @@ attn.kernel @several schedule {tile_rows = 4 : i64} {
   %n = attn.read @n[%b] : index
   %rows = arith.minsi %n, %M : index
   %i = attn.row "i" to %rows up to %M
-  %j = attn.over "part" to %N
+  %j = attn.over "split" to %N
   %e = attn.axis "e" to %E
   %x = attn.read @s[%b, %i, %j] : f32
   %y = attn.read @v[%j, %e] : f32
@@ -146,7 +146,7 @@ attn.kernel @several schedule {tile_rows = 4 : i64} {
 }
 
 // Rows whose number depends on a program, as where a variable is split: the quotient times the group may pass the end.
-// CHECK: spec.tensor @groups_max "workspace" "f32" ["B", "3", "max(0, H - 3)", "choice(PARTS)"]
+// CHECK: spec.tensor @groups_max "workspace" "f32" ["B", "3", "max(0, H - 3)", "choice(SPLITS)"]
 // CHECK-LABEL: attn.kernel @groups form "whole" {
 // CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %H = spec.dim "H"
@@ -166,7 +166,7 @@ attn.kernel @several schedule {tile_rows = 4 : i64} {
 // CHECK-NEXT:    %at = arith.addi %first, %h : index
 // CHECK-NEXT:    attn.write @top[%b, %at] = %t : f32
 // CHECK-NEXT:  }
-// CHECK-LABEL: attn.kernel @groups_part form "split" {
+// CHECK-LABEL: attn.kernel @groups_split form "split" {
 // CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %H = spec.dim "H"
 // CHECK-NEXT:    %M = spec.dim "M"
@@ -179,12 +179,12 @@ attn.kernel @several schedule {tile_rows = 4 : i64} {
 // CHECK-NEXT:    %left = arith.subi %H, %first : index
 // CHECK-NEXT:    %size = arith.minsi %fewer, %left : index
 // CHECK-NEXT:    %h = attn.row "h" to %size
-// CHECK-NEXT:    %PARTS = spec.choice "PARTS" up to %N
-// CHECK-NEXT:    %part = attn.grid "part" to %PARTS
-// CHECK-NEXT:    %j = attn.over "j" to %N part %part of %PARTS
+// CHECK-NEXT:    %SPLITS = spec.choice "SPLITS" up to %N
+// CHECK-NEXT:    %split = attn.grid "split" to %SPLITS
+// CHECK-NEXT:    %j = attn.over "j" to %N split %split of %SPLITS
 // CHECK-NEXT:    %x = attn.read @s[%b, %h, %j] : f32
 // CHECK-NEXT:    %t = attn.max %x over %j : f32
-// CHECK-NEXT:    attn.write @groups_max[%b, %g, %h, %part] = %t : f32
+// CHECK-NEXT:    attn.write @groups_max[%b, %g, %h, %split] = %t : f32
 // CHECK-NEXT:  }
 // CHECK-LABEL: attn.kernel @groups_merge form "split" {
 // CHECK-NEXT:    %B = spec.dim "B"
@@ -199,10 +199,10 @@ attn.kernel @several schedule {tile_rows = 4 : i64} {
 // CHECK-NEXT:    %left = arith.subi %H, %first : index
 // CHECK-NEXT:    %size = arith.minsi %fewer, %left : index
 // CHECK-NEXT:    %h = attn.grid "h" to %size up to %fewer
-// CHECK-NEXT:    %PARTS = spec.choice "PARTS" up to %N
-// CHECK-NEXT:    %part = attn.over "part" to %PARTS
-// CHECK-NEXT:    %t = attn.read @groups_max[%b, %g, %h, %part] : f32
-// CHECK-NEXT:    %t_1 = attn.max %t over %part : f32
+// CHECK-NEXT:    %SPLITS = spec.choice "SPLITS" up to %N
+// CHECK-NEXT:    %split = attn.over "split" to %SPLITS
+// CHECK-NEXT:    %t = attn.read @groups_max[%b, %g, %h, %split] : f32
+// CHECK-NEXT:    %t_1 = attn.max %t over %split : f32
 // CHECK-NEXT:    %at = arith.addi %first, %h : index
 // CHECK-NEXT:    attn.write @top[%b, %at] = %t_1 : f32
 attn.kernel @groups {

@@ -87,24 +87,24 @@ attn.kernel @pinned_whole schedule {split_k = 1 : i64} {
 }
 
 // CHECK: spec.tensor @pinned_sum "workspace" "f32" ["M", "4"]
-// CHECK-LABEL: attn.kernel @pinned_part schedule {split_k = 4 : i64} {
+// CHECK-LABEL: attn.kernel @pinned_split schedule {split_k = 4 : i64} {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    %i = attn.row "i" to %M
 // CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
-// CHECK-NEXT:    %part = attn.grid "part" to [[V0]]
-// CHECK-NEXT:    %j = attn.over "j" to %N part %part of [[V0]]
+// CHECK-NEXT:    %split = attn.grid "split" to [[V0]]
+// CHECK-NEXT:    %j = attn.over "j" to %N split %split of [[V0]]
 // CHECK-NEXT:    %x = attn.read @s[%i, %j] : f32
 // CHECK-NEXT:    %t = attn.total %x over %j : f32
-// CHECK-NEXT:    attn.write @pinned_sum[%i, %part] = %t : f32
+// CHECK-NEXT:    attn.write @pinned_sum[%i, %split] = %t : f32
 // CHECK-NEXT:  }
 // CHECK-LABEL: attn.kernel @pinned {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %i = attn.grid "i" to %M
 // CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
-// CHECK-NEXT:    %part = attn.over "part" to [[V0]]
-// CHECK-NEXT:    %t = attn.read @pinned_sum[%i, %part] : f32
-// CHECK-NEXT:    %t_1 = attn.total %t over %part : f32
+// CHECK-NEXT:    %split = attn.over "split" to [[V0]]
+// CHECK-NEXT:    %t = attn.read @pinned_sum[%i, %split] : f32
+// CHECK-NEXT:    %t_1 = attn.total %t over %split : f32
 // CHECK-NEXT:    attn.write @o[%i] = %t_1 : f32
 attn.kernel @pinned schedule {split_k = 4 : i64} {
   %M = spec.dim "M"

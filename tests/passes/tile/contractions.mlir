@@ -10,17 +10,17 @@ spec.tensor @o "output" "f32" ["M"]
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
-// CHECK-NEXT:    %m = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %m = tile.broadcast [[V3]] over(%i) : f32 to f32
 // CHECK-NEXT:    %D = spec.dim "D"
-// CHECK-NEXT:    %d = tile.lane "d" from [[V1]] to %D size %D
+// CHECK-NEXT:    %d = tile.range "d" from [[V1]] to %D size %D
 // CHECK-NEXT:    %q = tile.load @q[%i, %d] : f32
 // CHECK-NEXT:    %m_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m) -> (f32) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %k = tile.load @k[%j, %d] : f32
 // CHECK-NEXT:      %s = tile.dot %q, %k over %d : f32
 // CHECK-NEXT:      [[V4:%\d+]] = tile.max %s over %j : f32 to f32
@@ -48,16 +48,16 @@ attn.kernel @dot {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
-// CHECK-NEXT:    %m = tile.spread [[V3]] over() : f32 to f32
+// CHECK-NEXT:    %m = tile.broadcast [[V3]] over() : f32 to f32
 // CHECK-NEXT:    %D = spec.dim "D"
-// CHECK-NEXT:    %d = tile.lane "d" from [[V1]] to %D size %D
+// CHECK-NEXT:    %d = tile.range "d" from [[V1]] to %D size %D
 // CHECK-NEXT:    %m_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m) -> (f32) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %k = tile.load @k[%j, %d] : f32
 // CHECK-NEXT:      %s = tile.sum %k over %d : f32 to f32
 // CHECK-NEXT:      [[V4:%\d+]] = tile.max %s over %j : f32 to f32
@@ -83,18 +83,18 @@ attn.kernel @sum {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0xff800000 : f32
-// CHECK-NEXT:    %m = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %m = tile.broadcast [[V3]] over(%i) : f32 to f32
 // CHECK-NEXT:    %D = spec.dim "D"
 // CHECK-NEXT:    [[V4:%\d+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    [[V5:%\d+]] = arith.constant 1 : index
 // CHECK-NEXT:    %m_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m) -> (f32) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
-// CHECK-NEXT:      [[V6:%\d+]] = tile.spread [[V4]] over(%i, %j) : f32 to f32
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %N size [[V2]]
+// CHECK-NEXT:      [[V6:%\d+]] = tile.broadcast [[V4]] over(%i, %j) : f32 to f32
 // CHECK-NEXT:      %s = tile.loop %d = [[V1]] to %D step [[V5]] iter_args([[V7:%\d+]] = [[V6]]) -> (f32) {
 // CHECK-NEXT:        %w = tile.load @w[%i, %j, %d] : f32
 // CHECK-NEXT:        [[V8:%\d+]] = arith.addf [[V7]], %w : f32
@@ -123,10 +123,10 @@ attn.kernel @loop {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %D = spec.dim "D"
 // CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
-// CHECK-NEXT:    %d = tile.lane "d" from [[V1]] to %D size %D
+// CHECK-NEXT:    %d = tile.range "d" from [[V1]] to %D size %D
 // CHECK-NEXT:    %q = tile.load @q[%i, %d] : f32
 // CHECK-NEXT:    %m = tile.max %q over %d : f32 to f32
 // CHECK-NEXT:    tile.store @o[%i] = %m : f32
@@ -146,18 +146,18 @@ attn.kernel @largest_of_a_tile {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    [[V1:%\d+]] = arith.constant 0 : index
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\d+]] = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:    %t = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %t = tile.broadcast [[V3]] over(%i) : f32 to f32
 // CHECK-NEXT:    %D = spec.dim "D"
 // CHECK-NEXT:    [[V4:%\d+]] = arith.constant 0x7f800000 : f32
 // CHECK-NEXT:    [[V5:%\d+]] = arith.constant 1 : index
 // CHECK-NEXT:    %t_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%t_2 = %t) -> (f32) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
-// CHECK-NEXT:      [[V6:%\d+]] = tile.spread [[V4]] over(%i, %j) : f32 to f32
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %N size [[V2]]
+// CHECK-NEXT:      [[V6:%\d+]] = tile.broadcast [[V4]] over(%i, %j) : f32 to f32
 // CHECK-NEXT:      %m = tile.loop %d = [[V1]] to %D step [[V5]] iter_args([[V7:%\d+]] = [[V6]]) -> (f32) {
 // CHECK-NEXT:        %w = tile.load @w[%i, %j, %d] : f32
 // CHECK-NEXT:        [[V8:%\d+]] = arith.minimumf [[V7]], %w : f32

@@ -11,17 +11,17 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    [[V1:%\w+]] = arith.constant 0 : index
 // CHECK-NEXT:    [[V2:%\w+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\w+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %E = spec.dim "E"
-// CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
-// CHECK-NEXT:    %t = tile.spread [[V3]] over(%i, %e) : f32 to f32
+// CHECK-NEXT:    %e = tile.range "e" from [[V1]] to %E size %E
+// CHECK-NEXT:    %t = tile.broadcast [[V3]] over(%i, %e) : f32 to f32
 // CHECK-NEXT:    [[V4:%\w+]] = arith.constant 1.000000e+00 : f32
 // CHECK-NEXT:    %t_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%t_2 = %t) -> (f32) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %s = tile.load @s[%i, %j] : f32
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
 // CHECK-NEXT:      %p = tile.load @p[%j] : i1
@@ -55,19 +55,19 @@ attn.kernel @of_keys {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    [[V1:%\w+]] = arith.constant 0 : index
 // CHECK-NEXT:    [[V2:%\w+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\w+]] = arith.constant 0xff800000 : f32
-// CHECK-NEXT:    %m = tile.spread [[V3]] over(%i) : f32 to f32
+// CHECK-NEXT:    %m = tile.broadcast [[V3]] over(%i) : f32 to f32
 // CHECK-NEXT:    [[V4:%\w+]] = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT:    %l = tile.spread [[V4]] over(%i) : f32 to f32
+// CHECK-NEXT:    %l = tile.broadcast [[V4]] over(%i) : f32 to f32
 // CHECK-NEXT:    %E = spec.dim "E"
-// CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
-// CHECK-NEXT:    %a = tile.spread [[V4]] over(%i, %e) : f32 to f32
+// CHECK-NEXT:    %e = tile.range "e" from [[V1]] to %E size %E
+// CHECK-NEXT:    %a = tile.broadcast [[V4]] over(%i, %e) : f32 to f32
 // CHECK-NEXT:    %m_1, %l_1, %a_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%m_2 = %m, %l_2 = %l, %a_2 = %a) -> (f32, f32, f32) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %N size [[V2]]
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %s = tile.load @s[%i, %j] : f32
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
 // CHECK-NEXT:      %seen = arith.cmpi ne, %j, %i : index
@@ -110,7 +110,7 @@ attn.kernel @of_rows_and_keys {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\w+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program descending "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    %n = tile.load @n[%i] : index
 // CHECK-NEXT:    %length = arith.minsi %n, %N : index
@@ -119,10 +119,10 @@ attn.kernel @of_rows_and_keys {
 // CHECK-NEXT:    [[V2:%\w+]] = arith.constant 8 : index
 // CHECK-NEXT:    [[V3:%\w+]] = arith.constant 0xff800000 : f32
 // CHECK-NEXT:    %E = spec.dim "E"
-// CHECK-NEXT:    %e = tile.lane "e" from [[V1]] to %E size %E
-// CHECK-NEXT:    %t = tile.spread [[V3]] over(%i, %e) : f32 to f32
+// CHECK-NEXT:    %e = tile.range "e" from [[V1]] to %E size %E
+// CHECK-NEXT:    %t = tile.broadcast [[V3]] over(%i, %e) : f32 to f32
 // CHECK-NEXT:    %t_1 = tile.loop %j0 = [[V1]] to %stop step [[V2]] rows from [[V1]] to %length iter_args(%t_2 = %t) -> (f32) {
-// CHECK-NEXT:      %j = tile.lane "j" from %j0 to %stop size [[V2]]
+// CHECK-NEXT:      %j = tile.range "j" from %j0 to %stop size [[V2]]
 // CHECK-NEXT:      [[V4:%\w+]] = arith.cmpi sgt, %length, %j : index
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
 // CHECK-NEXT:      %v_1 = arith.select [[V4]], %v, [[V3]] : f32

@@ -1,5 +1,5 @@
 // RUN: attndsl opt %s --passes tile{rows=4,keys=8},canonicalize,cse
-// One lane numbers the rows; two extents that may be negative count as none before they are multiplied.
+// One axis numbers the rows; two extents that may be negative count as none before they are multiplied.
 
 spec.tensor @n "input" "i32" ["B"]
 spec.tensor @o "output" "f32" ["B", "H", "M"]
@@ -13,7 +13,7 @@ spec.tensor @o "output" "f32" ["B", "H", "M"]
 // CHECK-NEXT:    [[V1:%\w+]] = arith.muli %M, %H : index
 // CHECK-NEXT:    [[V2:%\w+]] = arith.constant 2 : index
 // CHECK-NEXT:    %i_h0 = tile.program "i_h" to [[V1]] step [[V2]]
-// CHECK-NEXT:    %i_h = tile.lane "i_h" from %i_h0 to [[V1]] size [[V2]]
+// CHECK-NEXT:    %i_h = tile.range "i_h" from %i_h0 to [[V1]] size [[V2]]
 // CHECK-NEXT:    %h = spec.mod %i_h, %H
 // CHECK-NEXT:    %i = arith.floordivsi %i_h, %H : index
 // CHECK-NEXT:    %x = spec.to_float %i : f32
@@ -46,7 +46,7 @@ attn.kernel @digits schedule {"tile_rows" = 2 : i64} {
 // CHECK-NEXT:    [[V3:%\w+]] = arith.muli %M, %H : index
 // CHECK-NEXT:    [[V4:%\w+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i_h0 = tile.program "i_h" to [[V2]] up to [[V3]] step [[V4]]
-// CHECK-NEXT:    %i_h = tile.lane "i_h" from %i_h0 to [[V2]] size [[V4]]
+// CHECK-NEXT:    %i_h = tile.range "i_h" from %i_h0 to [[V2]] size [[V4]]
 // CHECK-NEXT:    %h = spec.mod %i_h, %heads_1
 // CHECK-NEXT:    %i = arith.floordivsi %i_h, %heads_1 : index
 // CHECK-NEXT:    %x = spec.to_float %i : f32

@@ -9,14 +9,14 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    [[V0:%\d+]] = arith.constant 4 : index
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step [[V0]]
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %M size [[V0]]
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %M size [[V0]]
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    %zero = arith.constant 0 : index
 // CHECK-NEXT:    [[V1:%\d+]] = arith.constant 1 : index
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %E = spec.dim "E"
-// CHECK-NEXT:    %e = tile.lane "e" from %zero to %E size %E
-// CHECK-NEXT:    %t = tile.spread [[V2]] over(%i, %e) : f32 to f32
+// CHECK-NEXT:    %e = tile.range "e" from %zero to %E size %E
+// CHECK-NEXT:    %t = tile.broadcast [[V2]] over(%i, %e) : f32 to f32
 // CHECK-NEXT:    %t_1 = tile.loop %j = %zero to %N step [[V1]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %g = tile.load @g[%i, %j] : index
 // CHECK-NEXT:      %low = arith.cmpi sle, %zero, %g : index

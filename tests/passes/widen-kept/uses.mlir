@@ -13,9 +13,9 @@ tile.kernel @uses {
   %size = arith.constant 16 : index
   %N = spec.dim "N"
   %m0 = tile.program "m" to %N step %size
-  %m = tile.lane "m" from %m0 to %N size %size
-  %d = tile.lane "d" from %zero to %N size %N
-  %e = tile.lane "e" from %zero to %N size %N
+  %m = tile.range "m" from %m0 to %N size %size
+  %d = tile.range "d" from %zero to %N size %N
+  %e = tile.range "e" from %zero to %N size %N
   %x = tile.load @x[%m, %d] : f32
   %y = tile.load @y[%d, %e] : f32
   %positive = arith.cmpf ogt, %x, %none : f32

@@ -1,8 +1,8 @@
-"""pad-lanes: lanes are filled up to sizes that fixed tiles can have; what lies behind their stop is guarded.
+"""pad-axes: axes are filled up to sizes that fixed tiles can have; what lies behind their stop is guarded.
 
-Why: a lane holds only the values before its stop, and any number of them. Hardware with matrix units has tiles of a
-power of two, at least 16. Afterwards every lane can be run at its full size: memory is touched, and a lane summed
-over, only where the lane is before its stop. What the rest of a tile computes there is never looked at, be it NaN.
+Why: an axis holds only the values before its stop, and any number of them. Hardware with matrix units has tiles of a
+power of two, at least 16. Afterwards every axis can be run at its full size: memory is touched, and an axis summed
+over, only where the axis is before its stop. What the rest of a tile computes there is never looked at, be it NaN.
 
 Before:
 
@@ -14,8 +14,8 @@ Before:
       %M = spec.dim "M"
       %D = spec.dim "D"
       %i0 = tile.program "i" to %M step %rows
-      %i = tile.lane "i" from %i0 to %M size %rows
-      %d = tile.lane "d" from %zero to %D size %D
+      %i = tile.range "i" from %i0 to %M size %rows
+      %d = tile.range "d" from %zero to %D size %D
       %x = tile.load @x[%i, %d] : f32
       %t = tile.max %x over %d : f32 to f32
       tile.store @o[%i] = %t : f32
@@ -32,10 +32,10 @@ After:
       %D = spec.dim "D"
       %i0 = tile.program "i" to %M step %rows
       %i_end = arith.addi %i0, %rows : index
-      %i = tile.lane "i" from %i0 to %i_end size %rows
+      %i = tile.range "i" from %i0 to %i_end size %rows
       %i_in = arith.cmpi slt, %i, %M : index
       %d_pad = tile.padded %D
-      %d = tile.lane "d" from %zero to %d_pad size %d_pad
+      %d = tile.range "d" from %zero to %d_pad size %d_pad
       %d_in = arith.cmpi slt, %d, %D : index
       %x_in = arith.andi %i_in, %d_in : i1
       %x = tile.load @x[%i, %d] where %x_in : f32
@@ -46,9 +46,9 @@ After:
     }
 
 A sum or product takes no select where its terms are 0 behind the stop anyway: loads are, and what is made of them. What
-a tile.within says of a value along a lane that is filled up need not hold behind the stop, and goes.
+a tile.within says of a value along an axis that is filled up need not hold behind the stop, and goes.
 
-Requires: tile. Ensures: every lane's stop is its start + size. Exactness: bit-exact. Idempotent.
+Requires: tile. Ensures: every axis's stop is its start + size. Exactness: bit-exact. Idempotent.
 """
 
 from __future__ import annotations
@@ -72,22 +72,22 @@ from attndsl.ir.xdsl import (
 
 
 @dataclass(frozen=True)
-class PadLanes(ModulePass):
-    """Makes lanes full, and guards what runs along them."""
+class PadAxes(ModulePass):
+    """Makes axes full, and guards what runs along them."""
 
-    name = "pad-lanes"
+    name = "pad-axes"
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                lanes = [o for o in kernel.walk() if isinstance(o, tile.LaneOp) and not _is_full(o)]
-                _Guards(dict(_fill(lane) for lane in lanes)).guard(kernel)
+                axes = [o for o in kernel.walk() if isinstance(o, tile.RangeOp) and not _is_full(o)]
+                _Guards(dict(_fill(axis) for axis in axes)).guard(kernel)
 
 
-def _is_full(lane: tile.LaneOp) -> bool:
-    """Whether a lane has all the values that its size says, and a size that fits."""
-    return fits(lane.size) and _is_end(lane.stop, lane)
+def _is_full(axis: tile.RangeOp) -> bool:
+    """Whether an axis has all the values that its size says, and a size that fits."""
+    return fits(axis.size) and _is_end(axis.stop, axis)
 
 
 def fits(size: SSAValue) -> bool:
@@ -97,37 +97,37 @@ def fits(size: SSAValue) -> bool:
     return isinstance(size.owner, tile.PaddedOp | spec.ChoiceOp) if known is None else known == tile.padded(int(known))
 
 
-def _is_end(stop: SSAValue, lane: tile.LaneOp) -> bool:
+def _is_end(stop: SSAValue, axis: tile.RangeOp) -> bool:
     owner = stop.owner
     if isinstance(owner, arith.AddiOp):
-        return (owner.lhs, owner.rhs) == (lane.start, lane.size)
-    return constant(lane.start) == 0 and stop is lane.size
+        return (owner.lhs, owner.rhs) == (axis.start, axis.size)
+    return constant(axis.start) == 0 and stop is axis.size
 
 
-def _fill(lane: tile.LaneOp) -> tuple[SSAValue, SSAValue]:
-    """Puts a full lane in the place of another; gives it, and where it is before the other's stop."""
-    name = lane.variable.data
-    size, limit = lane.size, lane.stop
-    starts_at_zero = constant(lane.start) == 0
+def _fill(axis: tile.RangeOp) -> tuple[SSAValue, SSAValue]:
+    """Puts a full axis in the place of another; gives it, and where it is before the other's stop."""
+    name = axis.variable.data
+    size, limit = axis.size, axis.stop
+    starts_at_zero = constant(axis.start) == 0
     if not fits(size):
         known = constant(size)
         if limit is not size:
-            limit = insert_before(lane, arith.MinSIOp(limit, _end(lane, size, name)))
+            limit = insert_before(axis, arith.MinSIOp(limit, _end(axis, size, name)))
         padded = tile.PaddedOp(size) if known is None else index_constant(tile.padded(int(known)))
-        size = insert_before(lane, padded, f"{size.name_hint or name}_PAD")
-    full = tile.LaneOp(name, lane.start, size if starts_at_zero else _end(lane, size, name), size)
-    insert_before(lane, full, lane.result.name_hint)
-    inside = insert_before(lane, arith.CmpiOp(full.result, limit, "slt"), f"{name}_in")
-    replace(lane, [full.result])
+        size = insert_before(axis, padded, f"{size.name_hint or name}_PAD")
+    full = tile.RangeOp(name, axis.start, size if starts_at_zero else _end(axis, size, name), size)
+    insert_before(axis, full, axis.result.name_hint)
+    inside = insert_before(axis, arith.CmpiOp(full.result, limit, "slt"), f"{name}_in")
+    replace(axis, [full.result])
     return full.result, inside
 
 
-def _end(lane: tile.LaneOp, size: SSAValue, name: str) -> SSAValue:
-    return insert_before(lane, arith.AddiOp(lane.start, size), f"{name}_end")
+def _end(axis: tile.RangeOp, size: SSAValue, name: str) -> SSAValue:
+    return insert_before(axis, arith.AddiOp(axis.start, size), f"{name}_end")
 
 
 class _Guards:
-    """Puts the guards of lanes where memory is touched and where lanes are summed over."""
+    """Puts the guards of axes where memory is touched and where axes are summed over."""
 
     def __init__(self, inside: dict[SSAValue, SSAValue]) -> None:
         self.inside = inside
@@ -143,15 +143,15 @@ class _Guards:
                 case tile.ReduceOp() if op.over in self.inside:
                     op.operands[0] = self.select(op, op.body, op.over, monoid_of(op).identity(op.body.type))
                 case tile.WithinOp() if not self.axes(op.value).isdisjoint(self.inside):
-                    replace(op, [])  # behind a lane's stop it need not be so
+                    replace(op, [])  # behind an axis's stop it need not be so
                 case tile.DotOp() if op.over in self.inside:
                     op.operands[0] = self.select(op, op.lhs, op.over, 0.0)
                     op.operands[1] = self.select(op, op.rhs, op.over, 0.0)
 
     def access(self, op: tile.LoadOp | tile.StoreOp, values: list[SSAValue]) -> None:
-        lanes = frozenset[SSAValue]().union(*map(self.axes, values))
+        axes = frozenset[SSAValue]().union(*map(self.axes, values))
         conditions = conjuncts(op.where)
-        guards = [guard for lane, guard in self.inside.items() if lane in lanes and guard not in conditions]
+        guards = [guard for axis, guard in self.inside.items() if axis in axes and guard not in conditions]
         if not guards:
             return
         copy = guarded(op, conjunction([*conditions, *guards], op))
@@ -160,25 +160,25 @@ class _Guards:
         block.insert_op_before(copy, op)
         replace(op, copy.results)
 
-    def select(self, op: Operation, value: SSAValue, lane: SSAValue, otherwise: float) -> SSAValue:
-        if otherwise == 0 and self.is_zero_outside(value, lane):
+    def select(self, op: Operation, value: SSAValue, axis: SSAValue, otherwise: float) -> SSAValue:
+        if otherwise == 0 and self.is_zero_outside(value, axis):
             return value
         number = insert_before(op, constant_op(otherwise, value.type))
-        return insert_before(op, arith.SelectOp(self.inside[lane], value, number), value.name_hint)
+        return insert_before(op, arith.SelectOp(self.inside[axis], value, number), value.name_hint)
 
-    def is_zero_outside(self, value: SSAValue, lane: SSAValue) -> bool:
-        """Whether a value is 0 where a lane is behind its stop."""
+    def is_zero_outside(self, value: SSAValue, axis: SSAValue) -> bool:
+        """Whether a value is 0 where an axis is behind its stop."""
         op = value.owner
         match op:
             case tile.LoadOp():
-                return self.inside[lane] in conjuncts(op.where)
+                return self.inside[axis] in conjuncts(op.where)
             case arith.ConstantOp():
                 return constant(value) == 0
             case arith.MulfOp() | arith.AddfOp() | arith.SubfOp() | arith.NegfOp():
                 # A product with only one factor 0 could be 0 * inf.
-                return all(self.is_zero_outside(operand, lane) for operand in op.operands)
+                return all(self.is_zero_outside(operand, axis) for operand in op.operands)
             case arith.SelectOp():
-                if self.inside[lane] in conjuncts(op.cond):
-                    return self.is_zero_outside(op.rhs, lane)
-                return self.is_zero_outside(op.lhs, lane) and self.is_zero_outside(op.rhs, lane)
+                if self.inside[axis] in conjuncts(op.cond):
+                    return self.is_zero_outside(op.rhs, axis)
+                return self.is_zero_outside(op.lhs, axis) and self.is_zero_outside(op.rhs, axis)
         return False

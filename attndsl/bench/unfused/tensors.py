@@ -1,6 +1,6 @@
 """The values of an expression for all values of its variables at once, as torch tensors.
 
-The counterpart of `reference.lanes`: on a GPU, and for all rows together.
+The counterpart of `reference.arrays`: on a GPU, and for all rows together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Axes = tuple[Index, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class MaskedTensor:
     """What an expression is worth, and where it is present, None for everywhere; `value` means nothing elsewhere.
 
     Both tensors have one dimension for each variable of `axes`, in that order.
@@ -39,12 +39,12 @@ def along(tensor: torch.Tensor, axes: Axes, wanted: Axes) -> torch.Tensor:
     return ordered[tuple(slice(None) if axis in axes else None for axis in wanted)]
 
 
-def spread(tensor: torch.Tensor, axes: Axes, wanted: Axes, sizes: Mapping[Index, int]) -> torch.Tensor:
+def broadcast(tensor: torch.Tensor, axes: Axes, wanted: Axes, sizes: Mapping[Index, int]) -> torch.Tensor:
     """The same with every dimension at its size; nothing is copied."""
     return along(tensor, axes, wanted).expand([sizes[axis] for axis in wanted])
 
 
-def both(parts: Sequence[Lanes]) -> Lanes | None:
+def both(parts: Sequence[MaskedTensor]) -> MaskedTensor | None:
     """Where all of several truth values hold; None for none of them."""
     if not parts:
         return None
@@ -52,10 +52,10 @@ def both(parts: Sequence[Lanes]) -> Lanes | None:
     value = along(parts[0].value, parts[0].axes, axes)
     for part in parts[1:]:
         value = value & along(part.value, part.axes, axes)
-    return Lanes(axes, value)
+    return MaskedTensor(axes, value)
 
 
-def contract(factors: Sequence[Lanes], kept: Axes) -> torch.Tensor:
+def contract(factors: Sequence[MaskedTensor], kept: Axes) -> torch.Tensor:
     """The product of all factors, summed over every variable that is not `kept`, by torch's matrix products."""
     letters = dict(zip(union([*(factor.axes for factor in factors), kept]), string.ascii_letters, strict=False))
     element = factors[0].value.dtype

@@ -1,4 +1,4 @@
-"""The pass pad-lanes: full lanes, and nothing of what lies behind a stop in any result."""
+"""The pass pad-axes: full axes, and nothing of what lies behind a stop in any result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def padded(text: str) -> ModuleOp:
     """A module after the pass, and nothing else."""
     module = parse_module(text)
     module.verify()
-    run_pipeline(module, parse_pipeline("pad-lanes"))
+    run_pipeline(module, parse_pipeline("pad-axes"))
     return module
 
 
@@ -36,7 +36,7 @@ def reduction(operation: str, type_: str = "f32", storage: str = "f32") -> Modul
     tile.kernel @k {{
       %zero = arith.constant 0 : index
       %N = spec.dim "N"
-      %j = tile.lane "j" from %zero to %N size %N
+      %j = tile.range "j" from %zero to %N size %N
       %x = tile.load @x[%j] : {type_}
       %t = {operation} %x over %j : {type_} to {type_}
       {convert}
@@ -78,7 +78,7 @@ def test_a_tile_that_is_no_power_of_two_ends_where_it_did() -> None:
       %N = spec.dim "N"
       %start = arith.constant 0.0 : f32
       %t = tile.loop %j0 = %zero to %N step %six iter_args(%sum = %start) -> (f32) {
-        %j = tile.lane "j" from %j0 to %N size %six
+        %j = tile.range "j" from %j0 to %N size %six
         %x = tile.load @x[%j] : f32
         %part = tile.sum %x over %j : f32 to f32
         %more = arith.addf %sum, %part : f32
@@ -87,8 +87,8 @@ def test_a_tile_that_is_no_power_of_two_ends_where_it_did() -> None:
       tile.store @o[%zero] = %t : f32
     }
     """)
-    (lane,) = (op for op in module.walk() if isinstance(op, tile.LaneOp))
-    assert constant(lane.size) == 16
+    (axis,) = (op for op in module.walk() if isinstance(op, tile.RangeOp))
+    assert constant(axis.size) == 16
     assert interpret(module, {"x": np.arange(20, dtype=np.float32)}, {"N": 20}, {})["o"] == [190]
 
 
@@ -101,9 +101,9 @@ tile.kernel @k {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %E = spec.dim "E"
-  %i = tile.lane "i" from %zero to %M size %M
-  %j = tile.lane "j" from %zero to %N size %N
-  %e = tile.lane "e" from %zero to %E size %E
+  %i = tile.range "i" from %zero to %M size %M
+  %j = tile.range "j" from %zero to %N size %N
+  %e = tile.range "e" from %zero to %E size %E
   %x = tile.load @x[%i, %j] : f32
   %p = CHANGED
   %y = tile.load @y[%j, %e] : f32
@@ -135,13 +135,13 @@ def test_a_product_selects_where_its_terms_may_not_be_zero(changed: str, selecte
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_all_lanes_are_full_and_every_store_is_guarded(name: str) -> None:
+def test_all_axes_are_full_and_every_store_is_guarded(name: str) -> None:
     module = gallery_module(name, "f16")
-    lanes = [op for op in module.walk() if isinstance(op, tile.LaneOp)]
-    assert lanes
-    for lane in lanes:
-        size = constant(lane.size)
-        assert isinstance(lane.size.owner, tile.PaddedOp) if size is None else size == tile.padded(int(size))
+    axes = [op for op in module.walk() if isinstance(op, tile.RangeOp)]
+    assert axes
+    for axis in axes:
+        size = constant(axis.size)
+        assert isinstance(axis.size.owner, tile.PaddedOp) if size is None else size == tile.padded(int(size))
     for op in module.walk():
         if isinstance(op, tile.StoreOp):
             assert conjuncts(op.where) or not AxesAnalysis()(op.value)
@@ -151,11 +151,11 @@ def test_all_lanes_are_full_and_every_store_is_guarded(name: str) -> None:
 def test_padded_tiles_mean_the_same(name: str) -> None:
     case = Case.make(spec_of(name), seed=2, hostile=True).poisoned()
     module = lowered(case.spec, case.types, rows=5, keys=7)
-    case.check("pad-lanes", interpret(module, case.arrays, case.dims, case.params))
+    case.check("pad-axes", interpret(module, case.arrays, case.dims, case.params))
 
 
 def test_a_second_run_changes_nothing_in_a_whole_spec() -> None:
     module = lowered(spec_of("packed_ragged"), {"T": "f16"})
     once = print_module(module)
-    run_pipeline(module, parse_pipeline("pad-lanes"))
+    run_pipeline(module, parse_pipeline("pad-axes"))
     assert print_module(module) == once

@@ -15,7 +15,7 @@ Axes = tuple[Index, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class MaskedArray:
     """What an expression is worth, and where it is present; `value` means nothing elsewhere.
 
     Both arrays have one dimension for each variable of `axes`, in that order, along which it takes all its values.
@@ -26,9 +26,9 @@ class Lanes:
     present: Array
 
 
-def union(lanes: Sequence[Lanes]) -> Axes:
+def union(arrays: Sequence[MaskedArray]) -> Axes:
     """The variables that any of several expressions depends on."""
-    return tuple(dict.fromkeys(axis for each in lanes for axis in each.axes))
+    return tuple(dict.fromkeys(axis for each in arrays for axis in each.axes))
 
 
 def along(array: Array, axes: Axes, wanted: Axes) -> Array:

@@ -1,5 +1,5 @@
-// RUN: attndsl opt %s --passes canonicalize,pad-lanes,canonicalize,cse
-// Lanes of every kind are filled up; loads, stores and reductions are guarded by what they vary along. A range that is
+// RUN: attndsl opt %s --passes canonicalize,pad-axes,canonicalize,cse
+// Axes of every kind are filled up; loads, stores and reductions are guarded by what they vary along. A range that is
 // said of a value need not hold in what is filled up.
 
 spec.tensor @x "input" "f32" ["M", "N"]
@@ -14,13 +14,13 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:    %E = spec.dim "E"
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step %rows
 // CHECK-NEXT:    %i_end = arith.addi %i0, %rows : index
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %i_end size %rows
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %i_end size %rows
 // CHECK-NEXT:    %i_in = arith.cmpi slt, %i, %M : index
 // CHECK-NEXT:    %N_PAD = tile.padded %N
-// CHECK-NEXT:    %j = tile.lane "j" from %zero to %N_PAD size %N_PAD
+// CHECK-NEXT:    %j = tile.range "j" from %zero to %N_PAD size %N_PAD
 // CHECK-NEXT:    %j_in = arith.cmpi slt, %j, %N : index
 // CHECK-NEXT:    %E_PAD = tile.padded %E
-// CHECK-NEXT:    %e = tile.lane "e" from %zero to %E_PAD size %E_PAD
+// CHECK-NEXT:    %e = tile.range "e" from %zero to %E_PAD size %E_PAD
 // CHECK-NEXT:    %e_in = arith.cmpi slt, %e, %E : index
 // CHECK-NEXT:    [[V0:%\d+]] = arith.andi %i_in, %j_in : i1
 // CHECK-NEXT:    %x = tile.load @x[%i, %j] where [[V0]] : f32
@@ -37,9 +37,9 @@ tile.kernel @product {
   %N = spec.dim "N"
   %E = spec.dim "E"
   %i0 = tile.program "i" to %M step %rows
-  %i = tile.lane "i" from %i0 to %M size %rows
-  %j = tile.lane "j" from %zero to %N size %N
-  %e = tile.lane "e" from %zero to %E size %E
+  %i = tile.range "i" from %i0 to %M size %rows
+  %j = tile.range "j" from %zero to %N size %N
+  %e = tile.range "e" from %zero to %E size %E
   %x = tile.load @x[%i, %j] : f32
   %y = tile.load @y[%j, %e] : f32
   tile.within %x from -1000.0 to 1000.0 : f32
@@ -54,10 +54,10 @@ tile.kernel @product {
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    %i0 = tile.program "i" to %M step %rows
 // CHECK-NEXT:    %i_end = arith.addi %i0, %rows : index
-// CHECK-NEXT:    %i = tile.lane "i" from %i0 to %i_end size %rows
+// CHECK-NEXT:    %i = tile.range "i" from %i0 to %i_end size %rows
 // CHECK-NEXT:    %i_in = arith.cmpi slt, %i, %M : index
 // CHECK-NEXT:    %N_PAD = tile.padded %N
-// CHECK-NEXT:    %j = tile.lane "j" from %zero to %N_PAD size %N_PAD
+// CHECK-NEXT:    %j = tile.range "j" from %zero to %N_PAD size %N_PAD
 // CHECK-NEXT:    %j_in = arith.cmpi slt, %j, %N : index
 // CHECK-NEXT:    [[V0:%\d+]] = arith.andi %i_in, %j_in : i1
 // CHECK-NEXT:    %x = tile.load @x[%i, %j] where [[V0]] : f32
@@ -73,8 +73,8 @@ tile.kernel @exponentials {
   %M = spec.dim "M"
   %N = spec.dim "N"
   %i0 = tile.program "i" to %M step %rows
-  %i = tile.lane "i" from %i0 to %M size %rows
-  %j = tile.lane "j" from %zero to %N size %N
+  %i = tile.range "i" from %i0 to %M size %rows
+  %j = tile.range "j" from %zero to %N size %N
   %x = tile.load @x[%i, %j] : f32
   %y = math.exp2 %x : f32
   %s = tile.sum %y over %j : f32 to f32

@@ -1,21 +1,21 @@
-// RUN: attndsl opt %s --passes align-pages
+// RUN: attndsl opt %s --passes align-quotients
 
 spec.tensor @x "input" "f32" ["N", "96"]
 spec.tensor @scale "input" "f32" ["N", "64"]
 spec.tensor @table "input" "i32" ["N"]
 spec.tensor @o "output" "f32" ["M"]
 
-// Two sizes of pages: tiles divide both. Tiles that begin after some whole tiles are aligned, too. What is read once for
+// Two divisors: tiles divide both. Tiles that begin after some whole tiles are aligned, too. What is read once for
 // a tile is read where its first key lies before the end, as it always does; what else is asked stays.
 // CHECK-LABEL: tile.kernel @aligned {
 // CHECK-NEXT: %keys = spec.choice "KEYS" divides 32 : index
 // CHECK: tile.loop %j0 = %begin to %N step %keys
-// CHECK: %page = arith.floordivsi %j0, %S : index
+// CHECK: %block = arith.floordivsi %j0, %S : index
 // CHECK-NEXT: [[START:%\d+]] = spec.mod %j0, %S
 // CHECK-NEXT: [[AFTER:%\d+]] = arith.subi %j, %j0 : index
 // CHECK-NEXT: %place = arith.addi [[START]], [[AFTER]] : index
 // CHECK: %group = arith.floordivsi %j0, %G : index
-// CHECK: tile.load @table[%page] where %after : index
+// CHECK: tile.load @table[%block] where %after : index
 // CHECK: tile.load @x[%sane, %place] where %in : f32
 // CHECK: tile.load @scale[%group, %zero] where %after : f32
 tile.kernel @aligned {
@@ -32,14 +32,14 @@ tile.kernel @aligned {
   %begin = arith.muli %tiles, %keys : index
   %t = tile.loop %j0 = %begin to %N step %keys iter_args(%m = %low) -> (f32) {
     %end = arith.addi %j0, %keys : index
-    %j = tile.lane "j" from %j0 to %end size %keys
-    %page = arith.floordivsi %j, %S : index
+    %j = tile.range "j" from %j0 to %end size %keys
+    %block = arith.floordivsi %j, %S : index
     %place = spec.mod %j, %S
     %group = arith.floordivsi %j, %G : index
     %before = arith.cmpi sgt, %N, %j : index
     %after = arith.cmpi sle, %i, %j : index
     %in = arith.andi %before, %after : i1
-    %table = tile.load @table[%page] where %in : index
+    %table = tile.load @table[%block] where %in : index
     %sane = spec.mod %table, %N
     %v = tile.load @x[%sane, %place] where %in : f32
     %s = tile.load @scale[%group, %zero] where %in : f32
@@ -52,13 +52,13 @@ tile.kernel @aligned {
   tile.store @o[%i] = %t : f32
 }
 
-// Tiles that begin anywhere may cross a page, and pages of 48 keys have no tiles worth having.
+// Tiles that begin anywhere may have two quotients, and blocks of 48 keys have no tiles worth having.
 // CHECK-LABEL: tile.kernel @left {
 // CHECK-NEXT: %keys = spec.choice "KEYS"{{$}}
 // CHECK: tile.loop %j0 = %i to %N step %keys
-// CHECK: %page = arith.floordivsi %j, %S : index
+// CHECK: %block = arith.floordivsi %j, %S : index
 // CHECK: tile.loop %j0_1 = %zero to %N step %keys
-// CHECK: %page_1 = arith.floordivsi %j_1, %small : index
+// CHECK: %block_1 = arith.floordivsi %j_1, %small : index
 tile.kernel @left {
   %keys = spec.choice "KEYS"
   %zero = arith.constant 0 : index
@@ -71,10 +71,10 @@ tile.kernel @left {
   %i = tile.program "i" to %M step %one
   %t = tile.loop %j0 = %i to %N step %keys iter_args(%m = %low) -> (f32) {
     %end = arith.addi %j0, %keys : index
-    %j = tile.lane "j" from %j0 to %end size %keys
+    %j = tile.range "j" from %j0 to %end size %keys
     %in = arith.cmpi sgt, %N, %j : index
-    %page = arith.floordivsi %j, %S : index
-    %v = tile.load @scale[%page, %zero] where %in : f32
+    %block = arith.floordivsi %j, %S : index
+    %v = tile.load @scale[%block, %zero] where %in : f32
     %v1 = arith.select %in, %v, %low : f32
     %largest = tile.max %v1 over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32
@@ -82,10 +82,10 @@ tile.kernel @left {
   }
   %t1 = tile.loop %j0 = %zero to %N step %keys iter_args(%m = %t) -> (f32) {
     %end = arith.addi %j0, %keys : index
-    %j = tile.lane "j" from %j0 to %end size %keys
+    %j = tile.range "j" from %j0 to %end size %keys
     %in = arith.cmpi sgt, %N, %j : index
-    %page = arith.floordivsi %j, %small : index
-    %v = tile.load @scale[%page, %zero] where %in : f32
+    %block = arith.floordivsi %j, %small : index
+    %v = tile.load @scale[%block, %zero] where %in : f32
     %v1 = arith.select %in, %v, %low : f32
     %largest = tile.max %v1 over %j : f32 to f32
     %m1 = arith.maximumf %m, %largest : f32

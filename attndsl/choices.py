@@ -1,0 +1,14 @@
+"""What a launch chooses, by the names under which the IR, a schedule and a kernel know it."""
+
+from __future__ import annotations
+
+ROWS = "ROWS"
+"""How many rows a tile has."""
+
+KEYS = "KEYS"
+"""How many keys a tile has."""
+
+SPLITS = "SPLITS"
+"""Into how many splits the keys are cut."""
+
+CHOICES = (ROWS, KEYS, SPLITS)
