@@ -134,6 +134,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "forms/0/rows": COUNTS,
     "forms/0/keys": COUNTS,
     "forms/0/splits": COUNTS,
+    "forms/0/parts": (2,),  # beside splits
     "forms/0/known": (0, None, "true"),
     "forms/0/more": (0, None),
     "file": (5, None, [], {}),
@@ -169,6 +170,15 @@ def test_a_call_that_does_not_fit_is_no_case(where: str, tmp_path: Path) -> None
         (place / "call.json").write_text(json.dumps(call))
         with pytest.raises(NoCase, match=NO_CASE):
             load(place)
+
+
+def test_a_case_that_0_1_0_wrote_is_read(tmp_path: Path) -> None:
+    place = kept(tmp_path)
+    call = json.loads((place / "call.json").read_text())
+    call["forms"][0]["parts"] = call["forms"][0].pop("splits")
+    (place / "call.json").write_text(json.dumps(call))
+    found = load(place)
+    assert found.forms == example("f32", "sliced", N=2, E=3).forms
 
 
 NO_CALLS = (
