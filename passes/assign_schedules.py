@@ -194,9 +194,8 @@ class _Footprint:
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. `fixed_bytes` multiply every key.
     For each key `key_bytes` are read, and `made_bytes` computed, which multiply rows, an operand of them of
     `made_words` numbers; for each row `row_bytes` multiply keys, and `row_words` of 32 bits are carried; for each pair
-    `weight_bytes` multiply values.
-    `multiplies` says whether a matrix unit takes the tiles of keys, `uneven` whether rows of a tile see different
-    keys. A tile's keys divide `divided`.
+    `weight_bytes` multiply values. `split` says whether it runs where keys are split, `multiplies` whether a matrix
+    unit takes the tiles of keys, `uneven` whether rows of a tile see different keys. A tile's keys divide `divided`.
     """
 
     rows: int | None
@@ -208,6 +207,7 @@ class _Footprint:
     row_bytes: int
     weight_bytes: int
     row_words: int
+    split: bool
     multiplies: bool
     uneven: bool
     divided: int
@@ -233,6 +233,7 @@ class _Footprint:
             sum(_width(v, axes) * size for v, size in by_row.items() if not any(map(tile.is_key, axes(v)))),
             max((size for v, size in by_row.items() if any(map(tile.is_key, axes(v)))), default=0),
             max(words, default=0),
+            kernel.form is not None and kernel.form.data == "split",
             any(isinstance(op, tile.DotOp) for op in kernel.walk()),
             row is not None and any(_tells_rows_apart(op, row.result, axes) for loop in loops for op in loop.walk()),
             math.gcd(*(op.divides.value.data for op in choices if op.divides is not None)),
@@ -245,10 +246,13 @@ class _Footprint:
 
     @property
     def most_rows(self) -> int:
-        """The rows of the largest tile that is worth having. Operands that are made are made once for all its rows."""
+        """The rows of the largest tile that is worth having.
+
+        Operands that are made are made once for all its rows; but keys are only split where there are few.
+        """
         if self.rows is not None:
             return min(SHAPES)
-        return FEW if self.uneven and not self.made_words else max(SHAPES)
+        return FEW if self.uneven and (self.split or not self.made_words) else max(SHAPES)
 
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
         """What a launch may choose between."""

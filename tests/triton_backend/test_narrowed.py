@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from math import inf
 
 import pytest
 
-from attndsl.ir import attn, tile
-from attndsl.ir.xdsl import Operation, SSAValue, arith
+from attndsl.ir import tile
+from attndsl.ir.streams import Stream, Terms
+from attndsl.ir.xdsl import SSAValue, arith
 
 from .lowered import lowered, spec_of
 
@@ -23,9 +24,9 @@ def test_a_weight_is_narrowed_however_its_shift_is_spelled(monkeypatch: pytest.M
     as_spelled = narrowed()
     assert as_spelled
 
-    def turned(maximum: SSAValue, lowest: SSAValue, zero: SSAValue, add: Callable[[Operation], SSAValue]) -> SSAValue:
-        something = add(arith.CmpfOp(maximum, lowest, "une"))
-        return add(arith.SelectOp(something, maximum, zero))
+    def turned(_: Stream, maximum: SSAValue, terms: Terms[SSAValue]) -> SSAValue:
+        something = terms.apply(arith.CmpfOp, maximum, terms.number(-inf), "une")
+        return terms.apply(arith.SelectOp, something, maximum, terms.number(0.0))
 
-    monkeypatch.setattr(attn, "finite_shift", turned)
+    monkeypatch.setattr(Stream, "shift", turned)
     assert narrowed() == as_spelled
