@@ -13,7 +13,7 @@ test: .venv/dev.stamp
 	$(BIN)/python -m pytest --numprocesses auto
 
 test-matrix: .venv/dev.stamp
-	$(BIN)/python -m pytest --numprocesses auto -m matrix tests/triton_backend tests/testing tests/mutants
+	$(BIN)/python -m pytest --numprocesses auto -m matrix tests/triton_backend tests/differential tests/testing tests/mutants
 
 test-gpu: .venv/dev.stamp
 	$(BIN)/python -m pytest -m gpu tests/gpu

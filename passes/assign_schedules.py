@@ -68,7 +68,7 @@ Requires: tile. Exactness: bit-exact. Idempotent.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -99,7 +99,7 @@ SHAPES = {
     # By rows of a tile: keys of a tile and warps, the best first.
     16: ((64, 4), (32, 4), (16, 4)),
     32: ((64, 4), (64, 8), (32, 4), (16, 4)),
-    64: ((64, 4), (64, 8), (32, 8), (16, 4)),
+    64: ((64, 4), (64, 8), (32, 4), (32, 8), (16, 4)),
     128: ((128, 8), (64, 4), (64, 8), (32, 8)),
 }
 """What is tried for each number of rows. Measured on an H200: docs/performance.md, "Tiles"."""
@@ -124,10 +124,6 @@ WARP_ROWS = 16
 
 GROUP = 4
 """The warps that multiply together, where warps do."""
-
-GROUP_KEYS = 16
-"""The least keys that each of several groups takes of rows that they share. (Where they take 8, products of f32 numbers
-read memory that is not there: Triton 3.6.)"""
 
 ADDRESSES = 24
 """How many registers of a thread the addresses of a tile of keys may take, which stay there throughout the loop."""
@@ -194,8 +190,9 @@ class _Footprint:
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. `fixed_bytes` multiply every key.
     For each key `key_bytes` are read, and `made_bytes` computed, which multiply rows, an operand of them of
     `made_words` numbers; for each row `row_bytes` multiply keys, and `row_words` of 32 bits are carried; for each pair
-    `weight_bytes` multiply values. `split` says whether it runs where keys are split, `multiplies` whether a matrix
-    unit takes the tiles of keys, `uneven` whether rows of a tile see different keys. A tile's keys divide `divided`.
+    `weight_bytes` multiply values, and `pair_bytes` are read. `split` says whether it runs where keys are split,
+    `multiplies` whether a matrix unit takes the tiles of keys, `in_thirds` whether it makes a product of f32 numbers of
+    three, `uneven` whether rows of a tile see different keys. A tile's keys divide `divided`.
     """
 
     rows: int | None
@@ -206,9 +203,11 @@ class _Footprint:
     made_words: int
     row_bytes: int
     weight_bytes: int
+    pair_bytes: int
     row_words: int
     split: bool
     multiplies: bool
+    in_thirds: bool
     uneven: bool
     divided: int
 
@@ -222,19 +221,24 @@ class _Footprint:
         choices = [op for op in kernel.walk() if isinstance(op, spec.ChoiceOp)]
         row = next((op for op in ranges if isinstance(op.start.owner, tile.ProgramOp)), None)
         words = [sum(_width(v, axes) for v in loop.iter_args if row and row.result in axes(v)) for loop in loops]
-        by_row, by_key, fixed = _multiplied(kernel, row.result if row is not None else None, axes)
+        rows = row.result if row is not None else None
+        read = [_bytes_read(loop, rows, axes) for loop in loops]
+        dots = [op for op in kernel.walk() if isinstance(op, tile.DotOp)]
+        by_row, by_key, fixed = _multiplied(dots, rows, axes)
         return cls(
             _fixed(row.size) if row is not None else 1,
             _fixed(keys[-1].size) if keys else 1,  # what comes before the loop over keys only looks for them
             sum(_width(v, axes) * size for v, size in fixed.items()),
-            max((_read_per_key(loop, axes) for loop in loops), default=0),
+            max((each[False] for each in read), default=0),
             sum(_width(v, axes) * size for v, size in by_key.items() if not isinstance(v.owner, tile.LoadOp)),
             max((_words_read(v, axes) for v in by_key if _is_made(v)), default=0),
             sum(_width(v, axes) * size for v, size in by_row.items() if not any(map(tile.is_key, axes(v)))),
             max((size for v, size in by_row.items() if any(map(tile.is_key, axes(v)))), default=0),
+            max((each[True] for each in read), default=0),
             max(words, default=0),
             kernel.form is not None and kernel.form.data == "split",
-            any(isinstance(op, tile.DotOp) for op in kernel.walk()),
+            bool(dots),
+            any(op.rounded is not None and op.rounded.data == "tf32x3" for op in dots),
             row is not None and any(_tells_rows_apart(op, row.result, axes) for loop in loops for op in loop.walk()),
             math.gcd(*(op.divides.value.data for op in choices if op.divides is not None)),
         )
@@ -292,7 +296,7 @@ class _Footprint:
         words = self.words(rows, keys, warps, machine)
         if (self.keys or keys) * self.key_bytes > ADDRESSES * READ * warps * machine.lanes:
             return 0
-        if self.made(keys, warps, machine) > HELD or not self.shares(rows, keys, warps, machine):
+        if self.made(keys, warps, machine) > HELD or not self.splits_rows(rows, warps, machine):
             return 0
         if words > machine.registers or self.stages(rows, keys, warps, machine) < 2:
             return 0
@@ -307,7 +311,7 @@ class _Footprint:
             fits = (self.keys or keys) * self.key_bytes // 4 // machine.lanes <= HELD * warps
         else:
             held = self.words(rows, keys, warps, machine) <= machine.registers
-            held &= self.shares(rows, keys, warps, machine)
+            held &= self.splits_rows(rows, warps, machine)
             fits = held and self.stages(rows, keys, warps, machine) >= schedule["num_stages"]
         return fits and self.divided % keys == 0
 
@@ -320,10 +324,14 @@ class _Footprint:
         """The registers that a thread needs for what an operand is made of."""
         return (self.keys or keys) * self.made_words // (warps * machine.lanes)
 
-    def shares(self, rows: int, keys: int, warps: int, machine: Machine) -> bool:
-        """Whether each group of warps that multiply together has rows of its own, or enough keys."""
-        rows, keys, groups = self.rows or rows, self.keys or keys, warps // GROUP
-        return not machine.warpgroup or rows < FEW or rows // FEW * (keys // GROUP_KEYS) >= groups
+    def splits_rows(self, rows: int, warps: int, machine: Machine) -> bool:
+        """Whether each group of warps that multiply together has rows of its own, where it needs them.
+
+        Groups that share rows are slower than one of them alone, and Triton 3.6 computes wrong sums, or reads memory
+        that is not there, where a product is made of three.
+        """
+        rows = self.rows or rows
+        return not (self.in_thirds and machine.warpgroup) or rows < FEW or rows // FEW >= warps // GROUP
 
     def stages(self, rows: int, keys: int, warps: int, machine: Machine, programs: int = 1) -> int:
         """How many stages of keys and values so many programs of a processor have memory for, beside their queries.
@@ -337,7 +345,7 @@ class _Footprint:
         weights = keys * self.weight_bytes if alone and rows < WARP_ROWS * warps else 0
         shared = machine.shared // programs - self.fixed_bytes - keys * self.made_bytes
         shared -= rows * (self.row_bytes + weights)
-        stages = shared // max(1, keys * self.key_bytes)
+        stages = shared // max(1, keys * (self.key_bytes + rows * self.pair_bytes))
         return stages + 1 if alone and stages > 1 else stages
 
 
@@ -362,13 +370,13 @@ def _width(value: SSAValue, axes: AxesAnalysis) -> int:
     return width
 
 
-def _read_per_key(loop: tile.LoopOp, axes: AxesAnalysis) -> int:
-    """The bytes that a loop over tiles reads for each key."""
-    total = 0
+def _bytes_read(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> dict[bool, int]:
+    """The bytes that a loop over tiles reads for each key, and, under True, for each pair of a row and a key."""
+    total = {False: 0, True: 0}
     for op in loop.walk():
         if isinstance(op, tile.LoadOp) and any(tile.is_key(axis) for axis in axes(op.result)):
             element = enclosing_tensor(op, op.tensor.string_value()).element.data
-            total += _width(op.result, axes) * ELEMENTS[element].itemsize
+            total[row in axes(op.result)] += _width(op.result, axes) * ELEMENTS[element].itemsize
     return total
 
 
@@ -396,15 +404,16 @@ Operands = dict[SSAValue, int]
 """Operands of products, with the bytes that a number of each has there."""
 
 
-def _multiplied(kernel: tile.KernelOp, row: SSAValue | None, axes: AxesAnalysis) -> tuple[Operands, Operands, Operands]:
+def _multiplied(
+    dots: Iterable[tile.DotOp], row: SSAValue | None, axes: AxesAnalysis
+) -> tuple[Operands, Operands, Operands]:
     """The operands that differ by row, those that differ by key alone, and the others."""
     found: tuple[Operands, Operands, Operands] = ({}, {}, {})
-    for op in kernel.walk():
-        if isinstance(op, tile.DotOp):
-            for value in (op.lhs, op.rhs):
-                varying = axes(value)
-                kind = 0 if row in varying else 1 if any(map(tile.is_key, varying)) else 2
-                found[kind][value] = _operand_bytes(op)
+    for op in dots:
+        for value in (op.lhs, op.rhs):
+            varying = axes(value)
+            kind = 0 if row in varying else 1 if any(map(tile.is_key, varying)) else 2
+            found[kind][value] = _operand_bytes(op)
     return found
 
 

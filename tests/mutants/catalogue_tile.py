@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.significands import Significand
 from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith
@@ -262,12 +261,6 @@ def gathers_one_tile_behind(monkeypatch: pytest.MonkeyPatch) -> None:
 def every_product_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """All products are made of 16 bits, those of numbers that have more too."""
     monkeypatch.setattr(narrow_products, "_narrow", lambda op, significands, elements: "bf16")
-
-
-@planted("triton", "narrow-products")
-def bits_of_products_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A product is taken to have no more bits than its factors, so that 16 are thought to hold it."""
-    monkeypatch.setattr(Significand, "__mul__", Significand.__or__)
 
 
 # --- pad-axes
