@@ -3,7 +3,7 @@
 // Of f32 numbers that are multiplied in halves both are kept: 64 rows of 256 leave no room for two tiles of 64 keys, and
 // 128 rows do not fit. Two warp groups would share the 64 rows, so there is one.
 // CHECK-LABEL: tile.kernel @k schedules
-// CHECK-SAME: {ROWS = 64 : index, KEYS = 32 : index, num_warps = 4 : index, num_stages = 3 : index}]
+// CHECK-SAME: {ROWS = 64 : index, KEYS = 32 : index, num_warps = 4 : index, num_stages = 2 : index}]
 spec.tensor @q0 "input" "f32" ["M", "256"]
 spec.tensor @k0 "input" "f32" ["N", "256"]
 spec.tensor @o "output" "f32" ["M", "256"]
