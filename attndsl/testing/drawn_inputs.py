@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from attndsl.checking.evaluate import Number, evaluate
-from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, Spec
+from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, ParamValue, Spec, walk
 from attndsl.inputs import LAYOUTS, default_dims, default_params, make_inputs, relay
 from attndsl.storage import ELEMENTS, decode, encode
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
@@ -154,7 +154,8 @@ def extents(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -
         except ZeroDivisionError:  # absent
             return 0
         except ValueError:  # it differs from row to row
-            return max(dims.values(), default=0)
+            named = [params[e.name] for e in walk(index.bound) if isinstance(e, ParamValue)]
+            return max(0, *dims.values(), *(abs(number) for number in named if isinstance(number, int)))
 
     for block in spec.blocks:
         yield [*map(size, block.each)], [*map(size, block.over)]

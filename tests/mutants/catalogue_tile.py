@@ -100,11 +100,11 @@ def part_ends_one_key_early(monkeypatch: pytest.MonkeyPatch) -> None:
 def first_row_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop stops where the first of its rows does, not the last."""
 
-    def bounds(original: Any, loop: Any) -> tuple[SSAValue, SSAValue, Any]:
-        low, high, ends = original(loop)
+    def bounds(original: Any, loop: Any) -> tuple[SSAValue | None, ...]:
+        low, high, *own = original(loop)
         if isinstance(high.owner, tile.MaxOp):
             high = loop.build.add(tile.MinOp(high.owner.body, high.owner.over), loop.outside)
-        return low, high, ends
+        return low, high, *own
 
     wraps(monkeypatch, key_loop.KeyLoop, "range", bounds)
 
