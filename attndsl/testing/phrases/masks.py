@@ -49,7 +49,7 @@ predicate
     5 | {bias} {compared} 0.0
     2 | any(d in D) ({compared_element} {compared} 1.0)
     all(r in R) (late_key[b, {near}, r] > w)
-    any(r in R) ((j + 2 * r) % 5 < 2)
+    any(s in 3) ((j + 2 * s) % 5 < 2)
     {bias} {equal} w
     {bias} <= w
     {bias} >= w
