@@ -280,6 +280,7 @@ class _Footprint:
             fitting = [shape for shape in shapes if self.programs(rows, *shape, machine) >= 1]
             if not fitting and rows > min(SHAPES):
                 return
+            fitting = [shape for shape in fitting if self.holds_made(rows, *shape, machine)] or fitting
             roomy = [shape for shape in fitting if shape[0] >= ROOMY and self.programs(rows, *shape, machine) >= 2]
             keys, warps = (roomy or fitting or shapes[-1:])[0]
             stages = max(1, min(machine.stages, self.stages(rows, keys, warps, machine, 2 if roomy else 1)))
@@ -302,7 +303,7 @@ class _Footprint:
         words = self.words(rows, keys, warps, machine)
         if (self.keys or keys) * self.key_bytes > ADDRESSES * READ * warps * machine.lanes:
             return 0
-        if self.made(keys, warps, machine) > HELD or not self.splits_rows(rows, warps, machine):
+        if not self.splits_rows(rows, warps, machine):
             return 0
         if words > machine.registers or self.stages(rows, keys, warps, machine) < 2:
             return 0
@@ -324,11 +325,12 @@ class _Footprint:
     def words(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """The registers that a thread needs."""
         held = (self.rows or rows) * ((self.keys or keys) + self.row_words)
-        return held // (warps * machine.lanes) + self.made(keys, warps, machine) + OTHER_REGISTERS
+        return held // (warps * machine.lanes) + OTHER_REGISTERS
 
-    def made(self, keys: int, warps: int, machine: Machine) -> int:
-        """The registers that a thread needs for what an operand is made of."""
-        return (self.keys or keys) * self.made_words // (warps * machine.lanes)
+    def holds_made(self, rows: int, keys: int, warps: int, machine: Machine) -> bool:
+        """Whether a thread has registers for what an operand is made of, beside the others that it needs."""
+        made = (self.keys or keys) * self.made_words // (warps * machine.lanes)
+        return made <= HELD and self.words(rows, keys, warps, machine) + made <= machine.registers
 
     def splits_rows(self, rows: int, warps: int, machine: Machine) -> bool:
         """Whether each group of warps that multiply together has rows of its own, where it needs them.
