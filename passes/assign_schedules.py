@@ -102,7 +102,7 @@ SHAPES = {
     64: ((64, 4), (64, 8), (32, 4), (32, 8), (16, 4)),
     128: ((128, 8), (64, 4), (64, 8), (32, 8)),
 }
-"""What is tried for each number of rows. Measured on an H200: docs/performance.md, "Tiles"."""
+"""What is tried for each number of rows. Measured: docs/performance.md, "Tiles"."""
 
 OTHER_REGISTERS = 70
 """What a thread needs beside scores and sums: addresses, operands of products, rows' maxima."""
@@ -125,7 +125,7 @@ WARP_ROWS = 16
 GROUP = 4
 """The warps that multiply together, where warps do."""
 
-THIRDS = 8
+BOTH_PARTS = 8
 """The bytes of both parts of an f32 number, whose product is made of three."""
 
 ADDRESSES = 24
@@ -193,9 +193,9 @@ class _Footprint:
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. `fixed_bytes` multiply every key.
     For each key `key_bytes` are read, and `made_bytes` computed, which multiply rows, an operand of them of
     `made_words` numbers; for each row `row_bytes` multiply keys, and `row_words` of 32 bits are carried; for each pair
-    `weight_bytes` multiply values, and `pair_bytes` are read. `thirds_bytes` are made at once of what is read for a
+    `weight_bytes` multiply values, and `pair_bytes` are read. `parts_bytes` are made at once of what is read for a
     key, for products of f32 numbers that are made of three. `split` says whether it runs where keys are split,
-    `multiplies` whether a matrix unit takes the tiles of keys, `in_thirds` whether some products are made of three,
+    `multiplies` whether a matrix unit takes the tiles of keys, `by_three` whether some products are made of three,
     `uneven` whether rows of a tile see different keys. A tile's keys divide `divided`.
     """
 
@@ -208,11 +208,11 @@ class _Footprint:
     row_bytes: int
     weight_bytes: int
     pair_bytes: int
-    thirds_bytes: int
+    parts_bytes: int
     row_words: int
     split: bool
     multiplies: bool
-    in_thirds: bool
+    by_three: bool
     uneven: bool
     divided: int
 
@@ -240,7 +240,7 @@ class _Footprint:
             sum(_width(v, axes) * size for v, size in by_row.items() if not any(map(tile.is_key, axes(v)))),
             max((size for v, size in by_row.items() if any(map(tile.is_key, axes(v)))), default=0),
             max((each[True] for each in read), default=0),
-            max((_thirds_read(loop, by_key, axes, keys) for loop in loops for keys in (False, True)), default=0),
+            max((_parts_read(loop, by_key, axes, keys) for loop in loops for keys in (False, True)), default=0),
             max(words, default=0),
             kernel.form is not None and kernel.form.data == "split",
             bool(dots),
@@ -339,7 +339,7 @@ class _Footprint:
         that is not there, where a product is made of three.
         """
         rows = self.rows or rows
-        return not (self.in_thirds and machine.warpgroup) or rows < FEW or rows // FEW >= warps // GROUP
+        return not (self.by_three and machine.warpgroup) or rows < FEW or rows // FEW >= warps // GROUP
 
     def stages(self, rows: int, keys: int, warps: int, machine: Machine, programs: int = 1) -> int:
         """How many stages of keys and values so many programs of a processor have memory for, beside their queries.
@@ -353,7 +353,7 @@ class _Footprint:
         weights = keys * self.weight_bytes if alone and rows < WARP_ROWS * warps else 0
         shared = machine.shared // programs - self.fixed_bytes - keys * self.made_bytes
         shared -= rows * (self.row_bytes + weights)
-        held = 0 if alone else keys * self.thirds_bytes  # beside the tile that they are made of, which needs no other
+        held = 0 if alone else keys * self.parts_bytes  # beside the tile that they are made of, which needs no other
         stages = (shared - held) // max(1, keys * (self.key_bytes + rows * self.pair_bytes))
         return stages + 1 if held or (alone and stages > 1) else stages
 
@@ -426,16 +426,16 @@ def _multiplied(
     return found
 
 
-def _thirds_read(loop: tile.LoopOp, by_key: Operands, axes: AxesAnalysis, over_keys: bool) -> int:
+def _parts_read(loop: tile.LoopOp, by_key: Operands, axes: AxesAnalysis, over_keys: bool) -> int:
     """The bytes for each key of both parts of what a loop reads for its products over keys, or for its others."""
     dots = [op for op in loop.walk() if isinstance(op, tile.DotOp) and tile.is_key(op.over) is over_keys]
     read = {v for op in dots for v in op.operands if v in by_key and isinstance(v.owner, tile.LoadOp)}
-    return sum(_width(v, axes) * by_key[v] for v in read if by_key[v] == THIRDS)
+    return sum(_width(v, axes) * by_key[v] for v in read if by_key[v] == BOTH_PARTS)
 
 
 def _operand_bytes(op: tile.DotOp) -> int:
     rounded = "f32" if op.rounded is None else op.rounded.data
-    return THIRDS if rounded == "tf32x3" else ELEMENTS[rounded].itemsize
+    return BOTH_PARTS if rounded == "tf32x3" else ELEMENTS[rounded].itemsize
 
 
 def _number(value: int) -> Attribute:

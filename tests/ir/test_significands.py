@@ -76,5 +76,11 @@ def test_the_integers_of_a_byte_fit_both_halves() -> None:
     assert Significand.of_integers(Range(0, 256)).fits("f16")
 
 
+def test_a_product_with_zero_adds_nothing() -> None:
+    nothing = ZERO * Significand.of_element("f16")
+    assert (nothing + nothing).fits("f16")
+    assert (nothing + Significand(4, 0, 4)).fits("f16")
+
+
 def test_two_to_a_fraction_has_any_bits() -> None:
     assert Significand.of_element("f16").power_of_two() == ANY

@@ -65,8 +65,8 @@ class Significand(NamedTuple):
 
     def __add__(self, other: Significand) -> Significand:  # type: ignore[override]  # no longer tuple
         """What holds of the sums, and of the differences."""
-        if ZERO in (self, other):
-            return self | other
+        if ZERO.high in (self.high, other.high):
+            return self | other  # one of them is 0
         low, high = min(self.low, other.low), max(self.high, other.high) + 1
         return Significand(int(high - low), low, high)
 
