@@ -73,7 +73,7 @@ class NumPyAccess:
             return user.body is value
         if isinstance(user, (tile.DotOp, tile.IntoOp)):
             return False
-        if isinstance(user, tile.BroadcastOp):
+        if isinstance(user, (tile.BroadcastOp, tile.RepeatOp)):
             return user.value is value
         if isinstance(user, arith.AddiOp) and self.place(user.result).axis is value:
             return any(self.computes(use.operation, user.result) for use in user.result.uses)
