@@ -18,6 +18,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import named
 from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
@@ -49,13 +50,19 @@ def dtype(type_: Attribute) -> str:
 
 
 class NumPyExpressions(Values):
-    """Spells values; `homes` has the array of each home that has been declared."""
+    """Spells values; `homes` has the array of each home that has been declared, `kept` what has memory's type."""
 
     def __init__(self, names: Names) -> None:
         super().__init__(names, AxesAnalysis())
         self.ranges = Ranges()
         self.homes: dict[str, str] = {}
+        self.kept: frozenset[SSAValue] = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
+
+    def arrange(self, kernel: tile.KernelOp) -> None:
+        """Prepares for the values of a kernel."""
+        super().arrange(kernel)
+        self.kept = named(kernel, tile.KeptOp)
 
     # --- values
 

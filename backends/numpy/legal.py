@@ -21,7 +21,7 @@ LEGAL = LegalForms(
         tile.DotOp: (given("rounded"),),
         tile.LoopOp: (given("stages"),),
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
-        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp), ()),
+        **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.RangeOp, tile.LoadOp, tile.StoreOp, tile.BroadcastOp), ()),
         tile.RepeatOp: (),
         **dict.fromkeys((tile.HomeOp, tile.IntoOp), ()),
