@@ -64,6 +64,7 @@ SIMPLIFY = (
 TO_ATTN = (
     *SIMPLIFY,
     Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
+    Step("share-operands", "compares axes by their extents; before pack-rows counts reads"),
     Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
     *SIMPLIFY,
 )

@@ -100,7 +100,7 @@ def test_gpu_code_without_triton(attndsl: Any, gqa: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "triton" else find(name))
     result = attndsl("compile", gqa, "--target", "cuda:90", "--shape", "D=16,E=16", "-o", "made")
     assert (result.code, result.out) == (1, "")
-    assert "needs the package triton, which is not installed: pip install 'torch" in result.err
+    assert "needs the package triton, which is not installed: pip install 'triton" in result.err
 
 
 def test_what_triton_cannot_compile_is_named(attndsl: Any, gqa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
