@@ -12,9 +12,9 @@ import torch
 from triton.runtime import jit
 
 from attndsl.backends.gpu.aot import launches, load
-from attndsl.backends.gpu.stand_ins import StandIn
 from attndsl.backends.gpu.host import host_text, kernel_names
 from attndsl.backends.gpu.manifest import LOADER, launcher
+from attndsl.backends.gpu.stand_ins import StandIn
 from attndsl.backends.gpu.targets import TARGETS
 from attndsl.backends.triton.emit import emit
 from attndsl.checking.check import check
