@@ -173,6 +173,8 @@ class Run:
                 self.hold(op)
             case tile.WithinOp():
                 self.within(op)
+            case tile.CoversOp():
+                self.cover(op)
             case tile.NarrowOp():
                 self.narrow(op)
             case tile.KeptOp():
@@ -246,6 +248,13 @@ class Run:
         found = self.values[op.value].array
         inside = (found >= op.low.value.data) & (found <= op.high.value.data)
         assert np.all(inside | np.isnan(found)), "what tile.within says is true"
+
+    def cover(self, op: tile.CoversOp) -> None:
+        block = op.parent_block()
+        assert block is not None
+        walked = [loop for loop in block.ops if isinstance(loop, tile.LoopOp) and loop.axis is not None]
+        ends = [self.scalar(loop.ub) for loop in walked if self.scalar(loop.lb) < self.scalar(loop.ub)]
+        assert op.keys is None or max(ends, default=0) <= self.scalar(op.keys), "tile.covers names all keys"
 
     def narrow(self, op: tile.NarrowOp) -> None:
         if op not in self.limits:

@@ -9,8 +9,10 @@ from attndsl.ir.bounds import Bound, bounds_of
 from attndsl.ir.loop import LoopOp
 from attndsl.ir.xdsl import (
     AnyFloat,
+    AttrSizedOperandSegments,
     Float64Type,
     FloatAttr,
+    IndexType,
     IRDLOperation,
     Operation,
     SSAValue,
@@ -21,6 +23,7 @@ from attndsl.ir.xdsl import (
     index,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     prop_def,
     var_operand_def,
 )
@@ -165,6 +168,31 @@ class LaunchedOp(ValuesOp):
         from attndsl.ir.wellformed import verify_launched
 
         verify_launched(self)
+
+
+@irdl_op_definition
+class CoversOp(IRDLOperation):
+    """Says what the tiles of a launch cover, from which it chooses their sizes: rows and keys.
+
+    `rows` is the program variable that steps through tiles of rows; without it a program has a single row. `keys` is
+    how many keys there are, in tiles `by` so many; where keys are cut into splits, it is how many are cut. Without it
+    no launch knows. No loop over tiles of keys goes further. This does nothing; a launcher reads it.
+    """
+
+    name = "tile.covers"
+    rows = opt_operand_def(IndexType)
+    keys = opt_operand_def(IndexType)
+    by = opt_operand_def(IndexType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "(`rows` $rows^)? (`keys` $keys^ `by` $by)? attr-dict"
+
+    def __init__(self, rows: SSAValue | None, keys: SSAValue | None, by: SSAValue | None) -> None:
+        super().__init__(operands=[rows, keys, by])
+
+    def verify_(self) -> None:
+        from attndsl.ir.wellformed import verify_covers
+
+        verify_covers(self)
 
 
 @irdl_op_definition

@@ -32,7 +32,17 @@ from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp
-from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WithinOp, WrapsOp
+from attndsl.ir.statements import (
+    CoversOp,
+    KeptOp,
+    LaunchedOp,
+    NarrowOp,
+    PresentOp,
+    UnsignedOp,
+    ValuesOp,
+    WithinOp,
+    WrapsOp,
+)
 from attndsl.ir.traits import Axes, Folds, Removes, Renames
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -74,6 +84,7 @@ __all__ = [
     "TILE",
     "AllOp",
     "BroadcastOp",
+    "CoversOp",
     "DotOp",
     "HoldsOp",
     "HomeOp",
@@ -420,7 +431,7 @@ class HoldsOp(IRDLOperation):
             raise VerifyException("has ends that the loop does not change")
 
 
-STATEMENTS = (PresentOp, HoldsOp, WithinOp, IntoOp, ValuesOp)
+STATEMENTS = (PresentOp, HoldsOp, WithinOp, CoversOp, IntoOp, ValuesOp)
 """The operations that only say something of values."""
 
 
@@ -453,6 +464,7 @@ TILE = Dialect(
         PresentOp,
         HoldsOp,
         WithinOp,
+        CoversOp,
         NarrowOp,
         KeptOp,
         LaunchedOp,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attndsl.ir import attn, spec, tile
-from attndsl.ir.analyses.facts import is_launch_time
+from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
+from attndsl.ir.rewrite import constant
 from attndsl.ir.sizes import is_same_size
 from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Removes
@@ -75,6 +76,21 @@ def verify_launched(op: tile.ValuesOp) -> None:
     """Raises VerifyException where a launch cannot compute what it is said to compute."""
     if any(value.type != index or not is_launch_time(value) for value in op.values):
         raise VerifyException("names integers of dims, parameters and choices")
+
+
+def verify_covers(op: tile.CoversOp) -> None:
+    """Raises VerifyException where what tiles are said to cover is no row of a program, or no launch can compute it."""
+    if not isinstance(op.parent_op(), tile.KernelOp):
+        raise VerifyException("stands in a kernel, and in no loop")
+    rows = op.rows.owner if op.rows is not None else None
+    if rows is not None and (not isinstance(rows, tile.ProgramOp) or constant(rows.step) == 1):
+        raise VerifyException("has rows that a program steps through, several at a time")
+    if op.keys is not None and not is_before_choice(op.keys):
+        raise VerifyException("has keys of dims, parameters and the number of splits")
+    if op.by is not None and not is_launch_time(op.by):
+        raise VerifyException("has tiles of a size that a launch knows")
+    if (op.keys is None) != (op.by is None):
+        raise VerifyException("says of its keys how many a tile has")
 
 
 def verify_kept(op: tile.KeptOp) -> None:

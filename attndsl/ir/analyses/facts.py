@@ -120,6 +120,12 @@ def is_launch_time(value: SSAValue) -> bool:
     return all(type(v.owner) in LAUNCHED for v in leaves(value))
 
 
+def is_before_choice(value: SSAValue) -> bool:
+    """Whether a launcher can compute an integer before it has chosen the sizes of tiles; how many splits, it has."""
+    choices = (leaf.owner for leaf in leaves(value) if isinstance(leaf.owner, spec.ChoiceOp))
+    return is_launch_time(value) and all(op.most is not None for op in choices)
+
+
 def launch_time(kernel: tile.KernelOp) -> dict[SSAValue, None]:
     """All that `is_launch_time` holds of in a kernel, in order."""
     found: dict[SSAValue, None] = {}
