@@ -81,18 +81,16 @@ from attndsl.ir.analyses.facts import is_before_choice
 from attndsl.ir.analyses.footprint import Footprint
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import DEFAULT, MACHINES, Machine
-from attndsl.ir.rewrite import constant
+from attndsl.ir.rewrite import constant, copy_before
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import (
     ArrayAttr,
     Attribute,
-    Block,
     Context,
     DictionaryAttr,
     IntegerAttr,
     ModuleOp,
     ModulePass,
-    Operation,
     SSAValue,
     index,
 )
@@ -136,21 +134,23 @@ class AssignSchedules(ModulePass):
             found = list(Footprint.of(kernel).schedules(MACHINES[self.machine]))
             kernel.schedules = ArrayAttr([DictionaryAttr({n: _number(v) for n, v in s.items()}) for s in found])
             if not any(isinstance(each, tile.CoversOp) for each in kernel.body.block.ops):
-                whole = kernel.form is not None and kernel.form.data == "whole"
-                _say_covered(kernel, _cut(following if whole else kernel))
+                _say_covered(kernel, following)
 
 
-def _say_covered(kernel: tile.KernelOp, keys: SSAValue | None) -> None:
-    """Says what the tiles of a kernel cover; `keys`, where they are cut into splits, may be another kernel's."""
+def _say_covered(kernel: tile.KernelOp, following: tile.KernelOp | None) -> None:
+    """Says what the tiles of a kernel cover; of the form that folds all keys, another kernel is `following`."""
     block = kernel.body.block
     last = block.last_op
     assert last is not None, "a kernel writes something"
     programs = [op for op in block.ops if isinstance(op, tile.ProgramOp) and constant(op.step) != 1]
     loops = [op for op in block.ops if isinstance(op, tile.LoopOp)]
     loops = [loop for loop in loops if loop.axis is not None] or loops
-    if keys is not None:
-        keys = _copy(keys, block, {})
+    if kernel.form is not None and kernel.form.data == "whole" and following is not None:
+        keys = _cut(following)
+        keys = copy_before(last, keys, {}) if keys is not None else None
     else:
+        keys = _cut(kernel)
+    if keys is None:
         keys = next((loop.ub for loop in loops[::-1] if is_before_choice(loop.ub)), None)
     rows = programs[0].result if programs else None
     said = tile.CoversOp(rows, keys, loops[-1].step if keys is not None else None)
@@ -158,24 +158,12 @@ def _say_covered(kernel: tile.KernelOp, keys: SSAValue | None) -> None:
     block.add_op(said)
 
 
-def _cut(kernel: tile.KernelOp | None) -> SSAValue | None:
+def _cut(kernel: tile.KernelOp) -> SSAValue | None:
     """How many keys a kernel's splits are cut from, where it folds one that a launch chooses."""
-    if kernel is None or kernel.merges:
+    if kernel.merges:
         return None
     choices = (op for op in operations(kernel) if isinstance(op, spec.ChoiceOp))
     return next((op.most for op in choices if op.most is not None), None)
-
-
-def _copy(value: SSAValue, block: Block, copies: dict[SSAValue, SSAValue]) -> SSAValue:
-    """What a launch knows, computed at the end of a block."""
-    op = value.owner
-    if isinstance(op, Operation) and op.parent is not block and value not in copies:
-        for operand in op.operands:
-            _copy(operand, block, copies)
-        copy = op.clone(copies)
-        copy.location = op.location
-        block.add_op(copy)
-    return copies.get(value, value)
 
 
 def _number(value: int) -> Attribute:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM
-from attndsl.ir.spec import verify_access
+from attndsl.ir.spec import Float, verify_access
 from attndsl.ir.streams import Stream, Terms, V
 from attndsl.ir.traits import Binds, Folds, Removes, RemovesEach, monoid_of
 from attndsl.ir.xdsl import (
@@ -61,7 +61,6 @@ from attndsl.ir.xdsl import (
     var_result_def,
 )
 
-Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 Summed = VarConstraint("Summed", base(AnyFloat) | base(IndexType))  # type: ignore[arg-type]
 """One floating-point type for all of an operation: the type that sums are kept in, f32 or f64."""
 

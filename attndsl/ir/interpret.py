@@ -314,7 +314,7 @@ class Run:
             case tile.WidenedOp():
                 return self.values[op.value]
             case tile.IdentityOp():
-                return NamedArray(np.int64(op.number))  # type: ignore[arg-type]
+                return NamedArray(np.int64(op.in_64_bits))  # type: ignore[arg-type]
             case tile.PaddedOp():
                 return NamedArray(np.int64(tile.padded(self.scalar(op.size))))  # type: ignore[arg-type]
             case tile.PlaceOp():

@@ -31,7 +31,7 @@ from attndsl.ir.homes import HomeOp, IntoOp, into_of
 from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
-from attndsl.ir.spec import ChoiceOp
+from attndsl.ir.spec import ChoiceOp, Float
 from attndsl.ir.statements import (
     CoversOp,
     KeptOp,
@@ -45,7 +45,6 @@ from attndsl.ir.statements import (
 )
 from attndsl.ir.traits import Axes, Folds, Removes, Renames
 from attndsl.ir.xdsl import (
-    AnyFloat,
     ArrayAttr,
     AttrSizedOperandSegments,
     Block,
@@ -63,9 +62,7 @@ from attndsl.ir.xdsl import (
     SymbolNameConstraint,
     SymbolRefAttr,
     UnitAttr,
-    VarConstraint,
     VerifyException,
-    base,
     i1,
     index,
     irdl_op_definition,
@@ -119,8 +116,6 @@ __all__ = [
     "users",
     "verify_axis",
 ]  # fmt: skip
-
-Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 
 
 @irdl_op_definition
@@ -292,7 +287,7 @@ class IdentityOp(IRDLOperation):
         super().__init__(properties={"of": StringAttr(of)}, result_types=[index])
 
     @property
-    def number(self) -> int:
+    def in_64_bits(self) -> int:
         """What it is in 64 bits."""
         return int((MIN if self.of.data == "min" else MAX).identity(index))
 

@@ -9,7 +9,8 @@ from typing import Any
 from attndsl.ir.monoids import Monoid
 from attndsl.ir.xdsl import Operation, OpTrait, SSAValue
 
-Axes = frozenset[SSAValue]
+Axis = SSAValue
+Axes = frozenset[Axis]
 
 
 class Variables(OpTrait, ABC):

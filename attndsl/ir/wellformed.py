@@ -16,7 +16,7 @@ from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
 
-ROWS = (attn.EachOp, attn.GridOp, attn.RowOp)
+ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp)
 
 FORMS = ("whole", "split")
 
@@ -35,7 +35,7 @@ def verify_attn(kernel: attn.KernelOp) -> None:
         raise VerifyException(f"the body of a kernel is flat, and {nested.name} is not")
     if sum(isinstance(op, attn.OverOp) for op in block.ops) > 1:
         raise VerifyException("a kernel has at most one attn.over")
-    _unique(op for op in block.ops if isinstance(op, (*ROWS, attn.OverOp)))
+    _unique(op for op in block.ops if isinstance(op, (*ROW_VARIABLES, attn.OverOp)))
     for op in block.ops:
         match op:
             case attn.AxisOp():
@@ -171,9 +171,9 @@ def verify_tile(kernel: tile.KernelOp) -> None:
 
 
 def _verify_loop(axes: AxesAnalysis, loop: tile.LoopOp) -> None:
-    for number, (start, end) in enumerate(zip(loop.iter_args, loop.end.values, strict=True)):
+    for n, (start, end) in enumerate(zip(loop.iter_args, loop.end.values, strict=True)):
         if axes(start) != axes(end):
-            raise VerifyException(f"a loop yields a value with other axes than it starts from (value {number})")
+            raise VerifyException(f"a loop yields a value with other axes than it starts from (value {n})")
 
 
 def _independent(

@@ -20,7 +20,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import Unsigned
 from attndsl.ir.analyses.widths import LARGEST_TILE
 from attndsl.ir.bounds import Factor, bounds_of
-from attndsl.ir.rewrite import constant, number
+from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr
@@ -52,7 +52,7 @@ def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
     """The schedules that a kernel may be launched with."""
     if kernel.schedules is None:
         return [{"num_warps": 4, "num_stages": 2}]
-    return [{name: int(number(value)) for name, value in each.data.items()} for each in kernel.schedules]
+    return [{name: int(number_in(value)) for name, value in each.data.items()} for each in kernel.schedules]
 
 
 class HostText:
@@ -259,11 +259,11 @@ class Launcher:
         divided = {op.choice.data: op.divides for op in kernel.walk() if isinstance(op, spec.ChoiceOp)}
         for choice in taken.choices:
             self.out.line(f'{choice} = {self.chosen}["{choice}"]')
-            if (number := divided[choice]) is not None:
-                self.out.line(f"if {number.value.data} % {choice}:")
+            if (most := divided[choice]) is not None:
+                self.out.line(f"if {most.value.data} % {choice}:")
                 with self.out.indented():
                     message = (
-                        f"{choice} is {{{choice}}}, but the keys of a tile must lie in one block of {number.value.data}"
+                        f"{choice} is {{{choice}}}, but the keys of a tile must lie in one block of {most.value.data}"
                     )
                     self.out.line(f'raise ValueError(f"{message}")')
         if rows is not None:
@@ -323,7 +323,7 @@ def _table(launched: Launched) -> str:
 def _keyword(param: spec.ParameterOp) -> str:
     """A parameter of the function, with the default that the spec gives it."""
     name = python_name(param.sym_name.data)
-    return name if param.default is None else f"{name}={_literal(number(param.default))}"
+    return name if param.default is None else f"{name}={_literal(number_in(param.default))}"
 
 
 def _literal(value: int | float | bool) -> str:

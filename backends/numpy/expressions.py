@@ -11,18 +11,16 @@ from math import isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.pointwise import COMPARISON_SIGNS, POINTWISE, RING, WRAPPING
-from attndsl.backends.text import ATOM, COMPARISON_LEVEL, Text, Values
+from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS, RING, WRAPPING
+from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
-from attndsl.ir.traits import monoid_of
+from attndsl.ir.traits import Axis, monoid_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
-
-Axis = SSAValue
 
 LONGEST = 60
 """How many characters an expression may have to be put into the place of its one use."""
@@ -68,7 +66,7 @@ class NumPyExpressions(Values):
             return False
         return user.parent is owner.parent and not (self.homes and _writes_between(owner, user))
 
-    def number(self, value: SSAValue) -> str:
+    def scalar(self, value: SSAValue) -> str:
         """A value without axes."""
         return self[value].code
 
@@ -150,7 +148,7 @@ class NumPyExpressions(Values):
         return self.pointwise(op)
 
     def pointwise(self, op: Operation) -> Text:
-        row = POINTWISE[type(op)]
+        row = NUMPY_SPELLINGS[type(op)]
         if self.axes(op.results[0]):
             return Text(row.array.format(*self.operands(op, row.level)), row.level or ATOM)
         operands = self.operands(op, row.level)
@@ -159,7 +157,7 @@ class NumPyExpressions(Values):
         if op.results[0].type not in (index, i1) and (len(numbers) == len(operands) or isinstance(op, arith.SelectOp)):
             for n in numbers:
                 operands[n] = f"{dtype(op.results[0].type)}({operands[n]})"
-        text = Text(row.number.format(*operands), row.level or ATOM)
+        text = Text(row.scalar.format(*operands), row.level or ATOM)
         return self.wrapped(text) if self.leaves_64_bits(op) and not self.is_wrapped_later(op) else text
 
     def wrapped(self, text: Text) -> Text:
@@ -193,7 +191,7 @@ class NumPyExpressions(Values):
                 return Text(f"~{left.within(ATOM)}", 8)
             return Text(f"(not {left.within(COMPARISON_LEVEL + 1)})")
         if axes:
-            row = POINTWISE[type(op)]
+            row = NUMPY_SPELLINGS[type(op)]
             return Text(row.array.format(left.within(row.level), right.within(row.level + 1)), row.level)
         sign = {arith.AndIOp: "and", arith.OrIOp: "or", arith.XOrIOp: "!="}[type(op)]
         return Text(f"({left.within(COMPARISON_LEVEL)} {sign} {right.within(COMPARISON_LEVEL)})")

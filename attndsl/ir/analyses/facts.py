@@ -44,7 +44,7 @@ class Signs:
             case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
                 return True
             case tile.IdentityOp():
-                return owner.number >= 0
+                return owner.in_64_bits >= 0
             case tile.RangeOp():
                 return self.nonnegative(owner.start)
             case tile.MinOp():

@@ -52,7 +52,7 @@ BOTH_PARTS = 8
 ADDRESSES = 24
 """How many registers of a thread the addresses of a tile of keys may take, which stay there throughout the loop."""
 
-READ = 16
+PIECE = 16
 """The bytes that a thread reads at once."""
 
 ROOMY = 64
@@ -183,7 +183,7 @@ class Footprint:
     def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """How many programs of this shape a processor can run at once."""
         words = self.words(rows, keys, warps, machine)
-        if (self.keys or keys) * self.key_bytes > ADDRESSES * READ * warps * machine.lanes:
+        if (self.keys or keys) * self.key_bytes > ADDRESSES * PIECE * warps * machine.lanes:
             return 0
         if not self.splits_rows(rows, warps, machine):
             return 0

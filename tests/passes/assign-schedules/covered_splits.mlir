@@ -77,8 +77,9 @@ tile.kernel @k_merge form "split" {
 }
 
 // CHECK-LABEL: tile.kernel @k form "whole"
-// CHECK:         tile.store
-// CHECK-NEXT:    %[[N:.+]] = spec.dim "N"
+// CHECK:         tile.yield
+// CHECK:         %[[N:.+]] = spec.dim "N"
+// CHECK-NEXT:    tile.store
 // CHECK-NEXT:    tile.covers rows %i0 keys %[[N]] by %keys
 // CHECK-LABEL: tile.kernel @k_split
 // CHECK:         tile.covers rows %i0 keys %N by %keys
