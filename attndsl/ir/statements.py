@@ -7,6 +7,7 @@ from math import inf
 
 from attndsl.ir.bounds import Bound, bounds_of
 from attndsl.ir.loop import LoopOp
+from attndsl.ir.traits import WellFormed
 from attndsl.ir.xdsl import (
     AnyFloat,
     AttrSizedOperandSegments,
@@ -25,6 +26,7 @@ from attndsl.ir.xdsl import (
     operand_def,
     opt_operand_def,
     prop_def,
+    traits_def,
     var_operand_def,
 )
 
@@ -148,11 +150,7 @@ class KeptOp(ValuesOp):
     """
 
     name = "tile.kept"
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_kept
-
-        verify_kept(self)
+    traits = traits_def(WellFormed())
 
 
 @irdl_op_definition
@@ -163,11 +161,7 @@ class LaunchedOp(ValuesOp):
     """
 
     name = "tile.launched"
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_launched
-
-        verify_launched(self)
+    traits = traits_def(WellFormed())
 
 
 @irdl_op_definition
@@ -183,16 +177,12 @@ class CoversOp(IRDLOperation):
     rows = opt_operand_def(IndexType)
     keys = opt_operand_def(IndexType)
     by = opt_operand_def(IndexType)
+    traits = traits_def(WellFormed())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "(`rows` $rows^)? (`keys` $keys^ `by` $by)? attr-dict"
 
     def __init__(self, rows: SSAValue | None, keys: SSAValue | None, by: SSAValue | None) -> None:
         super().__init__(operands=[rows, keys, by])
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_covers
-
-        verify_covers(self)
 
 
 @irdl_op_definition
@@ -217,11 +207,7 @@ class WrapsOp(ValuesOp):
     """
 
     name = "tile.wraps"
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_launched
-
-        verify_launched(self)
+    traits = traits_def(WellFormed())
 
 
 def _verify_integers(op: ValuesOp) -> None:

@@ -43,7 +43,7 @@ from attndsl.ir.statements import (
     WithinOp,
     WrapsOp,
 )
-from attndsl.ir.traits import Axes, Folds, Removes, Renames
+from attndsl.ir.traits import Axes, Folds, Removes, Renames, WellFormed
 from attndsl.ir.xdsl import (
     ArrayAttr,
     AttrSizedOperandSegments,
@@ -141,7 +141,7 @@ class KernelOp(IRDLOperation):
     strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
     by_bits = opt_prop_def(UnitAttr)
     body = region_def("single_block")
-    traits = traits_def(NoTerminator(), IsolatedFromAbove())
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
     assembly_format = (
         "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? (`strided` $strided^)? "
         "(`widens` `by` `bits` $by_bits^)? $body attr-dict"
@@ -155,14 +155,6 @@ class KernelOp(IRDLOperation):
         """Whether it walks over splits of the keys, which other programs folded."""
         ends = [op.ub.owner for op in self.walk() if isinstance(op, LoopOp)]
         return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_bounds, verify_form, verify_strided, verify_tile
-
-        verify_form(self.form)
-        verify_bounds(self)
-        verify_strided(self)
-        verify_tile(self)
 
 
 @irdl_op_definition

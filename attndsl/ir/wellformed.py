@@ -1,8 +1,12 @@
-"""What makes a kernel well formed beyond its single operations: what its values may depend on."""
+"""What makes a kernel well formed beyond its single operations: what its values may depend on.
+
+`VERIFIERS` has it by operation, for the trait `WellFormed`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
@@ -21,7 +25,7 @@ ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp)
 FORMS = ("whole", "split")
 
 
-def verify_form(form: StringAttr | None) -> None:
+def _form(form: StringAttr | None) -> None:
     """Raises VerifyException where a kernel has a form that is none."""
     if form is not None and form.data not in FORMS:
         raise VerifyException(f"the form of a kernel is {' or '.join(FORMS)}, not {form.data}")
@@ -29,6 +33,7 @@ def verify_form(form: StringAttr | None) -> None:
 
 def verify_attn(kernel: attn.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `attn` level is not well formed."""
+    _form(kernel.form)
     axes, block = AxesAnalysis(), kernel.body.block
     nested = next((op for op in block.ops if op.regions), None)
     if nested is not None:
@@ -52,7 +57,7 @@ def verify_attn(kernel: attn.KernelOp) -> None:
     _writes(kernel, attn.WriteOp)
 
 
-def verify_bounds(kernel: tile.KernelOp) -> None:
+def _bounds(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel has bounds that are none, or of what its module does not declare."""
     if kernel.bounds is None:
         return
@@ -66,7 +71,7 @@ def verify_bounds(kernel: tile.KernelOp) -> None:
             raise VerifyException(f"bounds are of what is declared, which the {factor.kind} {factor.name} is not")
 
 
-def verify_strided(kernel: tile.KernelOp) -> None:
+def _strided(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel has code made for the strides of what is no tensor."""
     for tensor in kernel.strided or ():
         spec.enclosing_tensor(kernel, tensor.string_value())
@@ -130,6 +135,9 @@ def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: Ax
 
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
+    _form(kernel.form)
+    _bounds(kernel)
+    _strided(kernel)
     axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)
     for op in operations(kernel):
         match op:
@@ -208,3 +216,15 @@ def _unique(variables: Iterable[attn.IndexOp]) -> None:
 def _writes(kernel: Operation, kind: type[Operation]) -> None:
     if not any(isinstance(op, kind) for op in kernel.walk()):
         raise VerifyException(f"a kernel writes something: {kernel.name} has no {kind.name}")
+
+
+VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
+    attn.KernelOp: verify_attn,
+    tile.KernelOp: verify_tile,
+    tile.CoversOp: verify_covers,
+    tile.IntoOp: verify_into,
+    tile.KeptOp: verify_kept,
+    tile.LaunchedOp: verify_launched,
+    tile.WrapsOp: verify_launched,
+}
+"""What each operation with the trait `WellFormed` is held to."""
