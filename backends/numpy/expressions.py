@@ -11,7 +11,7 @@ from math import isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS, RING, WRAPPING
+from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS, RING, WRAPPING
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -254,10 +254,11 @@ class NumPyExpressions(Values):
         axes = self.axes_of(op.body)
         arguments = [f"axis={axes.index(op.over)}"] if len(axes) > 1 else []
         monoid = monoid_of(op)
+        method = NUMPY_REDUCTIONS[monoid.operation(op.body.type)]
         if isinf(monoid.empty):  # what NumPy does not give for nothing by itself
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
-        code = f"{self[op.body].within(ATOM)}.{monoid.name}({', '.join([*arguments, *more])})"
+        code = f"{self[op.body].within(ATOM)}.{method}({', '.join([*arguments, *more])})"
         if len(axes) == 1 and op.body.type in (index, i1):
             code = f"{'int' if op.body.type == index else 'bool'}({code})"
         return Text(code)

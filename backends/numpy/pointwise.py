@@ -68,6 +68,17 @@ NUMPY_SPELLINGS: dict[type[Operation], NumPySpelling] = {
     math.FloorOp: _call("np.floor"),
 }
 
+NUMPY_REDUCTIONS: dict[type[Operation], str] = {
+    arith.AddfOp: "sum",
+    arith.AddiOp: "sum",
+    arith.MaximumfOp: "max",
+    arith.MaxSIOp: "max",
+    arith.MinimumfOp: "min",
+    arith.MinSIOp: "min",
+    arith.AndIOp: "all",
+}
+"""The methods that reduce an array along an axis, by the operation that combines two partial results."""
+
 WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp, arith.FloorDivSIOp)
 """The operations whose results may leave 64 bits; Python's numbers go on where NumPy's wrap."""
 

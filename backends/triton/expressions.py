@@ -9,7 +9,7 @@ import numpy as np
 from attndsl.backends.names import Names
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.backends.triton.pointwise import (
-    REDUCTIONS,
+    TRITON_REDUCTIONS,
     TRITON_SPELLINGS,
     TRUNCATING,
     TritonSpelling,
@@ -218,7 +218,7 @@ class TritonExpressions(Values):
 
     def _reduce(self, op: tile.ReduceOp) -> Text:
         body, axis = self[op.body], self.axes_of(op.body).index(op.over)
-        spelling = REDUCTIONS[monoid_of(op).operation(op.body.type)]
+        spelling = TRITON_REDUCTIONS[monoid_of(op).operation(op.body.type)]
         code = body.within(ATOM) if "{0}." in spelling.template else body.code
         return Text(spelling.template.format(code, axis=axis), spelling.level)
 

@@ -61,7 +61,7 @@ TRITON_SPELLINGS: dict[type[Operation], TritonSpelling] = {
     math.FloorOp: TritonSpelling("tl.floor({0})"),
 }
 
-REDUCTIONS: dict[type[Operation], TritonSpelling] = {
+TRITON_REDUCTIONS: dict[type[Operation], TritonSpelling] = {
     arith.AddfOp: TritonSpelling("tl.sum({0}, {axis})"),
     arith.AddiOp: TritonSpelling("tl.sum({0}.to(tl.int64), {axis})"),
     # What is computed of these per program is no tile: it may have 64 bits.
