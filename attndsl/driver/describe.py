@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.rewrite import constant, number
+from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1
 
 
@@ -35,7 +35,7 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
         told["mask"] = masks[0] if len(masks) == 1 else f"{masks[0]} in full tiles; in others {masks[-1]}"
     if kernel.schedules is not None:
         told["schedules"] = "; or ".join(
-            ", ".join(f"{name} {number(value)}" for name, value in each.data.items()) for each in kernel.schedules
+            ", ".join(f"{name} {number_in(value)}" for name, value in each.data.items()) for each in kernel.schedules
         )
     return told
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attndsl.ir.traits import WellFormed
 from attndsl.ir.xdsl import (
     Attribute,
     AttrSizedOperandSegments,
@@ -26,6 +27,7 @@ from attndsl.ir.xdsl import (
     opt_operand_def,
     opt_prop_def,
     prop_def,
+    traits_def,
     var_operand_def,
 )
 
@@ -75,6 +77,7 @@ class IntoOp(IRDLOperation):
     axes = var_operand_def(IndexType)
     stage = opt_operand_def(IndexType)
     value = operand_def()
+    traits = traits_def(WellFormed())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$home `[` $axes `]` (`stage` $stage^)? `=` $value attr-dict `:` type($value)"
 
@@ -99,11 +102,6 @@ class IntoOp(IRDLOperation):
         if len(found) != 1:
             raise VerifyException(f"{'no home is' if not found else 'several homes are'} called @{name}")
         return found[0]
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_into
-
-        verify_into(self)
 
 
 def into_of(value: SSAValue) -> IntoOp | None:

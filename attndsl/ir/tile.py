@@ -31,11 +31,20 @@ from attndsl.ir.homes import HomeOp, IntoOp, into_of
 from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
-from attndsl.ir.spec import ChoiceOp
-from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WithinOp, WrapsOp
-from attndsl.ir.traits import Axes, Folds, Removes, Renames
+from attndsl.ir.spec import ChoiceOp, Float
+from attndsl.ir.statements import (
+    CoversOp,
+    KeptOp,
+    LaunchedOp,
+    NarrowOp,
+    PresentOp,
+    UnsignedOp,
+    ValuesOp,
+    WithinOp,
+    WrapsOp,
+)
+from attndsl.ir.traits import Axes, Folds, Removes, Renames, WellFormed
 from attndsl.ir.xdsl import (
-    AnyFloat,
     ArrayAttr,
     AttrSizedOperandSegments,
     Block,
@@ -54,9 +63,7 @@ from attndsl.ir.xdsl import (
     SymbolNameConstraint,
     SymbolRefAttr,
     UnitAttr,
-    VarConstraint,
     VerifyException,
-    base,
     i1,
     index,
     irdl_op_definition,
@@ -75,6 +82,7 @@ __all__ = [
     "TILE",
     "AllOp",
     "BroadcastOp",
+    "CoversOp",
     "DotOp",
     "HoldsOp",
     "HomeOp",
@@ -111,8 +119,6 @@ __all__ = [
     "verify_axis",
 ]  # fmt: skip
 
-Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
-
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
@@ -137,7 +143,7 @@ class KernelOp(IRDLOperation):
     strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
     by_bits = opt_prop_def(UnitAttr)
     body = region_def("single_block")
-    traits = traits_def(NoTerminator(), IsolatedFromAbove())
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
     assembly_format = (
         "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? (`strided` $strided^)? "
         "(`widens` `by` `bits` $by_bits^)? $body attr-dict"
@@ -151,14 +157,6 @@ class KernelOp(IRDLOperation):
         """Whether it walks over splits of the keys, which other programs folded."""
         ends = [op.ub.owner for op in self.walk() if isinstance(op, LoopOp)]
         return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_bounds, verify_form, verify_strided, verify_tile
-
-        verify_form(self.form)
-        verify_bounds(self)
-        verify_strided(self)
-        verify_tile(self)
 
 
 @irdl_op_definition
@@ -313,7 +311,7 @@ class IdentityOp(IRDLOperation):
         super().__init__(properties={"of": StringAttr(of)}, result_types=[index])
 
     @property
-    def number(self) -> int:
+    def in_64_bits(self) -> int:
         """What it is in 64 bits."""
         return int((MIN if self.of.data == "min" else MAX).identity(index))
 
@@ -452,7 +450,7 @@ class HoldsOp(IRDLOperation):
             raise VerifyException("has ends that the loop does not change")
 
 
-STATEMENTS = (PresentOp, HoldsOp, WithinOp, IntoOp, ValuesOp)
+STATEMENTS = (PresentOp, HoldsOp, WithinOp, CoversOp, IntoOp, ValuesOp)
 """The operations that only say something of values."""
 
 
@@ -486,6 +484,7 @@ TILE = Dialect(
         PresentOp,
         HoldsOp,
         WithinOp,
+        CoversOp,
         NarrowOp,
         KeptOp,
         LaunchedOp,

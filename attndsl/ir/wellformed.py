@@ -1,26 +1,31 @@
-"""What makes a kernel well formed beyond its single operations: what its values may depend on."""
+"""What makes a kernel well formed beyond its single operations: what its values may depend on.
+
+`VERIFIERS` has it by operation, for the trait `WellFormed`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from attndsl.ir import attn, spec, tile
-from attndsl.ir.analyses.facts import is_launch_time
+from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
+from attndsl.ir.rewrite import constant
 from attndsl.ir.sizes import is_same_size
 from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
 
-ROWS = (attn.EachOp, attn.GridOp, attn.RowOp)
+ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp)
 
 FORMS = ("whole", "split")
 
 
-def verify_form(form: StringAttr | None) -> None:
+def _form(form: StringAttr | None) -> None:
     """Raises VerifyException where a kernel has a form that is none."""
     if form is not None and form.data not in FORMS:
         raise VerifyException(f"the form of a kernel is {' or '.join(FORMS)}, not {form.data}")
@@ -28,13 +33,14 @@ def verify_form(form: StringAttr | None) -> None:
 
 def verify_attn(kernel: attn.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `attn` level is not well formed."""
+    _form(kernel.form)
     axes, block = AxesAnalysis(), kernel.body.block
     nested = next((op for op in block.ops if op.regions), None)
     if nested is not None:
         raise VerifyException(f"the body of a kernel is flat, and {nested.name} is not")
     if sum(isinstance(op, attn.OverOp) for op in block.ops) > 1:
         raise VerifyException("a kernel has at most one attn.over")
-    _unique(op for op in block.ops if isinstance(op, (*ROWS, attn.OverOp)))
+    _unique(op for op in block.ops if isinstance(op, (*ROW_VARIABLES, attn.OverOp)))
     for op in block.ops:
         match op:
             case attn.AxisOp():
@@ -51,7 +57,7 @@ def verify_attn(kernel: attn.KernelOp) -> None:
     _writes(kernel, attn.WriteOp)
 
 
-def verify_bounds(kernel: tile.KernelOp) -> None:
+def _bounds(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel has bounds that are none, or of what its module does not declare."""
     if kernel.bounds is None:
         return
@@ -65,7 +71,7 @@ def verify_bounds(kernel: tile.KernelOp) -> None:
             raise VerifyException(f"bounds are of what is declared, which the {factor.kind} {factor.name} is not")
 
 
-def verify_strided(kernel: tile.KernelOp) -> None:
+def _strided(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel has code made for the strides of what is no tensor."""
     for tensor in kernel.strided or ():
         spec.enclosing_tensor(kernel, tensor.string_value())
@@ -75,6 +81,21 @@ def verify_launched(op: tile.ValuesOp) -> None:
     """Raises VerifyException where a launch cannot compute what it is said to compute."""
     if any(value.type != index or not is_launch_time(value) for value in op.values):
         raise VerifyException("names integers of dims, parameters and choices")
+
+
+def verify_covers(op: tile.CoversOp) -> None:
+    """Raises VerifyException where what tiles are said to cover is no row of a program, or no launch can compute it."""
+    if not isinstance(op.parent_op(), tile.KernelOp):
+        raise VerifyException("stands in a kernel, and in no loop")
+    rows = op.rows.owner if op.rows is not None else None
+    if rows is not None and (not isinstance(rows, tile.ProgramOp) or constant(rows.step) == 1):
+        raise VerifyException("has rows that a program steps through, several at a time")
+    if op.keys is not None and not is_before_choice(op.keys):
+        raise VerifyException("has keys of dims, parameters and the number of splits")
+    if op.by is not None and not is_launch_time(op.by):
+        raise VerifyException("has tiles of a size that a launch knows")
+    if (op.keys is None) != (op.by is None):
+        raise VerifyException("says of its keys how many a tile has")
 
 
 def verify_kept(op: tile.KeptOp) -> None:
@@ -114,6 +135,9 @@ def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: Ax
 
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
+    _form(kernel.form)
+    _bounds(kernel)
+    _strided(kernel)
     axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)
     for op in operations(kernel):
         match op:
@@ -155,9 +179,9 @@ def verify_tile(kernel: tile.KernelOp) -> None:
 
 
 def _verify_loop(axes: AxesAnalysis, loop: tile.LoopOp) -> None:
-    for number, (start, end) in enumerate(zip(loop.iter_args, loop.end.values, strict=True)):
+    for n, (start, end) in enumerate(zip(loop.iter_args, loop.end.values, strict=True)):
         if axes(start) != axes(end):
-            raise VerifyException(f"a loop yields a value with other axes than it starts from (value {number})")
+            raise VerifyException(f"a loop yields a value with other axes than it starts from (value {n})")
 
 
 def _independent(
@@ -192,3 +216,15 @@ def _unique(variables: Iterable[attn.IndexOp]) -> None:
 def _writes(kernel: Operation, kind: type[Operation]) -> None:
     if not any(isinstance(op, kind) for op in kernel.walk()):
         raise VerifyException(f"a kernel writes something: {kernel.name} has no {kind.name}")
+
+
+VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
+    attn.KernelOp: verify_attn,
+    tile.KernelOp: verify_tile,
+    tile.CoversOp: verify_covers,
+    tile.IntoOp: verify_into,
+    tile.KeptOp: verify_kept,
+    tile.LaunchedOp: verify_launched,
+    tile.WrapsOp: verify_launched,
+}
+"""What each operation with the trait `WellFormed` is held to."""

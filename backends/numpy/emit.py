@@ -12,13 +12,13 @@ from attndsl.backends.names import Names, python_text, spec_names
 from attndsl.backends.numpy.access import NumPyAccess
 from attndsl.backends.numpy.expressions import NumPyExpressions, literal
 from attndsl.backends.numpy.legal import LEGAL
-from attndsl.backends.numpy.prelude import HELPERS
+from attndsl.backends.numpy.prelude import PRELUDE
 from attndsl.backends.numpy.scratch import Scratch
 from attndsl.backends.text import helpers_called
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
-from attndsl.ir.rewrite import number
+from attndsl.ir.rewrite import number_in
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, i1
 from attndsl.python_names import python_name
 
@@ -76,7 +76,7 @@ class _Emitter:
     def keyword(param: spec.ParameterOp) -> str:
         """A parameter of the function, with the default that the spec gives it."""
         name = python_name(param.sym_name.data)
-        return name if param.default is None else f"{name}={literal(number(param.default), param.type)}"
+        return name if param.default is None else f"{name}={literal(number_in(param.default), param.type)}"
 
     def function_name(self, kernels: list[tile.KernelOp]) -> str:
         name = kernels[0].entry.data
@@ -84,7 +84,7 @@ class _Emitter:
 
     @staticmethod
     def header(name: str, kernels: str) -> str:
-        helpers = "\n".join(HELPERS[helper] for helper in sorted(helpers_called(HELPERS, kernels)))
+        helpers = "\n".join(PRELUDE[helper] for helper in sorted(helpers_called(PRELUDE, kernels)))
         return f'"""{name}, compiled by attndsl. Needs NumPy alone."""\n\nimport numpy as np\n{helpers}\n\n'
 
     def docstring(self, name: str) -> None:
@@ -114,8 +114,8 @@ class _Emitter:
         match op:
             case tile.ProgramOp():
                 start = self.names[op.result]
-                step = self.text.number(op.step)
-                extent = self.text.number(op.extent)
+                step = self.text.scalar(op.step)
+                extent = self.text.scalar(op.extent)
                 span = extent if step == "1" else f"0, {extent}, {step}"
                 self.out.line(f"for {start} in range({span}):")
                 self.out.indent()
@@ -170,7 +170,7 @@ class _Emitter:
             self.names.bind(argument, name)
             self.names.bind(result, name)
             self.out.line(f"{name} = {self.text[start].code}")
-        low, high, step = (self.text.number(v) for v in (op.lb, op.ub, op.step))
+        low, high, step = (self.text.scalar(v) for v in (op.lb, op.ub, op.step))
         self.out.line(f"for {self.names[block.args[0]]} in range({low}, {high}, {step}):")
         with self.out.indented():
             self.block(block)

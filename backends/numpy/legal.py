@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from attndsl.backends.numpy.pointwise import COMPARISON_SIGNS, POINTWISE
+from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS
+from attndsl.backends.text import COMPARED
 from attndsl.ir import spec, tile
 from attndsl.ir.legal import IllegalForm, LegalForms, given
-from attndsl.ir.meaning import predicate
 from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index
 
-COMPARED = IllegalForm("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISON_SIGNS)
 WORKSPACE = IllegalForm("that is a workspace", lambda op, axes: op.role.data == "workspace")
 
 LEGAL = LegalForms(
@@ -27,7 +26,7 @@ LEGAL = LegalForms(
         **dict.fromkeys((tile.HomeOp, tile.IntoOp), ()),
         **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
-        **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
+        **dict.fromkeys((arith.ConstantOp, *NUMPY_SPELLINGS), ()),
     },
     (index, i1, f32, f64),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-HELPERS: dict[str, str] = {
+PRELUDE: dict[str, str] = {
     "_int64": '''
 def _int64(number):
     """What an integer is in 64 bits, which wrap; Python's have no bounds."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from attndsl.backends.numpy.access import NumPyAccess
-from attndsl.backends.numpy.expressions import Axis, NumPyExpressions, dtype
-from attndsl.backends.numpy.pointwise import COMPARING, COMPARISON_SIGNS, POINTWISE
-from attndsl.backends.text import Text
+from attndsl.backends.numpy.expressions import NumPyExpressions, dtype
+from attndsl.backends.numpy.pointwise import COMPARING, NUMPY_SPELLINGS
+from attndsl.backends.text import COMPARISON_SIGNS, Text
 from attndsl.ir import tile
 from attndsl.ir.meaning import predicate
-from attndsl.ir.rewrite import number
+from attndsl.ir.rewrite import number_in
+from attndsl.ir.traits import Axis
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 
 
@@ -24,9 +25,9 @@ class Scratch:
     def declaration(self, op: tile.HomeOp) -> str:
         """The statement that makes the array of a home: its stages, if it has any, are the first axis."""
         name = self.text.homes[op.sym_name.data] = self.text.names.fresh(op.sym_name.data)
-        sizes = [self.text.number(size) for size in op.sizes]
+        sizes = [self.text.scalar(size) for size in op.sizes]
         if op.stages is not None:
-            sizes.insert(0, str(number(op.stages)))
+            sizes.insert(0, str(number_in(op.stages)))
         return f"{name} = np.empty(({', '.join(sizes)}{',' if len(sizes) == 1 else ''}), {dtype(op.element)})"
 
     def statements(self, op: Operation, into: tile.IntoOp) -> Iterator[str]:
@@ -65,7 +66,7 @@ class Scratch:
                 return f"np.matmul({factors[0].code}, {factors[1].code}, out={out})"
             case arith.CmpiOp() | arith.CmpfOp():
                 function = COMPARING[COMPARISON_SIGNS[predicate(op)]]
-            case _ if type(op) in POINTWISE and (ufunc := POINTWISE[type(op)].ufunc) is not None:
+            case _ if type(op) in NUMPY_SPELLINGS and (ufunc := NUMPY_SPELLINGS[type(op)].ufunc) is not None:
                 function = ufunc
             case _:
                 return None

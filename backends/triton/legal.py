@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from attndsl.backends.triton.pointwise import COMPARISON_SIGNS, POINTWISE
+from attndsl.backends.text import COMPARED
+from attndsl.backends.triton.pointwise import TRITON_SPELLINGS
 from attndsl.choices import CHOICES
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.legal import IllegalForm, LegalForms, given
-from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import ModuleOp, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.passes.pad_axes import fits
@@ -17,7 +17,6 @@ from attndsl.passes.pad_axes import fits
 MOST_SUMS = 100
 """How many sums are taken apart to see that an axis is full."""
 
-COMPARED = IllegalForm("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISON_SIGNS)
 NO_MATRICES = IllegalForm("of no two matrices", lambda op, axes: [len(own) for own in op.sides(axes)[1:]] != [1, 1])
 BATCHES = IllegalForm("with several batch axes", lambda op, axes: len(op.sides(axes)[0]) > 1)
 SMALL = IllegalForm("of too few places", lambda op, axes: not all(map(_is_long, axes(op.lhs) | axes(op.rhs))))
@@ -74,14 +73,14 @@ LEGAL = LegalForms(
         **dict.fromkeys((tile.LoopOp, tile.YieldOp, scf.YieldOp), ()),
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.NarrowOp, tile.KeptOp), ()),
-        **dict.fromkeys((tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
+        **dict.fromkeys((tile.CoversOp, tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
         **dict.fromkeys(
             (tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.BroadcastOp), ()
         ),
         **dict.fromkeys((tile.WidenedOp, tile.IdentityOp), ()),
         **dict.fromkeys((tile.RenameAxisOp, tile.RepeatOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
-        **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
+        **dict.fromkeys((arith.ConstantOp, *TRITON_SPELLINGS), ()),
     },
     (index, i1, f32, f64),
 )

@@ -164,6 +164,20 @@ TILE_RULES = [
     (tile("tile.launched %i : index"), "names integers of dims, parameters and choices"),
     (tile("tile.wraps %i0 : index"), "names integers of dims, parameters and choices"),
     (tile("tile.unsigned %y : f32"), "names integers"),
+    (tile("tile.covers rows %i"), "has rows that a program steps through, several at a time"),
+    (
+        tile('%c1 = arith.constant 1 : index %b = tile.program "b" to %N step %c1 tile.covers rows %b'),
+        "has rows that a program steps through, several at a time",
+    ),
+    (tile("tile.covers rows %c4"), "has rows that a program steps through, several at a time"),
+    (tile("tile.covers keys %i0 by %c4"), "has keys of dims, parameters and the number of splits"),
+    (
+        tile('%s = spec.choice "KEYS" tile.covers keys %s by %c4'),
+        "has keys of dims, parameters and the number of splits",
+    ),
+    (tile("tile.covers keys %N by %i0"), "has tiles of a size that a launch knows"),
+    (tile('"tile.covers"(%N) <{operandSegmentSizes = array<i32: 0, 1, 0>}> : (index) -> ()'), "how many a tile has"),
+    (tile("tile.loop %m0 = %c0 to %N step %c4 { tile.covers tile.yield }"), "stands in a kernel, and in no loop"),
     (tile("").replace("@k {", "@k strided [@z] {"), "no tensor is called @z"),
     (tile("tile.narrow %i : index"), "stands in a kernel that has bounds"),
     (bounded("[]", "tile.narrow %y : f32"), "names integers, and comparisons of integers"),
@@ -365,6 +379,7 @@ EVERY_OP = [
         tile.launched %N : index
         tile.unsigned %i : index
         tile.wraps %N : index
+        tile.covers rows %i0 keys %N by %c4
         """,
         "tile.store @o[%i] = %zero where %yes : f32",
     ).replace(
