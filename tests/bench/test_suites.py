@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from attndsl.bench import encoder, flash_decoding, gallery, mla_decode, paged, peers, prefill
+from attndsl.bench import cpu_prefill, encoder, flash_decoding, gallery, masks, mla_decode, paged, peers, prefill
 from attndsl.bench.suite import Effort, Suite, Work
 
 TINY: dict[str, Callable[[], list[Work]]] = {
@@ -26,6 +26,10 @@ TINY: dict[str, Callable[[], list[Work]]] = {
     ],
     "paged": lambda: [paged.decode(4, 2, 16, 2, 64)],
     "mla-decode": lambda: [mla_decode.decode(4, 2, 128)],
+    "cpu-prefill": lambda: [
+        *(cpu_prefill.unmasked(64, 16, causal, large) for causal in (False, True) for large in (False, True)),
+        *(cpu_prefill.variant(spec, 256, 16) for spec in ("alibi", "document_mask")),
+    ],
     "encoder": lambda: [encoder.padded(2, 2, 8, 16)],
     "gallery": lambda: [gallery.row(name, {}) for name in ("gqa", "f8_cache", "lse")],
 }
@@ -109,8 +113,8 @@ def test_the_naive_form_is_not_run_where_its_scores_do_not_fit(monkeypatch: pyte
 def test_tiles_are_counted_as_masks_are() -> None:
     """Of 4 × 4 tiles a causal mask visits the lower half; a window of a tile, two in each row but the first."""
     x = prefill.qkv(1, 1, 512, 16, torch.device("cpu"))
-    assert prefill.visited(x, prefill.causal(x)) == 10
-    assert prefill.visited(x, prefill.windowed(128)(x)) == 7
+    assert masks.visited(x, masks.causal(x)) == 10
+    assert masks.visited(x, masks.windowed(128)(x)) == 7
 
 
 def test_variants_are_what_their_specs_say(measure: Any) -> None:
