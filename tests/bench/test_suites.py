@@ -12,7 +12,18 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from attndsl.bench import cpu_prefill, encoder, flash_decoding, gallery, masks, mla_decode, paged, peers, prefill
+from attndsl.bench import (
+    cpu_decode,
+    cpu_prefill,
+    encoder,
+    flash_decoding,
+    gallery,
+    masks,
+    mla_decode,
+    paged,
+    peers,
+    prefill,
+)
 from attndsl.bench.suite import Effort, Suite, Work
 
 TINY: dict[str, Callable[[], list[Work]]] = {
@@ -30,6 +41,12 @@ TINY: dict[str, Callable[[], list[Work]]] = {
         *(cpu_prefill.unmasked(64, 16, causal, large) for causal in (False, True) for large in (False, True)),
         *(cpu_prefill.variant(spec, 256, 16) for spec in ("alibi", "document_mask")),
     ],
+    "cpu-decode": lambda: [
+        *(row(64) for row in (cpu_decode.shared, cpu_decode.paged, cpu_decode.integers)),
+        cpu_decode.latent(2, 64),
+        *(cpu_decode.smaller(2, 64, cache) for cache in ("f16", "q8_0")),
+        cpu_decode.prefill(2, 16),
+    ],
     "encoder": lambda: [encoder.padded(2, 2, 8, 16)],
     "gallery": lambda: [gallery.row(name, {}) for name in ("gqa", "f8_cache", "lse")],
 }
@@ -37,7 +54,10 @@ TINY: dict[str, Callable[[], list[Work]]] = {
 
 SUITES = tuple(TINY)
 
-PEERS = ("naive", "FlexAttention", "SDPA")
+PEERS = {
+    "naive", "FlexAttention", "SDPA", "SDPA packed", "gather, SDPA", "dequantise, SDPA", "expanded, padded",
+    "ours, f32 cache",
+}  # fmt: skip
 """Contestants of which a row has at least one that runs anywhere."""
 
 
