@@ -47,18 +47,21 @@ def cells(peers: Sequence[str], found: Found) -> dict[str, Any]:
     return {
         "error": found.error,
         "GFLOP/s": found.rate(found.cost.flops, 1e9),
-        "wall / processors": parallel(found, everyone),
         **{f"{peer} / ours": found.ratio(peer) for peer in peers},
-        **{name: found.time(name, MS) for name in everyone},
-        **{f"{name}, wall": found.eager(name, MS) for name in everyone},
-        **{f"{name}, processors": found.busy(name, MS) for name in everyone},
+        **times(found, everyone),
     }
 
 
-def parallel(found: Found, names: Sequence[str]) -> str:
-    """The wall's time over the processors', of each contestant that was timed."""
-    times = {name: (found.eager(name, 1), found.busy(name, 1)) for name in names}
-    return ", ".join(f"{name} {wall / busy:.2f}" for name, (wall, busy) in times.items() if wall and busy)
+def times(found: Found, names: Sequence[str]) -> dict[str, Any]:
+    """What clocks say of contestants, and the wall's time over the processors'."""
+    walls, busy = ({name: read(name, MS) for name in names} for read in (found.eager, found.busy))
+    ratios = {name: wall / cpu for name in names if (wall := walls[name]) and (cpu := busy[name])}
+    return {
+        **{name: found.time(name, MS) for name in names},
+        **{f"{name}, wall": walls[name] for name in names},
+        **{f"{name}, processors": busy[name] for name in names},
+        "wall / processors": ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()),
+    }
 
 
 def drawing(of: Sequence[Column], peers: Sequence[str], label: Callable[[draw.Cells], str]) -> Draw:

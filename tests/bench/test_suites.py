@@ -19,6 +19,7 @@ from attndsl.bench import (
     flash_decoding,
     gallery,
     masks,
+    mla_cpu,
     mla_decode,
     paged,
     peers,
@@ -47,6 +48,10 @@ TINY: dict[str, Callable[[], list[Work]]] = {
         *(cpu_decode.smaller(2, 64, cache) for cache in ("f16", "q8_0")),
         cpu_decode.prefill(2, 16),
     ],
+    "mla-cpu": lambda: [
+        mla_cpu.attend("DeepSeek-V3", queries, depth, cache)
+        for queries, depth, cache in ((1, 40, "f32"), (1, 40, "q8_0"), (8, 24, "f16"), (8, 0, "f32"))
+    ],
     "encoder": lambda: [encoder.padded(2, 2, 8, 16)],
     "gallery": lambda: [gallery.row(name, {}) for name in ("gqa", "f8_cache", "lse")],
 }
@@ -56,7 +61,7 @@ SUITES = tuple(TINY)
 
 PEERS = {
     "naive", "FlexAttention", "SDPA", "SDPA packed", "gather, SDPA", "dequantise, SDPA", "expanded, padded",
-    "ours, f32 cache",
+    "ours, f32 cache", "torch",
 }  # fmt: skip
 """Contestants of which a row has at least one that runs anywhere."""
 
@@ -69,12 +74,14 @@ def suite(name: str) -> Suite:
 @pytest.mark.parametrize("name", SUITES)
 def test_rows(name: str, measure: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gallery, "SHAPE", {"B": 2, "Hq": 4, "Hkv": 2, "D": 16, "E": 16})
+    monkeypatch.setitem(mla_cpu.MODELS, "DeepSeek-V3", 2)
     of, works = suite(name), TINY[name]()
     results = measure(of, works)
     assert results.failures == ()
     names = [column.name for column in of.columns]
     for row, work in zip((dict(zip(names, row, strict=True)) for row in results.rows), works, strict=True):
-        assert row["ours"] > 0 and row["error"] < 1e-2, row
+        own = [contestant.name for contestant in work.contestants if contestant.ours]
+        assert own and all(row[name] > 0 for name in own) and row["error"] < 1e-2, row
         peer = next(contestant.name for contestant in work.contestants[::-1] if contestant.name in PEERS)
         assert row[peer] > 0, row
     table, drawing = results.save(tmp_path, name, {"device": "a CPU"})
