@@ -25,15 +25,16 @@ REMARKS = (
 )
 
 
-def columns(labels: Sequence[str], peers: Sequence[str]) -> tuple[Column, ...]:
-    """Those of a table in which each peer is compared with ours; times are in the file."""
+def columns(labels: Sequence[str], peers: Sequence[str], apart: bool = True) -> tuple[Column, ...]:
+    """Those of a table in which peers are compared with ours, `apart` or the best; times are in the file."""
     everyone = ("ours", *peers)
     return (
         *map(Column, labels),
         Column("error", "{:.1e}".format),
         Column("ours", of_milliseconds),
         Column("GFLOP/s", "{:.0f}".format),
-        *(Column(f"{peer} / ours", "{:.2f}".format) for peer in peers),
+        *(() if apart else (Column("best peer"), Column("best peer / ours", "{:.2f}".format))),
+        *(Column(f"{peer} / ours", "{:.2f}".format, apart) for peer in peers),
         Column("wall / processors"),
         *(Column(peer, of_milliseconds, shown=False) for peer in peers),
         *(Column(f"{name}, {what}", of_milliseconds, False) for what in ("wall", "processors") for name in everyone),
@@ -44,10 +45,14 @@ def columns(labels: Sequence[str], peers: Sequence[str]) -> tuple[Column, ...]:
 def cells(peers: Sequence[str], found: Found) -> dict[str, Any]:
     """What was measured, for these columns."""
     everyone = ("ours", *peers)
+    ratios = {peer: found.ratio(peer) for peer in peers}
+    known = {peer: ratio for peer, ratio in ratios.items() if ratio is not None}
     return {
         "error": found.error,
         "GFLOP/s": found.rate(found.cost.flops, 1e9),
-        **{f"{peer} / ours": found.ratio(peer) for peer in peers},
+        "best peer": min(known, key=known.__getitem__, default=None),
+        "best peer / ours": min(known.values(), default=None),
+        **{f"{peer} / ours": ratio for peer, ratio in ratios.items()},
         **times(found, everyone),
     }
 

@@ -29,7 +29,7 @@ PEERS = (
     "expanded, padded",
 )
 OWN = "ours, f32 cache"
-COLUMNS = cpu.columns(("work", "heads", "queries", "keys"), (*PEERS, OWN))
+COLUMNS = cpu.columns(("work", "heads", "queries", "keys"), (*PEERS, OWN), apart=False)
 
 
 def work(

@@ -20,7 +20,7 @@ from torch.nn.functional import scaled_dot_product_attention
 import attndsl
 from attndsl.bench.machine import ROOT
 from attndsl.bench.results import Column, Row
-from attndsl.bench.suite import Effort, Job, Measured, Setting, Study
+from attndsl.bench.suite import Effort, Job, Measured, Rig, Study
 
 SPEC = ROOT / "examples" / "gqa.attn"
 
@@ -76,7 +76,7 @@ def jobs(effort: Effort) -> list[Job]:
     return [Job("host", partial(on_the_host, host)), Job("first outputs", partial(first_outputs, firsts))]
 
 
-def on_the_host(rounds: int, setting: Setting) -> Measured:
+def on_the_host(rounds: int, rig: Rig) -> Measured:
     """Python's time for launches."""
     rows = host_rows(rounds)
     ours = medians(rows)["host, the same decode call", "attndsl"]
@@ -84,7 +84,7 @@ def on_the_host(rounds: int, setting: Setting) -> Measured:
     return rows, [late] if ours > HOST_LIMIT else []
 
 
-def first_outputs(rounds: int, setting: Setting) -> Measured:
+def first_outputs(rounds: int, rig: Rig) -> Measured:
     """The waits for a first output."""
     rows = first_rows(rounds)
     ours, theirs = (medians(rows)["first output, empty caches", who] for who in FIRSTS)

@@ -14,7 +14,7 @@ import torch
 from attndsl.bench.contest import TOLERANCE, error
 from attndsl.bench.ours import operator, truth
 from attndsl.bench.results import Column, Row, of_bytes
-from attndsl.bench.suite import Effort, Job, Measured, Setting, Study
+from attndsl.bench.suite import Effort, Job, Measured, Rig, Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,13 +57,13 @@ def naive_bytes(n: int) -> int:
     return 4 * HEADS * n * n + n * n
 
 
-class Scratch:
+class Meter:
     """The most bytes that NumPy and Python hold in calls, without what these take and give.
 
     It counts from when it is entered: what one call keeps for the next is part of both.
     """
 
-    def __enter__(self) -> Scratch:
+    def __enter__(self) -> Meter:
         tracemalloc.start()
         self.floor, _ = tracemalloc.get_traced_memory()
         return self
@@ -92,7 +92,7 @@ def off(o: Array, x: dict[str, Array]) -> str | None:
     return None
 
 
-def measured(sizes: Sequence[int], setting: Setting) -> Measured:
+def measured(sizes: Sequence[int], rig: Rig) -> Measured:
     """A row for each size."""
     op, rng = operator(SPEC), np.random.default_rng(0)
 
@@ -103,7 +103,7 @@ def measured(sizes: Sequence[int], setting: Setting) -> Measured:
     off(op(**x), x)  # what is compiled and imported once is not the call's
     rows: list[Row] = []
     failures: list[str] = []
-    with Scratch() as scratch:
+    with Meter() as meter:
         for n in sizes:
             x = qkv(n)
             found: list[int | str | None] = []
@@ -112,7 +112,7 @@ def measured(sizes: Sequence[int], setting: Setting) -> Measured:
                 if call is naive and naive_bytes(n) > LIMIT:
                     found.append(None)
                     continue
-                o, held = scratch.of(call, **x)
+                o, held = meter.of(call, **x)
                 wrong = off(o, x)
                 found.append("WRONG" if wrong else held)
                 failures += [f"N = {n}: {name}: {wrong}"] if wrong else []

@@ -55,7 +55,7 @@ COLUMNS = (
     *(Column(f"{name}, tokens/s", "{:.0f}".format) for name in EVERYONE),
     Column("best of 1 and 2 / mode 3", "{:.2f}".format),
     Column("torch / best mode", "{:.2f}".format),
-    Column("wall / processors"),
+    Column("wall / processors", shown=False),
     *(Column(name, of_milliseconds, False) for name in EVERYONE),
     *(Column(f"{name}, {what}", of_milliseconds, False) for what in ("wall", "processors") for name in EVERYONE),
     Column("notes", shown=False),
@@ -164,13 +164,25 @@ def cells(found: Found) -> dict[str, Any]:
     }
 
 
+LOOKS: dict[str, dict[str, dict[str, Any]]] = {
+    "model": dict(zip(MODELS, ({"marker": "o"}, {"marker": "s"}), strict=True)),
+    "cache": dict(zip(latents.CACHES, ({"linestyle": style} for style in ("-", "--", ":")), strict=True)),
+    "mode": dict(zip(MODES, ({"color": f"tab:{colour}"} for colour in ("orange", "green", "blue")), strict=True)),
+}
+"""How models, caches and modes look in the drawing."""
+
+
 def picture(axes: Axes, rows: list[draw.Cells]) -> None:
-    """Tokens a second over the depth, of each mode and cache, where one token is decoded; V3 is dashed."""
-    for (model, style), cache in product(zip(MODELS, ("-", "--"), strict=True), latents.CACHES):
+    """Tokens a second over the depth where one token is decoded, a line for each model, cache and mode."""
+    for (model, marker), (cache, style), (mode, colour) in product(*(looks.items() for looks in LOOKS.values())):
         own = [row for row in rows if (row["model"], row["queries"], row["cache"]) == (model, 1, cache)]
-        names = [f"{mode}, tokens/s" for mode in MODES]
-        draw.lines(axes, sorted(own, key=lambda row: row["depth"]), "depth", names, style, f", {cache}, {model}")
+        points = sorted((row["depth"], rate) for row in own if (rate := row[f"{mode}, tokens/s"]) is not None)
+        if points:
+            axes.plot(*zip(*points, strict=True), markersize=4, **marker, **style, **colour)
+    for name, look in (item for looks in LOOKS.values() for item in looks.items()):
+        axes.plot([], [], label=name, **{"color": "black", "linestyle": "-", **look})
     axes.set_yscale("log")
+    axes.set_xlabel("tokens in the cache")
     axes.set_ylabel("tokens/s of one layer, decoding")
 
 

@@ -14,7 +14,7 @@ from functools import partial
 
 from attndsl.bench.machine import ROOT
 from attndsl.bench.results import Column, Row, milliseconds, of_milliseconds
-from attndsl.bench.suite import Effort, Job, Measured, Setting, Study
+from attndsl.bench.suite import Effort, Job, Measured, Rig, Study
 
 SPEC = ROOT / "examples" / "gqa.attn"
 ROUNDS, QUICK_ROUNDS = 21, 5
@@ -71,7 +71,7 @@ def inside(work: str, cache: str) -> tuple[Times, list[str]]:
     return (wall, busy), heavy
 
 
-def measured(rounds: int, setting: Setting) -> Measured:
+def measured(rounds: int, rig: Rig) -> Measured:
     """All rows, in turns, so that what else the machine does falls on all alike."""
     python, check, load, program, first = (list[Times]() for _ in range(5))
     with tempfile.TemporaryDirectory() as kept:

@@ -114,7 +114,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Rig:
     """Where rows are measured: the device, its clock, what it can do at best, the head of a file of results."""
 
     device: torch.device
@@ -132,7 +132,7 @@ class Job:
     """Rows that are measured together. Those of lower `rank` are run first."""
 
     name: str
-    measure: Callable[[Setting], Measured]
+    measure: Callable[[Rig], Measured]
     rank: int = 0
 
 
@@ -172,8 +172,8 @@ class Suite:
         """A row, and what it says of ours that gave no time."""
         name = ", ".join(f"{label} {value}" for label, value in work.labels.items())
 
-        def measured(setting: Setting) -> Measured:
-            found = measure(work, setting)
+        def measured(rig: Rig) -> Measured:
+            found = measure(work, rig)
             failed = [c.name for c in work.contestants if found.failed(c)]
             return [self.row(found)], [found.outcomes[contestant].note for contestant in failed]
 
@@ -196,14 +196,14 @@ class Study:
     remarks: tuple[str, ...] = ()
 
 
-def run(table: Table, jobs: Sequence[Job], setting: Setting, seconds: float, file: Path, progress: Progress) -> Results:
+def run(table: Table, jobs: Sequence[Job], rig: Rig, seconds: float, file: Path, progress: Progress) -> Results:
     """Measures the rows for which there are `seconds`; `file` holds every row from the moment it is known."""
     end = time.monotonic() + seconds
     rows: dict[int, Sequence[Row]] = {}
     failures: list[str] = []
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as kept:
-        kept.write(Results(table.title, table.columns, [], table.remarks).csv(setting.head))
+        kept.write(Results(table.title, table.columns, [], table.remarks).csv(rig.head))
         task = progress.add_task("", total=len(jobs))
         for number in sorted(range(len(jobs)), key=lambda number: jobs[number].rank):
             kept.flush()
@@ -212,7 +212,7 @@ def run(table: Table, jobs: Sequence[Job], setting: Setting, seconds: float, fil
                 break
             progress.update(task, description=job.name)
             try:
-                rows[number], missed = job.measure(setting)
+                rows[number], missed = job.measure(rig)
             except torch.OutOfMemoryError as reason:
                 failures.append(f"{job.name}: {told(reason)}")
                 continue
@@ -230,11 +230,11 @@ def run(table: Table, jobs: Sequence[Job], setting: Setting, seconds: float, fil
     return Results(table.title, table.columns, ordered, remarks, tuple(failures), table.draw)
 
 
-def measure(work: Work, setting: Setting) -> Found:
+def measure(work: Work, rig: Rig) -> Found:
     """One row."""
-    if setting.device.type == "cuda":
+    if rig.device.type == "cuda":
         torch.cuda.empty_cache()  # the last row's memory, in pieces of its own sizes
-    inputs = work.inputs(setting.device)
+    inputs = work.inputs(rig.device)
     wanted = truth(work.spec, inputs, work.params)
-    outcomes = contest(work.contestants, inputs, wanted, work.element, setting.clock)
-    return Found(work, work.cost(inputs), outcomes, setting.limits)
+    outcomes = contest(work.contestants, inputs, wanted, work.element, rig.clock)
+    return Found(work, work.cost(inputs), outcomes, rig.limits)

@@ -67,17 +67,17 @@ def command(suite: str, effort: str | None, budget: float, threads: int | None, 
     else:
         device = gpu("bench", *PACKAGES, "triton")
     from attndsl.bench.machine import ROOT
-    from attndsl.bench.setting import on_cpu, on_gpu
+    from attndsl.bench.rig import on_cpu, on_gpu
     from attndsl.bench.suite import Effort, run
 
     if not (ROOT / "examples").is_dir():
         raise click.UsageError("attndsl bench runs the specs of the gallery: run it from a checkout of the project.")
     table = import_module(f"attndsl.bench.{suite.replace('-', '_')}").SUITE
     with live_line() as progress:
-        setting = on_gpu(device) if threads is None else on_cpu(threads)
+        rig = on_gpu(device) if threads is None else on_cpu(threads)
         jobs = table.jobs(Effort[effort or "DEFAULT"])
-        results = run(table, jobs, setting, budget, out / f"{suite}.csv", progress)
-    results.report(out, suite, setting.head)
+        results = run(table, jobs, rig, budget, out / f"{suite}.csv", progress)
+    results.report(out, suite, rig.head)
     if results.failures:
         raise click.exceptions.Exit(1)
 

@@ -13,7 +13,7 @@ from rich.progress import Progress
 from attndsl.bench import peers
 from attndsl.bench.limits import Limits
 from attndsl.bench.results import Results
-from attndsl.bench.suite import Setting, Suite, Work, run
+from attndsl.bench.suite import Rig, Suite, Work, run
 from attndsl.bench.timing import CpuClock
 
 LIMITS = Limits(read=1e10, rates=dict.fromkeys(("f16", "bf16", "f32"), 1e11))
@@ -35,9 +35,9 @@ def measure(tmp_path: Path) -> Measure:
 
     def call(suite: Suite, works: Sequence[Work], seconds: float = 600.0, clock: Any = None) -> Results:
         torch.manual_seed(0)
-        setting = Setting(torch.device("cpu"), clock or CLOCK, LIMITS, {"device": "a CPU"})
+        rig = Rig(torch.device("cpu"), clock or CLOCK, LIMITS, {"device": "a CPU"})
         jobs = [suite.job(work) for work in works]
         with Progress(disable=True) as progress:
-            return run(suite, jobs, setting, seconds, tmp_path / "rows.csv", progress)
+            return run(suite, jobs, rig, seconds, tmp_path / "rows.csv", progress)
 
     return call

@@ -14,16 +14,16 @@ from rich.progress import Progress
 
 from attndsl.bench import memory, startup
 from attndsl.bench.results import Results
-from attndsl.bench.suite import Effort, Setting, Study, run
+from attndsl.bench.suite import Effort, Rig, Study, run
 from attndsl.op.op import Op
 from tests.bench.conftest import CLOCK
 
 
 def ran(study: Study, folder: Path) -> Results:
     """What a study finds with the least effort."""
-    setting = Setting(torch.device("cpu"), CLOCK, None, {})
+    rig = Rig(torch.device("cpu"), CLOCK, None, {})
     with Progress(disable=True) as progress:
-        return run(study, study.jobs(Effort.QUICK), setting, 600.0, folder / "rows.csv", progress)
+        return run(study, study.jobs(Effort.QUICK), rig, 600.0, folder / "rows.csv", progress)
 
 
 @pytest.mark.parametrize(("study", "drawn"), [(memory.SUITE, True), (startup.SUITE, False)], ids=["memory", "startup"])
@@ -39,9 +39,9 @@ def test_smallest(study: Study, drawn: bool, tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_naive_form_is_counted_in_full() -> None:
-    with memory.Scratch() as scratch:
+    with memory.Meter() as meter:
         q, k, v = np.random.default_rng(0).standard_normal((3, 1, memory.HEADS, 256, 64), np.float32)
-        o, counted = scratch.of(memory.naive, q=q, k=k, v=v)
+        o, counted = meter.of(memory.naive, q=q, k=k, v=v)
     assert memory.off(o, {"q": q, "k": k, "v": v}) is None
     assert memory.naive_bytes(256) <= counted + o.nbytes < 1.5 * memory.naive_bytes(256)
 
@@ -54,10 +54,10 @@ def test_what_a_call_keeps_counts_in_later_ones() -> None:
             kept.append(np.empty(2**20, np.uint8))
         return x.copy()
 
-    with memory.Scratch() as scratch:
+    with memory.Meter() as meter:
         x = np.zeros(2**16)
         for _ in range(2):
-            o, counted = scratch.of(call, x=x)
+            o, counted = meter.of(call, x=x)
             assert 2**20 <= counted < 1.1 * 2**20
             del o
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from attndsl.bench import limits, paged, peers, setting, startup, timing
+from attndsl.bench import limits, paged, peers, rig, startup, timing
 from attndsl.bench.suite import Job
 from attndsl.cli import bench
 
@@ -40,8 +40,8 @@ def test_suites_are_named(attndsl: Any) -> None:
 def test_a_suite(attndsl: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wall = timing.CpuClock(rounds=1, sample=0, pause=0)
     monkeypatch.setattr(bench, "gpu", lambda *_: torch.device("cpu"))
-    monkeypatch.setattr(setting, "described", lambda _: {"device": "none"})
-    monkeypatch.setattr(setting, "GpuClock", lambda **_: wall)
+    monkeypatch.setattr(rig, "described", lambda _: {"device": "none"})
+    monkeypatch.setattr(rig, "GpuClock", lambda **_: wall)
     small, measure = {"bytes_": 4096, "side": 16}, limits.measure
     monkeypatch.setattr(limits, "measure", lambda device, clock, **_: measure(device, clock, **small))
     monkeypatch.setattr(peers, "compiled", lambda function: function)
@@ -68,7 +68,7 @@ def test_a_suite_on_a_cpu(
     attndsl: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, held: dict[str, str], busy: float, by: str
 ) -> None:
     before = torch.get_num_threads()
-    monkeypatch.setattr(setting, "busy_cores", lambda: busy)
+    monkeypatch.setattr(rig, "busy_cores", lambda: busy)
     clocks = []
 
     def work(found: Any) -> tuple[list[Any], list[str]]:

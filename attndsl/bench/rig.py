@@ -1,4 +1,4 @@
-"""Where suites are measured: on the current GPU, or on this machine's CPU with so many threads."""
+"""The rigs that suites are measured on: the current GPU, or this machine's CPU with so many threads."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import torch
 
 from attndsl.bench import limits
 from attndsl.bench.machine import blas, busy_cores, circumstances
-from attndsl.bench.suite import Setting
+from attndsl.bench.suite import Rig
 from attndsl.bench.timing import CpuClock, GpuClock
 
 QUIET = 0.2
 """Cores that others may keep busy where the wall's time is to be believed."""
 
 
-def on_gpu(device: torch.device) -> Setting:
+def on_gpu(device: torch.device) -> Rig:
     """A GPU, whose limits are measured now."""
     reached = limits.measure(device, GpuClock(sample=0.1), bytes_=2 * 2**30, side=8192)
     head = {**circumstances("attndsl", "torch", "triton", "numpy"), **described(device), **reached.head()}
-    return Setting(device, GpuClock(), reached, head)
+    return Rig(device, GpuClock(), reached, head)
 
 
-def on_cpu(threads: int) -> Setting:
+def on_cpu(threads: int) -> Rig:
     """This machine's CPU: `threads` for torch, and so for the operators, which use as many as torch.
 
     On a machine on which something else runs, the processors' time is compared and not the wall's.
@@ -36,7 +36,7 @@ def on_cpu(threads: int) -> Setting:
         "threads": f"{threads} for all contestants, waiting passively",
         "time": f"{'the wall' if quiet else 'the processors'}: others keep {busy:.1f} cores busy",
     }
-    return Setting(torch.device("cpu"), CpuClock(by_processor=not quiet), None, head)
+    return Rig(torch.device("cpu"), CpuClock(by_processor=not quiet), None, head)
 
 
 def described(device: torch.device) -> dict[str, str]:
