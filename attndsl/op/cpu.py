@@ -38,6 +38,9 @@ T = TypeVar("T", bound=Shaped)
 class Framework(Protocol[T]):
     """What a call asks of arrays or of tensors: a module has these functions."""
 
+    def kinds(self, inputs: Sequence[T], /) -> tuple[object, ...] | None:
+        """All that `check` asks of inputs but their shapes; None where it asks more, and no plan can be for them."""
+
     def check(self, signature: Signature, inputs: Sequence[T], params: Mapping[str, Any], /) -> Bound:
         """What a call with these inputs says of a spec. Raises CallError."""
 
@@ -125,22 +128,29 @@ class CpuCalls(Generic[T]):
         self._extents = TiedExtents(binding.signature)
         self._plans: dict[tuple[object, ...], CpuPlan[T]] = {}
 
-    def compute(self, inputs: Sequence[T], params: Mapping[str, Any], kinds: tuple[object, ...] | None) -> list[T]:
-        """The outputs of any call; `inputs` are in the order of their declarations. Raises CallError.
+    def replay(self, inputs: Sequence[T], params: Mapping[str, Any]) -> list[T] | None:
+        """The outputs of a call like an earlier one; None for any other call. Raises CallError.
 
-        `kinds` are all that checks ask of inputs but their shapes; None where they ask more, and no plan is for them.
+        `inputs` are in the order of their declarations.
         """
-        if kinds is not None and (extents := self._extents.of(inputs)) is not None:
-            key = (*kinds, *self._extents.tied(extents))
-            plan = self._plans.get(key)
-            if plan is None:
-                plan = self._plan(inputs, params)
-                if len(self._plans) >= PLANS:
-                    self._plans.clear()
-                self._plans[key] = plan
-            return plan(inputs, extents, params)
-        plan = self._plan(inputs, params)  # mostly refuses
-        return plan(inputs, (*chain.from_iterable([each.shape for each in inputs]),), params)
+        kinds = self._framework.kinds(inputs)
+        if kinds is None or (extents := self._extents.of(inputs)) is None:
+            return None
+        plan = self._plans.get((*kinds, *self._extents.tied(extents)))
+        return None if plan is None else plan(inputs, extents, params)
+
+    def compute(self, inputs: Sequence[T], params: Mapping[str, Any]) -> list[T]:
+        """The outputs of any call. Raises CallError."""
+        outputs = self.replay(inputs, params)
+        if outputs is not None:
+            return outputs
+        plan, kinds, extents = self._plan(inputs, params), self._framework.kinds(inputs), self._extents.of(inputs)
+        assert extents is not None, "what is checked agrees"
+        if kinds is not None:
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            self._plans[(*kinds, *self._extents.tied(extents))] = plan
+        return plan(inputs, extents, params)
 
     def _plan(self, inputs: Sequence[T], params: Mapping[str, Any]) -> CpuPlan[T]:
         signature = self._binding.signature

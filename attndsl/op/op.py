@@ -128,9 +128,14 @@ class Op:
 
     def _holds_tensors(self, inputs: Mapping[str, Any]) -> bool:
         """Whether the inputs are torch's and not NumPy's."""
+        numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+        types = [type(value) for value in inputs.values()]
+        if numpy is not None and all(type_ is numpy.ndarray for type_ in types):
+            return False
+        if torch is not None and all(type_ is torch.Tensor for type_ in types):
+            return True
         from attndsl.op.numpy_arrays import is_array
 
-        torch = sys.modules.get("torch")
         kinds: dict[str, str] = {}
         for name, value in inputs.items():
             if is_array(value):
@@ -149,11 +154,11 @@ class Op:
         return kinds.get(first) == "torch tensor"
 
     def _compute_arrays(self, inputs: Sequence[Array], params: Mapping[str, Any]) -> list[Array]:
-        from attndsl.op import numpy_arrays
-
         if self._array_calls is None:
+            from attndsl.op import numpy_arrays
+
             self._array_calls = CpuCalls(self.binding, numpy_arrays)
-        return self._array_calls.compute(inputs, params, numpy_arrays.kinds(inputs))
+        return self._array_calls.compute(inputs, params)
 
 
 def _outputs_type(signature: Signature) -> Callable[..., Any]:

@@ -45,12 +45,12 @@ class TensorCalls:
     def __call__(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
         """The outputs for these inputs and parameters, all of each in the order of their declarations."""
         tensors = list(inputs.values())
+        if not is_watched() and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)):
+            outputs = self.cpu.replay(tensors, params)
+            if outputs is not None:
+                return outputs
         if is_plain(tensors):
             return self.gpu.compute(tensors, params)
-        if not is_watched() and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)):
-            kinds = torch_tensors.kinds(tensors)
-            if kinds is not None:
-                return self.cpu.compute(tensors, params, kinds)
         return self.operator(*tensors, *params.values())
 
 
@@ -82,11 +82,7 @@ def _register(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor])
 
     def compute(*arguments: Any) -> list[torch.Tensor]:
         inputs, params = arguments[:count], params_of(arguments)
-        return (
-            gpu.compute(inputs, params)
-            if inputs[0].is_cuda
-            else cpu.compute(inputs, params, torch_tensors.kinds(inputs))
-        )
+        return gpu.compute(inputs, params) if inputs[0].is_cuda else cpu.compute(inputs, params)
 
     def shapes_only(*arguments: Any) -> list[torch.Tensor]:
         inputs = arguments[:count]
