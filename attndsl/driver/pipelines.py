@@ -92,6 +92,7 @@ def numpy(options: Options) -> Pipeline:
     )
     tile = (
         Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": options.keys}),
+        Step("assign-threads", "before cse: what it computes for all programs, they need not compute anew"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),

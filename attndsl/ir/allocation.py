@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.liveness import Liveness
+from attndsl.ir.rewrite import copy_before
 from attndsl.ir.sizes import size_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue
 
@@ -53,7 +54,7 @@ def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
     copies: dict[SSAValue, SSAValue] = {}
     for number, proposal in enumerate(proposals):
         for size in proposal.sizes:
-            _copy(size, copies, begin)
+            copy_before(begin, size, copies)
         home = tile.HomeOp(f"scratch_{number}", [copies[size] for size in proposal.sizes], proposal.element)
         home.location = begin.location
         kernel.body.block.insert_op_before(home, begin)
@@ -63,19 +64,6 @@ def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
             into.location = maker.location
             assert maker.parent is not None
             maker.parent.insert_op_after(into, maker)
-
-
-def _copy(size: SSAValue, copies: dict[SSAValue, SSAValue], begin: Operation) -> None:
-    """Computes a size before `begin`: it is made of dims, parameters and numbers."""
-    op, block = size.owner, begin.parent
-    if size in copies:
-        return
-    assert isinstance(op, Operation) and block is not None
-    for operand in op.operands:
-        _copy(operand, copies, begin)
-    copy = op.clone(copies)
-    block.insert_op_before(copy, begin)
-    copies[size] = copy.results[0]
 
 
 def _size(axis: SSAValue) -> SSAValue:

@@ -37,8 +37,8 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "attribute", "constant", "constant_op", "cse", "guarded", "index_constant", "insert_before", "number",
-    "remove_dead", "replace", "rewrite", "say", "sort_block", "uniform",
+    "attribute", "constant", "constant_op", "copy_before", "cse", "guarded", "index_constant", "insert_before",
+    "number", "remove_dead", "replace", "rewrite", "say", "sort_block", "uniform",
 ]  # fmt: skip
 
 
@@ -88,6 +88,19 @@ def insert_before(anchor: Operation, op: Operation, name: str | None = None) -> 
     block.insert_op_before(op, anchor)
     op.results[0].name_hint = hint(name)
     return op.results[0]
+
+
+def copy_before(anchor: Operation, value: SSAValue, copies: dict[SSAValue, SSAValue]) -> SSAValue:
+    """Computes a value, of dims, parameters and numbers, a second time, before `anchor`, what is in `copies` once."""
+    if value not in copies:
+        op, block = value.owner, anchor.parent
+        assert isinstance(op, Operation) and block is not None
+        for operand in op.operands:
+            copy_before(anchor, operand, copies)
+        copy = op.clone(copies)
+        block.insert_op_before(copy, anchor)
+        copies[value] = copy.results[0]
+    return copies[value]
 
 
 def terms_before(anchor: Operation, type_: Attribute) -> Terms[SSAValue]:

@@ -168,6 +168,27 @@ class LaunchedOp(ValuesOp):
 
 
 @irdl_op_definition
+class ThreadsOp(IRDLOperation):
+    """Says that threads may share the programs of a kernel, and of which calls that is worth it: `where` holds.
+
+    A condition on dims and parameters, which stands, as does what it is computed of, before the first program: a launch
+    asks it once. Programs are independent whatever it says.
+    """
+
+    name = "tile.threads"
+    where = operand_def(i1)
+    assembly_format = "`where` $where attr-dict"
+
+    def __init__(self, where: SSAValue) -> None:
+        super().__init__(operands=[where])
+
+    def verify_(self) -> None:
+        from attndsl.ir.wellformed import verify_threads
+
+        verify_threads(self)
+
+
+@irdl_op_definition
 class UnsignedOp(ValuesOp):
     """Says which integers are never negative, of those whose sign an emitter looks at; numbers show theirs.
 

@@ -32,7 +32,17 @@ from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp
-from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WithinOp, WrapsOp
+from attndsl.ir.statements import (
+    KeptOp,
+    LaunchedOp,
+    NarrowOp,
+    PresentOp,
+    ThreadsOp,
+    UnsignedOp,
+    ValuesOp,
+    WithinOp,
+    WrapsOp,
+)
 from attndsl.ir.traits import Axes, Folds, Removes, Renames
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -96,6 +106,7 @@ __all__ = [
     "RenameAxisOp",
     "StoreOp",
     "SumOp",
+    "ThreadsOp",
     "UnsignedOp",
     "ValuesOp",
     "WidenedOp",
@@ -166,6 +177,9 @@ class ProgramOp(IRDLOperation):
     The extent may depend on earlier programs' values and read tensors; `bound`, where it is given, is no smaller and
     does neither, so that a launch can be sized without reading data. `descending` asks for the large values to start
     first: they have the most keys, and what starts last should be short.
+
+    Programs run in any order, or at once: none reads what another one of its kernel writes, and no two write one
+    element of a tensor, unless data send two rows to one, where either may stay.
     """
 
     name = "tile.program"
@@ -456,6 +470,7 @@ TILE = Dialect(
         NarrowOp,
         KeptOp,
         LaunchedOp,
+        ThreadsOp,
         UnsignedOp,
         WrapsOp,
         HomeOp,

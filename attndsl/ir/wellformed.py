@@ -77,6 +77,18 @@ def verify_launched(op: tile.ValuesOp) -> None:
         raise VerifyException("names integers of dims, parameters and choices")
 
 
+def verify_threads(op: tile.ThreadsOp) -> None:
+    """Raises VerifyException unless a kernel says it once, before its programs, in terms that a launch knows."""
+    if not is_launch_time(op.where):
+        raise VerifyException("tells calls apart by their dims and parameters")
+    kernel = op.parent_op()
+    if not isinstance(kernel, tile.KernelOp):
+        raise VerifyException("stands in a kernel, outside of its loops")
+    said = [other for other in kernel.body.block.ops if isinstance(other, tile.ThreadsOp | tile.ProgramOp)]
+    if said[0] is not op or any(isinstance(other, tile.ThreadsOp) for other in said[1:]):
+        raise VerifyException("stands once, before the first program")
+
+
 def verify_kept(op: tile.KeptOp) -> None:
     """Raises VerifyException where what is kept as memory holds it was not read from there."""
     if any(read_of(value) is None for value in op.values):

@@ -23,7 +23,7 @@ LEGAL = LegalForms(
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.RangeOp, tile.LoadOp, tile.StoreOp, tile.BroadcastOp), ()),
-        **dict.fromkeys((tile.HomeOp, tile.IntoOp), ()),
+        **dict.fromkeys((tile.ThreadsOp, tile.HomeOp, tile.IntoOp), ()),
         **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
