@@ -97,7 +97,8 @@ def numpy(options: Options) -> Pipeline:
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
         Step("share-blocks", "wants equal quotients to be one value, and reads bare of settled conditions"),
-        Step("keep-stored", "last: asks what each tile is used for"),
+        Step("keep-stored", "asks what each tile is used for"),
+        Step("assign-homes", "last: when tiles are read is what every other pass changes"),
     )
     return Pipeline(attn, tile)
 

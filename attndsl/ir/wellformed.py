@@ -95,14 +95,12 @@ def verify_kept(op: tile.KeptOp) -> None:
         raise VerifyException("names tiles that were read, or what a select leaves of them")
 
 
-def verify_into(op: tile.IntoOp) -> None:
+def _verify_into(op: tile.IntoOp, axes: AxesAnalysis) -> None:
     """Raises VerifyException where a tile does not fit into its home, or is written over what it is made of."""
-    home, name, axes = op.declaration, f"@{op.home.string_value()}", AxesAnalysis()
+    home, name = op.declaration, f"@{op.home.string_value()}"
     maker = op.prev_op
     if maker is None or op.value not in maker.results or maker.regions or isinstance(maker, tile.RangeOp):
         raise VerifyException("stands right behind the operation that makes its tile")
-    if op.value.type != home.element:
-        raise VerifyException(f"{name} is a home of {home.element}, not of {op.value.type}")
     if not op.axes or frozenset(op.axes) != axes(op.value) or len(set(op.axes)) != len(op.axes):
         raise VerifyException("names the axes of its tile, each once")
     sizes = [axis.owner.size for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]
@@ -139,6 +137,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                 _independent(axes, op, op.sizes, tile.RangeOp, f"the size of @{op.sym_name.data}")
                 if op.parent_op() is not kernel:
                     raise VerifyException(f"@{op.sym_name.data} is declared in a loop")
+            case tile.IntoOp():
+                _verify_into(op, axes)
             case tile.PaddedOp():
                 _independent(axes, op, op.operands, tile.RangeOp, "the size of an axis")
             case tile.WidenedOp():
