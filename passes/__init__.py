@@ -14,6 +14,8 @@ PASSES = {
     "cse": "Cse",
     "simplify-indices": "SimplifyIndices",
     "specialise": "Specialise",
+    "reassociate-contractions": "ReassociateContractions",
+    "materialise": "Materialise",
     "split-axes": "SplitAxes",
     "share-operands": "ShareOperands",
     "pack-rows": "PackRows",
