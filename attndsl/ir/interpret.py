@@ -317,6 +317,11 @@ class Run:
             case tile.RenameAxisOp():
                 value = self.values[op.value]
                 return NamedArray(value.array, tuple(op.new if axis is op.old else axis for axis in value.axes))
+            case tile.RepeatOp():
+                value, times = self.values[op.value], op.times.value.data
+                repeated = np.repeat(value.array, times, axis=value.axes.index(op.old))
+                assert len(self.values[op.new].array) == times * len(self.values[op.old].array), "has as many places"
+                return NamedArray(repeated, tuple(op.new if axis is op.old else axis for axis in value.axes))
             case attn.WeighOp():
                 return self.softmax(op)
             case attn.ReduceOp():

@@ -43,6 +43,7 @@ from attndsl.ir.xdsl import (
     Dialect,
     DictionaryAttr,
     IndexType,
+    IntegerAttr,
     IRDLOperation,
     IsolatedFromAbove,
     NoTerminator,
@@ -95,6 +96,7 @@ __all__ = [
     "RangeOp",
     "ReduceOp",
     "RenameAxisOp",
+    "RepeatOp",
     "StoreOp",
     "SumOp",
     "UnsignedOp",
@@ -251,6 +253,36 @@ class RenameAxisOp(IRDLOperation):
     def verify_(self) -> None:
         verify_axis(self.old)
         verify_axis(self.new)
+
+
+@irdl_op_definition
+class RepeatOp(IRDLOperation):
+    """Repeats each element along an axis: at place n of `new` stands what `value` has at place n / `times` of `old`.
+
+    So one scale becomes those of all the numbers of its block. `new` has `times` as many places as `old`.
+    """
+
+    name = "tile.repeat"
+    value = operand_def()
+    old = operand_def(IndexType)
+    new = operand_def(IndexType)
+    times = prop_def(IntegerAttr[IndexType])
+    result = result_def()
+    traits = traits_def(Pure(), Renames())
+    assembly_format = "$value `from` $old `to` $new `times` $times attr-dict `:` type($value) `to` type($result)"
+
+    def __init__(self, value: SSAValue, old: SSAValue, new: SSAValue, times: int) -> None:
+        super().__init__(
+            operands=[value, old, new], properties={"times": IntegerAttr(times, index)}, result_types=[value.type]
+        )
+
+    def verify_(self) -> None:
+        verify_axis(self.old)
+        verify_axis(self.new)
+        if self.value.type != self.result.type:
+            raise VerifyException("gives the type that it takes")
+        if self.times.value.data < 1:
+            raise VerifyException("repeats each element at least once")
 
 
 @irdl_op_definition
@@ -447,6 +479,7 @@ TILE = Dialect(
         StoreOp,
         BroadcastOp,
         RenameAxisOp,
+        RepeatOp,
         WidenedOp,
         IdentityOp,
         SumOp,
