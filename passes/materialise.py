@@ -103,12 +103,14 @@ class Materialise(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        before = len(op.body.block.ops)
         for kernel in list(op.body.block.ops):
             if isinstance(kernel, attn.KernelOp) and over_of(kernel) is not None:
                 _make_before(kernel, op, _of_keys(kernel))
                 _make_before(kernel, op, _of_rows(kernel, folded=False))
                 _make_behind(kernel, op, _of_rows(kernel, folded=True))
-        remove_dead(op)
+        if len(op.body.block.ops) > before:
+            remove_dead(op)
 
 
 # --- which contractions
@@ -118,17 +120,17 @@ def _of_keys(kernel: attn.KernelOp) -> list[attn.SumOp]:
     """The contractions that give each key a vector, which several rows share."""
     over, axes = over_of(kernel), AxesAnalysis()
     assert over is not None
-    if limit_of(over) is None or over.start is not None or _is_bounded_below(kernel, over):
-        return []
-    tiled = variables_of_tiles(kernel)
-    return [
+    found = [
         op
         for op in _contractions(kernel, axes)
         if over.result in axes(op.result)
         if any(isinstance(variable.owner, attn.AxisOp) for variable in axes(op.result))
-        if tiled and not tiled & axes(op.result)
         if not _rests_on_keys(op)
     ]
+    if not found or limit_of(over) is None or over.start is not None or _is_bounded_below(kernel, over):
+        return []
+    tiled = variables_of_tiles(kernel)
+    return [op for op in found if tiled and not tiled & axes(op.result)]
 
 
 def _is_bounded_below(kernel: attn.KernelOp, over: attn.OverOp) -> bool:
@@ -146,14 +148,12 @@ def _of_rows(kernel: attn.KernelOp, folded: bool) -> list[attn.SumOp]:
     """The contractions with a matrix that differs between the rows of a tile; whether they rest on what is `folded`."""
     over, axes = over_of(kernel), AxesAnalysis()
     assert over is not None
+    matrices = {op: _matrices(op, axes) for op in _contractions(kernel, axes) if over.result not in axes(op.result)}
+    found = [op for op, factors in matrices.items() if factors and _rests_on_keys(op) == folded]
+    if not found:
+        return []
     tiled = variables_of_tiles(kernel)
-    found = [
-        op
-        for op in _contractions(kernel, axes)
-        if over.result not in axes(op.result)
-        if _rests_on_keys(op) == folded
-        if any(axes(factor) & tiled for factor in _matrices(op, axes))
-    ]
+    found = [op for op in found if any(axes(factor) & tiled for factor in matrices[op])]
     made_of = _cone(value for reduction in reductions_of(kernel) for value in reduction.operands)
     return [op for op in found if not folded or op not in made_of]
 

@@ -127,7 +127,6 @@ class ReassociateContractions(ModulePass):
         for kernel in list(op.body.block.ops):
             if isinstance(kernel, attn.KernelOp) and kernel.when is None and kernel.unless is None:
                 _add_form(kernel, op, self.always)
-        remove_dead(op)
 
 
 @dataclass(frozen=True)
@@ -158,6 +157,7 @@ def _add_form(kernel: attn.KernelOp, module: ModuleOp, always: bool) -> None:
     for nest in list(_nests(form)):
         _reassociate(nest)
     sort_block(form.body.block)
+    remove_dead(module)
 
 
 def _nests(kernel: attn.KernelOp) -> Iterator[_Nest]:
@@ -170,7 +170,7 @@ def _nests(kernel: attn.KernelOp) -> Iterator[_Nest]:
         product = factors_of(op.value if isinstance(op, attn.SoftmaxOp) else op.body)
         for inner in product:
             sum_ = inner.owner
-            if not isinstance(sum_, attn.SumOp) or not inner.has_one_use() or inner in taken:
+            if not isinstance(sum_, attn.SumOp) or inner in taken or not inner.has_one_use():
                 continue
             factors = factors_of(sum_.body)
             moved = tuple(f for f in factors if op.over in axes(f))
