@@ -14,10 +14,9 @@ Terms = Counter[tuple[Expression, ...]]
 """A sum of products of extents: how often each product, its factors sorted, stands in it."""
 
 
-def terms_of(variables: Iterable[SSAValue], room: Mapping[SSAValue, Expression]) -> Terms:
-    """One term for each combination of values of some variables; `room` has how many values each takes."""
+def terms_of(variables: Iterable[SSAValue], room: Mapping[SSAValue, Expression], count: int = 1) -> Terms:
+    """So many terms for each combination of values of some variables; `room` has how many values each takes."""
     extents = [room[variable] for variable in variables]
-    count = 1
     for extent in extents:
         count *= extent if isinstance(extent, int) else 1
     return Counter({tuple(sorted((e for e in extents if not isinstance(e, int)), key=extent_text)): count})
@@ -26,18 +25,30 @@ def terms_of(variables: Iterable[SSAValue], room: Mapping[SSAValue, Expression])
 def is_fewer(left: Terms, right: Terms) -> Expression:
     """The condition that one sum is smaller than another; what is in both, and factors of all of it, left out."""
     left, right = left - right, right - left
-    common = reduce(Counter.__and__, (Counter(product) for product in (*left, *right)))
-    return ("ilt", *(_sum(Counter({_without(p, common): n for p, n in terms.items()})) for terms in (left, right)))
+    common = _common((*left, *right))
+    return ("ilt", *(_sum(_without(terms, common)) for terms in (left, right)))
 
 
-def _without(product: tuple[Expression, ...], common: Counter[Expression]) -> tuple[Expression, ...]:
-    return tuple(sorted((Counter(product) - common).elements(), key=extent_text))
+def _common(products: Iterable[tuple[Expression, ...]]) -> Counter[Expression]:
+    """The factors of all of some products."""
+    factors = [Counter(product) for product in products]
+    return reduce(Counter.__and__, factors) if factors else Counter()
+
+
+def _without(terms: Terms, factors: Counter[Expression]) -> Terms:
+    return Counter(
+        {tuple(sorted((Counter(p) - factors).elements(), key=extent_text)): count for p, count in terms.items()}
+    )
 
 
 def _sum(terms: Terms) -> Expression:
-    """The sum, its products in the order of their texts."""
-    products: list[Expression] = []
-    for product, count in sorted(terms.items(), key=lambda item: [extent_text(factor) for factor in item[0]]):
-        factors = [*([count] if count > 1 or not product else []), *product]
-        products.append(reduce(lambda a, b: ("imul", a, b), factors))
-    return reduce(lambda a, b: ("iadd", a, b), products, *([] if products else [0]))
+    """The sum, common factors before it, its products in the order of their texts, and a number last."""
+    common = _common(terms)
+    found = sorted(_without(terms, common).items(), key=lambda item: (not item[0], [*map(extent_text, item[0])]))
+    products = [_product((count, *factors)) for factors, count in found]
+    return _product((*sorted(common.elements(), key=extent_text), reduce(lambda a, b: ("iadd", a, b), products or [0])))
+
+
+def _product(factors: Iterable[Expression]) -> Expression:
+    """The product; what is 1 is left out."""
+    return reduce(lambda a, b: ("imul", a, b), [factor for factor in factors if factor != 1] or [1])

@@ -40,7 +40,7 @@ attn.kernel @latent {
   attn.write @lse[%h, %i] = %l : f32
 }
 
-// CHECK-LABEL: attn.kernel @latent_reassociated when "D > 0 and R > 0 and D * M * R + E * M * R + 2 * M * N * R < D * M * N + D * N * R + E * M * N + E * N * R" {
+// CHECK-LABEL: attn.kernel @latent_reassociated when "D > 0 and R > 0 and M * R * (D + E + 2 * N + 512) < N * (256 * D + D * M + D * R + 256 * E + E * M + E * R)" {
 // CHECK-NEXT:    %H = spec.dim "H"
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %N = spec.dim "N"
@@ -77,7 +77,7 @@ attn.kernel @latent {
 // CHECK-NEXT:    attn.write @o[%h, %i, %e] = %t : f32
 // CHECK-NEXT:    attn.write @lse[%h, %i] = %l : f32
 // CHECK-NEXT:  }
-// CHECK-LABEL: attn.kernel @latent unless "D > 0 and R > 0 and D * M * R + E * M * R + 2 * M * N * R < D * M * N + D * N * R + E * M * N + E * N * R" {
+// CHECK-LABEL: attn.kernel @latent unless "D > 0 and R > 0 and M * R * (D + E + 2 * N + 512) < N * (256 * D + D * M + D * R + 256 * E + E * M + E * R)" {
 // CHECK-NEXT:    %H = spec.dim "H"
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %N = spec.dim "N"
