@@ -41,7 +41,8 @@ class Names:
     """Gives every value a name, the same one each time. `reserved` are names that are taken."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
-        self._taken = set(reserved)
+        self._reserved = frozenset(reserved)
+        self._taken = set(self._reserved)
         self._names: dict[SSAValue, str] = {}
 
     def __getitem__(self, value: SSAValue) -> str:
@@ -55,6 +56,10 @@ class Names:
     def bind(self, value: SSAValue, name: str) -> None:
         """Lets a value go by a name that is there already."""
         self._names[value] = name
+
+    def begin_scope(self) -> None:
+        """What has been named so far is used no more: others may go by these names."""
+        self._taken = set(self._reserved)
 
     def fresh(self, hint: str) -> str:
         """A name like `hint`, whatever number that ends with, that nothing else has."""

@@ -15,6 +15,8 @@ PASSES = {
     "share-blocks": "ShareBlocks",
     "simplify-indices": "SimplifyIndices",
     "specialise": "Specialise",
+    "reassociate-contractions": "ReassociateContractions",
+    "materialise": "Materialise",
     "split-axes": "SplitAxes",
     "share-operands": "ShareOperands",
     "pack-rows": "PackRows",

@@ -54,6 +54,7 @@ Ensures: no attn.each is left. Exactness: bit-exact. Idempotent.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from attndsl.ir import attn
@@ -85,15 +86,10 @@ def _pack(kernel: attn.KernelOp) -> None:
     if not eachs:
         return
     anchor = eachs[-1].next_op
-    facts, axes = Facts(block), AxesAnalysis()
-    needed = _needed_for_keys(kernel, axes)
-    ranging = frozenset[SSAValue]().union(*(axes(v) for each in eachs for v in each.operands))
-    masking = _masking(kernel, axes)
+    masking = _masking(kernel, AxesAnalysis())
     rows: list[tuple[bool, attn.EachOp, SSAValue]] = []
-    for each in reversed(eachs):
-        uses = [use.operation for use in each.result.uses if use.operation in needed]
-        divisor = _common_divisor(each.result, uses, facts)
-        if each.result in ranging or (uses and (divisor is None or each.bound is not None)):
+    for each, is_apart, divisor in reversed(list(_placed(kernel))):
+        if is_apart:
             replace(each, [insert_before(each, attn.GridOp(each.variable.data, each.extent, each.bound))])
         elif divisor is not None:
             rows.append((each.result in masking, each, _split(each, divisor)))
@@ -109,6 +105,23 @@ def _pack(kernel: attn.KernelOp) -> None:
             replace(each, [row.result])
         else:
             _recombine(each, row, anchor)
+
+
+def variables_of_tiles(kernel: attn.KernelOp) -> frozenset[SSAValue]:
+    """The variables of which the rows of a tile have several values."""
+    return frozenset(each.result for each, is_apart, _ in _placed(kernel) if not is_apart)
+
+
+def _placed(kernel: attn.KernelOp) -> Iterator[tuple[attn.EachOp, bool, SSAValue | None]]:
+    """Each variable of rows, whether it stays apart, and what only its quotient by does where it does not."""
+    facts, axes = Facts(kernel.body.block), AxesAnalysis()
+    eachs = [op for op in kernel.body.block.ops if isinstance(op, attn.EachOp)]
+    needed = _needed_for_keys(kernel, axes)
+    ranging = frozenset[SSAValue]().union(*(axes(v) for each in eachs for v in each.operands))
+    for each in eachs:
+        uses = [use.operation for use in each.result.uses if use.operation in needed]
+        divisor = _common_divisor(each.result, uses, facts)
+        yield each, each.result in ranging or bool(uses and (divisor is None or each.bound is not None)), divisor
 
 
 def _needed_for_keys(kernel: attn.KernelOp, axes: AxesAnalysis) -> set[Operation]:

@@ -76,7 +76,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attndsl.checking.symbolic import Expression
 from attndsl.choices import SPLITS
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
@@ -84,7 +83,7 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import folded_in, levels, over_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
-from attndsl.ir.sizes import known_limit, size_of
+from attndsl.ir.workspaces import fresh, limit_of, room_of, symbols_of
 from attndsl.ir.xdsl import (
     Context,
     IntegerAttr,
@@ -129,7 +128,7 @@ def _add_splits(kernel: attn.KernelOp, module: ModuleOp) -> None:
         return
     over = over_of(kernel)
     workspaces = _workspaces(kernel, module, splits)
-    if over is None or _limit(over) is None or workspaces is None:
+    if over is None or limit_of(over) is None or workspaces is None:
         return
     for workspace in workspaces.values():
         module.body.block.insert_op_before(workspace.tensor, kernel)
@@ -155,11 +154,6 @@ def _is_step(kernel: attn.KernelOp) -> bool:
     return any(spec.enclosing_tensor(op, op.tensor.string_value()).role.data == "workspace" for op in accesses)
 
 
-def _limit(variable: attn.IndexOp) -> SSAValue | None:
-    """What a launch can compute and the variable stays below, None where there is no such value."""
-    return variable.bound if variable.bound is not None else known_limit(variable.extent)
-
-
 def _rows(kernel: attn.KernelOp) -> list[attn.IndexOp]:
     return [op for op in kernel.body.block.ops if isinstance(op, attn.GridOp | attn.RowOp)]
 
@@ -167,33 +161,22 @@ def _rows(kernel: attn.KernelOp) -> list[attn.IndexOp]:
 def _workspaces(kernel: attn.KernelOp, module: ModuleOp, splits: int | None) -> dict[SSAValue, _Workspace] | None:
     """A workspace for each state that a reduction has; None where a launch cannot know how large they are."""
     facts, axes = Facts(kernel.body.block), AxesAnalysis()
-    symbols = {op.sym_name.data for op in module.body.block.ops if isinstance(op, spec.TensorOp | spec.ParameterOp)}
-    symbols |= {op.dim.data for op in module.walk() if isinstance(op, spec.DimOp)}
-
-    def size(variable: attn.IndexOp) -> Expression | None:
-        limit = _limit(variable)
-        extent = size_of(limit) if limit is not None else None
-        return extent if limit is None or extent is None or facts.nonnegative(facts.of(limit)) else ("imax", 0, extent)
-
-    rows = [size(row) for row in _rows(kernel)]
+    symbols = symbols_of(module)
+    rows = [room_of(row, facts) for row in _rows(kernel)]
     workspaces: dict[SSAValue, _Workspace] = {}
     for reduction in folded_in(kernel):
         for state, name in zip(reduction.results, reduction.states, strict=True):
             variables = [op for op in kernel.body.block.ops if isinstance(op, attn.AxisOp) and op.result in axes(state)]
-            sizes = [*rows, ("choice", SPLITS) if splits is None else splits, *map(size, variables)]
+            sizes = [*rows, ("choice", SPLITS) if splits is None else splits, *(room_of(op, facts) for op in variables)]
             extents = [extent for extent in sizes if extent is not None]
             if len(extents) < len(sizes):
                 return None
-            symbol = _fresh(f"{kernel.entry.data}_{name}", symbols)
+            symbol = fresh(f"{kernel.entry.data}_{name}", symbols)
             symbols.add(symbol)
             tensor = spec.TensorOp(symbol, "workspace", "f64" if state.type == f64 else "f32", extents)
             tensor.location = reduction.location
             workspaces[state] = _Workspace(tensor, [op.result for op in variables])
     return workspaces
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    return next(n for n in (name, *(f"{name}_{number}" for number in range(1, len(taken) + 2))) if n not in taken)
 
 
 def _copy(kernel: attn.KernelOp, step: str) -> tuple[attn.KernelOp, attn.OverOp, Values]:
@@ -210,11 +193,11 @@ def _choice(over: attn.OverOp, splits: int | None) -> SSAValue:
     """How many splits there are; more than there are keys would be of no use."""
     if splits is not None:
         return insert_before(over, index_constant(splits))
-    return insert_before(over, spec.ChoiceOp(SPLITS, _limit(over)), SPLITS)
+    return insert_before(over, spec.ChoiceOp(SPLITS, limit_of(over)), SPLITS)
 
 
 def _split_name(kernel: attn.KernelOp) -> str:
-    return _fresh("split", {op.variable.data for op in kernel.body.block.ops if isinstance(op, attn.IndexOp)})
+    return fresh("split", {op.variable.data for op in kernel.body.block.ops if isinstance(op, attn.IndexOp)})
 
 
 def _fold_split(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], splits: int | None) -> attn.KernelOp:
@@ -248,7 +231,7 @@ def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], splits
     split = insert_before(over, attn.OverOp(name, choice), name)
     rows: list[SSAValue] = []
     for row in _rows(step):
-        limit = _limit(row)
+        limit = limit_of(row)
         bound = limit if limit is not row.extent else None
         rows.append(insert_before(row, attn.GridOp(row.variable.data, row.extent, bound)))
         replace(row, [rows[-1]])

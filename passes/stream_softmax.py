@@ -57,7 +57,7 @@ from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import reductions_of
-from attndsl.ir.rewrite import constant_op, insert_before, replace, sort_block, terms_before
+from attndsl.ir.rewrite import constant, constant_op, insert_before, replace, sort_block, terms_before
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 
@@ -86,13 +86,14 @@ def _stream(kernel: attn.KernelOp, natural: bool) -> None:
         if isinstance(op, attn.WeighOp):
             groups.setdefault((op.score, op.where), []).append(op)
     for (score, where), members in groups.items():
-        values = list(dict.fromkeys(value for member in members for value in member.values))
+        values = [v for v in dict.fromkeys(v for member in members for v in member.values) if constant(v) != 1]
         last = members[-1]
         exponent = score if natural else _in_base_two(score, last)
         stream = attn.StreamOp(exponent, values, last.over, where, natural)
         insert_before(last, stream, "m")
         stream.total.name_hint = "l"
-        sums: dict[SSAValue, SSAValue] = dict(zip(values, stream.sums, strict=True))
+        sums: dict[SSAValue, SSAValue] = {v: stream.total for member in members for v in member.values}  # that is of 1
+        sums.update(zip(values, stream.sums, strict=True))
         for member in members:
             replace(member, [_finish(member, stream, sums)])
 

@@ -57,11 +57,11 @@ def run_pipeline(
     something has failed. Raises PipelineError where a pass needs another before it, CompilerError, which names the pass
     and the file that reproduces the failure.
     """
-    before, passes = print_module(module), tuple(passes)
+    before, passes, loaded = print_module(module), tuple(passes), context()
     for count, each in enumerate(passes, 1):
         start = time.perf_counter()
         try:
-            each.apply(context(), module)
+            each.apply(loaded, module)
             if after is not None or count == len(passes):
                 _verify(module, passes[:count])
         except RequirementError as error:

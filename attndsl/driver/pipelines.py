@@ -61,14 +61,16 @@ SIMPLIFY = (
 )
 """Makes `attn` IR simple; sound at any point before `tile`."""
 
-TO_ATTN = (
-    *SIMPLIFY,
+TO_ROWS = (
     Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
     Step("share-operands", "compares axes by their extents; before pack-rows counts reads"),
     Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
     *SIMPLIFY,
 )
-"""From freshly built `attn` IR to rows that share tiles and keys that have ranges."""
+"""From simple `attn` IR to rows that share tiles and keys that have ranges."""
+
+TO_ATTN = (*SIMPLIFY, *TO_ROWS)
+"""The same, from freshly built IR."""
 
 
 def specialised(options: Options) -> tuple[Step, ...]:
@@ -83,7 +85,10 @@ def numpy(options: Options) -> Pipeline:
     """For one CPU core: values of every size, loops that run in Python."""
     attn = (
         *specialised(options),
-        *TO_ATTN,
+        *SIMPLIFY,
+        Step("reassociate-contractions", "before materialise, which makes kernels of what it has put in order"),
+        Step("materialise", "before bound-loops: which keys some row sees is one question, which one row does another"),
+        *TO_ROWS,
         Step(
             "stream-softmax",
             "last: until here a softmax is one operation; NumPy's exp beats its exp2",

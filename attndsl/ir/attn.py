@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM
 from attndsl.ir.spec import Float, verify_access
 from attndsl.ir.streams import Stream, Terms, V
@@ -72,15 +73,25 @@ class KernelOp(IRDLOperation):
     `form` tells apart two ways to compute the same outputs, of which a launch takes one: a kernel of the form `whole`
     runs where "SPLITS" is chosen to be 1, and those of the form `split` where it is more. A kernel without a form runs
     always. Kernels run in their order.
+
+    So do `when` and `unless`, by what a call's extents are: of a condition on them, kernels that have it as `when` run
+    where it holds, those that have it as `unless` where it does not.
+
+        attn.kernel @k_reassociated when "M * D < N * R" { ... }
+        attn.kernel @k unless "M * D < N * R" { ... }
     """
 
     name = "attn.kernel"
     entry = prop_def(SymbolNameConstraint())
     form = opt_prop_def(StringAttr)
+    when = opt_prop_def(ConditionAttr)
+    unless = opt_prop_def(ConditionAttr)
     schedule = opt_prop_def(DictionaryAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
-    assembly_format = "$entry (`form` $form^)? (`schedule` $schedule^)? $body attr-dict"
+    assembly_format = (
+        "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`schedule` $schedule^)? $body attr-dict"
+    )
 
     def __init__(self, name: str, schedule: DictionaryAttr | None = None, body: Region | None = None) -> None:
         super().__init__(

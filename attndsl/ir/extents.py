@@ -8,6 +8,8 @@ name, whatever that is elsewhere; other leaves say what they are: `param(window)
 from __future__ import annotations
 
 import re
+from collections.abc import Container
+from dataclasses import replace
 
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.spelling import PYTHON, Style
@@ -20,29 +22,56 @@ STYLE = Style(
     called={name: called for name, called in PYTHON.called.items() if OPERATORS[name].gives is Kind.INT},
 )
 
-_SIGNS = {sign: (operator, level) for operator, (sign, level) in STYLE.infix.items()}
+CONDITIONS = replace(
+    STYLE, infix={**STYLE.infix, **{name: PYTHON.infix[name] for name in ("and", "ilt", "ile", "igt", "ige")}}
+)
+"""That of conditions, in which integers are compared by their signs."""
+
+_SIGNS = {sign: (operator, level) for operator, (sign, level) in CONDITIONS.infix.items()}
+_IN_EXTENTS = frozenset(sign for sign, _ in STYLE.infix.values())
 _MINUS, _NEGATION = STYLE.prefix["ineg"]
 _NAMED = {called: operator for operator, called in STYLE.called.items()}
 _LEAVES = ("param", "choice")
 _TRUTH = dict(zip(STYLE.truth, (False, True), strict=True))
-_TOKEN = re.compile(rf"\s*(\d+|\w+|{'|'.join(map(re.escape, (*_SIGNS, *'(),')))})")
+_TOKEN = re.compile(rf"\s*(\d+|\w+|{'|'.join(map(re.escape, (*sorted(_SIGNS, key=len, reverse=True), *'(),')))})")
 
 
 def extent_text(extent: Expression) -> str:
     """An extent as the IR writes it."""
-    return STYLE.spell(extent, lambda kind, name: name if kind == "dim" else f"{kind}({name})").text
+    return STYLE.spell(extent, _leaf_text).text
+
+
+def condition_text(condition: Expression) -> str:
+    """A condition as the IR writes it."""
+    return CONDITIONS.spell(condition, _leaf_text).text
+
+
+def _leaf_text(kind: str, name: str) -> str:
+    return name if kind == "dim" else f"{kind}({name})"
 
 
 def parse_extent(text: str) -> Expression:
     """The extent that `extent_text` writes so. Raises ValueError where there is none."""
     try:
-        extent = _Reader(text).extent()
+        extent = _Reader(text, _IN_EXTENTS).extent()
         kind = kind_of(extent)
     except (IndexError, RecursionError, ValueError):
         raise ValueError(f"the extent {text!r} cannot be read") from None
     if kind is not Kind.INT:
         raise ValueError(f"the extent {text!r} is more than arithmetic on dims")
     return extent
+
+
+def parse_condition(text: str) -> Expression:
+    """The condition that `condition_text` writes so. Raises ValueError where there is none."""
+    try:
+        condition = _Reader(text, _SIGNS).extent()
+        kind = kind_of(condition)
+    except (IndexError, RecursionError, ValueError):
+        raise ValueError(f"the condition {text!r} cannot be read") from None
+    if kind is not Kind.BOOL:
+        raise ValueError(f"{text!r} is no condition on dims and parameters")
+    return condition
 
 
 def kind_of(expression: Expression) -> Kind | None:
@@ -64,7 +93,8 @@ class _Reader:
     Raises ValueError where something stands that no expression has there, IndexError where the text ends too early.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, signs: Container[str]) -> None:
+        self._signs = signs
         found, end = [], 0
         while token := _TOKEN.match(text, end):
             found.append(token[1])
@@ -81,7 +111,7 @@ class _Reader:
     def _expression(self, level: int = 0) -> Expression:
         """The longest expression in which no sign binds less than `level`."""
         left = self._operand()
-        while self._tokens and (row := _SIGNS.get(self._tokens[-1])) is not None and row[1] >= level:
+        while self._tokens and self._tokens[-1] in self._signs and (row := _SIGNS[self._tokens[-1]])[1] >= level:
             self._tokens.pop()
             left = (row[0], left, self._expression(row[1] + 1))
         return left

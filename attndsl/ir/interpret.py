@@ -21,6 +21,7 @@ from attndsl.choices import KEYS, ROWS, SPLITS
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.bounds import largest
+from attndsl.ir.forms import runs
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
 from attndsl.ir.ranges import IDENTITY
 from attndsl.ir.residence import Homes, Stay
@@ -77,7 +78,7 @@ def interpret(
     """The outputs of a module of either level, in their storage types (bit patterns where NumPy has no such type).
 
     `arrays` holds the inputs by name, `dims` every dim, `params` every parameter, `choices` what `spec.choice` gives.
-    Of kernels that have a form, those run whose form `choices` asks for.
+    Of kernels that have a form or a condition, those run whose form `choices` asks for and whose condition is met.
     """
     run = Run(dict(arrays), dims, params, choices)
     for op in module.body.block.ops:
@@ -87,7 +88,7 @@ def interpret(
         for op in module.body.block.ops:
             if not isinstance(op, attn.KernelOp | tile.KernelOp):
                 continue
-            if op.form is not None and op.form.data != ("whole" if choices[SPLITS] == 1 else "split"):
+            if not runs(op, dims, params, choices[SPLITS]):
                 continue
             if isinstance(op, attn.KernelOp):
                 run.block(op.body.block)

@@ -73,3 +73,16 @@ def conjunction(conditions: list[SSAValue], anchor: Operation) -> SSAValue | Non
     for condition in conditions:
         result = condition if result is None else insert_before(anchor, arith.AndIOp(result, condition))
     return result
+
+
+def factors_of(value: SSAValue) -> list[SSAValue]:
+    """What a value is the product of, in order."""
+    found: list[SSAValue] = []
+    stack = [value]
+    while stack:
+        factor = stack.pop()
+        if isinstance(factor.owner, arith.MulfOp):
+            stack += [factor.owner.rhs, factor.owner.lhs]
+        else:
+            found.append(factor)
+    return found

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.homes import HomeOp, IntoOp, into_of
 from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
@@ -126,9 +127,9 @@ __all__ = [
 class KernelOp(IRDLOperation):
     """What one program does; it runs once for every combination of its `tile.program` values.
 
-    `form` says when it runs at all, as that of `attn.kernel` does. `schedules` lists what a launch may choose between,
-    from tiles of few rows to tiles of many: a size for each `spec.choice` of a tile, and how a GPU runs it, `num_warps`
-    and `num_stages`.
+    `form`, `when` and `unless` say when it runs at all, as those of `attn.kernel` do. `schedules` lists what a launch
+    may choose between, from tiles of few rows to tiles of many: a size for each `spec.choice` of a tile, and how a GPU
+    runs it, `num_warps` and `num_stages`.
 
     `bounds` is a sum of products, each a count and its factors: a dim's extent `"M"`, a parameter's magnitude `@window`
     or a tensor's stride `[@k, 1]`. No integer that `tile.narrow` names is further from 0.
@@ -140,6 +141,8 @@ class KernelOp(IRDLOperation):
     name = "tile.kernel"
     entry = prop_def(SymbolNameConstraint())
     form = opt_prop_def(StringAttr)
+    when = opt_prop_def(ConditionAttr)
+    unless = opt_prop_def(ConditionAttr)
     schedules = opt_prop_def(ArrayAttr[DictionaryAttr])
     bounds = opt_prop_def(ArrayAttr)
     strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
@@ -147,8 +150,8 @@ class KernelOp(IRDLOperation):
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
     assembly_format = (
-        "$entry (`form` $form^)? (`schedules` $schedules^)? (`bounds` $bounds^)? (`strided` $strided^)? "
-        "(`widens` `by` `bits` $by_bits^)? $body attr-dict"
+        "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`schedules` $schedules^)? "
+        "(`bounds` $bounds^)? (`strided` $strided^)? (`widens` `by` `bits` $by_bits^)? $body attr-dict"
     )
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:

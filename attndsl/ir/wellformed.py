@@ -31,9 +31,20 @@ def _form(form: StringAttr | None) -> None:
         raise VerifyException(f"the form of a kernel is {' or '.join(FORMS)}, not {form.data}")
 
 
+def _condition(kernel: attn.KernelOp | tile.KernelOp) -> None:
+    """Raises VerifyException where a kernel has two conditions, or one of dims that its module does not declare."""
+    if kernel.when is not None and kernel.unless is not None:
+        raise VerifyException("a kernel runs `when` something holds or `unless` it does, not both")
+    declared = {dim for tensor in spec.declarations(kernel, spec.TensorOp) for dim in tensor.extents.dims}
+    for condition in (kernel.when, kernel.unless):
+        for dim in sorted(condition.dims - declared) if condition is not None else ():
+            raise VerifyException(f"no tensor has an extent made of the dim {dim}")
+
+
 def verify_attn(kernel: attn.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `attn` level is not well formed."""
     _form(kernel.form)
+    _condition(kernel)
     axes, block = AxesAnalysis(), kernel.body.block
     nested = next((op for op in block.ops if op.regions), None)
     if nested is not None:
@@ -146,6 +157,7 @@ def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: Ax
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
     _form(kernel.form)
+    _condition(kernel)
     _bounds(kernel)
     _strided(kernel)
     axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)

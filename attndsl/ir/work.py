@@ -17,6 +17,7 @@ import numpy as np
 from attndsl.choices import ROWS, SPLITS
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.forms import runs
 from attndsl.ir.interpret import NamedArray, Run
 from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, index, scf
@@ -40,9 +41,9 @@ def work_of(
     `choices` gives what a launch chooses. Without it the keys are not split, and tiles those of the schedule that
     just holds a kernel's rows, or of its last.
     """
-    form = "whole" if choices is None or choices[SPLITS] == 1 else "split"
+    splits = 1 if choices is None else choices[SPLITS]
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
-    ran = [kernel for kernel in kernels if kernel.form is None or kernel.form.data == form]
+    ran = [kernel for kernel in kernels if runs(kernel, dims, params, splits)]
     return sum(_WorkCount(dims, params, choices or _chosen(kernel, dims, params)).kernel(kernel) for kernel in ran)
 
 

@@ -103,5 +103,10 @@ def _product(a: Array, b: Array) -> Array:
 
 
 def _away(value: Array, found: Errors) -> Array:
-    """Where a value is not 0, whatever its error: a pass may multiply an infinity that meets 0 with a sum."""
-    return np.asarray(~np.isfinite(value) | (np.abs(value) > found.error))
+    """Where a value is not 0, whatever its error, nor a sum of terms of both signs.
+
+    A pass may multiply an infinity that meets 0 with a sum, and one that meets a sum with its terms: then infinities of
+    both signs meet.
+    """
+    size = np.abs(value)
+    return np.asarray(~np.isfinite(value) | ((size > found.error) & (found.size <= size * (1 + 1e-12))))

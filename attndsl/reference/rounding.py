@@ -67,7 +67,7 @@ class Rounding:
         """
         size, error = terms.size.sum(axis=0), terms.error.sum(axis=0)
         certain = np.asarray(np.isfinite(terms.error).all(axis=0) & ~np.isfinite(value).all(axis=0))
-        certain &= ~((value == np.inf).any(axis=0) & (value == -np.inf).any(axis=0) & ~np.isnan(value).any(axis=0))
+        certain &= ~_of_both_signs(value)
         return self.settled(value.sum(axis=0), size, error + (len(value) * self.unit + relative) * size, certain)
 
     def extreme(self, terms: Errors, result: Array) -> Errors:
@@ -107,7 +107,10 @@ class Rounding:
         return self.settled(result, np.abs(result), error, np.isfinite(relative))
 
     def mean(self, weights: Weights, value: Array, values: Errors, result: Array) -> Errors:
-        """The softmax of those weights with these values."""
+        """The softmax of those weights with these values.
+
+        Infinities of both signs may have one factor that is infinite, as those of a sum may.
+        """
         weight, off, total, relative, none = weights
         rounded = self.weight + self.product + (len(weight) + 4) * self.unit
         counts = (weight > 0) | (off > 0)
@@ -121,9 +124,16 @@ class Rounding:
         # A small weight may be taken for 0, and one that underflows may be the product of two that do not.
         seen = np.isfinite(value) | none | (weight > max(1e-30, 2 * self.floor))
         certain = np.isfinite(relative) & (np.isfinite(values.error) & seen).all(axis=0)
+        certain &= ~_of_both_signs(np.where(counts, value, 0.0))
         empty = total == 0
         error = np.where(empty & np.isfinite(relative), 0.0, error)
         return self.settled(result, np.where(empty, 0.0, wide), error, certain)
+
+
+def _of_both_signs(terms: Array) -> Array:
+    """Where there are infinities of both signs along the first dimension, and no NaN."""
+    found = (terms == np.inf).any(axis=0) & (terms == -np.inf).any(axis=0) & ~np.isnan(terms).any(axis=0)
+    return np.asarray(found)
 
 
 class Weights(NamedTuple):

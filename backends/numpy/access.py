@@ -42,7 +42,7 @@ class NumPyAccess:
         if ranges_only and len(set(axes)) == len(axes):
             return found
         tail = len(found)
-        while tail > 0 and found[tail - 1].axis is not None and isinstance(op, tile.LoadOp):
+        while tail > 0 and found[tail - 1].axis is not None and (isinstance(op, tile.LoadOp) or op.where is None):
             tail -= 1
         head, rest = found[:tail], found[tail:]
         used = frozenset[Axis]().union(*(self.text.axes(p.value) for p in head))
@@ -171,6 +171,11 @@ class NumPyAccess:
             return f"{python_name(name)}{self.subscript(name, places, ())} = {value}"
         used = frozenset[Axis]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
         used |= self.text.axes(op.where) if op.where is not None else frozenset()
+        if axes and op.where is None:
+            head = self.text.ordered(used - frozenset(axes))
+            value = self.text.along(op.value, [*head, *axes]).code
+            value = f"_to_bf16({value})" if narrow else value
+            return f"{python_name(name)}{self.subscript(name, places, head)} = {value}"
         head = self.text.ordered(used)
         value, *indices = (self.text.along(v, head).code for v in (op.value, *op.indices))
         value = f"_to_bf16({value})" if narrow else value

@@ -8,7 +8,10 @@ in a function in it, and whoever calls the file's may hand in one that calls tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names, python_text, spec_names
@@ -21,6 +24,7 @@ from attndsl.backends.text import helpers_called
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
+from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.rewrite import number_in
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1
 from attndsl.python_names import python_name
@@ -37,19 +41,27 @@ def emit(module: ModuleOp, source: str = "") -> str:
     LEGAL.require(module)
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
-    return _Emitter(spec.arguments(module), params, Names(spec_names(module)), source).file(kernels)
+    workspaces = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp) and op.role.data == "workspace"]
+    return _Emitter(spec.arguments(module), workspaces, params, Names(spec_names(module)), source).file(kernels)
 
 
 class _Emitter:
     def __init__(
-        self, tensors: Arguments[spec.TensorOp], params: list[spec.ParameterOp], names: Names, source: str
+        self,
+        tensors: Arguments[spec.TensorOp],
+        workspaces: list[spec.TensorOp],
+        params: list[spec.ParameterOp],
+        names: Names,
+        source: str,
     ) -> None:
         self.tensors = tensors
+        self.workspaces = workspaces
         self.params = params
+        self.last: ConditionAttr | None = None
         self.out = Writer(source)
         self.names = names
         self.text = NumPyExpressions(names)
-        self.access = NumPyAccess(tensors, self.text)
+        self.access = NumPyAccess([*tensors, *workspaces], self.text)
         self.scratch = Scratch(self.text, self.access)
         self.shared: _Shared | None = None
 
@@ -59,7 +71,9 @@ class _Emitter:
         name = self.function_name(kernels)
         ops = [op for kernel in kernels for op in kernel.body.walk()]
         arguments = [python_name(t.sym_name.data) for t in self.tensors]
-        dims = sorted({op.dim.data for op in ops if isinstance(op, spec.DimOp)})
+        conditions = [each for kernel in kernels for each in (kernel.when, kernel.unless) if each is not None]
+        dims = {op.dim.data for op in ops if isinstance(op, spec.DimOp)}
+        dims = dims.union(*(each.dims for each in conditions), *(each.extents.dims for each in self.workspaces))
         keywords = [*map(self.keyword, self.params)]
         keywords += ["_run=_alone"] if any(isinstance(op, tile.ThreadsOp) for op in ops) else []
         keywords = ["*", *keywords] if keywords else []
@@ -69,13 +83,15 @@ class _Emitter:
         with self.out.indented():
             self.docstring(name)
             described = len(self.out.text())
-            for statement in dim_statements(self.tensors, dims):
+            for statement in dim_statements(self.tensors, sorted(dims)):
                 self.out.line(statement)
             for tensor in self.tensors:
                 if tensor.partial is not None:
                     self.out.line(f"{python_name(tensor.sym_name.data)}[...] = 0  # what no row writes is 0")
-            for kernel in kernels:
-                self.kernel(kernel)
+            for condition, group in groupby(kernels, lambda kernel: (kernel.when, kernel.unless)):
+                with self.branch(*condition):
+                    for kernel in group:
+                        self.kernel(kernel)
         text = self.out.text()
         return self.header(name, text[described:] + signature) + text
 
@@ -86,8 +102,10 @@ class _Emitter:
         return name if param.default is None else f"{name}={literal(number_in(param.default), param.type)}"
 
     def function_name(self, kernels: list[tile.KernelOp]) -> str:
-        name = kernels[0].entry.data
-        return python_name(name if len(kernels) == 1 else name.removesuffix("_0"))
+        entries = [kernel.entry.data for kernel in kernels]
+        name = min(entries, key=len)  # what else a block is computed with is called after it
+        several = name.removesuffix("_0")
+        return python_name(several if f"{several}_1" in entries else name)
 
     @staticmethod
     def header(name: str, kernels: str) -> str:
@@ -106,8 +124,45 @@ class _Emitter:
 
     # --- statements
 
+    @contextmanager
+    def branch(self, when: ConditionAttr | None, unless: ConditionAttr | None) -> Iterator[None]:
+        """Kernels that run where something holds, or where it does not: those mostly stand right behind the others."""
+        if when is None and unless is None:
+            yield
+            return
+        self.out.line("")
+        if unless is not None and unless == self.last:
+            self.out.line("else:")
+        elif unless is not None:
+            self.out.line(f"if not ({python_text(unless.data)}):")
+        elif when is not None:
+            self.test(when)
+        self.last = when
+        with self.out.indented():
+            yield
+
+    def test(self, condition: ConditionAttr) -> None:
+        """An `if`, of several lines where one would be too long."""
+        terms = [python_text(term) for term in condition.terms]
+        if len(line := f"if {' and '.join(terms)}:") <= self.out.room:
+            self.out.line(line)
+            return
+        self.out.line("if (")
+        with self.out.indented():
+            for number, term in enumerate(terms):
+                self.out.line(f"and {term}" if number else term)
+        self.out.line("):")
+
     def kernel(self, kernel: tile.KernelOp) -> None:
         self.out.line("")
+        stored = {op.tensor.string_value() for op in kernel.body.walk() if isinstance(op, tile.StoreOp)}
+        for workspace in self.workspaces:
+            if workspace.sym_name.data in stored:
+                shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
+                shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
+                element = "np.float64" if workspace.element.data == "f64" else "np.float32"
+                self.out.line(f"{python_name(workspace.sym_name.data)} = np.empty(({shape}), {element})")
+        self.names.begin_scope()
         self.text.arrange(kernel)
         self.shared = _Shared.of(kernel, self.names)
         with self.out.saved_indentation():

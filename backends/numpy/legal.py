@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS
 from attndsl.backends.text import COMPARED
+from attndsl.checking.symbolic import leaves
 from attndsl.ir import spec, tile
 from attndsl.ir.legal import IllegalForm, LegalForms, given
 from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index
 
-WORKSPACE = IllegalForm("that is a workspace", lambda op, axes: op.role.data == "workspace")
+CHOSEN = IllegalForm(
+    "whose extents a launch chooses", lambda op, axes: any(kind == "choice" for e in op.shape for kind, _ in leaves(e))
+)
 
 LEGAL = LegalForms(
     "numpy",
@@ -16,7 +19,7 @@ LEGAL = LegalForms(
         ModuleOp: (),
         # A file has one function, which runs all kernels, and computes in the types that values have.
         tile.KernelOp: (given("form"), given("schedules"), given("bounds")),
-        spec.TensorOp: (WORKSPACE,),
+        spec.TensorOp: (CHOSEN,),
         tile.DotOp: (given("rounded"),),
         tile.LoopOp: (given("stages"),),
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),

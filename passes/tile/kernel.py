@@ -25,6 +25,7 @@ def lower_kernel(source: attn.KernelOp, rows: int, keys: int, fixed: bool) -> ti
     what lies behind it is absent.
     """
     target = tile.KernelOp(source.entry.data, source.form)
+    target.when, target.unless = source.when, source.unless
     target.location = source.location
     lowering, block = Lowering(source), target.body.block
     at = Where(TileBuilder(block), (BlockScope(block, None),))

@@ -72,12 +72,23 @@ def test_an_unmasked_spec_has_no_mask(name: str) -> None:
 
 
 def test_what_is_made_anew_for_each_tile_counts_each_time() -> None:
-    """Keys and values from a latent: 128 rows a tile."""
+    """Norms of keys, of which a tile of 128 rows makes all."""
+    source = read_source(EXAMPLES / "qk_norm.attn")
+    artifact = artifact_of(source, {"T": "f32"}, "numpy")
+    dims = {"B": 1, "Hq": 1, "Hkv": 1, "M": 384, "N": 700, "D": 8, "E": 4}
+    norms, attended = 2 * (384 + 700) * 8, 2 * 384 * 700 * (8 + 4)
+    done = norms + 2 * 2 * 700 * 8 + attended
+    assert computed(source, artifact, dims, norms + attended) == done
+    assert traffic(signature_of(source), artifact.types, dims).work == norms + attended
+    assert f"{done / 1e6:.3g} Mflop, of which the spec needs " in explain(source, artifact, dims)
+
+
+def test_what_is_made_before_all_tiles_counts_once() -> None:
+    """Keys and values from a latent; for few queries these are projected instead, and the results."""
     source = read_source(EXAMPLES / "mla_projections.attn")
     artifact = artifact_of(source, {"T": "f32", "C": "f32"}, "numpy")
     dims = {"B": 1, "H": 2, "M": 300, "N": 700, "D": 8, "E": 4, "R": 16, "P": 2}
     made = 2 * (700 * (8 + 4) * 16) * 2
     attended = 2 * (300 * 700 * (8 + 2 + 4)) * 2
-    assert computed(source, artifact, dims, made + attended) == 3 * made + attended
-    assert traffic(signature_of(source), artifact.types, dims).work == made + attended
-    assert f"{(3 * made + attended) / 1e6:.3g} Mflop, of which the spec needs " in explain(source, artifact, dims)
+    assert computed(source, artifact, dims, made + attended) == made + attended
+    assert computed(source, artifact, dims | {"M": 1}, 0) == 2 * ((8 + 4) * 16 + 700 * (16 + 2 + 16)) * 2

@@ -135,7 +135,7 @@ def test_what_a_pipeline_leaves_wrong_is_a_bug_of_ours(monkeypatch: pytest.Monke
 
 KERNEL = """
 spec.tensor @x "input" "f32" ["M", "N"]
-spec.tensor @o "{role}" "f32" ["M", "N"]
+spec.tensor @o "{role}" "f32" ["M", "{extent}"]
 tile.kernel @k {form} {{
   %zero = arith.constant 0 : index
   %size = arith.constant {size} : index
@@ -156,6 +156,7 @@ tile.kernel @k {form} {{
 """
 RIGHT = {
     "role": "output",
+    "extent": "N",
     "form": "",
     "size": "16",
     "end": "%size",
@@ -180,7 +181,8 @@ def illegal(target: str, text: str) -> set[str]:
     ("changed", "said"),
     [
         ({}, set()),
-        ({"role": "workspace"}, {"spec.tensor that is a workspace"}),
+        ({"role": "workspace"}, set()),
+        ({"role": "workspace", "extent": "choice(SPLITS)"}, {"spec.tensor whose extents a launch chooses"}),
         ({"form": 'form "whole"'}, {"tile.kernel with `form`"}),
         ({"form": 'schedules [{"ROWS" = 16 : index}]'}, {"tile.kernel with `schedules`"}),
         ({"chosen": "tile.padded %N"}, {"tile.padded"}),

@@ -14,8 +14,9 @@ from attndsl.checking.operators import OPERATORS
 from attndsl.checking.symbolic import Expression, evaluate, leaves
 from attndsl.checking.typed import Apply, Constant, DimValue, Expr, Kind, ParamValue
 from attndsl.ir import spec
+from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.context import parse_module, print_module
-from attndsl.ir.extents import extent_text, parse_extent
+from attndsl.ir.extents import condition_text, extent_text, parse_condition, parse_extent
 from attndsl.ir.shapes import ShapeAttr
 from attndsl.ir.xdsl import ModuleOp, ParseError, VerifyException
 from attndsl.syntax.source import Span
@@ -94,6 +95,26 @@ def test_extents_read_back_as_they_were_and_mean_what_the_checker_says(seed: int
     assert print_module(module_of(*again)) == text
     for extent in again:
         assert worth(evaluate, extent, DIMS, PARAMS, CHOICES) == by_the_checker(extent), extent_text(extent)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_conditions_read_back_as_they_were(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(40):
+        condition = drawn(rng, Kind.BOOL, 1 + rng.randrange(4), [*EXACT])
+        assert parse_condition(condition_text(condition)) == condition
+
+
+def test_a_condition_is_written_with_signs() -> None:
+    condition = ("and", ("igt", ("dim", "D"), 0), ("ilt", ("imul", 2, ("dim", "M")), ("dim", "N")))
+    assert condition_text(condition) == "D > 0 and 2 * M < N"
+    assert [*ConditionAttr(condition).terms] == [condition[1], condition[2]]
+    for unknown in (("ilt", 0, ("choice", "SPLITS")), ("dim", "D")):
+        with pytest.raises(VerifyException, match="is no condition on dims and parameters"):
+            ConditionAttr(unknown)
+    for wrong in ("D +", "D", "D < N < 2"):
+        with pytest.raises(ValueError, match="condition"):
+            parse_condition(wrong)
 
 
 PLAIN = [name for name in EXACT if name not in ("ishl", "ishr", "imul")]

@@ -125,6 +125,8 @@ ATTN_RULES = [
         "whether a key is present depends on attn.axis d",
     ),
     (attn("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole or split, not both"),
+    (attn("").replace("@k {", '@k when "0 < 1" unless "0 < 1" {'), "runs `when` something holds or `unless` it does"),
+    (attn("").replace("@k {", '@k when "0 < Q" {'), "no tensor has an extent made of the dim Q"),
 ]
 
 LOOP = """

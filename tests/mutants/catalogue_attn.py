@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ from attndsl.ir import attn, build, intervals
 from attndsl.ir.keys import conjunction, conjuncts, reductions_of
 from attndsl.ir.polynomial import add, number
 from attndsl.ir.rewrite import constant, constant_op, guarded, insert_before, replace
-from attndsl.ir.xdsl import ModuleOp, SSAValue, arith
+from attndsl.ir.xdsl import ModuleOp, SSAValue, arith, i1
 from attndsl.passes import (
     bound_loops,
     canonicalize,
+    reassociate_contractions,
     simplify_indices,
     split_axes,
     stream_softmax,
@@ -128,6 +130,44 @@ def at_most_for_strict(monkeypatch: pytest.MonkeyPatch) -> None:
 def one_bound_replaces_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several upper bounds of the keys the last one stands alone."""
     wraps(monkeypatch, bound_loops, "_narrow", lambda original, over, found, *rest: original(over, found[-1:], *rest))
+
+
+# --- reassociate-contractions
+
+
+@planted("numpy", "reassociate-contractions")
+def other_factors_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a projected value is multiplied with is left out of the sum that is made first."""
+    wraps(
+        monkeypatch,
+        reassociate_contractions,
+        "_reassociate",
+        lambda original, nest: original(dataclasses.replace(nest, others=())),
+    )
+
+
+@planted("numpy", "reassociate-contractions")
+def nothing_is_projected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a row without keys has, which is 0, is multiplied with the projection, which may hold NaN."""
+    wraps(
+        monkeypatch,
+        reassociate_contractions,
+        "_sees_keys",
+        lambda original, outer: insert_before(outer, constant_op(True, i1)),
+    )
+
+
+# --- materialise
+
+
+@spoils("numpy", "materialise")
+def last_key_not_made(module: ModuleOp) -> None:
+    """Where keys are the rows of a kernel of their own, it stops before the last one."""
+    names = {op.variable.data for op in every(module, attn.OverOp)}
+    for op in every(module, attn.EachOp):
+        if op.variable.data in names:
+            one = insert_before(op, constant_op(1, op.result.type))
+            op.operands[0] = insert_before(op, arith.SubiOp(op.extent, one))
 
 
 # --- split-axes

@@ -26,6 +26,7 @@ SHOWN = (
     (catalogue_attn.absent_keys_counted, "topk_sparse"),
     (catalogue_attn.strict_for_at_most, "causal_end"),
     (catalogue_attn.condition_lost, "document_mask"),
+    (catalogue_attn.last_key_not_made, "mla_projections"),
     (catalogue_attn.sink_forgotten, "softmax_plus_one"),
     (catalogue_tile.no_rescaling, "mha"),
     (catalogue_numpy.mask_multiplied, "encoder"),
