@@ -166,7 +166,13 @@ class Run:
             case scf.IfOp():
                 self.choice(op)
             case (
-                spec.AssumeOp() | tile.PresentOp() | tile.LaunchedOp() | tile.WrapsOp() | tile.YieldOp() | scf.YieldOp()
+                spec.AssumeOp()
+                | tile.PresentOp()
+                | tile.LaunchedOp()
+                | tile.ThreadsOp()
+                | tile.WrapsOp()
+                | tile.YieldOp()
+                | scf.YieldOp()
             ):
                 pass
             case tile.HoldsOp():

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 PRELUDE: dict[str, str] = {
+    "_alone": '''
+def _alone(tiles, worth):
+    """Computes all tiles here. Another `_run` may call `tiles` in several threads, each with those that are its own."""
+    tiles(iter)
+''',
     "_int64": '''
 def _int64(number):
     """What an integer is in 64 bits, which wrap; Python's have no bounds."""

@@ -22,7 +22,7 @@ def test_the_program_is_printed(attndsl: Any, gqa: Path) -> None:
     result = attndsl("compile", gqa)
     assert (result.code, result.err) == (0, "")
     compile(result.out, "gqa.py", "exec")
-    assert "def gqa(q, k, v, o)" in result.out
+    assert "def gqa(q, k, v, o, *, _run=_alone)" in result.out
 
 
 def test_the_program_is_written(attndsl: Any, gqa: Path, tmp_path: Path) -> None:
