@@ -12,7 +12,7 @@ import pytest
 import torch
 from rich.progress import Progress
 
-from attndsl.bench import memory, startup
+from attndsl.bench import launch, memory, startup
 from attndsl.bench.results import Results
 from attndsl.bench.suite import Effort, Rig, Study, run
 from attndsl.op.op import Op
@@ -81,3 +81,16 @@ def test_a_missed_limit_is_a_failure() -> None:
     quick, slow, lark = [(0.9, 0.02), (0.8, 0.03)], [(0.1, 0.06)], [(0.1, 0.0)]
     rows = [startup.row("quick", quick, 50), startup.row("slow", slow, 50), startup.row("l", lark, 50, "lark")]
     assert startup.failures(rows) == ["slow: 60 ms, limit 50 ms", "l: imports lark"]
+
+
+@pytest.mark.parametrize(("host", "ours", "late"), [(20e-6, 1.0, False), (40e-6, 2.0, True)])
+def test_launches_are_held_to_limits(host: float, ours: float, late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    firsts = zip(launch.FIRSTS, (ours, 5.0), strict=True)
+    cold = [("first output, empty caches", who, seconds, seconds) for who, seconds in firsts]
+    monkeypatch.setattr(launch, "host_rows", lambda _: [("host, the same decode call", "attndsl", host, host)])
+    monkeypatch.setattr(launch, "first_rows", lambda _: cold)
+    rig = Rig(torch.device("cpu"), CLOCK, None, {})
+    (rows, slow), (first, seldom) = (job.measure(rig) for job in launch.jobs(Effort.QUICK))
+    assert (len(rows), len(first)) == (1, 2)
+    assert slow == (["a decode launch takes 40 µs of Python, limit 30 µs"] if late else [])
+    assert seldom == (["a first output comes 2.5 times sooner than FlexAttention's, not 3"] if late else [])
