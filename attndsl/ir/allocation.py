@@ -49,15 +49,22 @@ def propose(kernel: tile.KernelOp, wanted: Callable[[Operation], bool]) -> list[
 
 
 def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
-    """Declares homes at the begin of a kernel, and says which tiles live there."""
-    begin = kernel.body.block.first_op
+    """Declares homes before the programs of a kernel, behind what all threads share; says which tiles live there."""
+    ops = list(kernel.body.block.ops)
+    threads = next((op for op in ops if isinstance(op, tile.ThreadsOp)), None)
+    begin = ops[0] if threads is None else threads.next_op
     assert begin is not None
+    place = next((op for op in ops if isinstance(op, tile.ProgramOp)), begin).location
     copies: dict[SSAValue, SSAValue] = {}
     for number, proposal in enumerate(proposals):
         for size in proposal.sizes:
             copy_before(begin, size, copies)
-        home = tile.HomeOp(f"scratch_{number}", [copies[size] for size in proposal.sizes], proposal.element)
-        home.location = begin.location
+        home = tile.HomeOp(
+            "scratch" if number == 0 else f"scratch_{number + 1}",
+            [copies[size] for size in proposal.sizes],
+            proposal.element,
+        )
+        home.location = place
         kernel.body.block.insert_op_before(home, begin)
         for value, axes in proposal.tiles.items():
             into = tile.IntoOp(home.sym_name.data, axes, value)

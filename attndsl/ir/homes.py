@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.ir.traits import WellFormed
 from attndsl.ir.xdsl import (
     Attribute,
     AttrSizedOperandSegments,
@@ -27,7 +26,6 @@ from attndsl.ir.xdsl import (
     opt_operand_def,
     opt_prop_def,
     prop_def,
-    traits_def,
     var_operand_def,
 )
 
@@ -65,7 +63,7 @@ class HomeOp(IRDLOperation):
 class IntoOp(IRDLOperation):
     """Says that the operation before it writes its tile into a home, whose axes are the `axes`, in this order.
 
-    A tile that an axis cuts short fills the beginning of its axis. A tile lives in its home, in one `stage` of one that
+    A tile that an axis cuts short fills a part of it. A tile lives in its home, in one `stage` of one that
     has stages, until another is written there, and then nothing may read it any more; a loop that carries it leaves it
     where it is. An elementwise operation may write over an operand that has the same axes, no other over what it reads.
 
@@ -77,7 +75,6 @@ class IntoOp(IRDLOperation):
     axes = var_operand_def(IndexType)
     stage = opt_operand_def(IndexType)
     value = operand_def()
-    traits = traits_def(WellFormed())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$home `[` $axes `]` (`stage` $stage^)? `=` $value attr-dict `:` type($value)"
 
@@ -102,6 +99,11 @@ class IntoOp(IRDLOperation):
         if len(found) != 1:
             raise VerifyException(f"{'no home is' if not found else 'several homes are'} called @{name}")
         return found[0]
+
+    def verify_(self) -> None:
+        element = self.declaration.element
+        if self.value.type != element:
+            raise VerifyException(f"@{self.home.string_value()} is a home of {element}, not of {self.value.type}")
 
 
 def into_of(value: SSAValue) -> IntoOp | None:

@@ -141,7 +141,13 @@ class Run(OverKeys):
             case scf.IfOp():
                 self.choice(op)
             case (
-                spec.AssumeOp() | tile.PresentOp() | tile.LaunchedOp() | tile.WrapsOp() | tile.YieldOp() | scf.YieldOp()
+                spec.AssumeOp()
+                | tile.PresentOp()
+                | tile.LaunchedOp()
+                | tile.ThreadsOp()
+                | tile.WrapsOp()
+                | tile.YieldOp()
+                | scf.YieldOp()
             ):
                 pass
             case tile.HoldsOp():

@@ -186,6 +186,23 @@ class CoversOp(IRDLOperation):
 
 
 @irdl_op_definition
+class ThreadsOp(IRDLOperation):
+    """Says that threads may share the programs of a kernel, and of which calls that is worth it: `where` holds.
+
+    A condition on dims and parameters, which stands, as does what it is computed of, before the first program: a launch
+    asks it once. Programs are independent whatever it says.
+    """
+
+    name = "tile.threads"
+    where = operand_def(i1)
+    traits = traits_def(WellFormed())
+    assembly_format = "`where` $where attr-dict"
+
+    def __init__(self, where: SSAValue) -> None:
+        super().__init__(operands=[where])
+
+
+@irdl_op_definition
 class UnsignedOp(ValuesOp):
     """Says which integers are never negative, of those whose sign an emitter looks at; numbers show theirs.
 

@@ -38,6 +38,7 @@ from attndsl.ir.statements import (
     LaunchedOp,
     NarrowOp,
     PresentOp,
+    ThreadsOp,
     UnsignedOp,
     ValuesOp,
     WithinOp,
@@ -106,6 +107,7 @@ __all__ = [
     "RepeatOp",
     "StoreOp",
     "SumOp",
+    "ThreadsOp",
     "UnsignedOp",
     "ValuesOp",
     "WidenedOp",
@@ -166,6 +168,9 @@ class ProgramOp(IRDLOperation):
     The extent may depend on earlier programs' values and read tensors; `bound`, where it is given, is no smaller and
     does neither, so that a launch can be sized without reading data. `descending` asks for the large values to start
     first: they have the most keys, and what starts last should be short.
+
+    Programs run in any order, or at once: none reads what another one of its kernel writes, and no two write one
+    element of a tensor, unless data send two rows to one, where either may stay.
     """
 
     name = "tile.program"
@@ -488,6 +493,7 @@ TILE = Dialect(
         NarrowOp,
         KeptOp,
         LaunchedOp,
+        ThreadsOp,
         UnsignedOp,
         WrapsOp,
         HomeOp,

@@ -98,20 +98,30 @@ def verify_covers(op: tile.CoversOp) -> None:
         raise VerifyException("says of its keys how many a tile has")
 
 
+def verify_threads(op: tile.ThreadsOp) -> None:
+    """Raises VerifyException unless a kernel says it once, before its programs, in terms that a launch knows."""
+    if not is_launch_time(op.where):
+        raise VerifyException("tells calls apart by their dims and parameters")
+    kernel = op.parent_op()
+    if not isinstance(kernel, tile.KernelOp):
+        raise VerifyException("stands in a kernel, outside of its loops")
+    said = [other for other in kernel.body.block.ops if isinstance(other, tile.ThreadsOp | tile.ProgramOp)]
+    if said[0] is not op or any(isinstance(other, tile.ThreadsOp) for other in said[1:]):
+        raise VerifyException("stands once, before the first program")
+
+
 def verify_kept(op: tile.KeptOp) -> None:
     """Raises VerifyException where what is kept as memory holds it was not read from there."""
     if any(read_of(value) is None for value in op.values):
         raise VerifyException("names tiles that were read, or what a select leaves of them")
 
 
-def verify_into(op: tile.IntoOp) -> None:
+def _verify_into(op: tile.IntoOp, axes: AxesAnalysis) -> None:
     """Raises VerifyException where a tile does not fit into its home, or is written over what it is made of."""
-    home, name, axes = op.declaration, f"@{op.home.string_value()}", AxesAnalysis()
+    home, name = op.declaration, f"@{op.home.string_value()}"
     maker = op.prev_op
     if maker is None or op.value not in maker.results or maker.regions or isinstance(maker, tile.RangeOp):
         raise VerifyException("stands right behind the operation that makes its tile")
-    if op.value.type != home.element:
-        raise VerifyException(f"{name} is a home of {home.element}, not of {op.value.type}")
     if not op.axes or frozenset(op.axes) != axes(op.value) or len(set(op.axes)) != len(op.axes):
         raise VerifyException("names the axes of its tile, each once")
     sizes = [axis.owner.size for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]
@@ -151,6 +161,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                 _independent(axes, op, op.sizes, tile.RangeOp, f"the size of @{op.sym_name.data}")
                 if op.parent_op() is not kernel:
                     raise VerifyException(f"@{op.sym_name.data} is declared in a loop")
+            case tile.IntoOp():
+                _verify_into(op, axes)
             case tile.PaddedOp():
                 _independent(axes, op, op.operands, tile.RangeOp, "the size of an axis")
             case tile.WidenedOp():
@@ -222,9 +234,9 @@ VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
     attn.KernelOp: verify_attn,
     tile.KernelOp: verify_tile,
     tile.CoversOp: verify_covers,
-    tile.IntoOp: verify_into,
     tile.KeptOp: verify_kept,
     tile.LaunchedOp: verify_launched,
+    tile.ThreadsOp: verify_threads,
     tile.WrapsOp: verify_launched,
 }
 """What each operation with the trait `WellFormed` is held to."""

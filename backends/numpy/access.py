@@ -152,6 +152,8 @@ class NumPyAccess:
             return text if array else Text(f"{target}({text.code})")
         if not array:
             return Text(f"{target}({text.code})")
+        if (element, target) == ("f16", "np.float32"):
+            return Text(f"_from_f16({text.code})")
         same = (element, target) in (("f32", "np.float32"), ("f64", "np.float64"))
         return text if same else Text(f"{text.code}.astype({target})")
 

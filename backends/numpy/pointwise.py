@@ -21,6 +21,11 @@ class NumPySpelling(NamedTuple):
     level: int = 0
     ufunc: str | None = None
 
+    @property
+    def sign(self) -> str:
+        """Of a row of two operands with a sign between them, that sign."""
+        return self.array.split()[1]
+
 
 def _infix(sign: str, level: int, ufunc: str) -> NumPySpelling:
     text = f"{{0}} {sign} {{1}}"

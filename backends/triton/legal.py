@@ -19,6 +19,7 @@ MOST_SUMS = 100
 
 NO_MATRICES = IllegalForm("of no two matrices", lambda op, axes: [len(own) for own in op.sides(axes)[1:]] != [1, 1])
 BATCHES = IllegalForm("with several batch axes", lambda op, axes: len(op.sides(axes)[0]) > 1)
+SMALL = IllegalForm("of too few places", lambda op, axes: not all(map(_is_long, axes(op.lhs) | axes(op.rhs))))
 UNKNOWN = IllegalForm("that no launch makes", lambda op, axes: op.choice.data not in CHOICES)
 
 
@@ -43,6 +44,11 @@ def _is_size(size: SSAValue) -> bool:
     return fits(size) or (known is not None and known > 0 and int(known).bit_count() == 1)
 
 
+def _is_long(axis: SSAValue) -> bool:
+    """Whether products take an axis."""
+    return isinstance(axis.owner, tile.RangeOp) and fits(axis.owner.size)
+
+
 def _keeps_nothing(op: scf.IfOp, axes: AxesAnalysis) -> bool:
     """Whether it is not of the one form that is spelled: states are kept, or computed anew."""
     kept = op.true_region.block
@@ -60,7 +66,7 @@ LEGAL = LegalForms(
         ModuleOp: (),
         tile.RangeOp: (IllegalForm("that is not full", _is_cut),),
         # In tiles of a fixed size what a row does not see is finite, or met apart.
-        tile.DotOp: (given("where"), NO_MATRICES, BATCHES),
+        tile.DotOp: (given("where"), NO_MATRICES, BATCHES, SMALL),
         tile.StoreOp: (IllegalForm("of one value to many places", _repeats),),
         spec.ChoiceOp: (UNKNOWN,),
         scf.IfOp: (IllegalForm("that keeps no state", _keeps_nothing),),

@@ -23,6 +23,7 @@ from attndsl.ir import meaning, sizes, spec
 from attndsl.ir.build import OPERATIONS, build
 from attndsl.ir.extents import STYLE
 from attndsl.ir.xdsl import Operation, arith, math
+from attndsl.passes.assign_homes import WRITING
 from attndsl.reference.operators import ON_ARRAYS
 from attndsl.reference.pointwise_errors import pointwise as errors_of
 from attndsl.reference.rounding import Errors, Rounding
@@ -159,3 +160,8 @@ def test_a_function_is_drawn_in_specs(operator: str) -> None:
 @pytest.mark.parametrize("operator", CURVES)
 def test_a_function_is_run_by_tritons_interpreter(operator: str) -> None:
     assert f"{operator}(" in ARITHMETIC.read_text(encoding="utf-8"), f"{ARITHMETIC.name} has no {operator}()"
+
+
+def test_numpy_writes_into_arrays_what_gets_a_home() -> None:
+    """What has no such function would be computed and copied."""
+    assert [op for op in WRITING if numpy_pointwise.NUMPY_SPELLINGS[op].ufunc is None] == []

@@ -83,3 +83,14 @@ def short_constants(monkeypatch: pytest.MonkeyPatch) -> None:
 def products_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Integers of a tile have 64 bits, but their products 32."""
     misspells(monkeypatch, NUMPY_SPELLINGS, arith.MuliOp, "(({0}) * ({1})).astype(np.int32).astype(np.int64)")
+
+
+@planted("numpy", "numpy")
+def written_over_the_other_operand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written into an array is computed of its operands the other way round."""
+
+    def operands(original: Any, text: Any, op: Any, level: int) -> list[str]:
+        found: list[str] = original(text, op, level)
+        return found if level else found[::-1]
+
+    wraps(monkeypatch, expressions.NumPyExpressions, "operands", operands)

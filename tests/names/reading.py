@@ -37,6 +37,7 @@ def _functions(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     for child in table.get_children():
         if child.get_type() == "function":
             yield child
+            yield from _functions(child)
 
 
 def _bound_again(function: ast.FunctionDef, given: set[str]) -> Iterator[str]:
