@@ -7,12 +7,10 @@ time.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,45 +18,24 @@ from attndsl.checking.symbolic import evaluate
 from attndsl.choices import KEYS, ROWS, SPLITS
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.stored import read_of
+from attndsl.ir.arrays import NamedArray, constant_array, dtype_of, fold_along, rounded, sum_along
 from attndsl.ir.bounds import largest
 from attndsl.ir.forms import runs
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
+from attndsl.ir.over_keys import OverKeys
 from attndsl.ir.ranges import IDENTITY
-from attndsl.ir.residence import Homes, Stay
-from attndsl.ir.streams import Stream, Terms
-from attndsl.ir.traits import monoid_of
+from attndsl.ir.residence import Homes
 from attndsl.ir.xdsl import (
-    Attribute,
     Block,
-    FloatAttr,
-    IntegerAttr,
     ModuleOp,
     Operation,
     SSAValue,
     arith,
-    f64,
-    i1,
-    index,
     scf,
 )
 from attndsl.storage import decode, encode
 
 Number = int | float | bool
-
-
-@dataclass(frozen=True)
-class NamedArray:
-    """An array whose axes are index variables, in the order of `axes`; `stay` says that it lies in a home."""
-
-    array: Array
-    axes: tuple[SSAValue, ...] = ()
-    stay: Stay | None = None
-
-    def along(self, axes: tuple[SSAValue, ...]) -> Array:
-        """The array with its axes in the places that `axes` gives them, and 1 where it has none."""
-        order = sorted(range(len(self.axes)), key=lambda n: axes.index(self.axes[n]))
-        sizes = dict(zip(self.axes, self.array.shape, strict=True))
-        return self.array.transpose(order).reshape([sizes.get(axis, 1) for axis in axes])
 
 
 PASSING = (tile.LoopOp, tile.YieldOp, scf.IfOp, scf.YieldOp, *tile.STATEMENTS)
@@ -97,7 +74,7 @@ def interpret(
     return {name: encode(array, run.elements[name]) for name, array in run.outputs.items()}
 
 
-class Run:
+class Run(OverKeys):
     """One run of a module; `values` holds what its operations have given."""
 
     def __init__(
@@ -107,16 +84,14 @@ class Run:
         params: Mapping[str, Number],
         choices: Mapping[str, int],
     ) -> None:
+        super().__init__()
         self.arrays = arrays
         self.dims = dims
         self.params = params
         self.choices = choices
         self.outputs: dict[str, Array] = {}
         self.elements: dict[str, str] = {}
-        self.values: dict[SSAValue, NamedArray] = {}
-        self.valid: dict[SSAValue, NamedArray] = {}  # `attn`: where a variable is below its extent
         self.limits: dict[tile.NarrowOp, int] = {}
-        self.split: dict[SSAValue, NamedArray] = {}  # `attn`: where a key is in the split
         self.homes: Homes | None = None  # `tile`: where a kernel has some
 
     def declare(self, op: spec.TensorOp) -> None:
@@ -296,7 +271,7 @@ class Run:
     def evaluate(self, op: Operation) -> NamedArray:
         match op:
             case arith.ConstantOp():
-                return NamedArray(_constant(op.value))
+                return NamedArray(constant_array(op.value))
             case spec.DimOp():
                 return NamedArray(np.int64(self.dims[op.dim.data]))  # type: ignore[arg-type]
             case spec.ChoiceOp():
@@ -305,10 +280,10 @@ class Run:
                     chosen = math.gcd(chosen, op.divides.value.data)
                 return NamedArray(np.int64(chosen))  # type: ignore[arg-type]
             case spec.ParamOp():
-                return NamedArray(np.asarray(self.params[op.param.data], _dtype(op.result.type)))
+                return NamedArray(np.asarray(self.params[op.param.data], dtype_of(op.result.type)))
             case spec.ToFloatOp():
                 operand = self.values[op.operand]
-                return NamedArray(operand.array.astype(_dtype(op.result.type)), operand.axes)
+                return NamedArray(operand.array.astype(dtype_of(op.result.type)), operand.axes)
             case arith.CmpiOp() | arith.CmpfOp():
                 arrays, axes = self.align(*op.operands)
                 return NamedArray(COMPARISONS[predicate(op)](*arrays), axes)
@@ -360,7 +335,7 @@ class Run:
             if axis in self.valid:
                 where = where & self.reached(self.valid[axis], axes).along(axes)
         shape = np.broadcast_shapes(where.shape, *(a.shape for a in arrays))
-        result = np.zeros(shape, _dtype(op.result.type))
+        result = np.zeros(shape, dtype_of(op.result.type))
         chosen = np.broadcast_to(where, shape)
         result[chosen] = tensor[tuple(np.broadcast_to(a, shape)[chosen] for a in arrays)]
         return NamedArray(result, axes)
@@ -390,112 +365,16 @@ class Run:
         arrays, axes = self.align(op.body, op.over)
         full = np.broadcast_arrays(*arrays)[0]
         position = axes.index(op.over)
-        return NamedArray(_fold(op, full, position), axes[:position] + axes[position + 1 :])
+        return NamedArray(fold_along(op, full, position), axes[:position] + axes[position + 1 :])
 
     def dot(self, op: tile.DotOp) -> NamedArray:
         guards = [op.where] if op.where is not None else []
         arrays, axes = self.align(op.lhs, op.rhs, *guards)
         left, right = arrays[:2]
         if op.rounded is not None and op.rounded.data != "tf32x3":
-            left, right = (_round(array, op.rounded.data) for array in (left, right))
+            left, right = (rounded(array, op.rounded.data) for array in (left, right))
         product = left * right
         if guards:
             product = np.where(arrays[2], product, product.dtype.type(0))
         position = axes.index(op.over)
-        return NamedArray(_sum(product, position), axes[:position] + axes[position + 1 :])
-
-    # --- reductions over the key positions (`attn`)
-
-    def positions(self, op: Any, *values: SSAValue) -> tuple[list[Array], Array, int, tuple[SSAValue, ...]]:
-        """Arrays broadcast against the key positions, where those count, the place of their axis, and all axes."""
-        conditions = [known[op.over] for known in (self.valid, self.split) if op.over in known]
-        conditions += [self.values[op.where]] if op.where is not None else []
-        operands = [self.values[v] for v in values]
-        axes = tuple(dict.fromkeys(axis for operand in (*operands, *conditions) for axis in operand.axes))
-        where = functools.reduce(np.logical_and, [condition.along(axes) for condition in conditions])
-        arrays = [operand.along(axes) for operand in operands]
-        return arrays, where, axes.index(op.over), axes
-
-    def over_keys(self, op: attn.ReduceOp) -> NamedArray:
-        (body,), where, position, axes = self.positions(op, op.body)
-        empty = body.dtype.type(monoid_of(op).identity(op.result.type))
-        chosen = np.where(where, body, empty)
-        return NamedArray(_fold(op, chosen, position), axes[:position] + axes[position + 1 :])
-
-    def softmax(self, op: attn.WeighOp) -> NamedArray:
-        values = [op.score, *op.values, *([op.sink] if op.sink is not None else [])]
-        arrays, where, position, axes = self.positions(op, *values)
-        algebra, dtype = Stream(natural=True), _dtype(op.results[0].type)
-        terms = _terms(dtype)
-        sink = arrays.pop() if op.sink is not None else np.asarray(-np.inf, dtype)
-        score = np.where(where, arrays[0], -np.inf)
-        top = np.maximum(score.max(axis=position, initial=-np.inf, keepdims=True), sink)
-        shift = algebra.shift(top, terms)
-        weight = algebra.power(score, shift, terms)
-        sums = [weight, *(np.where(where, weight * value, 0) for value in arrays[1:])]
-        total, *summed = (np.expand_dims(_sum(each, position), position) for each in sums)
-        total = total + algebra.power(sink, shift, terms)
-        result = op.finished(algebra, (top, total, *summed), terms)
-        return NamedArray(result.squeeze(position).astype(dtype), axes[:position] + axes[position + 1 :])
-
-    def stream(self, op: attn.StreamOp) -> None:
-        dtype = _dtype(op.maximum.type)
-        terms = _terms(dtype)
-        one = np.ones((), dtype)
-        for value, result in ((None, op.total), *zip(op.values, op.sums, strict=True)):
-            (score, *items), where, position, axes = self.positions(op, op.score, *([] if value is None else [value]))
-            rest = axes[:position] + axes[position + 1 :]
-            masked = np.where(where, score, -np.inf)
-            top = masked.max(axis=position, initial=-np.inf, keepdims=True)
-            weight = op.algebra.power(masked, op.algebra.shift(top, terms), terms)
-            summed = _sum(np.where(where, weight * (items[0] if items else one), 0), position)
-            self.values[result] = NamedArray(summed.astype(dtype), rest)
-            if value is None:
-                self.values[op.maximum] = NamedArray(top.squeeze(position).astype(dtype), rest)
-
-
-def _terms(dtype: Any) -> Terms[Array]:
-    """Formulas of arrays."""
-
-    def apply(op: type[Operation], *made_of: Any) -> Array:
-        if op is arith.CmpfOp:
-            *arrays, name = made_of
-            return np.asarray(COMPARISONS[name](*arrays))
-        return np.asarray(POINTWISE[op](*made_of))
-
-    return Terms(apply, lambda value: np.asarray(value, dtype))
-
-
-def _fold(op: Operation, array: Array, axis: int) -> Array:
-    """An array folded along an axis with what `op` folds with, in order: an exact pass changes no bit of it."""
-    monoid, type_ = monoid_of(op), op.results[0].type
-    if not array.shape[axis]:
-        return np.full(np.delete(array.shape, axis), monoid.identity(type_), _dtype(type_))
-    merge = POINTWISE[monoid.operation(type_)]
-    assert isinstance(merge, np.ufunc)
-    return np.asarray(merge.accumulate(array, axis=axis, dtype=array.dtype).take(-1, axis=axis))
-
-
-def _sum(array: Array, axis: int) -> Array:
-    """A sum in the order of the axis, whatever lies where in memory."""
-    if not array.shape[axis]:
-        return np.asarray(np.sum(array, axis=axis))
-    return np.asarray(np.add.accumulate(array, axis=axis, dtype=array.dtype).take(-1, axis=axis))
-
-
-def _constant(value: Attribute) -> Array:
-    assert isinstance(value, (IntegerAttr, FloatAttr))
-    return np.asarray(value.value.data, _dtype(value.type))
-
-
-def _round(array: Array, element: str) -> Array:
-    """Numbers rounded to a smaller type."""
-    return decode(encode(array, element), element).astype(array.dtype)
-
-
-def _dtype(type_: Attribute) -> Any:
-    if type_ == index:
-        return np.int64
-    if type_ == i1:
-        return np.bool_
-    return np.float64 if type_ == f64 else np.float32
+        return NamedArray(sum_along(product, position), axes[:position] + axes[position + 1 :])

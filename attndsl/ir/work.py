@@ -16,9 +16,10 @@ import numpy as np
 
 from attndsl.choices import ROWS, SPLITS
 from attndsl.ir import spec, tile
+from attndsl.ir.arrays import NamedArray
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.forms import runs
-from attndsl.ir.interpret import NamedArray, Run
+from attndsl.ir.interpret import Run
 from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, index, scf
 

@@ -13,9 +13,10 @@ from attndsl.driver.library import artifact_of, checked, signature_of
 from attndsl.driver.passes import run_pipeline
 from attndsl.driver.unmasked import unmasked
 from attndsl.ir import interpret as interpreter
+from attndsl.ir.arrays import NamedArray
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.build import build
-from attndsl.ir.interpret import SMALL_CHOICES, NamedArray, Run, interpret
+from attndsl.ir.interpret import SMALL_CHOICES, Run, interpret
 from attndsl.ir.work import contracted, work_of
 from attndsl.ir.xdsl import Operation, SSAValue
 from attndsl.op.explain import computed, explain, traffic

@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[2]
 DIALECTS = "attndsl/ir/"
 """Where operations are defined. Two dialects may have one of a name, as `attn.SumOp` and `tile.SumOp`: so written."""
 
+PUT_TOGETHER = ("attndsl/ir/attn.py", "attndsl/ir/tile.py")
+"""Where all operations of a dialect stand, some of which come from files of their own."""
+
 COMPILER = ("attndsl/ir/", "passes/", "backends/")
 """Where functions and tables are told apart by their names, too: a pass, or an emitter, is read with its neighbours."""
 
@@ -53,11 +56,11 @@ def ambiguous(files: Files) -> dict[str, list[str]]:
 
 
 def bare(files: Files) -> Iterator[str]:
-    """Imports of an operation that two dialects have, without its dialect."""
+    """Imports of an operation that two dialects have, without its dialect, but where a dialect is put together."""
     shared = repeated(files)
     for path, nodes in files.items():
         for node in nodes:
-            if isinstance(node, ast.ImportFrom):
+            if isinstance(node, ast.ImportFrom) and path not in PUT_TOGETHER:
                 yield from (f"{path}: {alias.name}" for alias in node.names if alias.name in shared)
 
 

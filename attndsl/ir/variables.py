@@ -1,0 +1,116 @@
+"""The operations of the `attn` dialect that introduce index variables."""
+
+from __future__ import annotations
+
+from attndsl.ir.traits import Binds
+from attndsl.ir.xdsl import (
+    AttrSizedOperandSegments,
+    IndexType,
+    IRDLOperation,
+    Pure,
+    SSAValue,
+    StringAttr,
+    VerifyException,
+    index,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+
+
+class IndexOp(IRDLOperation):
+    """An index variable: it takes the values 0 … extent - 1.
+
+    The extent of `each` and `over` variables may read tensors; `bound`, where it is given, is no smaller and does not.
+    """
+
+    variable = prop_def(StringAttr)
+    extent = operand_def(IndexType)
+    bound = opt_operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure(), Binds())
+    assembly_format = "$variable `to` $extent (`up` `to` $bound^)? attr-dict"
+
+    def __init__(self, variable: str, extent: SSAValue, bound: SSAValue | None = None) -> None:
+        super().__init__(properties={"variable": StringAttr(variable)}, operands=[extent, bound], result_types=[index])
+
+
+@irdl_op_definition
+class EachOp(IndexOp):
+    """A variable that tells rows apart."""
+
+    name = "attn.each"
+
+
+@irdl_op_definition
+class OverOp(IndexOp):
+    """The variable that tells the key positions of a row apart. A kernel has at most one.
+
+    It takes the values start … extent - 1, 0 … where there is no start. Both may depend on the row.
+
+    With `split %p of %n` this range is split into n contiguous ones, some of them perhaps empty, and it takes the
+    values of number p. Where the splits are is left open, but they are the same for all that is reduced over the
+    variable.
+    """
+
+    name = "attn.over"
+    extent = operand_def(IndexType)
+    bound = opt_operand_def(IndexType)
+    start = opt_operand_def(IndexType)
+    split = opt_operand_def(IndexType)
+    splits = opt_operand_def(IndexType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$variable (`from` $start^)? `to` $extent (`up` `to` $bound^)? (`split` $split^ `of` $splits)? attr-dict"
+    )
+
+    def __init__(
+        self,
+        variable: str,
+        extent: SSAValue,
+        bound: SSAValue | None = None,
+        start: SSAValue | None = None,
+        split: SSAValue | None = None,
+        splits: SSAValue | None = None,
+    ) -> None:
+        IRDLOperation.__init__(
+            self,
+            properties={"variable": StringAttr(variable)},
+            operands=[extent, bound, start, split, splits],
+            result_types=[index],
+        )
+
+    def verify_(self) -> None:
+        if (self.split is None) != (self.splits is None):
+            raise VerifyException("`split` and `of` are given together or not at all")
+
+
+@irdl_op_definition
+class AxisOp(IndexOp):
+    """A feature variable: contracted, or an axis of an output."""
+
+    name = "attn.axis"
+
+
+@irdl_op_definition
+class GridOp(IndexOp):
+    """A variable that tells rows apart whose keys differ: each of its values is another program's work."""
+
+    name = "attn.grid"
+
+
+@irdl_op_definition
+class RowOp(IndexOp):
+    """A variable that tells rows apart whose keys are the same: they share tiles. The first one varies slowest."""
+
+    name = "attn.row"
+
+
+def verify_removed(variable: SSAValue, kinds: tuple[type[IndexOp], ...]) -> None:
+    """Raises VerifyException where what a reduction removes is no index variable of one of `kinds`."""
+    if not isinstance(variable.owner, kinds):
+        names = " or ".join(kind.name for kind in kinds)
+        raise VerifyException(f"reduces over a value that is no {names}")
