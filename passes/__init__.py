@@ -23,6 +23,7 @@ PASSES = {
     "tile": "Tile",
     "scan-keys": "ScanKeys",
     "gather-scales": "GatherScales",
+    "scale-operands": "ScaleOperands",
     "align-quotients": "AlignQuotients",
     "split-loops": "SplitLoops",
     "fold-extremes": "FoldExtremes",

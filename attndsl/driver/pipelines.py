@@ -95,6 +95,8 @@ def numpy(options: Options) -> Pipeline:
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
+        Step("gather-scales", "makes one factor of several, so that it can be moved"),
+        Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),
     )
     return Pipeline(attn, tile)
 

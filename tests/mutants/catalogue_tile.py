@@ -175,7 +175,7 @@ def scan_stops_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, scan_keys, "_scan", scan)
 
 
-# --- gather-scales, align-quotients
+# --- gather-scales, scale-operands
 
 
 @planted("triton", "gather-scales")
@@ -184,6 +184,17 @@ def factors_gathered_as_divisors(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(
         monkeypatch, gather_scales, "_chain", lambda original, *given: ((scale, True) for scale, _ in original(*given))
     )
+
+
+@spoils("numpy", "scale-operands")
+def factors_lost(module: ModuleOp) -> None:
+    """What a product's result was multiplied with multiplies nothing."""
+    for op in every(module, arith.MulfOp):
+        if op.result.name_hint == "scaled":
+            replace(op, [op.lhs])
+
+
+# --- align-quotients
 
 
 @spoils("triton", "align-quotients")
