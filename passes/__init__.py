@@ -24,6 +24,8 @@ PASSES = {
     "scan-keys": "ScanKeys",
     "gather-scales": "GatherScales",
     "scale-operands": "ScaleOperands",
+    "guess-finite": "GuessFinite",
+    "mask-edges": "MaskEdges",
     "align-quotients": "AlignQuotients",
     "split-loops": "SplitLoops",
     "fold-extremes": "FoldExtremes",

@@ -76,7 +76,7 @@ from dataclasses import dataclass
 from attndsl.ir import tile
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.magnitudes import Magnitudes
-from attndsl.ir.rewrite import insert_before, remove_dead, replace
+from attndsl.ir.rewrite import insert_before, replace
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith
 
 SMALLEST = 2.0**-64
@@ -96,7 +96,6 @@ class ScaleOperands(ModulePass):
             for each in list(loop.body.block.ops):
                 if isinstance(each, arith.MulfOp):
                     _move(each, loop, magnitudes)
-        remove_dead(op)
 
 
 def _move(product: arith.MulfOp, loop: tile.LoopOp, magnitudes: Magnitudes) -> None:

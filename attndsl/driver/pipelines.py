@@ -97,6 +97,8 @@ def numpy(options: Options) -> Pipeline:
         Step("scan-keys", "wants equal conditions to be one value"),
         Step("gather-scales", "makes one factor of several, so that it can be moved"),
         Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),
+        Step("guess-finite", "before mask-edges, which tells where nothing is left out"),
+        Step("mask-edges", "last: hides which conditions a tile tests"),
     )
     return Pipeline(attn, tile)
 

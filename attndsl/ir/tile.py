@@ -29,6 +29,7 @@ from collections.abc import Callable, Sequence
 
 from attndsl.ir.homes import HomeOp, IntoOp, into_of
 from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
+from attndsl.ir.masks import FiniteOp, MaskOp
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp
@@ -65,6 +66,7 @@ from attndsl.ir.xdsl import (
     prop_def,
     region_def,
     result_def,
+    scf,
     traits_def,
     var_operand_def,
 )
@@ -75,6 +77,7 @@ __all__ = [
     "AllOp",
     "BroadcastOp",
     "DotOp",
+    "FiniteOp",
     "HoldsOp",
     "HomeOp",
     "IdentityOp",
@@ -84,6 +87,7 @@ __all__ = [
     "LaunchedOp",
     "LoadOp",
     "LoopOp",
+    "MaskOp",
     "MaxOp",
     "MinOp",
     "NarrowOp",
@@ -295,7 +299,10 @@ def is_key(axis: SSAValue) -> bool:
     if not isinstance(axis.owner, RangeOp):
         return False
     renamed = any(isinstance(use.operation, RenameAxisOp) for use in axis.uses)
-    return renamed or isinstance(axis.owner.parent_op(), LoopOp)
+    around = axis.owner.parent_op()
+    while isinstance(around, scf.IfOp):
+        around = around.parent_op()
+    return renamed or isinstance(around, LoopOp)
 
 
 class ReduceOp(IRDLOperation):
@@ -450,6 +457,8 @@ TILE = Dialect(
         MinOp,
         AllOp,
         DotOp,
+        MaskOp,
+        FiniteOp,
         PresentOp,
         HoldsOp,
         WithinOp,

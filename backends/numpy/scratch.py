@@ -51,7 +51,7 @@ class Scratch:
 
     def axis(self, axis: Axis) -> str:
         """The part of an axis of a home that an axis fills: all of it, unless something cuts the axis short."""
-        return f":{self.text.size(axis)}" if self.text.span(axis).definition else ":"
+        return f":{self.text.size(axis)}" if self.text.span(axis).cut else ":"
 
     def written(self, op: Operation, out: str) -> str | None:
         """An operation that writes into an array by itself, None where NumPy has none."""
