@@ -2,7 +2,7 @@
 
 Why: a matrix unit takes f16 and bf16 as they are read. A tile that is widened and rounded again needs twice the
 registers meanwhile, and instructions for each element; so does an integer of 32 bits that is widened only to be
-compared.
+compared, and one of 8 that becomes a float.
 
 Before:
 
@@ -59,7 +59,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attndsl.ir import tile
+from attndsl.ir import spec, tile
 from attndsl.ir.analyses.stored import HALVES, is_carried, read_of
 from attndsl.ir.analyses.widths import is_short
 from attndsl.ir.exactness import Exactness
@@ -93,7 +93,10 @@ def _is_kept(value: SSAValue) -> bool:
         return _is_multiplied(value, element)
     if value is not load.result or value.type != index:
         return False
-    return is_carried(value) or (element == "i32" and all(map(_compares, tile.users(value))))
+    users = tile.users(value)
+    if is_carried(value) or all(isinstance(user, spec.ToFloatOp) for user in users):
+        return True
+    return element == "i32" and all(map(_compares, users))
 
 
 def _is_multiplied(value: SSAValue, element: str) -> bool:

@@ -95,10 +95,12 @@ def numpy(options: Options) -> Pipeline:
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
+        Step("share-blocks", "wants equal quotients to be one value, and reads bare of settled conditions"),
         Step("gather-scales", "makes one factor of several, so that it can be moved"),
         Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),
         Step("guess-finite", "before mask-edges, which tells where nothing is left out"),
-        Step("mask-edges", "last: hides which conditions a tile tests"),
+        Step("mask-edges", "hides which conditions a tile tests"),
+        Step("keep-stored", "last: asks what each tile is used for"),
     )
     return Pipeline(attn, tile)
 
@@ -149,6 +151,7 @@ def triton(options: Options) -> Pipeline:
         Step("pad-axes", "after the conditions that loads have already are simple, so that guards join them once"),
         Step("canonicalize", "guards that are always true, of sizes that are known"),
         Step("cse", "many loads have the same guard"),
+        Step("share-blocks", "after pad-axes, whose guards vary along all of an axis; before widths are chosen"),
         Step("keep-stored", "after the selects of pad-axes, and what canonicalize makes of them"),
         Step("widen-kept", "after keep-stored, which says what is not wide already"),
         Step("split-addresses", "after cse: what is equal is taken apart once; hides indices from other analyses"),

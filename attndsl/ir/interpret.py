@@ -320,6 +320,11 @@ class Run:
             case tile.RenameAxisOp():
                 value = self.values[op.value]
                 return NamedArray(value.array, tuple(op.new if axis is op.old else axis for axis in value.axes))
+            case tile.RepeatOp():
+                value, times = self.values[op.value], op.times.value.data
+                repeated = np.repeat(value.array, times, axis=value.axes.index(op.old))
+                assert len(self.values[op.new].array) == times * len(self.values[op.old].array), "has as many places"
+                return NamedArray(repeated, tuple(op.new if axis is op.old else axis for axis in value.axes))
             case attn.WeighOp():
                 return self.softmax(op)
             case attn.ReduceOp():
@@ -394,9 +399,8 @@ class Run:
         where, place = self.values[op.where], axes.index(op.whole)
         there = tuple(op.whole if axis is op.over else axis for axis in where.axes)
         hidden = np.zeros(value.shape, bool)
-        np.moveaxis(hidden, place, 0)[np.isin(keys, part)] = np.moveaxis(
-            NamedArray(where.array, there).along(axes), place, 0
-        )
+        edge = NamedArray(where.array, there).along(axes)
+        np.moveaxis(hidden, place, 0)[np.isin(keys, part)] = np.moveaxis(edge, place, 0)
         return NamedArray(np.where(hidden, fill, value), axes)
 
     # --- reductions over the key positions (`attn`)

@@ -4,7 +4,7 @@ A polynomial maps a monomial (a sorted tuple of SSA values that are not taken ap
 quotients, remainders, reads) to its coefficient. Two facts make it useful:
 
 - a dim is never negative, an index variable runs from 0 to its extent less 1, a remainder from 0 to its divisor less 1;
-- where an `assume` says that a % b == 0, the product of b and the quotient a / b is a.
+- where an `assume` says that a % b == 0, the product of b and the quotient a / b is a; so it is of a divisor of b.
 
 Proofs are about integers without bounds. So an integer that may have left 64 bits is not taken apart.
 """
@@ -12,6 +12,7 @@ Proofs are about integers without bounds. So an integer that may have left 64 bi
 from __future__ import annotations
 
 from itertools import chain, islice
+from math import lcm
 
 from attndsl.ir import attn, spec
 from attndsl.ir.meaning import predicate
@@ -75,6 +76,7 @@ class Facts:
         self._depth = 0
         self._claims = 0
         self._exact: set[tuple[SSAValue, SSAValue]] = set()
+        self._multiples: dict[SSAValue, int] = {}
         self._nonzero: set[SSAValue] = set()
         for op in block.ops:
             if isinstance(op, spec.AssumeOp):
@@ -88,7 +90,9 @@ class Facts:
         if not isinstance(op, arith.CmpiOp) or constant(op.rhs) != 0:
             return
         if predicate(op) == "eq" and isinstance(op.lhs.owner, spec.ModOp):
-            self._exact.add((op.lhs.owner.lhs, op.lhs.owner.rhs))
+            value, divisor = op.lhs.owner.operands
+            self._exact.add((value, divisor))
+            self._multiples[value] = lcm(self._multiples.get(value, 1), int(constant(divisor) or 1))
         if predicate(op) in ("ne", "sgt"):
             self._nonzero.add(op.lhs)
 
@@ -127,8 +131,8 @@ class Facts:
         result: Polynomial = {}
         for left, x in a.items():
             for right, y in b.items():
-                monomial = self._monomial(left + right)
-                result[monomial] = result.get(monomial, 0) + x * y
+                monomial, coefficient = self._whole(self._monomial(left + right), x * y)
+                result[monomial] = result.get(monomial, 0) + coefficient
         return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
 
     def _monomial(self, factors: Monomial) -> Monomial:
@@ -144,6 +148,18 @@ class Facts:
         for value in factors:
             self._order.setdefault(value, len(self._order))
         return tuple(sorted(factors, key=self._order.__getitem__))
+
+    def _whole(self, monomial: Monomial, coefficient: int) -> tuple[Monomial, int]:
+        """A term in which a quotient meets the number that it was divided by, with what was divided in its place."""
+        for place, quotient in enumerate(monomial):
+            op = quotient.owner
+            divisor = int(constant(op.rhs) or 0) if isinstance(op, arith.FloorDivSIOp) else 0
+            if divisor and coefficient % divisor == 0 and self._multiples.get(op.operands[0], 1) % divisor == 0:
+                numerator = list(self.of(op.operands[0]).items())
+                if len(numerator) == 1:
+                    (factors, times), rest = numerator[0], (*monomial[:place], *monomial[place + 1 :])
+                    return self._whole(self._monomial((*rest, *factors)), coefficient // divisor * times)
+        return monomial, coefficient
 
     def divide(self, a: Polynomial, divisor: SSAValue) -> tuple[Polynomial, Polynomial]:
         """Quotient and rest of the terms that the divisor divides one by one."""

@@ -109,7 +109,7 @@ class Ranges:
                 return self._element(op)
             case tile.IdentityOp():
                 return Range(op.number, op.number)
-            case tile.BroadcastOp() | tile.RenameAxisOp():
+            case tile.BroadcastOp() | tile.RenameAxisOp() | tile.RepeatOp():
                 return self._known[op.value]
             case tile.MaxOp() | tile.MinOp():  # a tile has at least one row and one key
                 return self._known[op.body]

@@ -29,20 +29,20 @@ from collections.abc import Callable, Sequence
 
 from attndsl.ir.homes import HomeOp, IntoOp, into_of
 from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
-from attndsl.ir.masks import FiniteOp, MaskOp
+from attndsl.ir.masks import FiniteOp, Float, MaskOp
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp
 from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WithinOp, WrapsOp
 from attndsl.ir.traits import Axes, Folds, Removes, Renames
 from attndsl.ir.xdsl import (
-    AnyFloat,
     ArrayAttr,
     AttrSizedOperandSegments,
     Block,
     Dialect,
     DictionaryAttr,
     IndexType,
+    IntegerAttr,
     IRDLOperation,
     IsolatedFromAbove,
     NoTerminator,
@@ -54,9 +54,7 @@ from attndsl.ir.xdsl import (
     SymbolNameConstraint,
     SymbolRefAttr,
     UnitAttr,
-    VarConstraint,
     VerifyException,
-    base,
     i1,
     index,
     irdl_op_definition,
@@ -66,7 +64,6 @@ from attndsl.ir.xdsl import (
     prop_def,
     region_def,
     result_def,
-    scf,
     traits_def,
     var_operand_def,
 )
@@ -98,6 +95,7 @@ __all__ = [
     "RangeOp",
     "ReduceOp",
     "RenameAxisOp",
+    "RepeatOp",
     "StoreOp",
     "SumOp",
     "UnsignedOp",
@@ -112,8 +110,6 @@ __all__ = [
     "users",
     "verify_axis",
 ]  # fmt: skip
-
-Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 
 
 @irdl_op_definition
@@ -254,6 +250,36 @@ class RenameAxisOp(IRDLOperation):
 
 
 @irdl_op_definition
+class RepeatOp(IRDLOperation):
+    """Repeats each element along an axis: at place n of `new` stands what `value` has at place n / `times` of `old`.
+
+    So one scale becomes those of all the numbers of its block. `new` has `times` as many places as `old`.
+    """
+
+    name = "tile.repeat"
+    value = operand_def()
+    old = operand_def(IndexType)
+    new = operand_def(IndexType)
+    times = prop_def(IntegerAttr[IndexType])
+    result = result_def()
+    traits = traits_def(Pure(), Renames())
+    assembly_format = "$value `from` $old `to` $new `times` $times attr-dict `:` type($value) `to` type($result)"
+
+    def __init__(self, value: SSAValue, old: SSAValue, new: SSAValue, times: int) -> None:
+        super().__init__(
+            operands=[value, old, new], properties={"times": IntegerAttr(times, index)}, result_types=[value.type]
+        )
+
+    def verify_(self) -> None:
+        verify_axis(self.old)
+        verify_axis(self.new)
+        if self.value.type != self.result.type:
+            raise VerifyException("gives the type that it takes")
+        if self.times.value.data < 1:
+            raise VerifyException("repeats each element at least once")
+
+
+@irdl_op_definition
 class WidenedOp(IRDLOperation):
     """A tile that `tile.kept` names, in the type that the IR gives it: the same numbers."""
 
@@ -300,7 +326,7 @@ def is_key(axis: SSAValue) -> bool:
         return False
     renamed = any(isinstance(use.operation, RenameAxisOp) for use in axis.uses)
     around = axis.owner.parent_op()
-    while isinstance(around, scf.IfOp):
+    while around is not None and around.name == "scf.if":
         around = around.parent_op()
     return renamed or isinstance(around, LoopOp)
 
@@ -450,6 +476,7 @@ TILE = Dialect(
         StoreOp,
         BroadcastOp,
         RenameAxisOp,
+        RepeatOp,
         WidenedOp,
         IdentityOp,
         SumOp,

@@ -146,9 +146,9 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.BroadcastOp():
                 if any(axis in axes(op.value) for axis in op.axes):
                     raise VerifyException("tile.broadcast broadcasts along an axis that its operand already has")
-            case tile.RenameAxisOp():
+            case tile.RenameAxisOp() | tile.RepeatOp():
                 if op.old not in axes(op.value) or op.new in axes(op.value):
-                    raise VerifyException("tile.rename_axis renames an axis of its operand to one that is new to it")
+                    raise VerifyException(f"{op.name} makes of an axis of its operand one that is new to it")
             case tile.StoreOp():
                 _placed(axes, op, op.indices, op.value)
             case tile.LoopOp():

@@ -43,6 +43,12 @@ SELDOM_EMPTY = (False,) * 15 + (True,)
 RATIOS = (1, 2, 3, 4, 7)
 """How many heads share a key where they are required to be a multiple."""
 
+WHOLE = (2, 8)
+"""What dims may be required to be a multiple of; each divides the next."""
+
+MOST_WHOLE = 40
+"""Such a dim is less."""
+
 ROWS = ("B", "H", "M", "L", "Y", "X")
 """The dims whose product, at most `MAX_ROWS`, is the number of rows: the reference walks them one by one."""
 
@@ -96,8 +102,9 @@ def _extents(choices: Choices, dims: Iterable[str], conditions: Iterable[str]) -
         sizes = SIZES.get(name, OTHER_SIZES)
         if f"{name} % G == 0" in conditions:
             sizes = tuple(found["G"] * ratio for ratio in RATIOS)
-        if f"{name} % 2 == 0" in conditions:
-            sizes = tuple(2 * size for size in sizes if 0 < size < 20)
+        divisors = [divisor for divisor in WHOLE if f"{name} % {divisor} == 0" in conditions]
+        if divisors:
+            sizes = tuple(sorted({max(divisors) * size for size in sizes if 0 < size < MOST_WHOLE // max(divisors)}))
         if name in ROWS:
             sizes = tuple(size for size in sizes if size <= left) or sizes[:1]
         if name in MAYBE_EMPTY and choices.of(SELDOM_EMPTY):

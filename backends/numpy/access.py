@@ -73,7 +73,7 @@ class NumPyAccess:
             return user.body is value
         if isinstance(user, (tile.DotOp, tile.IntoOp)):
             return False
-        if isinstance(user, tile.BroadcastOp):
+        if isinstance(user, (tile.BroadcastOp, tile.RepeatOp)):
             return user.value is value
         if isinstance(user, arith.AddiOp) and self.place(user.result).axis is value:
             return any(self.computes(use.operation, user.result) for use in user.result.uses)
@@ -141,6 +141,8 @@ class NumPyAccess:
         if type_ == i1:
             return text if array else Text(f"bool({text.code})")
         if type_ == index:
+            if array and op.result in self.text.kept:
+                return text
             return Text(f"{text.code}.astype({target})" if array else f"int({text.code})")
         helper = {"bf16": "_from_bf16", "f8e4m3": "_F8E4M3", "f8e5m2": "_F8E5M2"}.get(element)
         if helper is not None:

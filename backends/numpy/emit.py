@@ -134,15 +134,9 @@ class _Emitter:
                 self.store(op)
             case tile.HomeOp():
                 self.out.line(self.scratch.declaration(op))
-            case (
-                tile.YieldOp()
-                | scf.YieldOp()
-                | spec.AssumeOp()
-                | tile.PresentOp()
-                | tile.HoldsOp()
-                | tile.WithinOp()
-                | tile.IntoOp()
-            ):
+            case tile.YieldOp() | scf.YieldOp() | spec.AssumeOp():
+                pass
+            case _ if isinstance(op, tile.STATEMENTS):
                 pass
             case spec.DimOp():
                 self.names.bind(op.result, python_name(op.dim.data))

@@ -18,6 +18,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import named
 from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index, scf
 from attndsl.python_names import python_name
@@ -26,6 +27,9 @@ Axis = SSAValue
 
 LONGEST = 60
 """How many characters an expression may have to be put into the place of its one use."""
+
+LONGEST_EXTENT = 12
+"""How many characters the extent of an axis may have that is written out wherever the axis is."""
 
 
 class AxisSpan(NamedTuple):
@@ -50,19 +54,27 @@ def dtype(type_: Attribute) -> str:
 
 
 class NumPyExpressions(Values):
-    """Spells values; `homes` has the array of each home that has been declared."""
+    """Spells values; `homes` has the array of each home that has been declared, `kept` what has memory's type."""
 
     def __init__(self, names: Names) -> None:
         super().__init__(names, AxesAnalysis())
         self.ranges = Ranges()
         self.homes: dict[str, str] = {}
+        self.kept: frozenset[SSAValue] = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
+
+    def arrange(self, kernel: tile.KernelOp) -> None:
+        """Prepares for the values of a kernel."""
+        super().arrange(kernel)
+        self.kept = named(kernel, tile.KeptOp)
 
     # --- values
 
     def inlines(self, value: SSAValue, text: Text) -> bool:
         """Whether a value reads better in the place of its one use than under a name."""
         users = tile.users(value)
+        if _is_extent(value, users):
+            return len(text.code) <= LONGEST_EXTENT
         if len(users) != 1 or len(text.code) > LONGEST:
             return False
         (user,) = users
@@ -161,6 +173,9 @@ class NumPyExpressions(Values):
                 return self.broadcast(op)
             case tile.DotOp():
                 return self.dot(op)
+            case tile.RepeatOp():
+                axis = self.axes_of(op.value).index(op.old)
+                return Text(f"np.repeat({self[op.value].code}, {op.times.value.data}, axis={axis})")
             case tile.ReduceOp():
                 return self.reduce(op)
             case tile.FiniteOp():
@@ -308,6 +323,12 @@ def _stops_in_time(op: tile.RangeOp) -> bool:
         return True
     reach = stop.lhs.owner if isinstance(stop, arith.MinSIOp) else None
     return isinstance(reach, arith.AddiOp) and (reach.lhs, reach.rhs) == (op.start, op.size)
+
+
+def _is_extent(value: SSAValue, users: Sequence[Operation]) -> bool:
+    """Whether a number is the end of one axis that begins at 0, and nothing else."""
+    axis = users[0] if users else None
+    return isinstance(axis, tile.RangeOp) and users == [axis, axis] and constant(axis.start) == 0
 
 
 def _writes_between(first: Operation, last: Operation) -> bool:

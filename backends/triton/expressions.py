@@ -128,6 +128,8 @@ class TritonExpressions(Values):
                 # A loop carries what it read as memory holds it: Triton's pipeliner looks for the load itself.
                 text = self[op.value]
                 return text if isinstance(op.value.owner, tile.LoadOp) else Text(f"{text.code}.to(tl.int64)")
+            case tile.RepeatOp():
+                return self._repeat(op)
             case tile.ReduceOp():
                 return self._reduce(op)
             case tile.DotOp():
@@ -214,6 +216,16 @@ class TritonExpressions(Values):
             return Text(f"tl.cast({text.code}, tl.int64)") if computed and not axes else text
         text = self.lined_up(op.value, axes)
         return Text(f"tl.broadcast_to({text.code}, {self.shape(axes)})")
+
+    def _repeat(self, op: tile.RepeatOp) -> Text:
+        """A tile with one axis more, along which it is broadcast, and which is then a part of the axis before it."""
+        axes = self.axes_of(op.value)
+        place = axes.index(op.old) + 1
+        subscript = ", ".join([":"] * place + ["None"] + [":"] * (len(axes) - place))
+        sizes = [self.size(axis) for axis in axes]
+        sizes.insert(place, str(op.times.value.data))
+        apart = f"tl.broadcast_to({self[op.value].within(ATOM)}[{subscript}], [{', '.join(sizes)}])"
+        return Text(f"tl.reshape({apart}, {self.shape(self.axes_of(op.result))})")
 
     # --- reductions
 

@@ -11,7 +11,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.legal import IllegalForm, LegalForms, given
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index, scf
+from attndsl.ir.xdsl import ModuleOp, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.passes.pad_axes import fits
 
 MOST_SUMS = 100
@@ -35,7 +35,13 @@ def _is_cut(op: tile.RangeOp, axes: AxesAnalysis) -> bool:
         for operand in added.operands:
             left[operand] += times
     known = sum(int(constant(v) or 0) * times for v, times in left.items())
-    return not fits(op.size) or known != 0 or any(times for v, times in left.items() if constant(v) is None)
+    return not _is_size(op.size) or known != 0 or any(times for v, times in left.items() if constant(v) is None)
+
+
+def _is_size(size: SSAValue) -> bool:
+    """Whether a tile can have a size: what pads gives one that products take too, any other power of two is enough."""
+    known = constant(size)
+    return fits(size) or (known is not None and known > 0 and int(known).bit_count() == 1)
 
 
 def _keeps_nothing(op: scf.IfOp, axes: AxesAnalysis) -> bool:
@@ -67,7 +73,7 @@ LEGAL = LegalForms(
             (tile.KernelOp, tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.BroadcastOp), ()
         ),
         **dict.fromkeys((tile.WidenedOp, tile.IdentityOp), ()),
-        **dict.fromkeys((tile.RenameAxisOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
+        **dict.fromkeys((tile.RenameAxisOp, tile.RepeatOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
     },

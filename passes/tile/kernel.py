@@ -38,6 +38,10 @@ def lower_kernel(source: attn.KernelOp, rows: int, keys: int, fixed: bool) -> ti
         if isinstance(op, attn.WriteOp):
             lowering.need(op.operands, at)
             _write(lowering, at.of(op), op, fixed)
+    for op in lowering.ops:
+        if isinstance(op, spec.AssumeOp):
+            lowering.need([op.condition], at)
+            at.build.of(op).place(spec.AssumeOp(lowering.get(op.condition, at)), block)
     return target
 
 

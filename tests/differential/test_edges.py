@@ -1,4 +1,4 @@
-"""NaN and infinities of a key in programs that mask the edges of tiles alone: rows that do not see it keep every bit."""
+"""NaN and infinities of a key where only edges of tiles are masked: rows that do not see it keep every bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attndsl.testing.stages import compile_program
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 EDGES = ("causal_end", "chunked_local", "sliding_window", "prefix_lm", "retention")
-"""Specs whose masks end tiles of keys in the middle: at the stop, at the start, by data, in a sum that is no softmax."""
+"""Specs whose masks end tiles of keys in the middle: at a stop, at a start, at both, in a sum that is no softmax."""
 
 
 @pytest.mark.parametrize("name", EDGES)

@@ -194,6 +194,22 @@ def test_what_index_maps_need_is_proved(heads: tuple[Facts, dict[str, SSAValue]]
     assert not facts.nonnegative(add(total, groups, -1))
 
 
+def test_blocks_of_a_dim_are_whole_where_one_that_they_divide_is_required() -> None:
+    kernel = Kernel()
+    dim, other = kernel.integers
+    four = kernel.number(4)
+    kernel.divides(dim, kernel.number(12))
+    kernel.divides(other, kernel.number(6))
+    i = kernel.add(attn.EachOp("i", dim))
+    blocks, block, others = (kernel.add(arith.FloorDivSIOp(value, four)) for value in (dim, i, other))
+    facts = Facts(kernel.block)
+    assert facts.multiply(facts.of(blocks), number(4)) == facts.of(dim)
+    assert facts.multiply(facts.of(blocks), number(-8)) == add({}, facts.of(dim), -2)
+    assert _at_least_zero(add(add(facts.of(blocks), facts.of(block), -1), number(-1)), facts)
+    assert facts.multiply(facts.of(others), number(4)) != facts.of(other)
+    assert facts.multiply(facts.of(blocks), number(2)) != facts.of(dim)
+
+
 def test_a_search_for_a_proof_ends() -> None:
     """Thirty variables with two bounds each: more orders to bound them away in than could be tried."""
     kernel = Kernel()

@@ -217,12 +217,20 @@ TILE_RULES = [
     (tile("%w = tile.rename_axis %i from %i to %c0"), "works over a value that is no tile.range"),
     (
         tile("%w = tile.rename_axis %i from %j to %d"),
-        "tile.rename_axis renames an axis of its operand to one that is new to it",
+        "tile.rename_axis makes of an axis of its operand one that is new to it",
     ),
     (
         tile("%w = tile.rename_axis %i from %i to %i"),
-        "tile.rename_axis renames an axis of its operand to one that is new to it",
+        "tile.rename_axis makes of an axis of its operand one that is new to it",
     ),
+    (tile("%w = tile.repeat %i from %c0 to %j times 2 : index to index"), "works over a value that is no tile.range"),
+    (tile("%w = tile.repeat %i from %i to %c0 times 2 : index to index"), "works over a value that is no tile.range"),
+    (
+        tile("%w = tile.repeat %i from %j to %d times 2 : index to index"),
+        "tile.repeat makes of an axis of its operand one that is new to it",
+    ),
+    (tile("%w = tile.repeat %i from %i to %d times 2 : index to f32"), "gives the type that it takes"),
+    (tile("%w = tile.repeat %i from %i to %d times 0 : index to index"), "repeats each element at least once"),
     (tile("%s = tile.sum %y over %c0 : f32 to f32"), "works over a value that is no tile.range"),
     (tile("%s = tile.max %y over %j : f32 to index"), "gives the type that it takes"),
     (tile("%s = tile.sum %y over %d : f32 to f32"), "tile.sum removes an axis that its operand does not vary along"),
@@ -347,6 +355,7 @@ EVERY_OP = [
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.rename_axis %i from %i to %j
+        %r = tile.repeat %y from %j to %d times 2 : f32 to f32
         %l = tile.loop full stages 2 %n = %c0 to %N step %c4 rows from %c0 to %i iter_args(%a = %zero) -> (f32) {
           tile.present %yes
           %m = tile.range "m" from %n to %N size %c4

@@ -63,6 +63,12 @@ def maximum_is_never_negative(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "numpy")
+def blocks_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands for a block is not repeated along it: all blocks are, one after another."""
+    rewrites_lines(monkeypatch, r"np\.repeat\((\w+), (\d+), axis=(\d)\)", r"np.concatenate([\1] * \2, axis=\3)")
+
+
+@planted("numpy", "numpy")
 def short_constants(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constants are written with two digits."""
 

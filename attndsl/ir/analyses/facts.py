@@ -147,7 +147,17 @@ READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
     spec.ChoiceOp: lambda op: (),
     tile.PlaceOp: lambda op: (*op.shared, *op.near, *(axis.owner.size for axis in op.axes)),
     **dict.fromkeys(
-        (tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.DotOp, tile.BroadcastOp, tile.RenameAxisOp), _sizes
+        (
+            tile.SumOp,
+            tile.MaxOp,
+            tile.MinOp,
+            tile.AllOp,
+            tile.DotOp,
+            tile.BroadcastOp,
+            tile.RenameAxisOp,
+            tile.RepeatOp,
+        ),
+        _sizes,
     ),
 }
 """The values that operations take, once launches know a program's sizes and axes are full; of others, all operands."""

@@ -55,5 +55,9 @@ LETS = {
 PARAMETERS = table(names.PARAMETERS)
 """What the header says of every parameter."""
 
-CONDITIONS = {"D / 2": "D % 2 == 0", "E / 2": "E % 2 == 0", "H / G": "H % G == 0", "/ p": "p > 0"}
+CONDITIONS = {
+    **{f"{dim} / {size}": f"{dim} % {size} == 0" for dim in "DE" for size in (2, 8)},
+    "H / G": "H % G == 0",
+    "/ p": "p > 0",
+}
 """What is required where a text holds such an expression."""

@@ -19,6 +19,7 @@ stored
     3 | (v_small[b, {head}, at, :] * v_step[b, {head}, at, :] * 0.0078125)
     2 | (v_small[b, {head}, at, :] * v_f8[b, {head}, at, :] * 0.0078125)
     2 | v_four
+    2 | v_scaled
     v_odd
     2 | (if {atom} then v_shared[{head}, j, :] else v[b, h, j - p, :])
     2 | v_up
@@ -59,6 +60,7 @@ v_scale  {real}[B, G, N]
 v_step   {real}[B, G, N, E]
 v_f8     {f8}[B, G, N, E]
 v_u8     u8[B, H, N, E / 2]
+v_blocks {real}[B, G, N, E / 8]
 v_shared {real}[G, N, E]
 v_wide   {real}[G, E, R]
 v_low    {real}[B, N, R]
@@ -72,6 +74,7 @@ v_joined_scale f32[L]
 VALUE_LETS = """
 v_view  v_view[b, g, j, :] = v_pages[table[b, j / S], j % S, g, :]
 v_four  v_four[e in E] = ((v_u8[b, h, at, e / 2] >> 4 * (e % 2) & {low_bits}) - 8) * v_scale[b, {head}, at] * 0.2
+v_scaled v_scaled[e in E] = v_small[b, {head}, at, e] * abs(v_blocks[b, {head}, {place}, e / 8]) * 0.01
 v_odd   v_odd[e in E] = v[b, h, {place}, {other_e}]
 v_large v_large[e in E] = if v[b, h, at, e] {compared} {threshold} then v[b, h, at, e] else 0.0
 v_up    v_up[e in E] = sum(r in R) v_wide[{head}, e, r] * v_low[b, {place}, r]

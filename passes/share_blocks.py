@@ -1,0 +1,158 @@
+"""share-blocks: what is the same for a block of an axis is read and computed once a block, then repeated along it.
+
+Why: a cache of few bits has a scale for every 16 or 32 numbers, `k_scale[j, d / 32]`, and two numbers in a byte. Read
+along the whole axis, each scale is gathered, widened and multiplied 32 times over.
+
+Before:
+
+    spec.tensor @x "input" "i8" ["N", "D"]
+    spec.tensor @scale "input" "f16" ["N", "D // 32"]
+    spec.tensor @o "output" "f32" ["N", "D"]
+    tile.kernel @k {
+      %zero = arith.constant 0 : index
+      %block = arith.constant 32 : index
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %rest = spec.mod %D, %block
+      %whole = arith.cmpi eq, %rest, %zero : index
+      spec.assume %whole
+      %i0 = tile.program "i" to %N step %block
+      %i = tile.range "i" from %i0 to %N size %block
+      %d = tile.range "d" from %zero to %D size %D
+      %at = arith.floordivsi %d, %block : index
+      %number = tile.load @x[%i, %d] : index
+      %f = spec.to_float %number : f32
+      %s = tile.load @scale[%i, %at] : f32
+      %y = arith.mulf %f, %s : f32
+      tile.store @o[%i, %d] = %y : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "i8" ["N", "D"]
+    spec.tensor @scale "input" "f16" ["N", "D // 32"]
+    spec.tensor @o "output" "f32" ["N", "D"]
+    tile.kernel @k {
+      %zero = arith.constant 0 : index
+      %block = arith.constant 32 : index
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %i0 = tile.program "i" to %N step %block
+      %i = tile.range "i" from %i0 to %N size %block
+      %size = arith.constant 32 : index
+      %blocks = arith.floordivsi %D, %size : index
+      %d = tile.range "d" from %zero to %D size %D
+      %at = tile.range "d_block" from %zero to %blocks size %blocks
+      %number = tile.load @x[%i, %d] : index
+      %f = spec.to_float %number : f32
+      %s = tile.load @scale[%i, %at] : f32
+      %s1 = tile.repeat %s from %at to %d times 32 : f32 to f32
+      %y = arith.mulf %f, %s1 : f32
+      tile.store @o[%i, %d] = %y : f32
+    }
+
+An axis that begins at 0 and whose blocks are whole, all of them, is taken; and of what depends on it through its
+quotient alone, what rests on a read. Integers that rest on none are computed of the axis itself, as before.
+
+Requires: canonicalize and cse; pad-axes where tiles are of fixed sizes. Ensures: no spec.assume is left, of which this
+is the last reader. Exactness: bit-exact. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
+from attndsl.ir.meaning import is_elementwise
+from attndsl.ir.polynomial import Facts
+from attndsl.ir.rewrite import constant, index_constant, insert_before, remove_dead, replace
+from attndsl.ir.statements import operations
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+
+
+@dataclass(frozen=True)
+class ShareBlocks(ModulePass):
+    """Gives what depends on an axis through a quotient an axis of blocks."""
+
+    name = "share-blocks"
+    exactness = Exactness.EXACT
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp):
+                for axis in [each for each in operations(kernel) if isinstance(each, tile.RangeOp)]:
+                    for size in _block_sizes(axis):
+                        _share(kernel, axis, size)
+                for assumed in [each for each in operations(kernel) if isinstance(each, spec.AssumeOp)]:
+                    replace(assumed, [])
+        remove_dead(op)
+
+
+def _block_sizes(axis: tile.RangeOp) -> list[int]:
+    """The numbers that an axis which begins at 0 is divided by."""
+    if constant(axis.start) != 0 or axis.size is not axis.stop:
+        return []
+    divisions = (use.operation for use in axis.result.uses if _divides(use.operation, axis))
+    return sorted({int(constant(op.operands[1]) or 0) for op in divisions})
+
+
+def _divides(op: Operation, axis: tile.RangeOp) -> bool:
+    """Whether an operation is a quotient of an axis by a number that is more than 1."""
+    return isinstance(op, arith.FloorDivSIOp) and op.lhs is axis.result and (constant(op.rhs) or 0) > 1
+
+
+def _share(kernel: tile.KernelOp, axis: tile.RangeOp, size: int) -> None:
+    """Reads and computes once for each block of `size` what is the same for it."""
+    shared, read = _of_blocks(kernel, axis, size)
+    extent = _blocks(kernel, axis, size) if read else None
+    if extent is None:
+        return
+    block = tile.RangeOp(f"{axis.variable.data}_block", axis.start, extent, extent)
+    block.result.name_hint, block.location = block.variable.data, axis.location
+    axis.parent.insert_op_after(block, axis)  # type: ignore[union-attr]
+    copies: dict[SSAValue, SSAValue] = {}
+    for op in shared:
+        (value,) = op.results
+        if _divides(op, axis):
+            copies[value] = block.result
+            continue
+        copies[value] = insert_before(op, op.clone(copies), value.name_hint)
+        if value in read and any(use.operation not in shared for use in value.uses):
+            whole = insert_before(op, tile.RepeatOp(copies[value], block.result, axis.result, size), value.name_hint)
+            value.replace_uses_with_if(whole, lambda use: use.operation not in shared)
+
+
+def _of_blocks(kernel: tile.KernelOp, axis: tile.RangeOp, size: int) -> tuple[dict[Operation, None], set[SSAValue]]:
+    """The operations, in order, that are the same for a block of `size`, and which of their values rest on a read."""
+    axes = AxesAnalysis()
+    shared: dict[Operation, None] = {}
+    values, read = set[SSAValue](), set[SSAValue]()
+    for op in operations(kernel):
+        quotient = _divides(op, axis) and constant(op.operands[1]) == size
+        if quotient or _is_computed_of(op, axis.result, values, axes):
+            shared[op] = None
+            values.update(op.results)
+            if isinstance(op, tile.LoadOp) or not read.isdisjoint(op.operands):
+                read.update(op.results)
+    return shared, read
+
+
+def _is_computed_of(op: Operation, axis: SSAValue, values: set[SSAValue], axes: AxesAnalysis) -> bool:
+    """Whether what an operation gives varies along an axis as `values` do, and no more."""
+    if not (isinstance(op, tile.LoadOp) or is_elementwise(op)):
+        return False
+    varying = [operand for operand in op.operands if axis in axes(operand)]
+    return bool(varying) and values.issuperset(varying)
+
+
+def _blocks(kernel: tile.KernelOp, axis: tile.RangeOp, size: int) -> SSAValue | None:
+    """How many blocks an axis has, where all of them are whole; else None."""
+    known = constant(axis.stop)
+    if known is not None:
+        return None if known % size else insert_before(axis, index_constant(int(known) // size))
+    divisor = insert_before(axis, index_constant(size))
+    blocks = insert_before(axis, arith.FloorDivSIOp(axis.stop, divisor))
+    facts = Facts(kernel.body.block)
+    return blocks if facts.multiply(facts.of(blocks), facts.of(divisor)) == facts.of(axis.stop) else None
