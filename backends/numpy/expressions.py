@@ -307,7 +307,7 @@ class NumPyExpressions(Values):
         axes = self.axes_of(op.body)
         arguments = [f"axis={axes.index(op.over)}"] if len(axes) > 1 else []
         monoid = monoid_of(op)
-        if isinf(monoid.empty):  # what NumPy does not give for nothing by itself
+        if isinf(monoid.empty) and not _has_rows(op.over):  # what NumPy does not give for nothing by itself
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
         code = f"{self[op.body].within(ATOM)}.{monoid.name}({', '.join([*arguments, *more])})"
@@ -323,6 +323,13 @@ def _stops_in_time(op: tile.RangeOp) -> bool:
         return True
     reach = stop.lhs.owner if isinstance(stop, arith.MinSIOp) else None
     return isinstance(reach, arith.AddiOp) and (reach.lhs, reach.rhs) == (op.start, op.size)
+
+
+def _has_rows(axis: Axis) -> bool:
+    """Whether an axis is a program's rows, of which there is always one."""
+    op = axis.owner
+    assert isinstance(op, tile.RangeOp)
+    return isinstance(op.start.owner, tile.ProgramOp) and op.stop is op.start.owner.extent
 
 
 def _is_extent(value: SSAValue, users: Sequence[Operation]) -> bool:
