@@ -191,7 +191,8 @@ class _Emitter:
         for result, new, old in zip(op.results, made, kept, strict=True):
             if old in self.names and is_last_use(old, op):
                 self.names.bind(result, self.names[old])
-            if isinstance(new.owner, Operation) and new.owner.next_op is then.last_op:
+            lives = tile.into_of(old) is not None and not isinstance(new.owner, tile.MaskOp)
+            if isinstance(new.owner, Operation) and new.owner.next_op is then.last_op and not lives:
                 self.names.bind(new, self.names[result])
         code = self.text[op.cond].code
         joined = isinstance(op.cond.owner, arith.AndIOp | arith.OrIOp) and code.startswith("(")
@@ -212,7 +213,10 @@ class _Emitter:
             ]
             if renamed := [pair for pair in pairs if pair[0] != pair[1]]:
                 names, texts = (", ".join(each) for each in zip(*renamed, strict=True))
-                self.out.line(f"{names} = {texts}")
+                # What goes by the name of a home goes there.
+                kept = list(op.false_region.block.ops)[-1].operands
+                homes = {self.names[v] for v in kept if v in self.names and tile.into_of(v) is not None}
+                self.out.line(f"np.copyto({names}, {texts})" if names in homes else f"{names} = {texts}")
             elif len(block.ops) == 1:
                 self.out.line("pass")
 
