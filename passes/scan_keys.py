@@ -171,10 +171,12 @@ class ScanKeys(ModulePass):
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
                 facts = Facts(kernel.body.block)
-                for present in [each for each in kernel.walk() if isinstance(each, tile.PresentOp)]:
+                said = [each for each in kernel.walk() if isinstance(each, tile.PresentOp)]
+                for present in said:
                     _narrow(present, facts, self.chunk)
                     replace(present, [])
-        remove_dead(op)
+                if said:
+                    remove_dead(op)
 
 
 def _narrow(present: tile.PresentOp, facts: Facts, chunk: int) -> None:

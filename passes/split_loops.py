@@ -88,10 +88,10 @@ from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.clip import not_far_above, not_far_below
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.intervals import Bounds, Intervals
-from attndsl.ir.meaning import predicate
+from attndsl.ir.intervals import Bounds
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
+from attndsl.ir.settled import over_rows, settled_in
 from attndsl.ir.xdsl import (
     Context,
     IntegerAttr,
@@ -128,7 +128,7 @@ def _split(loop: tile.LoopOp, facts: Facts) -> None:
     axis = loop.axis
     if axis is None or loop.tiles is not None or not _is_fixed(axis, loop):
         return
-    settled = _settled(loop, axis, facts)
+    settled = settled_in(loop, axis, facts)
     if not settled:
         return
     starts = [bounds.lower for bounds in settled.values() if bounds.lower is not None]
@@ -164,41 +164,6 @@ def _is_fixed(axis: tile.RangeOp, loop: tile.LoopOp) -> bool:
     return starts and isinstance(end, arith.AddiOp) and {end.lhs, end.rhs} == {axis.start, axis.size}
 
 
-def _settled(loop: tile.LoopOp, axis: tile.RangeOp, facts: Facts) -> dict[Operation, Bounds]:
-    """The conditions in a loop that hold in an interval of keys, and these."""
-    intervals = Intervals(axis.result, loop, facts)
-    settled: dict[Operation, Bounds] = {}
-    for op in loop.walk():
-        if isinstance(op, arith.CmpiOp) and op.rhs is axis.result and (own := _own_end(op, loop)) is not None:
-            settled[op] = own
-        elif isinstance(op, arith.CmpiOp) and op.lhs.type == index and _has_fixed_ends(op, axis.result, loop, facts):
-            bounds = intervals.of(op)
-            if bounds is not None:
-                settled[op] = bounds
-        elif isinstance(op, tile.HoldsOp) and isinstance(op.condition.owner, Operation):
-            settled[op.condition.owner] = Bounds(op.start, op.stop)
-    return settled
-
-
-def _own_end(op: arith.CmpiOp, loop: tile.LoopOp) -> Bounds | None:
-    """The end of a row's keys, or of all, that an operation compares the key with, which the loop itself tells."""
-    match predicate(op):
-        case "sle" if op.lhs is loop.row_start:
-            return Bounds(op.lhs, None)
-        case "sgt" if op.lhs in (loop.row_stop, loop.ub):
-            return Bounds(None, op.lhs)
-    return None
-
-
-def _has_fixed_ends(op: arith.CmpiOp, key: SSAValue, loop: tile.LoopOp, facts: Facts) -> bool:
-    """Whether all that a comparison is made of is the key or was there before the loop."""
-    atoms = {v for side in op.operands for monomial in facts.of(side, free=True) for v in monomial}
-    quotients = {v for v in atoms if isinstance(v.owner, arith.FloorDivSIOp) and v.owner.lhs is key}
-    divisors = {v.owner.rhs for v in quotients if isinstance(v.owner, arith.FloorDivSIOp)}
-    rest = (atoms | divisors) - quotients - {key}
-    return bool(quotients or key in atoms) and not any(loop.is_ancestor(v.owner) for v in rest)
-
-
 def _is_brief(settled: dict[Operation, Bounds]) -> bool:
     """Whether ends differ within a tile by no more than rows do, so that few tiles are left beside the full ones."""
     ends = [end for bounds in settled.values() for end in (bounds.lower, bounds.upper) if end is not None]
@@ -221,7 +186,7 @@ def _full_start(loop: tile.LoopOp, starts: Sequence[SSAValue], facts: Facts) -> 
     low, size = loop.lb, loop.step
     if not starts:
         return low
-    latest = _over_rows(loop, starts, arith.MaxSIOp, tile.MaxOp)
+    latest = over_rows(loop, starts, arith.MaxSIOp, tile.MaxOp)
     latest = not_far_above(latest, loop.ub, loop, facts.ranges)
     length = _distance(loop, low, latest, facts)
     rounded = insert_before(loop, arith.SubiOp(insert_before(loop, arith.AddiOp(length, size)), _one(loop)))
@@ -230,7 +195,7 @@ def _full_start(loop: tile.LoopOp, starts: Sequence[SSAValue], facts: Facts) -> 
 
 def _covered(loop: tile.LoopOp, start: SSAValue, stops: Sequence[SSAValue], facts: Facts) -> SSAValue:
     """How many keys the full tiles have, from `start` on."""
-    earliest = _over_rows(loop, list(dict.fromkeys([*stops, loop.ub])), arith.MinSIOp, tile.MinOp)
+    earliest = over_rows(loop, list(dict.fromkeys([*stops, loop.ub])), arith.MinSIOp, tile.MinOp)
     return _whole_tiles(loop, _distance(loop, start, earliest, facts), "covered")
 
 
@@ -238,23 +203,6 @@ def _distance(loop: tile.LoopOp, start: SSAValue, end: SSAValue, facts: Facts) -
     """How far an end is from a start, which is not negative; 0 where it is before it, however far."""
     difference = insert_before(loop, arith.SubiOp(not_far_below(end, loop, facts.ranges), start))
     return insert_before(loop, arith.MaxSIOp(difference, _zero(loop)))
-
-
-def _over_rows(
-    loop: tile.LoopOp,
-    ends: Sequence[SSAValue],
-    merge: type[arith.MaxSIOp | arith.MinSIOp],
-    reduce: type[tile.MaxOp | tile.MinOp],
-) -> SSAValue:
-    """The largest or least of `ends`, of all rows."""
-    axes = AxesAnalysis()
-    result: SSAValue | None = None
-    for end in ends:
-        for row in axes(end):
-            end = insert_before(loop, reduce(end, row))
-        result = end if result is None else insert_before(loop, merge(result, end))
-    assert result is not None
-    return result
 
 
 def _whole_tiles(loop: tile.LoopOp, length: SSAValue, hint: str | None = None) -> SSAValue:

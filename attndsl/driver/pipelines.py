@@ -103,6 +103,10 @@ def numpy(options: Options) -> Pipeline:
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
         Step("share-blocks", "wants equal quotients to be one value, and reads bare of settled conditions"),
+        Step("gather-scales", "makes one factor of several, so that it can be moved"),
+        Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),
+        Step("guess-finite", "before mask-edges, which tells where nothing is left out"),
+        Step("mask-edges", "hides which conditions a tile tests"),
         Step("keep-stored", "asks what each tile is used for"),
         Step("assign-homes", "last: when tiles are read is what every other pass changes"),
     )

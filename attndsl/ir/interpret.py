@@ -293,6 +293,10 @@ class Run(OverKeys):
                 return self.reduce(op)
             case tile.DotOp():
                 return self.dot(op)
+            case tile.MaskOp():
+                return self.mask(op)
+            case tile.FiniteOp():
+                return NamedArray(np.asarray(np.isfinite(self.values[op.value].array).all()))
             case tile.WidenedOp():
                 return self.values[op.value]
             case tile.IdentityOp():
@@ -378,3 +382,14 @@ class Run(OverKeys):
             product = np.where(arrays[2], product, product.dtype.type(0))
         position = axes.index(op.over)
         return NamedArray(sum_along(product, position), axes[:position] + axes[position + 1 :])
+
+    def mask(self, op: tile.MaskOp) -> NamedArray:
+        keys, part = (self.values[axis].array for axis in (op.whole, op.over))
+        assert np.isin(part, keys).all(), "what tile.mask masks is a part of its tile"
+        (value, fill), axes = self.align(op.value, op.fill)
+        where, place = self.values[op.where], axes.index(op.whole)
+        there = tuple(op.whole if axis is op.over else axis for axis in where.axes)
+        hidden = np.zeros(value.shape, bool)
+        edge = NamedArray(where.array, there).along(axes)
+        np.moveaxis(hidden, place, 0)[np.isin(keys, part)] = np.moveaxis(edge, place, 0)
+        return NamedArray(np.where(hidden, fill, value), axes)

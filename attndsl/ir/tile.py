@@ -30,6 +30,7 @@ from collections.abc import Callable, Sequence
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.homes import HomeOp, IntoOp, into_of
 from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
+from attndsl.ir.masks import FiniteOp, MaskOp
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
 from attndsl.ir.spec import ChoiceOp, Float
@@ -86,6 +87,7 @@ __all__ = [
     "BroadcastOp",
     "CoversOp",
     "DotOp",
+    "FiniteOp",
     "HoldsOp",
     "HomeOp",
     "IdentityOp",
@@ -95,6 +97,7 @@ __all__ = [
     "LaunchedOp",
     "LoadOp",
     "LoopOp",
+    "MaskOp",
     "MaxOp",
     "MinOp",
     "NarrowOp",
@@ -333,7 +336,10 @@ def is_key(axis: SSAValue) -> bool:
     if not isinstance(axis.owner, RangeOp):
         return False
     renamed = any(isinstance(use.operation, RenameAxisOp) for use in axis.uses)
-    return renamed or isinstance(axis.owner.parent_op(), LoopOp)
+    around = axis.owner.parent_op()
+    while around is not None and around.name == "scf.if":
+        around = around.parent_op()
+    return renamed or isinstance(around, LoopOp)
 
 
 class ReduceOp(IRDLOperation):
@@ -489,6 +495,8 @@ TILE = Dialect(
         MinOp,
         AllOp,
         DotOp,
+        MaskOp,
+        FiniteOp,
         PresentOp,
         HoldsOp,
         WithinOp,

@@ -188,6 +188,9 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.DotOp():
                 if op.over not in axes(op.lhs) & axes(op.rhs):
                     raise VerifyException("both operands of a product vary along the axis that it sums over")
+            case tile.MaskOp():
+                if op.whole not in axes(op.value) or op.over not in axes(op.where) or op.whole in axes(op.where):
+                    raise VerifyException("tile.mask masks a tile along one axis, by a condition along a part of it")
             case tile.BroadcastOp():
                 if any(axis in axes(op.value) for axis in op.axes):
                     raise VerifyException("tile.broadcast broadcasts along an axis that its operand already has")

@@ -8,7 +8,7 @@ in a function in it, and whoever calls the file's may hand in one that calls tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -20,13 +20,14 @@ from attndsl.backends.numpy.expressions import NumPyExpressions, literal
 from attndsl.backends.numpy.legal import LEGAL
 from attndsl.backends.numpy.prelude import PRELUDE
 from attndsl.backends.numpy.scratch import Scratch
-from attndsl.backends.text import helpers_called
+from attndsl.backends.numpy.writable import is_last_use, is_new
+from attndsl.backends.text import ATOM, helpers_called
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.rewrite import number_in
-from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1
+from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import python_name
 
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
@@ -189,11 +190,15 @@ class _Emitter:
                 self.range(op)
             case tile.LoopOp():
                 self.loop(op)
+            case scf.IfOp():
+                self.choice(op)
+            case tile.MaskOp():
+                self.mask(op)
             case tile.StoreOp():
                 self.store(op)
             case tile.HomeOp():
                 self.out.line(self.scratch.declaration(op))
-            case tile.YieldOp() | spec.AssumeOp():
+            case tile.YieldOp() | scf.YieldOp() | spec.AssumeOp():
                 pass
             case _ if isinstance(op, tile.STATEMENTS):
                 pass
@@ -250,6 +255,50 @@ class _Emitter:
             self.block(block)
             names = [self.names[argument] for argument in block.args[1:]]
             self.out.line(f"{', '.join(names)} = {', '.join(self.text[v].code for v in op.end.values)}")
+
+    def choice(self, op: scf.IfOp) -> None:
+        """One of two blocks. What the second one passes on keeps its name, where nothing reads it afterwards."""
+        then, otherwise = (region.block for region in op.regions)
+        made, kept = (list(block.ops)[-1].operands for block in (then, otherwise))
+        for result, new, old in zip(op.results, made, kept, strict=True):
+            if old in self.names and is_last_use(old, op):
+                self.names.bind(result, self.names[old])
+            lives = tile.into_of(old) is not None and not isinstance(new.owner, tile.MaskOp)
+            if isinstance(new.owner, Operation) and new.owner.next_op is then.last_op and not lives:
+                self.names.bind(new, self.names[result])
+        code = self.text[op.cond].code
+        joined = isinstance(op.cond.owner, arith.AndIOp | arith.OrIOp) and code.startswith("(")
+        self.out.line(f"if {code[1:-1] if joined else code}:")
+        self.outcome(then, op, made)
+        if len(otherwise.ops) > 1 or any(
+            self.text[v].code != self.names[r] for r, v in zip(op.results, kept, strict=True)
+        ):
+            self.out.line("else:")
+            self.outcome(otherwise, op, kept)
+
+    def outcome(self, block: Block, op: scf.IfOp, values: Sequence[SSAValue]) -> None:
+        """A block of a choice, and the names of what it gives."""
+        with self.out.indented():
+            self.block(block)
+            pairs = [
+                (self.names[result], self.text[value].code) for result, value in zip(op.results, values, strict=True)
+            ]
+            if renamed := [pair for pair in pairs if pair[0] != pair[1]]:
+                names, texts = (", ".join(each) for each in zip(*renamed, strict=True))
+                # What goes by the name of a home goes there.
+                kept = list(op.false_region.block.ops)[-1].operands
+                homes = {self.names[v] for v in kept if v in self.names and tile.into_of(v) is not None}
+                self.out.line(f"np.copyto({names}, {texts})" if names in homes else f"{names} = {texts}")
+            elif len(block.ops) == 1:
+                self.out.line("pass")
+
+    def mask(self, op: tile.MaskOp) -> None:
+        """A part of a tile that is written over, in a copy where the tile is a view or is read afterwards."""
+        if is_new(op.value) and op.value in self.names and is_last_use(op.value, op):
+            self.names.bind(op.result, self.names[op.value])
+        else:
+            self.out.line(f"{self.names[op.result]} = {self.text[op.value].within(ATOM)}.copy()")
+        self.out.line(self.text.masked(op))
 
     def store(self, op: tile.StoreOp) -> None:
         self.out.line(self.access.store(op))

@@ -20,7 +20,7 @@ from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
 from attndsl.ir.traits import Axis, monoid_of
-from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
+from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index, scf
 from attndsl.python_names import python_name
 
 LONGEST = 60
@@ -31,11 +31,15 @@ LONGEST_EXTENT = 12
 
 
 class AxisSpan(NamedTuple):
-    """An axis as a half-open range, and the statement that gives its end a name, if it has one."""
+    """An axis as a half-open range, and the statement that gives its end a name, if it has one.
+
+    One that is not `cut` short has as many values as its size says.
+    """
 
     start: str
     stop: str
     definition: str
+    cut: bool = True
 
 
 def dtype(type_: Attribute) -> str:
@@ -74,9 +78,21 @@ class NumPyExpressions(Values):
         (user,) = users
         owner = value.owner
         assert isinstance(owner, Operation)
-        if isinstance(owner, (tile.LoadOp, tile.DotOp)) or isinstance(user, tile.RangeOp):
+        if isinstance(owner, (tile.LoadOp, tile.DotOp)) or (isinstance(user, tile.RangeOp) and user.size is not value):
             return False
-        return user.parent is owner.parent and not (self.homes and _writes_between(owner, user))
+        if user.parent is not owner.parent or (self.homes and _writes_between(owner, user)):
+            return False
+        return self.read(owner).isdisjoint(_changed_between(owner, user))
+
+    def read(self, op: Operation) -> set[SSAValue]:
+        """The values whose names an operation's expression has in it."""
+        found: set[SSAValue] = set()
+        for operand in op.operands:
+            if operand in self._kept and isinstance(operand.owner, Operation):
+                found |= self.read(operand.owner)
+            else:
+                found.add(operand)
+        return found
 
     def scalar(self, value: SSAValue) -> str:
         """A value without axes."""
@@ -96,7 +112,9 @@ class NumPyExpressions(Values):
             assert isinstance(op, tile.RangeOp)
             start, stop = self[op.start], self[op.stop]
             if constant(op.start) == 0 and op.size is op.stop:
-                self._spans[axis] = AxisSpan("0", stop.code, "")
+                self._spans[axis] = AxisSpan("0", stop.code, "", cut=False)
+            elif _stops_in_time(op):
+                self._spans[axis] = AxisSpan(start.code, stop.code, "")
             else:
                 end = self.names.fresh(f"{op.variable.data}_end")
                 definition = f"{end} = min({start.code} + {self[op.size].within(6)}, {stop.code})"
@@ -158,6 +176,8 @@ class NumPyExpressions(Values):
                 return Text(f"np.repeat({self[op.value].code}, {op.times.value.data}, axis={axis})")
             case tile.ReduceOp():
                 return self.reduce(op)
+            case tile.FiniteOp():
+                return Text(f"np.isfinite({self[op.value].code}).all()")
             case arith.AndIOp() | arith.OrIOp() | arith.XOrIOp() if op.result.type == i1:
                 return self.logic(op)
         return self.pointwise(op)
@@ -204,7 +224,7 @@ class NumPyExpressions(Values):
         if isinstance(op, arith.XOrIOp) and constant(op.rhs) is True:
             if axes:
                 return Text(f"~{left.within(ATOM)}", 8)
-            return Text(f"(not {left.within(COMPARISON_LEVEL + 1)})")
+            return Text(f"not {left.within(COMPARISON_LEVEL + 1)}", COMPARISON_LEVEL)
         if axes:
             row = NUMPY_SPELLINGS[type(op)]
             return Text(row.array.format(left.within(row.level), right.within(row.level + 1)), row.level)
@@ -264,19 +284,51 @@ class NumPyExpressions(Values):
             product = f"({product})"
         return Text(f"{product}.sum(axis={axes.index(op.over)})")
 
+    def masked(self, op: tile.MaskOp) -> str:
+        """The statement that masks a part of an array, which is the result already."""
+        axes = self.axes_of(op.result)
+        part = [op.over if axis is op.whole else axis for axis in axes]
+        cuts = [":"] * axes.index(op.whole) + [self.cut(op.over, op.whole)]
+        written, hidden = f"{self[op.result].code}[{', '.join(cuts)}]", self.along(op.where, part).code
+        return f"np.copyto({written}, {self[op.fill].code}, where={hidden})"
+
+    def cut(self, part: Axis, whole: Axis) -> str:
+        """The slice of an array's axis that holds a part of its values."""
+        inner, outer = self.span(part), self.span(whole)
+        before = "" if outer.start == "0" else f" - {outer.start}"
+        start = "" if inner.start == outer.start else f"{inner.start}{before} "
+        stop = "" if inner.stop == outer.stop else f" {inner.stop}{before}"
+        return f"{start}:{stop}"
+
     def reduce(self, op: tile.ReduceOp, *more: str) -> Text:
         """A reduction; `more` are arguments that NumPy takes beside those that say what is reduced."""
         axes = self.axes_of(op.body)
         arguments = [f"axis={axes.index(op.over)}"] if len(axes) > 1 else []
         monoid = monoid_of(op)
         method = NUMPY_REDUCTIONS[monoid.operation(op.body.type)]
-        if isinf(monoid.empty):  # what NumPy does not give for nothing by itself
+        if isinf(monoid.empty) and not _has_rows(op.over):  # what NumPy does not give for nothing by itself
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
         code = f"{self[op.body].within(ATOM)}.{method}({', '.join([*arguments, *more])})"
         if len(axes) == 1 and op.body.type in (index, i1):
             code = f"{'int' if op.body.type == index else 'bool'}({code})"
         return Text(code)
+
+
+def _stops_in_time(op: tile.RangeOp) -> bool:
+    """Whether an axis stops at what its size reaches to, or before: then no smaller end has to be found."""
+    size, stop = op.size.owner, op.stop.owner
+    if isinstance(size, arith.SubiOp) and (size.lhs, size.rhs) == (op.stop, op.start):
+        return True
+    reach = stop.lhs.owner if isinstance(stop, arith.MinSIOp) else None
+    return isinstance(reach, arith.AddiOp) and (reach.lhs, reach.rhs) == (op.start, op.size)
+
+
+def _has_rows(axis: Axis) -> bool:
+    """Whether an axis is a program's rows, of which there is always one."""
+    op = axis.owner
+    assert isinstance(op, tile.RangeOp)
+    return isinstance(op.start.owner, tile.ProgramOp) and op.stop is op.start.owner.extent
 
 
 def _is_extent(value: SSAValue, users: Sequence[Operation]) -> bool:
@@ -293,6 +345,19 @@ def _writes_between(first: Operation, last: Operation) -> bool:
             return True
         op = op.next_op
     return False
+
+
+def _changed_between(first: Operation, last: Operation) -> set[SSAValue]:
+    """The values whose arrays a mask changes, or whose names a choice gives to others, between two operations."""
+    changed: set[SSAValue] = set()
+    op = first.next_op
+    while op is not None and op is not last:
+        if isinstance(op, tile.MaskOp):
+            changed.add(op.value)
+        elif isinstance(op, scf.IfOp):
+            changed.update(operand for region in op.regions for operand in list(region.block.ops)[-1].operands)
+        op = op.next_op
+    return changed
 
 
 def literal(value: int | float | bool | None, type_: Attribute) -> str:

@@ -7,7 +7,7 @@ from attndsl.backends.text import COMPARED
 from attndsl.checking.symbolic import leaves
 from attndsl.ir import spec, tile
 from attndsl.ir.legal import IllegalForm, LegalForms, given
-from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index
+from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index, scf
 
 CHOSEN = IllegalForm(
     "whose extents a launch chooses", lambda op, axes: any(kind == "choice" for e in op.shape for kind, _ in leaves(e))
@@ -26,6 +26,7 @@ LEGAL = LegalForms(
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.RangeOp, tile.LoadOp, tile.StoreOp, tile.BroadcastOp), ()),
         **dict.fromkeys((tile.ThreadsOp, tile.RepeatOp, tile.HomeOp, tile.IntoOp), ()),
+        **dict.fromkeys((tile.MaskOp, tile.FiniteOp, scf.IfOp, scf.YieldOp), ()),
         **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *NUMPY_SPELLINGS), ()),

@@ -32,9 +32,6 @@ def _write(tensor, where, values, *indices):
     "_dot_where": '''
 def _dot_where(weights, values, where):
     """weights @ values; where `where` is false the weights are 0, and NaN or Inf among the values stays out."""
-    product = weights @ values
-    if np.isfinite(product).all():
-        return product
     # A row that sees only numbers is summed as it would be without the others, to the bit.
     product = weights @ np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     where = np.broadcast_to(where, weights.shape)

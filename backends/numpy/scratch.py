@@ -49,7 +49,7 @@ class Scratch:
         """
         name = self.text.homes[into.home.string_value()]
         part = name if into.stage is None else f"{name}[{self.text[into.stage].code}]"
-        if any(self.text.span(axis).definition for axis in into.axes):
+        if any(self.text.span(axis).cut for axis in into.axes):
             sizes = ", ".join(map(self.text.size, into.axes))
             part = f"np.ndarray(({sizes}{',' if len(into.axes) == 1 else ''}), {dtype(into.value.type)}, {part})"
         return self.text.turned(Text(part), into.axes, self.text.axes_of(into.value)).code

@@ -166,6 +166,18 @@ TILE_RULES = [
         "goes from a number to one that is no smaller",
     ),
     (tile("tile.kept %zero : f32"), "names tiles that were read, or what a select leaves of them"),
+    (
+        tile("%s = tile.mask %y along %d with %zero where %yes over %j : f32")
+        .replace("%yes", "%c")
+        .replace("%s =", "%c = arith.cmpi slt, %i, %j : index\n  %s ="),
+        "masks keys of the axis that its tile varies along",
+    ),
+    (
+        tile(
+            '%f = tile.range "j" from %c0 to %c4 size %c4\n%s = tile.mask %y along %j with %zero where %c over %f : f32'
+        ).replace("%f = tile", "%c = arith.cmpi slt, %i, %j : index\n  %f = tile"),
+        "tile.mask masks a tile along one axis, by a condition along a part of it",
+    ),
     (tile("%w = tile.widened %y : f32"), "tile.widened is of a tile that tile.kept names"),
     (tile('%w = tile.identity of "sum"'), "is that of a min or a max, not of sum"),
     (tile("tile.launched %i : index"), "names integers of dims, parameters and choices"),
@@ -396,6 +408,10 @@ EVERY_OP = [
         tile.kept %y : f32
         tile.narrow %i, %before : index, i1
         %wide = tile.widened %y : f32
+        %finite = tile.finite %y : f32
+        %part = tile.range "j" from %c0 to %c4 size %c4
+        %hidden = arith.cmpi slt, %i, %part : index
+        %masked = tile.mask %y along %j with %zero where %hidden over %part : f32
         %none = tile.identity of "min"
         tile.launched %N : index
         tile.unsigned %i : index

@@ -53,8 +53,8 @@ def subnormals_halved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @planted("numpy", "numpy")
 def nan_times_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A matrix product is taken as it is, should it not be finite."""
-    rewords(monkeypatch, prelude.PRELUDE, "_dot_where", "np.isfinite(product).all()", "True")
+    """A matrix product is taken as it is where any number of it is finite."""
+    rewrites_lines(monkeypatch, r"np\.isfinite\((\w+)\)\.all\(\)", r"np.isfinite(\1).any()")
 
 
 @planted("numpy", "numpy")

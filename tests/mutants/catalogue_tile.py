@@ -9,8 +9,9 @@ import pytest
 
 from attndsl.ir import spec, tile
 from attndsl.ir.broadcast import keep_axes
+from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
-from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
 from attndsl.passes import (
     fold_extremes,
     gather_scales,
@@ -175,7 +176,7 @@ def scan_stops_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, scan_keys, "_scan", scan)
 
 
-# --- gather-scales, align-quotients
+# --- gather-scales, scale-operands
 
 
 @planted("triton", "gather-scales")
@@ -184,6 +185,36 @@ def factors_gathered_as_divisors(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(
         monkeypatch, gather_scales, "_chain", lambda original, *given: ((scale, True) for scale, _ in original(*given))
     )
+
+
+@spoils("numpy", "scale-operands")
+def factors_lost(module: ModuleOp) -> None:
+    """What a product's result was multiplied with multiplies nothing."""
+    for op in every(module, arith.MulfOp):
+        if op.result.name_hint == "scaled":
+            replace(op, [op.lhs])
+
+
+# --- guess-finite, mask-edges
+
+
+@spoils("numpy", "guess-finite")
+def guesses_trusted(module: ModuleOp) -> None:
+    """A product is never made anew."""
+    for op in every(module, scf.IfOp):
+        replace(op, op.false_region.block.last_op.operands)
+
+
+@spoils("numpy", "mask-edges")
+def last_key_of_a_row_hidden(module: ModuleOp) -> None:
+    """At the edge of what rows see, each loses one key more."""
+    for op in every(module, tile.MaskOp):
+        test = op.where.owner
+        if isinstance(test, arith.CmpiOp) and predicate(test) == "sle":
+            test.operands[0] = insert_before(test, arith.SubiOp(test.lhs, insert_before(test, index_constant(1))))
+
+
+# --- align-quotients
 
 
 @spoils("triton", "align-quotients")
@@ -227,7 +258,7 @@ def full_for_the_last_row(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(
         monkeypatch,
         split_loops,
-        "_over_rows",
+        "over_rows",
         lambda original, loop, ends, merge, reduce: original(loop, ends, merge, tile.MaxOp),
     )
 

@@ -69,11 +69,12 @@ def note_rewrites(number: int, changed: Counter[str]) -> None:
     @settings(max_examples=10, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(examples(FuzzPlan(None, ("triton",))))
     def draw(example: Example) -> None:
-        module = build(example.case.spec, example.case.types)
-        for each in Form("triton", 0, 0, known=True).passes(example.case):
-            before = module.clone() if each.name not in SIMPLE else None
-            each.apply(context(), module)
-            changed[each.name] += before is None or not before.is_structurally_equivalent(module)
+        for form in (Form("triton", 0, 0, known=True), Form("numpy")):
+            module = build(example.case.spec, example.case.types)
+            for each in form.passes(example.case):
+                before = module.clone() if each.name not in SIMPLE else None
+                each.apply(context(), module)
+                changed[each.name] += before is None or not before.is_structurally_equivalent(module)
 
     draw()
 
