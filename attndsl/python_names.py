@@ -19,7 +19,9 @@ from typing import Any
 from attndsl.choices import CHOICES
 
 MODULES = frozenset({"np", "torch", "triton", "tl"})
-BUILTINS = frozenset({"ValueError", "abs", "bool", "float", "int", "len", "max", "min", "range", "sum", "tuple"})
+BUILTINS = frozenset(
+    {"ValueError", "abs", "bool", "float", "int", "iter", "len", "max", "min", "range", "sum", "tuple"}
+)
 AGREED = frozenset({"INDEX", *CHOICES, "schedule"})
 """What a launch chooses, by the names under which a call, a schedule and a kernel know it."""
 

@@ -68,9 +68,9 @@ class Names:
     def like(self, hint: str) -> str:
         """The name `hint` itself, unless something else has it."""
         plain = python_name(hint)
-        name, number = plain, 1
+        name, count = plain, 1
         while name in self._taken:
-            number += 1
-            name = f"{plain}_{number}"
+            count += 1
+            name = f"{plain}_{count}"
         self._taken.add(name)
         return name

@@ -7,17 +7,23 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
+from attndsl.checking.spelling import PYTHON
 from attndsl.ir import tile
+from attndsl.ir.analyses.arrangement import arrangement
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.statements import operations
+from attndsl.ir.legal import IllegalForm
+from attndsl.ir.meaning import PREDICATES, predicate
 from attndsl.ir.xdsl import SSAValue
 
 COMPARISON_LEVEL = 1
 ATOM = 9
 """How tightly a name, a call or a subscript binds; infix operators bind less, comparisons least."""
 
-ROWS, KEYS, FEATURES = range(3)
-"""The kinds of axes, in the order in which a tile has them."""
+COMPARISON_SIGNS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
+"""Comparisons by the name of their predicate; in Python, in Triton and in the IR all but != are false of NaN."""
+
+COMPARED = IllegalForm("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISON_SIGNS)
+"""The comparisons that no emitter takes."""
 
 
 class Text(NamedTuple):
@@ -42,9 +48,7 @@ class Values:
 
     def arrange(self, kernel: tile.KernelOp) -> None:
         """Puts the axes of a kernel in the order in which all its tiles have their axes."""
-        for op in operations(kernel):
-            if type(op) is tile.RangeOp:
-                self._order[op.results[0]] = (_kind(op), len(self._order))
+        self._order |= arrangement(kernel)
 
     def __getitem__(self, value: SSAValue) -> Text:
         """How a value is referred to."""
@@ -61,11 +65,6 @@ class Values:
     def ordered(self, axes: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
         """Axes in the order that every tile has them in."""
         return tuple(sorted(axes, key=self._order.__getitem__))
-
-
-def _kind(op: tile.RangeOp) -> int:
-    """Rows, which start where a program does, before keys, which start where a loop is, before features."""
-    return ROWS if isinstance(op.start.owner, tile.ProgramOp) else KEYS if tile.is_key(op.result) else FEATURES
 
 
 def helpers_called(table: Iterable[str], kernels: str) -> list[str]:

@@ -34,6 +34,11 @@ class Writer:
             self._append(self._place)
         self._append(text)
 
+    def gap(self) -> None:
+        """An empty line, unless the last one is."""
+        if self._lines[-1:] != [""]:
+            self.line("")
+
     def _append(self, text: str) -> None:
         if not text.isprintable():  # what ends a comment or a string ends here: it would be code
             raise ValueError(f"a line of generated text holds more than can be seen: {text!r}")

@@ -40,6 +40,8 @@ PASSES = {
     "specialise-strides": "SpecialiseStrides",
     "find-ranges": "FindRanges",
     "choose-index-width": "ChooseIndexWidth",
+    "assign-threads": "AssignThreads",
+    "assign-homes": "AssignHomes",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""
 

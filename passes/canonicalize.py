@@ -65,7 +65,7 @@ from attndsl.ir.xdsl import (
     op_type_rewrite_pattern,
 )
 
-FOLDS: dict[type[Operation], Callable[..., Any]] = {
+ON_INTEGERS: dict[type[Operation], Callable[..., Any]] = {
     arith.AddiOp: lambda a, b: wrap(a + b),
     arith.SubiOp: lambda a, b: wrap(a - b),
     arith.MuliOp: lambda a, b: wrap(a * b),
@@ -124,7 +124,7 @@ class FoldConstants(RewritePattern):
             return COMPARISONS[predicate(op)]
         if type(op) in POINTWISE and isinstance(op.results[0].type, AnyFloat) and not isinstance(op, arith.SelectOp):
             return POINTWISE[type(op)]
-        return FOLDS.get(type(op))
+        return ON_INTEGERS.get(type(op))
 
 
 class ConstantsLast(RewritePattern):

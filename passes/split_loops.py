@@ -89,6 +89,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.clip import not_far_above, not_far_below
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Bounds, Intervals
+from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
 from attndsl.ir.xdsl import (
@@ -168,13 +169,25 @@ def _settled(loop: tile.LoopOp, axis: tile.RangeOp, facts: Facts) -> dict[Operat
     intervals = Intervals(axis.result, loop, facts)
     settled: dict[Operation, Bounds] = {}
     for op in loop.walk():
-        if isinstance(op, arith.CmpiOp) and op.lhs.type == index and _has_fixed_ends(op, axis.result, loop, facts):
+        if isinstance(op, arith.CmpiOp) and op.rhs is axis.result and (own := _own_end(op, loop)) is not None:
+            settled[op] = own
+        elif isinstance(op, arith.CmpiOp) and op.lhs.type == index and _has_fixed_ends(op, axis.result, loop, facts):
             bounds = intervals.of(op)
             if bounds is not None:
                 settled[op] = bounds
         elif isinstance(op, tile.HoldsOp) and isinstance(op.condition.owner, Operation):
             settled[op.condition.owner] = Bounds(op.start, op.stop)
     return settled
+
+
+def _own_end(op: arith.CmpiOp, loop: tile.LoopOp) -> Bounds | None:
+    """The end of a row's keys, or of all, that an operation compares the key with, which the loop itself tells."""
+    match predicate(op):
+        case "sle" if op.lhs is loop.row_start:
+            return Bounds(op.lhs, None)
+        case "sgt" if op.lhs in (loop.row_stop, loop.ub):
+            return Bounds(None, op.lhs)
+    return None
 
 
 def _has_fixed_ends(op: arith.CmpiOp, key: SSAValue, loop: tile.LoopOp, facts: Facts) -> bool:

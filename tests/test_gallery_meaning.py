@@ -262,6 +262,18 @@ def mla_latent() -> Case:
 
 
 @case
+def mla_q8_0() -> Case:
+    x = {"q": normal(B, H, M, 64), "q_rope": normal(B, H, M, 32)}
+    inputs, real = dict(x), {}
+    for name, width in (("c", 64), ("k_rope", 32)):
+        codes = RANDOM.integers(-128, 128, (B, N, width)).astype(np.int8)
+        scale = RANDOM.uniform(0.01, 0.02, (B, N, width // 32)).astype(np.float16)
+        inputs |= {f"{name}_int": codes, f"{name}_scale": scale}
+        real[name] = codes * np.repeat(scale.astype(float), 32, axis=-1)
+    return inputs, {}, {"o": latent_attend(x | real, CAUSAL)}
+
+
+@case
 def mla_paged() -> Case:
     x = latent()
     (cache,), table = paged(np.concatenate([x["c"], x["k_rope"]], axis=-1))

@@ -23,8 +23,8 @@ CACHE = 4 * 60 * 2**20
 NOTE = 240
 """Characters of what is told of a contestant that refuses."""
 
-COPIES = 256
-"""Copies of the inputs at most."""
+COPIES = {"cuda": 256, "cpu": 4}
+"""Copies of the inputs at most, by kind of device; on a CPU few calls are made in a row."""
 
 TOLERANCE = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 2.0**-15}
 """The largest relative error of an output, as a root mean square over all rows; rounding explains a third of it.
@@ -44,7 +44,7 @@ class Contestant:
 
     `bind` prepares what is not timed and gives the call; it, or the first call, raises whatever shows that this
     contestant cannot take part. `ours` must: it fails where a peer is merely absent. `truth` gives what it should
-    compute where that is something else than the row says.
+    compute where that is something else than the row says, `element` the type in which it does where that is another.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Contestant:
     ours: bool = False
     around: Callable[[], AbstractContextManager[object]] = nullcontext
     truth: Callable[[Inputs], Outputs] | None = None
+    element: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Outcome:
     error: float | None = None
     seconds: float | None = None
     eager: float | None = None
+    busy: float | None = None
     verdict: str | None = None
     note: str = ""
 
@@ -87,21 +89,23 @@ def contest(
                 verdict = "FAILED" if contestant.ours else None
                 outcomes[name] = Outcome(verdict=verdict, note=f"{name}: {note}")
                 continue
-        if typical <= TOLERANCE[element] and worst <= 4 * TOLERANCE[element]:
+        allowed = TOLERANCE[contestant.element or element]
+        if typical <= allowed and worst <= 4 * allowed:
             turns[name] = Turn(calls, contestant.around)
             outcomes[name] = Outcome(typical)
         else:
             note = f"{name}: off by {typical:.1e}, by {worst:.1e} in the worst row"
             outcomes[name] = Outcome(typical, verdict="WRONG", note=note)
     for name, time in clock.race(turns).items():
-        outcomes[name] = Outcome(outcomes[name].error, time.seconds, time.eager)
+        outcomes[name] = Outcome(outcomes[name].error, time.seconds, time.eager, time.busy)
     return outcomes
 
 
 def copies_of(inputs: Inputs) -> list[Inputs]:
     """The inputs and copies of them, together larger than the cache."""
     size = sum(tensor.nbytes for tensor in inputs.values())
-    count = min(COPIES, max(1, -(-CACHE // max(1, size)))) if next(iter(inputs.values())).is_cuda else 2
+    most = COPIES[next(iter(inputs.values())).device.type]
+    count = min(most, max(1, -(-CACHE // max(1, size))))
     return [inputs, *({name: tensor.clone() for name, tensor in inputs.items()} for _ in range(count - 1))]
 
 

@@ -7,6 +7,7 @@ import platform
 import shlex
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,6 +21,10 @@ COMMIT = "GIT_COMMIT"
 """The environment variable that names the commit where git cannot, as on a machine that holds a copy of the files."""
 
 
+EXTENSIONS = ("avx", "f16c", "fma", "avx2", "avx512", "amx", "asimd", "sve")
+"""How the names of vector extensions begin that are told of a processor."""
+
+
 def circumstances(program: str, *packages: str) -> dict[str, str]:
     """The date, the command, the commit, the machine and the versions, for the head of a file of results.
 
@@ -29,17 +34,49 @@ def circumstances(program: str, *packages: str) -> dict[str, str]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": shlex.join([*program.split(), *sys.argv[1:]]),
         "commit": _commit(),
-        "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {_memory() / 2**30:.0f} GiB",
+        "processor": f"{_described('model name') or platform.machine()}, {cores()} cores, {_memory() / 2**30:.0f} GiB",
+        "vector extensions": " ".join(vector_extensions()) or "unknown",
         "load": f"{os.getloadavg()[0]:.1f} processes on average in the minute before",
         "python": platform.python_version(),
         **{name: _version(name) for name in packages},
     }
 
 
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def vector_extensions() -> list[str]:
+    """The processor's vector extensions, as Linux calls them."""
+    flags = (_described("flags") or _described("Features")).split()
+    return sorted((flag for flag in flags if flag.startswith(EXTENSIONS)), key=lambda flag: (len(flag), flag))
+
+
 def blas() -> str:
-    """The library that NumPy multiplies matrices with."""
+    """The library that NumPy multiplies matrices with, and for which processors it has chosen its code."""
+    from threadpoolctl import threadpool_info
+
     found = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    return f"{found['name']} {found['version']}"
+    kinds = {
+        info["architecture"] for info in threadpool_info() if "numpy" in info["filepath"] and "architecture" in info
+    }
+    return ", ".join([f"{found['name']} {found['version']}", *sorted(kinds)])
+
+
+def busy_cores(seconds: float = 1.0) -> float:
+    """How many of this process's cores others keep busy while it sleeps."""
+
+    def idle() -> float:
+        lines = (line.split() for line in Path("/proc/stat").read_text().splitlines())
+        ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        # The columns are the name, then ticks: user, nice, system, idle, waiting for a disk, …
+        return sum(int(line[4]) + int(line[5]) for line in lines if line[0] in ours) / os.sysconf("SC_CLK_TCK")
+
+    start, before = time.perf_counter(), idle()
+    time.sleep(seconds)
+    after, end = idle(), time.perf_counter()
+    return max(0.0, cores() - (after - before) / (end - start))
 
 
 def _version(package: str) -> str:
@@ -62,10 +99,10 @@ def _commit() -> str:
         return "unknown"
 
 
-def _processor() -> str:
+def _described(what: str) -> str:
+    """What Linux says of the first processor, nothing where it does not."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    known = dict(line.split(":", 1) for line in lines if ":" in line)
-    return next((text.strip() for name, text in known.items() if name.strip() == "model name"), platform.machine())
+    return next((text.strip() for name, _, text in (line.partition(":") for line in lines) if name.strip() == what), "")
 
 
 def _memory() -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attndsl.bench import draw, peers
+from attndsl.bench import draw, masks, peers
 from attndsl.bench.contest import Inputs, Outputs
 from attndsl.bench.ours import ours, scheduled, truth
 from attndsl.bench.results import Column, of_milliseconds
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 MS = 1e-3
 STAGES = (1, 2, 3)
-TILE = 128
-"""The side of the tiles by which specs with different masks are made comparable; FlexAttention's blocks have it too."""
+VARIANTS = masks.variants(window=1024)
 
 LENGTHS = (1024, 2048, 4096, 8192)
 SHAPES = {
@@ -79,65 +78,17 @@ def plain(batch: int, heads: int, n: int, width: int, causal: bool, rank: int) -
     )
 
 
-# --- specs with a mask or a score of their own, in FlexAttention's words
-
-Say = Callable[[Inputs], peers.Mod | None]
-
-
-def causal(_: Inputs) -> peers.Mod:
-    """Nothing but causality."""
-    return peers.causal_mask
-
-
-def windowed(size: int) -> Say:
-    """The last `size` keys."""
-    return lambda _: lambda b, h, i, j: (j <= i) & (j > i - size)
-
-
-def same_document(x: Inputs) -> peers.Mod:
-    """The keys of a query's own document."""
-    document = x["document"]
-    return lambda b, h, i, j: (j <= i) & (document[b, i] == document[b, j])
-
-
-def sloped(x: Inputs) -> peers.Mod:
-    """A score that falls with the distance."""
-    slope = x["slope"]
-    return lambda score, b, h, i, j: score - slope[h] * (i - j)
-
-
-def capped(cap: float) -> Say:
-    """A score within -cap … cap."""
-    return lambda _: lambda score, b, h, i, j: cap * torch.tanh(score / cap)
-
-
-def unchanged(_: Inputs) -> None:
-    """The score as it is."""
-
-
-VARIANTS: dict[str, tuple[Mapping[str, Any], Say, Say]] = {
-    "sliding_window": ({"window": 1024}, windowed(1024), unchanged),
-    "alibi": ({}, causal, sloped),
-    "softcap": ({"cap": 50.0}, causal, capped(50.0)),
-    "document_mask": ({}, same_document, unchanged),
-}
-"""By spec: its parameters, its mask and its score."""
-
-
 def variant(spec: str, batch: int, heads: int, n: int, width: int, rank: int) -> Work:
     """A row of a spec with a mask or a score, beside our own plain spec on the same inputs and FlexAttention."""
     params, mask, score = VARIANTS[spec]
 
     def inputs(device: torch.device) -> Inputs:
-        steps = torch.rand(batch, n, device=device) < 8 / n
-        slope = 2.0 ** (-8 / heads * torch.arange(1, heads + 1, device=device))
-        extra = {"document": steps.cumsum(1).int(), "slope": slope}
-        return {**qkv(batch, heads, n, width, device), **extra}
+        return {**qkv(batch, heads, n, width, device), **masks.extra(batch, heads, n, device)}
 
     def cost(x: Inputs) -> Cost:
-        tiles = visited(x, mask(x))
+        tiles = masks.visited(x, mask(x))
         moved = 4 * batch * heads * n * width * 2
-        return Cost(moved, flops=4 * batch * heads * width * tiles * TILE**2, tiles=tiles)
+        return Cost(moved, flops=4 * batch * heads * width * tiles * masks.TILE**2, tiles=tiles)
 
     def alone(x: Inputs) -> Outputs:
         return truth("causal_end", x, {})
@@ -152,14 +103,6 @@ def variant(spec: str, batch: int, heads: int, n: int, width: int, rank: int) ->
         params=params,
         rank=rank,
     )
-
-
-def visited(x: Inputs, mask: peers.Mod | None) -> int:
-    """The tiles of a head in which some key is seen, the mean of the batch."""
-    blocks = peers.block_mask(x, mask)
-    assert blocks is not None and blocks.full_kv_num_blocks is not None
-    counts = blocks.kv_num_blocks + blocks.full_kv_num_blocks
-    return round(float(counts.sum(-1).double().mean()))
 
 
 def works(effort: Effort) -> Iterable[Work]:
@@ -191,7 +134,7 @@ def cells(found: Found) -> dict[str, Any]:
 
 def by_tile(found: Found) -> float | None:
     """The time that our plain spec takes for a tile over the time of the row's."""
-    ratio, side = found.ratio("plain"), -(-found.work.labels["N"] // TILE)
+    ratio, side = found.ratio("plain"), -(-found.work.labels["N"] // masks.TILE)
     return None if ratio is None else round(ratio * found.cost.tiles / (side * (side + 1) // 2), 3)
 
 

@@ -1,4 +1,7 @@
-"""A suite: rows of a table, measured one by one within a time, each kept as soon as it is known."""
+"""A suite: rows of a table, measured one by one within a time, each kept as soon as it is known.
+
+The rows of a `Suite` are contests; those of a `Study` are measured in its own way.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from rich.progress import Progress
@@ -57,7 +60,7 @@ class Found:
     work: Work
     cost: Cost
     outcomes: Mapping[str, Outcome]
-    limits: Limits
+    limits: Limits | None
 
     def time(self, name: str, unit: float) -> float | str | None:
         """A contestant's time in this unit of seconds, or the verdict in its place."""
@@ -68,6 +71,11 @@ class Found:
         """The same between calls made from Python."""
         eager = self.outcomes.get(name, Outcome()).eager
         return None if eager is None else round(eager / unit, 4)
+
+    def busy(self, name: str, unit: float) -> float | None:
+        """The time of all processors that it keeps busy."""
+        busy = self.outcomes.get(name, Outcome()).busy
+        return None if busy is None else round(busy / unit, 4)
 
     def ratio(self, *peers: str, ours: str = "ours") -> float | None:
         """The time of the fastest of some peers over ours."""
@@ -88,6 +96,8 @@ class Found:
     def share(self) -> float | None:
         """The part of the device's limit that we reach."""
         seconds = self.outcomes["ours"].seconds
+        if self.limits is None:
+            return None
         least = self.limits.seconds(self.cost.moved, self.cost.flops, self.work.element)
         return round(least / seconds, 3) if seconds else None
 
@@ -104,8 +114,48 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Rig:
+    """Where rows are measured: the device, its clock, what it can do at best, the head of a file of results."""
+
+    device: torch.device
+    clock: Clock
+    limits: Limits | None
+    head: Mapping[str, str]
+
+
+Measured = tuple[Sequence[Row], Sequence[str]]
+"""Rows, and the limits that were missed."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Rows that are measured together. Those of lower `rank` are run first."""
+
+    name: str
+    measure: Callable[[Rig], Measured]
+    rank: int = 0
+
+
+class Table(Protocol):
+    """What can be run."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def columns(self) -> tuple[Column, ...]: ...
+    @property
+    def draw(self) -> Draw | None: ...
+    @property
+    def remarks(self) -> tuple[str, ...]: ...
+
+    def jobs(self, effort: Effort, /) -> Sequence[Job]:
+        """What there is to measure."""
+        ...
+
+
+@dataclass(frozen=True)
 class Suite:
-    """A table: its columns, the rows that it has, and how the cells of one are filled, by column."""
+    """Contests: the columns of the table, its rows, and how the cells of one are filled, by column."""
 
     title: str
     columns: tuple[Column, ...]
@@ -114,63 +164,77 @@ class Suite:
     draw: Draw
     remarks: tuple[str, ...] = ()
 
+    def jobs(self, effort: Effort, /) -> Sequence[Job]:
+        """A job for each row."""
+        return [self.job(work) for work in self.works(effort)]
+
+    def job(self, work: Work) -> Job:
+        """A row, and what it says of ours that gave no time."""
+        name = ", ".join(f"{label} {value}" for label, value in work.labels.items())
+
+        def measured(rig: Rig) -> Measured:
+            found = measure(work, rig)
+            failed = [c.name for c in work.contestants if found.failed(c)]
+            return [self.row(found)], [found.outcomes[contestant].note for contestant in failed]
+
+        return Job(name, measured, work.rank)
+
     def row(self, found: Found) -> Row:
         """The cells of a row, in the order of the columns."""
         cells = {**found.work.labels, **self.cells(found), "notes": found.notes}
         return tuple(cells.get(column.name) for column in self.columns)
 
 
-def run(
-    suite: Suite,
-    works: Sequence[Work],
-    device: torch.device,
-    clock: Clock,
-    limits: Limits,
-    seconds: float,
-    file: Path,
-    head: Mapping[str, str],
-    progress: Progress,
-) -> Results:
+@dataclass(frozen=True)
+class Study:
+    """What is measured in ways of its own."""
+
+    title: str
+    columns: tuple[Column, ...]
+    jobs: Callable[[Effort], Sequence[Job]]
+    draw: Draw | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def run(table: Table, jobs: Sequence[Job], rig: Rig, seconds: float, file: Path, progress: Progress) -> Results:
     """Measures the rows for which there are `seconds`; `file` holds every row from the moment it is known."""
     end = time.monotonic() + seconds
-    rows: dict[int, Row] = {}
+    rows: dict[int, Sequence[Row]] = {}
     failures: list[str] = []
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as kept:
-        kept.write(Results(suite.title, suite.columns, [], suite.remarks).csv(head))
-        task = progress.add_task("", total=len(works))
-        for number in sorted(range(len(works)), key=lambda number: works[number].rank):
+        kept.write(Results(table.title, table.columns, [], table.remarks).csv(rig.head))
+        task = progress.add_task("", total=len(jobs))
+        for number in sorted(range(len(jobs)), key=lambda number: jobs[number].rank):
             kept.flush()
-            work = works[number]
-            name = ", ".join(f"{label} {value}" for label, value in work.labels.items())
+            job = jobs[number]
             if time.monotonic() > end:
                 break
-            progress.update(task, description=name)
+            progress.update(task, description=job.name)
             try:
-                found = measure(work, device, clock, limits)
+                rows[number], missed = job.measure(rig)
             except torch.OutOfMemoryError as reason:
-                failures.append(f"{name}: {told(reason)}")
+                failures.append(f"{job.name}: {told(reason)}")
                 continue
             except RuntimeError as reason:  # the device may be lost, and every row after this one with it
-                failures.append(f"{name}: stopped here: {told(reason)}")
+                failures.append(f"{job.name}: stopped here: {told(reason)}")
                 break
-            rows[number] = suite.row(found)
-            kept.write(csv_lines([rows[number]]))
-            failures += [f"{name}: {found.outcomes[c.name].note}" for c in work.contestants if found.failed(c)]
+            kept.write(csv_lines(rows[number]))
+            failures += [f"{job.name}: {what}" for what in missed]
             progress.advance(task)
-    left = len(works) - len(rows)
-    remarks = suite.remarks + (
-        (f"{left} of {len(works)} rows were not run: {seconds:.0f} s were over.",) if left else ()
+    left = len(jobs) - len(rows)
+    remarks = table.remarks + (
+        (f"{left} of {len(jobs)} rows were not run: {seconds:.0f} s were over.",) if left else ()
     )
-    ordered = [rows[number] for number in sorted(rows)]
-    return Results(suite.title, suite.columns, ordered, remarks, tuple(failures), suite.draw)
+    ordered = [row for number in sorted(rows) for row in rows[number]]
+    return Results(table.title, table.columns, ordered, remarks, tuple(failures), table.draw)
 
 
-def measure(work: Work, device: torch.device, clock: Clock, limits: Limits) -> Found:
+def measure(work: Work, rig: Rig) -> Found:
     """One row."""
-    if device.type == "cuda":
+    if rig.device.type == "cuda":
         torch.cuda.empty_cache()  # the last row's memory, in pieces of its own sizes
-    inputs = work.inputs(device)
+    inputs = work.inputs(rig.device)
     wanted = truth(work.spec, inputs, work.params)
-    outcomes = contest(work.contestants, inputs, wanted, work.element, clock)
-    return Found(work, work.cost(inputs), outcomes, limits)
+    outcomes = contest(work.contestants, inputs, wanted, work.element, rig.clock)
+    return Found(work, work.cost(inputs), outcomes, rig.limits)

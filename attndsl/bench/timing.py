@@ -1,8 +1,8 @@
-"""How long calls take on a GPU, measured in turns.
+"""How long calls take, measured in turns: one clock for GPUs, one for CPUs.
 
 Each contestant is called on several copies of its data one after another, so that no call finds its own in the
-last-level cache. A call that is short is captured in a CUDA graph, so that the device's time is measured and not
-Python's; how long it takes without one is measured too.
+last-level cache. On a GPU a call that is short is captured in a CUDA graph, so that the device's time is measured and
+not Python's; how long it takes without one is measured too. On a CPU the wall and the processor are both read.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 
 Call = Callable[[], object]
+
+T = TypeVar("T")
 
 ROUNDS = 5
 """Measurements of each contestant, after one that is not counted."""
@@ -32,12 +34,23 @@ IN_A_GRAPH = 8
 """Calls that a graph holds at least, so that launching the graph does not count."""
 
 
+PAUSE = 0.03
+"""Seconds before each measurement on a CPU: the threads of the call before it may spin for a while."""
+
+LONG = 1.0
+"""Seconds of a call on a CPU from which on what happened just before it is nothing beside it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Time:
-    """Seconds of a call on the device, and `eager` from one call to the next where Python makes them."""
+    """Seconds of a call as they are compared; `eager` from one call to the next where Python makes them.
+
+    `busy` is the time of all processors that a call on a CPU keeps busy.
+    """
 
     seconds: float
     eager: float
+    busy: float | None = None
 
 
 @dataclass(frozen=True)
@@ -57,21 +70,42 @@ class Clock(Protocol):
 
 
 @dataclass(frozen=True)
-class WallClock:
-    """Times calls on a CPU."""
+class CpuClock:
+    """Times calls on a CPU by the wall or, where `by_processor`, by the time of all processors that they keep busy.
 
+    The latter counts on a busy machine. A measurement comes after a pause and a call that is not measured, on other
+    data, which wakes the contestant's threads and finds its code.
+    """
+
+    by_processor: bool = False
     rounds: int = ROUNDS
+    sample: float = SAMPLE
+    pause: float = PAUSE
 
     def race(self, turns: Mapping[str, Turn]) -> dict[str, Time]:
         """The medians of every contestant's times."""
-        taken = _in_turns({name: partial(self._seconds, turn) for name, turn in turns.items()}, self.rounds)
-        return {name: Time(seconds, seconds) for name, seconds in taken.items()}
+        taken = _in_turns({name: partial(self._measure, turn) for name, turn in turns.items()}, self.rounds)
+        found = {}
+        for name, times in taken.items():
+            wall, busy = (statistics.median(each) for each in zip(*times, strict=True))
+            found[name] = Time(busy if self.by_processor else wall, wall, busy)
+        return found
 
-    def _seconds(self, turn: Turn, number: int) -> float:
+    def _measure(self, turn: Turn, number: int) -> tuple[float, float]:
+        time.sleep(self.pause)
         with turn.around():
-            start = time.perf_counter()
-            turn.calls[number % len(turn.calls)]()
-            return time.perf_counter() - start
+            first = _both(turn, number, 1)
+            if first[0] > LONG:
+                return first
+            return _both(turn, number + 1, max(1, round(self.sample / first[0])))
+
+
+def _both(turn: Turn, first: int, times: int) -> tuple[float, float]:
+    """The mean of the wall's and of the processors' seconds over some calls."""
+    wall, busy = time.perf_counter(), time.process_time()
+    for number in range(first, first + times):
+        turn.calls[number % len(turn.calls)]()
+    return (time.perf_counter() - wall) / times, (time.process_time() - busy) / times
 
 
 @dataclass(frozen=True)
@@ -95,7 +129,8 @@ class GpuClock:
             times = max(1, round(self.sample / (loop.seconds(1) * loop.calls)))
             return lambda _: loop.seconds(times)
 
-        return _in_turns({name: measure(loop) for name, loop in loops.items()}, self.rounds)
+        taken = _in_turns({name: measure(loop) for name, loop in loops.items()}, self.rounds)
+        return {name: statistics.median(times) for name, times in taken.items()}
 
 
 class Loop:
@@ -153,10 +188,10 @@ def _elapsed(call: Call, times: int) -> float:
     return float(start.elapsed_time(end)) / 1e3
 
 
-def _in_turns(measures: Mapping[str, Callable[[int], float]], rounds: int) -> dict[str, float]:
-    """The median of each measure, after one that is not counted; every other round goes backwards."""
-    times: dict[str, list[float]] = {name: [] for name in measures}
+def _in_turns(measures: Mapping[str, Callable[[int], T]], rounds: int) -> dict[str, list[T]]:
+    """What each measure found, after one that is not counted; every other round goes backwards."""
+    found: dict[str, list[T]] = {name: [] for name in measures}
     for number in range(rounds + 1):
         for name in list(measures)[:: -1 if number % 2 else 1]:
-            times[name].append(measures[name](number))
-    return {name: statistics.median(taken[1:]) for name, taken in times.items()}
+            found[name].append(measures[name](number))
+    return {name: each[1:] for name, each in found.items()}

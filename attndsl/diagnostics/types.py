@@ -19,6 +19,8 @@ class WrongKind(Diagnostic):
     label = "{got}"
 
     def hint(self) -> str:
+        if self.wanted == "bool" and self.got == "a bool vector":
+            return "`any(d in D) c[d]` and `all(d in D) c[d]` make one truth value of a vector; `c[d]` is one element"
         if self.got.endswith("vector"):
             return "`a . b` sums the products of two vectors; `x[d]` is one element"
         if self.place == "`mask`":

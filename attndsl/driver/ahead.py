@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-from attndsl.backends.gpu.aot import Progress, compile_ahead, require_packages, stand_in
+from attndsl.backends.gpu.aot import Progress, compile_ahead, require_packages
 from attndsl.backends.gpu.manifest import files_of
+from attndsl.backends.gpu.stand_ins import StandIn, stand_in
 from attndsl.backends.gpu.targets import TARGETS
 from attndsl.checking.spelling import show
 from attndsl.checking.symbolic import Expression, evaluate, names
@@ -17,9 +17,6 @@ from attndsl.driver.signature import Signature
 from attndsl.driver.summarise import summarise
 from attndsl.inputs.dims import default_dims, default_params
 from attndsl.python_names import python_name
-
-if TYPE_CHECKING:
-    import torch
 
 RUN_TIME = 7
 """The extent, while code is compiled, of a dim that calls choose: nothing is then a multiple of 16 by accident."""
@@ -68,9 +65,7 @@ def gpu_files(
     return files_of(name, TARGETS[target], about, binaries, text)
 
 
-def generated(
-    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int]
-) -> tuple[str, list[torch.Tensor]]:
+def generated(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> tuple[str, list[StandIn]]:
     """The Triton file of a spec, and tensors without memory that it can be called with.
 
     Raises UnknownTarget, ExtentsMissing.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.rewrite import constant, number
+from attndsl.ir.extents import extent_text
+from attndsl.ir.rewrite import constant, number_in
+from attndsl.ir.sizes import size_of
 from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1
 
 
@@ -33,11 +35,23 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
     masks = list(dict.fromkeys(map(_mask, loops)))
     if masks:
         told["mask"] = masks[0] if len(masks) == 1 else f"{masks[0]} in full tiles; in others {masks[-1]}"
+    if (threads := _threads(kernel)) is not None:
+        told["threads"] = threads
     if kernel.schedules is not None:
         told["schedules"] = "; or ".join(
-            ", ".join(f"{name} {number(value)}" for name, value in each.data.items()) for each in kernel.schedules
+            ", ".join(f"{name} {number_in(value)}" for name, value in each.data.items()) for each in kernel.schedules
         )
     return told
+
+
+def _threads(kernel: tile.KernelOp) -> str | None:
+    """Of which calls threads share the programs; None where nothing says that they do."""
+    for op in kernel.body.block.ops:
+        if isinstance(op, tile.ThreadsOp) and isinstance(worth := op.where.owner, arith.CmpiOp):
+            step, least = size_of(worth.lhs), constant(worth.rhs)
+            told = f"where {extent_text(step)} is at least {least}" if step is not None else "where steps are large"
+            return f"share the programs {told}"
+    return None
 
 
 def _folds(loop: tile.LoopOp) -> bool:

@@ -63,6 +63,7 @@ SIMPLIFY = (
 
 TO_ROWS = (
     Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
+    Step("share-operands", "compares axes by their extents; before pack-rows counts reads"),
     Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
     *SIMPLIFY,
 )
@@ -97,11 +98,13 @@ def numpy(options: Options) -> Pipeline:
     )
     tile = (
         Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": options.keys}),
+        Step("assign-threads", "before cse: what it computes for all programs, they need not compute anew"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
         Step("share-blocks", "wants equal quotients to be one value, and reads bare of settled conditions"),
-        Step("keep-stored", "last: asks what each tile is used for"),
+        Step("keep-stored", "asks what each tile is used for"),
+        Step("assign-homes", "last: when tiles are read is what every other pass changes"),
     )
     return Pipeline(attn, tile)
 

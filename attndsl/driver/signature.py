@@ -59,6 +59,16 @@ class Signature:
         return Arguments(self.inputs, self.outputs)
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """What a call may give, by name: inputs and parameters."""
+        return frozenset([*(tensor.name for tensor in self.inputs), *(param.name for param in self.params)])
+
+    @cached_property
+    def needed(self) -> frozenset[str]:
+        """What it must give: all but the parameters that have a default."""
+        return self.names - {param.name for param in self.params if param.default is not None}
+
+    @cached_property
     def origins(self) -> dict[str, Origin]:
         """Where a call reads each dim off."""
         return origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in self.inputs)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from attndsl.ir import tile
+from attndsl.ir.analyses.arrangement import arrangement
 from attndsl.ir.analyses.liveness import Liveness
+from attndsl.ir.rewrite import copy_before
 from attndsl.ir.sizes import size_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue
 
@@ -24,16 +26,16 @@ def propose(kernel: tile.KernelOp, wanted: Callable[[Operation], bool]) -> list[
     """Homes for the tiles of the operations that are `wanted`.
 
     Tiles share one where they have the same sizes and are never needed at once. A tile has none whose sizes a call does
-    not know, or that a loop makes anew while the one before is still read. Axes are rows, then keys, then features.
+    not know, or that a loop makes anew while the one before is still read. Axes lie as they do in tiles.
     """
     liveness = Liveness(kernel)
-    order: dict[SSAValue, int] = {op.result: n for n, op in enumerate(kernel.walk()) if isinstance(op, tile.RangeOp)}
+    order = arrangement(kernel)
     homes: dict[object, list[dict[SSAValue, tuple[SSAValue, ...]]]] = {}
     for op in kernel.walk():
         if op.regions or len(op.results) != 1 or isinstance(op, tile.RangeOp) or not wanted(op):
             continue
         value = op.results[0]
-        axes = tuple(sorted(liveness.axes(value), key=lambda axis: (_kind(axis), order[axis])))
+        axes = tuple(sorted(liveness.axes(value), key=order.__getitem__))
         sizes = tuple(size_of(_size(axis)) for axis in axes)
         if not axes or None in sizes or liveness.clash(value, value):
             continue
@@ -47,15 +49,22 @@ def propose(kernel: tile.KernelOp, wanted: Callable[[Operation], bool]) -> list[
 
 
 def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
-    """Declares homes at the begin of a kernel, and says which tiles live there."""
-    begin = kernel.body.block.first_op
+    """Declares homes before the programs of a kernel, behind what all threads share; says which tiles live there."""
+    ops = list(kernel.body.block.ops)
+    threads = next((op for op in ops if isinstance(op, tile.ThreadsOp)), None)
+    begin = ops[0] if threads is None else threads.next_op
     assert begin is not None
+    place = next((op for op in ops if isinstance(op, tile.ProgramOp)), begin).location
     copies: dict[SSAValue, SSAValue] = {}
     for number, proposal in enumerate(proposals):
         for size in proposal.sizes:
-            _copy(size, copies, begin)
-        home = tile.HomeOp(f"scratch_{number}", [copies[size] for size in proposal.sizes], proposal.element)
-        home.location = begin.location
+            copy_before(begin, size, copies)
+        home = tile.HomeOp(
+            "scratch" if number == 0 else f"scratch_{number + 1}",
+            [copies[size] for size in proposal.sizes],
+            proposal.element,
+        )
+        home.location = place
         kernel.body.block.insert_op_before(home, begin)
         for value, axes in proposal.tiles.items():
             into = tile.IntoOp(home.sym_name.data, axes, value)
@@ -65,25 +74,6 @@ def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
             maker.parent.insert_op_after(into, maker)
 
 
-def _copy(size: SSAValue, copies: dict[SSAValue, SSAValue], begin: Operation) -> None:
-    """Computes a size before `begin`: it is made of dims, parameters and numbers."""
-    op, block = size.owner, begin.parent
-    if size in copies:
-        return
-    assert isinstance(op, Operation) and block is not None
-    for operand in op.operands:
-        _copy(operand, copies, begin)
-    copy = op.clone(copies)
-    block.insert_op_before(copy, begin)
-    copies[size] = copy.results[0]
-
-
 def _size(axis: SSAValue) -> SSAValue:
     assert isinstance(axis.owner, tile.RangeOp)
     return axis.owner.size
-
-
-def _kind(axis: SSAValue) -> int:
-    """0 for rows, whose axes start where a program does, 1 for keys, 2 for features."""
-    assert isinstance(axis.owner, tile.RangeOp)
-    return 0 if isinstance(axis.owner.start.owner, tile.ProgramOp) else 1 if tile.is_key(axis) else 2

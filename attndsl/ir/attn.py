@@ -24,9 +24,9 @@ from collections.abc import Sequence
 
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM
-from attndsl.ir.spec import verify_access
+from attndsl.ir.spec import Float, verify_access
 from attndsl.ir.streams import Stream, Terms, V
-from attndsl.ir.traits import Binds, Folds, Removes, RemovesEach, monoid_of
+from attndsl.ir.traits import Binds, Folds, Removes, RemovesEach, WellFormed, monoid_of
 from attndsl.ir.xdsl import (
     AnyFloat,
     Attribute,
@@ -62,7 +62,6 @@ from attndsl.ir.xdsl import (
     var_result_def,
 )
 
-Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 Summed = VarConstraint("Summed", base(AnyFloat) | base(IndexType))  # type: ignore[arg-type]
 """One floating-point type for all of an operation: the type that sums are kept in, f32 or f64."""
 
@@ -89,7 +88,7 @@ class KernelOp(IRDLOperation):
     unless = opt_prop_def(ConditionAttr)
     schedule = opt_prop_def(DictionaryAttr)
     body = region_def("single_block")
-    traits = traits_def(NoTerminator(), IsolatedFromAbove())
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
     assembly_format = (
         "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`schedule` $schedule^)? $body attr-dict"
     )
@@ -98,13 +97,6 @@ class KernelOp(IRDLOperation):
         super().__init__(
             properties={"entry": StringAttr(name), "schedule": schedule}, regions=[body or Region(Block())]
         )
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_attn, verify_condition, verify_form
-
-        verify_form(self.form)
-        verify_condition(self)
-        verify_attn(self)
 
 
 class IndexOp(IRDLOperation):

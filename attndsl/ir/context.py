@@ -6,7 +6,11 @@ from attndsl.ir.attn import ATTN
 from attndsl.ir.hints import settle_hints
 from attndsl.ir.spec import SPEC
 from attndsl.ir.tile import TILE
+from attndsl.ir.traits import RULES
+from attndsl.ir.wellformed import VERIFIERS
 from attndsl.ir.xdsl import Context, ModuleOp, Parser, Printer, arith, builtin, math, scf
+
+RULES.update(VERIFIERS)
 
 
 def context() -> Context:

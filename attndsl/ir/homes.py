@@ -63,7 +63,7 @@ class HomeOp(IRDLOperation):
 class IntoOp(IRDLOperation):
     """Says that the operation before it writes its tile into a home, whose axes are the `axes`, in this order.
 
-    A tile that an axis cuts short fills the beginning of its axis. A tile lives in its home, in one `stage` of one that
+    A tile that an axis cuts short fills a part of it. A tile lives in its home, in one `stage` of one that
     has stages, until another is written there, and then nothing may read it any more; a loop that carries it leaves it
     where it is. An elementwise operation may write over an operand that has the same axes, no other over what it reads.
 
@@ -101,9 +101,9 @@ class IntoOp(IRDLOperation):
         return found[0]
 
     def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_into
-
-        verify_into(self)
+        element = self.declaration.element
+        if self.value.type != element:
+            raise VerifyException(f"@{self.home.string_value()} is a home of {element}, not of {self.value.type}")
 
 
 def into_of(value: SSAValue) -> IntoOp | None:

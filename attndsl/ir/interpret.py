@@ -167,13 +167,21 @@ class Run:
             case scf.IfOp():
                 self.choice(op)
             case (
-                spec.AssumeOp() | tile.PresentOp() | tile.LaunchedOp() | tile.WrapsOp() | tile.YieldOp() | scf.YieldOp()
+                spec.AssumeOp()
+                | tile.PresentOp()
+                | tile.LaunchedOp()
+                | tile.ThreadsOp()
+                | tile.WrapsOp()
+                | tile.YieldOp()
+                | scf.YieldOp()
             ):
                 pass
             case tile.HoldsOp():
                 self.hold(op)
             case tile.WithinOp():
                 self.within(op)
+            case tile.CoversOp():
+                self.cover(op)
             case tile.NarrowOp():
                 self.narrow(op)
             case tile.KeptOp():
@@ -248,6 +256,13 @@ class Run:
         inside = (found >= op.low.value.data) & (found <= op.high.value.data)
         assert np.all(inside | np.isnan(found)), "what tile.within says is true"
 
+    def cover(self, op: tile.CoversOp) -> None:
+        block = op.parent_block()
+        assert block is not None
+        walked = [loop for loop in block.ops if isinstance(loop, tile.LoopOp) and loop.axis is not None]
+        ends = [self.scalar(loop.ub) for loop in walked if self.scalar(loop.lb) < self.scalar(loop.ub)]
+        assert op.keys is None or max(ends, default=0) <= self.scalar(op.keys), "tile.covers names all keys"
+
     def narrow(self, op: tile.NarrowOp) -> None:
         if op not in self.limits:
             self.limits[op] = largest(op.bounds, self.dims, self.params)
@@ -306,7 +321,7 @@ class Run:
             case tile.WidenedOp():
                 return self.values[op.value]
             case tile.IdentityOp():
-                return NamedArray(np.int64(op.number))  # type: ignore[arg-type]
+                return NamedArray(np.int64(op.in_64_bits))  # type: ignore[arg-type]
             case tile.PaddedOp():
                 return NamedArray(np.int64(tile.padded(self.scalar(op.size))))  # type: ignore[arg-type]
             case tile.PlaceOp():

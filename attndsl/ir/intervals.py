@@ -33,8 +33,6 @@ class Intervals:
 
         It is one where the comparison is linear in the variable, or in a quotient of it.
         """
-        if (end := self._end(op)) is not None:
-            return end
         if predicate(op) != "eq":
             slack = self.facts.slack(op, free=True)
             return self._at_least_zero(slack) if slack is not None else None
@@ -43,18 +41,6 @@ class Intervals:
         if low is None or high is None:
             return None
         return Bounds(low.lower or high.lower, low.upper or high.upper)
-
-    def _end(self, op: arith.CmpiOp) -> Bounds | None:
-        """The interval of a comparison of an end with the variable itself, as the ends of a row's keys are told."""
-        end = op.lhs
-        if op.rhs is not self.variable or self.variable in self.axes(end) or self.anchor.is_ancestor(end.owner):
-            return None
-        match predicate(op):
-            case "sle":
-                return Bounds(end, None)
-            case "sgt":
-                return Bounds(None, end)
-        return None
 
     def _at_least_zero(self, slack: Polynomial) -> Bounds | None:
         """Where rest + c * key >= 0, or rest + c * (key / divisor) >= 0, for c = 1 or -1."""

@@ -153,9 +153,10 @@ class Facts:
         """A term in which a quotient meets the number that it was divided by, with what was divided in its place."""
         for place, quotient in enumerate(monomial):
             op = quotient.owner
-            divisor = int(constant(op.rhs) or 0) if isinstance(op, arith.FloorDivSIOp) else 0
-            if divisor and coefficient % divisor == 0 and self._multiples.get(op.operands[0], 1) % divisor == 0:
-                numerator = list(self.of(op.operands[0]).items())
+            if not isinstance(op, arith.FloorDivSIOp) or not (divisor := int(constant(op.rhs) or 0)):
+                continue
+            if coefficient % divisor == 0 and self._multiples.get(op.lhs, 1) % divisor == 0:
+                numerator = list(self.of(op.lhs).items())
                 if len(numerator) == 1:
                     (factors, times), rest = numerator[0], (*monomial[:place], *monomial[place + 1 :])
                     return self._whole(self._monomial((*rest, *factors)), coefficient // divisor * times)

@@ -108,7 +108,7 @@ class Ranges:
             case attn.ReadOp() | tile.LoadOp():
                 return self._element(op)
             case tile.IdentityOp():
-                return Range(op.number, op.number)
+                return Range(op.in_64_bits, op.in_64_bits)
             case tile.BroadcastOp() | tile.RenameAxisOp() | tile.RepeatOp():
                 return self._known[op.value]
             case tile.MaxOp() | tile.MinOp():  # a tile has at least one row and one key

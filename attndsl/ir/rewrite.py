@@ -37,8 +37,8 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "attribute", "constant", "constant_op", "cse", "guarded", "index_constant", "insert_before", "number",
-    "remove_dead", "replace", "rewrite", "say", "sort_block", "uniform",
+    "attribute", "constant", "constant_op", "copy_before", "cse", "guarded", "index_constant", "insert_before",
+    "number_in", "remove_dead", "replace", "rewrite", "say", "sort_block", "uniform",
 ]  # fmt: skip
 
 
@@ -88,6 +88,17 @@ def insert_before(anchor: Operation, op: Operation, name: str | None = None) -> 
     block.insert_op_before(op, anchor)
     op.results[0].name_hint = hint(name)
     return op.results[0]
+
+
+def copy_before(anchor: Operation, value: SSAValue, copies: dict[SSAValue, SSAValue]) -> SSAValue:
+    """Computes an integer of dims, parameters and numbers once more, before `anchor`, by what `copies` has of it."""
+    op = value.owner
+    if value not in copies:
+        assert isinstance(op, Operation)
+        for operand in op.operands:
+            copy_before(anchor, operand, copies)
+        copies[value] = insert_before(anchor, op.clone(copies), value.name_hint)
+    return copies[value]
 
 
 def terms_before(anchor: Operation, type_: Attribute) -> Terms[SSAValue]:
@@ -184,7 +195,7 @@ def constant(value: SSAValue) -> int | float | bool | None:
     """The number that a value is known to be, or None."""
     owner = value.owner
     # Asked of nearly every value: that of a type's own class is the quickest question.
-    return number(owner.value) if type(owner) is arith.ConstantOp else None
+    return number_in(owner.value) if type(owner) is arith.ConstantOp else None
 
 
 def uniform(value: SSAValue) -> int | float | bool | None:
@@ -205,7 +216,7 @@ def constant_op(value: int | float | bool, type_: Attribute) -> arith.ConstantOp
     return arith.ConstantOp(attribute(value, type_))
 
 
-def number(attribute: Attribute) -> int | float | bool:
+def number_in(attribute: Attribute) -> int | float | bool:
     """The number in an attribute."""
     if type(attribute) is FloatAttr:
         return attribute.value.data

@@ -26,7 +26,9 @@ from attndsl.ir.xdsl import (
     SymbolOpInterface,
     SymbolRefAttr,
     UnitAttr,
+    VarConstraint,
     VerifyException,
+    base,
     i1,
     index,
     irdl_op_definition,
@@ -37,6 +39,9 @@ from attndsl.ir.xdsl import (
     result_def,
     traits_def,
 )
+
+Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
+"""One type of real numbers, the same of all operands and results that have it."""
 
 VALUE_TYPES: dict[Kind, Any] = {Kind.BOOL: IntegerType, Kind.INT: IndexType, Kind.FLOAT: AnyFloat}
 """The types of what is read from a tensor, by the kind of its elements."""

@@ -7,10 +7,13 @@ from math import inf
 
 from attndsl.ir.bounds import Bound, bounds_of
 from attndsl.ir.loop import LoopOp
+from attndsl.ir.traits import WellFormed
 from attndsl.ir.xdsl import (
     AnyFloat,
+    AttrSizedOperandSegments,
     Float64Type,
     FloatAttr,
+    IndexType,
     IRDLOperation,
     Operation,
     SSAValue,
@@ -21,7 +24,9 @@ from attndsl.ir.xdsl import (
     index,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     prop_def,
+    traits_def,
     var_operand_def,
 )
 
@@ -145,11 +150,7 @@ class KeptOp(ValuesOp):
     """
 
     name = "tile.kept"
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_kept
-
-        verify_kept(self)
+    traits = traits_def(WellFormed())
 
 
 @irdl_op_definition
@@ -160,11 +161,45 @@ class LaunchedOp(ValuesOp):
     """
 
     name = "tile.launched"
+    traits = traits_def(WellFormed())
 
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_launched
 
-        verify_launched(self)
+@irdl_op_definition
+class CoversOp(IRDLOperation):
+    """Says what the tiles of a launch cover, from which it chooses their sizes: rows and keys.
+
+    `rows` is the program variable that steps through tiles of rows; without it a program has a single row. `keys` is
+    how many keys there are, in tiles `by` so many; where keys are cut into splits, it is how many are cut. Without it
+    no launch knows. No loop over tiles of keys goes further. This does nothing; a launcher reads it.
+    """
+
+    name = "tile.covers"
+    rows = opt_operand_def(IndexType)
+    keys = opt_operand_def(IndexType)
+    by = opt_operand_def(IndexType)
+    traits = traits_def(WellFormed())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "(`rows` $rows^)? (`keys` $keys^ `by` $by)? attr-dict"
+
+    def __init__(self, rows: SSAValue | None, keys: SSAValue | None, by: SSAValue | None) -> None:
+        super().__init__(operands=[rows, keys, by])
+
+
+@irdl_op_definition
+class ThreadsOp(IRDLOperation):
+    """Says that threads may share the programs of a kernel, and of which calls that is worth it: `where` holds.
+
+    A condition on dims and parameters, which stands, as does what it is computed of, before the first program: a launch
+    asks it once. Programs are independent whatever it says.
+    """
+
+    name = "tile.threads"
+    where = operand_def(i1)
+    traits = traits_def(WellFormed())
+    assembly_format = "`where` $where attr-dict"
+
+    def __init__(self, where: SSAValue) -> None:
+        super().__init__(operands=[where])
 
 
 @irdl_op_definition
@@ -189,11 +224,7 @@ class WrapsOp(ValuesOp):
     """
 
     name = "tile.wraps"
-
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_launched
-
-        verify_launched(self)
+    traits = traits_def(WellFormed())
 
 
 def _verify_integers(op: ValuesOp) -> None:

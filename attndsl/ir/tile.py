@@ -32,11 +32,21 @@ from attndsl.ir.homes import HomeOp, IntoOp, into_of
 from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
-from attndsl.ir.spec import ChoiceOp
-from attndsl.ir.statements import KeptOp, LaunchedOp, NarrowOp, PresentOp, UnsignedOp, ValuesOp, WithinOp, WrapsOp
-from attndsl.ir.traits import Axes, Folds, Removes, Renames
+from attndsl.ir.spec import ChoiceOp, Float
+from attndsl.ir.statements import (
+    CoversOp,
+    KeptOp,
+    LaunchedOp,
+    NarrowOp,
+    PresentOp,
+    ThreadsOp,
+    UnsignedOp,
+    ValuesOp,
+    WithinOp,
+    WrapsOp,
+)
+from attndsl.ir.traits import Axes, Folds, Removes, Renames, WellFormed
 from attndsl.ir.xdsl import (
-    AnyFloat,
     ArrayAttr,
     AttrSizedOperandSegments,
     Block,
@@ -55,9 +65,7 @@ from attndsl.ir.xdsl import (
     SymbolNameConstraint,
     SymbolRefAttr,
     UnitAttr,
-    VarConstraint,
     VerifyException,
-    base,
     i1,
     index,
     irdl_op_definition,
@@ -76,6 +84,7 @@ __all__ = [
     "TILE",
     "AllOp",
     "BroadcastOp",
+    "CoversOp",
     "DotOp",
     "HoldsOp",
     "HomeOp",
@@ -99,6 +108,7 @@ __all__ = [
     "RepeatOp",
     "StoreOp",
     "SumOp",
+    "ThreadsOp",
     "UnsignedOp",
     "ValuesOp",
     "WidenedOp",
@@ -111,8 +121,6 @@ __all__ = [
     "users",
     "verify_axis",
 ]  # fmt: skip
-
-Float = VarConstraint("Float", base(AnyFloat))  # type: ignore[arg-type]
 
 
 @irdl_op_definition
@@ -140,7 +148,7 @@ class KernelOp(IRDLOperation):
     strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
     by_bits = opt_prop_def(UnitAttr)
     body = region_def("single_block")
-    traits = traits_def(NoTerminator(), IsolatedFromAbove())
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
     assembly_format = (
         "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`schedules` $schedules^)? "
         "(`bounds` $bounds^)? (`strided` $strided^)? (`widens` `by` `bits` $by_bits^)? $body attr-dict"
@@ -155,15 +163,6 @@ class KernelOp(IRDLOperation):
         ends = [op.ub.owner for op in self.walk() if isinstance(op, LoopOp)]
         return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
 
-    def verify_(self) -> None:
-        from attndsl.ir.wellformed import verify_bounds, verify_condition, verify_form, verify_strided, verify_tile
-
-        verify_form(self.form)
-        verify_condition(self)
-        verify_bounds(self)
-        verify_strided(self)
-        verify_tile(self)
-
 
 @irdl_op_definition
 class ProgramOp(IRDLOperation):
@@ -172,6 +171,9 @@ class ProgramOp(IRDLOperation):
     The extent may depend on earlier programs' values and read tensors; `bound`, where it is given, is no smaller and
     does neither, so that a launch can be sized without reading data. `descending` asks for the large values to start
     first: they have the most keys, and what starts last should be short.
+
+    Programs run in any order, or at once: none reads what another one of its kernel writes, and no two write one
+    element of a tensor, unless data send two rows to one, where either may stay.
     """
 
     name = "tile.program"
@@ -317,7 +319,7 @@ class IdentityOp(IRDLOperation):
         super().__init__(properties={"of": StringAttr(of)}, result_types=[index])
 
     @property
-    def number(self) -> int:
+    def in_64_bits(self) -> int:
         """What it is in 64 bits."""
         return int((MIN if self.of.data == "min" else MAX).identity(index))
 
@@ -456,7 +458,7 @@ class HoldsOp(IRDLOperation):
             raise VerifyException("has ends that the loop does not change")
 
 
-STATEMENTS = (PresentOp, HoldsOp, WithinOp, IntoOp, ValuesOp)
+STATEMENTS = (PresentOp, HoldsOp, WithinOp, CoversOp, IntoOp, ValuesOp)
 """The operations that only say something of values."""
 
 
@@ -490,9 +492,11 @@ TILE = Dialect(
         PresentOp,
         HoldsOp,
         WithinOp,
+        CoversOp,
         NarrowOp,
         KeptOp,
         LaunchedOp,
+        ThreadsOp,
         UnsignedOp,
         WrapsOp,
         HomeOp,

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from attndsl.ir.monoids import Monoid
 from attndsl.ir.xdsl import Operation, OpTrait, SSAValue
 
-Axes = frozenset[SSAValue]
+Axis = SSAValue
+Axes = frozenset[Axis]
+
+RULES: dict[type[Operation], Callable[[Any], None]] = {}
+"""What operations with the trait `WellFormed` are held to; `attndsl.ir.context` fills it."""
+
+
+class WellFormed(OpTrait):
+    """That an operation is held to a rule of `RULES`, which raises VerifyException.
+
+    Such a rule looks at what values are made of, by analyses of operations, of which no operation knows.
+    """
+
+    def verify(self, op: Operation) -> None:
+        """Holds an operation to its rule."""
+        RULES[type(op)](op)
 
 
 class Variables(OpTrait, ABC):

@@ -1,26 +1,31 @@
-"""What makes a kernel well formed beyond its single operations: what its values may depend on."""
+"""What makes a kernel well formed beyond its single operations: what its values may depend on.
+
+`VERIFIERS` has it by operation, for the trait `WellFormed`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from attndsl.ir import attn, spec, tile
-from attndsl.ir.analyses.facts import is_launch_time
+from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
+from attndsl.ir.rewrite import constant
 from attndsl.ir.sizes import is_same_size
 from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
 
-ROWS = (attn.EachOp, attn.GridOp, attn.RowOp)
+ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp)
 
 FORMS = ("whole", "split")
 
 
-def verify_form(form: StringAttr | None) -> None:
+def _form(form: StringAttr | None) -> None:
     """Raises VerifyException where a kernel has a form that is none."""
     if form is not None and form.data not in FORMS:
         raise VerifyException(f"the form of a kernel is {' or '.join(FORMS)}, not {form.data}")
@@ -38,13 +43,15 @@ def verify_condition(kernel: attn.KernelOp | tile.KernelOp) -> None:
 
 def verify_attn(kernel: attn.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `attn` level is not well formed."""
+    verify_condition(kernel)
+    _form(kernel.form)
     axes, block = AxesAnalysis(), kernel.body.block
     nested = next((op for op in block.ops if op.regions), None)
     if nested is not None:
         raise VerifyException(f"the body of a kernel is flat, and {nested.name} is not")
     if sum(isinstance(op, attn.OverOp) for op in block.ops) > 1:
         raise VerifyException("a kernel has at most one attn.over")
-    _unique(op for op in block.ops if isinstance(op, (*ROWS, attn.OverOp)))
+    _unique(op for op in block.ops if isinstance(op, (*ROW_VARIABLES, attn.OverOp)))
     for op in block.ops:
         match op:
             case attn.AxisOp():
@@ -61,7 +68,7 @@ def verify_attn(kernel: attn.KernelOp) -> None:
     _writes(kernel, attn.WriteOp)
 
 
-def verify_bounds(kernel: tile.KernelOp) -> None:
+def _bounds(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel has bounds that are none, or of what its module does not declare."""
     if kernel.bounds is None:
         return
@@ -75,7 +82,7 @@ def verify_bounds(kernel: tile.KernelOp) -> None:
             raise VerifyException(f"bounds are of what is declared, which the {factor.kind} {factor.name} is not")
 
 
-def verify_strided(kernel: tile.KernelOp) -> None:
+def _strided(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel has code made for the strides of what is no tensor."""
     for tensor in kernel.strided or ():
         spec.enclosing_tensor(kernel, tensor.string_value())
@@ -87,20 +94,45 @@ def verify_launched(op: tile.ValuesOp) -> None:
         raise VerifyException("names integers of dims, parameters and choices")
 
 
+def verify_covers(op: tile.CoversOp) -> None:
+    """Raises VerifyException where what tiles are said to cover is no row of a program, or no launch can compute it."""
+    if not isinstance(op.parent_op(), tile.KernelOp):
+        raise VerifyException("stands in a kernel, and in no loop")
+    rows = op.rows.owner if op.rows is not None else None
+    if rows is not None and (not isinstance(rows, tile.ProgramOp) or constant(rows.step) == 1):
+        raise VerifyException("has rows that a program steps through, several at a time")
+    if op.keys is not None and not is_before_choice(op.keys):
+        raise VerifyException("has keys of dims, parameters and the number of splits")
+    if op.by is not None and not is_launch_time(op.by):
+        raise VerifyException("has tiles of a size that a launch knows")
+    if (op.keys is None) != (op.by is None):
+        raise VerifyException("says of its keys how many a tile has")
+
+
+def verify_threads(op: tile.ThreadsOp) -> None:
+    """Raises VerifyException unless a kernel says it once, before its programs, in terms that a launch knows."""
+    if not is_launch_time(op.where):
+        raise VerifyException("tells calls apart by their dims and parameters")
+    kernel = op.parent_op()
+    if not isinstance(kernel, tile.KernelOp):
+        raise VerifyException("stands in a kernel, outside of its loops")
+    said = [other for other in kernel.body.block.ops if isinstance(other, tile.ThreadsOp | tile.ProgramOp)]
+    if said[0] is not op or any(isinstance(other, tile.ThreadsOp) for other in said[1:]):
+        raise VerifyException("stands once, before the first program")
+
+
 def verify_kept(op: tile.KeptOp) -> None:
     """Raises VerifyException where what is kept as memory holds it was not read from there."""
     if any(read_of(value) is None for value in op.values):
         raise VerifyException("names tiles that were read, or what a select leaves of them")
 
 
-def verify_into(op: tile.IntoOp) -> None:
+def _verify_into(op: tile.IntoOp, axes: AxesAnalysis) -> None:
     """Raises VerifyException where a tile does not fit into its home, or is written over what it is made of."""
-    home, name, axes = op.declaration, f"@{op.home.string_value()}", AxesAnalysis()
+    home, name = op.declaration, f"@{op.home.string_value()}"
     maker = op.prev_op
     if maker is None or op.value not in maker.results or maker.regions or isinstance(maker, tile.RangeOp):
         raise VerifyException("stands right behind the operation that makes its tile")
-    if op.value.type != home.element:
-        raise VerifyException(f"{name} is a home of {home.element}, not of {op.value.type}")
     if not op.axes or frozenset(op.axes) != axes(op.value) or len(set(op.axes)) != len(op.axes):
         raise VerifyException("names the axes of its tile, each once")
     sizes = [axis.owner.size for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]
@@ -124,6 +156,10 @@ def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: Ax
 
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
+    verify_condition(kernel)
+    _form(kernel.form)
+    _bounds(kernel)
+    _strided(kernel)
     axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)
     for op in operations(kernel):
         match op:
@@ -137,6 +173,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                 _independent(axes, op, op.sizes, tile.RangeOp, f"the size of @{op.sym_name.data}")
                 if op.parent_op() is not kernel:
                     raise VerifyException(f"@{op.sym_name.data} is declared in a loop")
+            case tile.IntoOp():
+                _verify_into(op, axes)
             case tile.PaddedOp():
                 _independent(axes, op, op.operands, tile.RangeOp, "the size of an axis")
             case tile.WidenedOp():
@@ -165,9 +203,9 @@ def verify_tile(kernel: tile.KernelOp) -> None:
 
 
 def _verify_loop(axes: AxesAnalysis, loop: tile.LoopOp) -> None:
-    for number, (start, end) in enumerate(zip(loop.iter_args, loop.end.values, strict=True)):
+    for n, (start, end) in enumerate(zip(loop.iter_args, loop.end.values, strict=True)):
         if axes(start) != axes(end):
-            raise VerifyException(f"a loop yields a value with other axes than it starts from (value {number})")
+            raise VerifyException(f"a loop yields a value with other axes than it starts from (value {n})")
 
 
 def _independent(
@@ -202,3 +240,15 @@ def _unique(variables: Iterable[attn.IndexOp]) -> None:
 def _writes(kernel: Operation, kind: type[Operation]) -> None:
     if not any(isinstance(op, kind) for op in kernel.walk()):
         raise VerifyException(f"a kernel writes something: {kernel.name} has no {kind.name}")
+
+
+VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
+    attn.KernelOp: verify_attn,
+    tile.KernelOp: verify_tile,
+    tile.CoversOp: verify_covers,
+    tile.KeptOp: verify_kept,
+    tile.LaunchedOp: verify_launched,
+    tile.ThreadsOp: verify_threads,
+    tile.WrapsOp: verify_launched,
+}
+"""What each operation with the trait `WellFormed` is held to."""

@@ -19,7 +19,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.forms import runs
 from attndsl.ir.interpret import NamedArray, Run
-from attndsl.ir.rewrite import constant, number
+from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, index, scf
 
 
@@ -49,10 +49,10 @@ def work_of(
 
 def _chosen(kernel: tile.KernelOp, dims: Mapping[str, int], params: Mapping[str, Any]) -> dict[str, int]:
     listed = kernel.schedules.data if kernel.schedules is not None else ()
-    schedules = [{name: int(number(size)) for name, size in each.data.items()} for each in listed]
+    schedules = [{name: int(number_in(size)) for name, size in each.data.items()} for each in listed]
     count = _WorkCount(dims, params, {SPLITS: 1})
     rows = [
-        count.number(op.extent)
+        count.evaluate(op.extent)
         for op in kernel.walk()
         if isinstance(op, tile.ProgramOp) and isinstance(op.step.owner, spec.ChoiceOp)
     ]
@@ -77,11 +77,11 @@ class _WorkCount:
         for position, op in enumerate(ops):
             match op:
                 case tile.ProgramOp():
-                    steps = range(0, self.number(op.extent), self.number(op.step))
-                    return total + self.steps(op.result, steps, self.number(op.extent), ops[position + 1 :])
+                    steps = range(0, self.evaluate(op.extent), self.evaluate(op.step))
+                    return total + self.steps(op.result, steps, self.evaluate(op.extent), ops[position + 1 :])
                 case tile.LoopOp():
-                    steps = range(self.number(op.lb), self.number(op.ub), self.number(op.step))
-                    total += self.steps(op.body.block.args[0], steps, self.number(op.ub), list(op.body.block.ops))
+                    steps = range(self.evaluate(op.lb), self.evaluate(op.ub), self.evaluate(op.step))
+                    total += self.steps(op.body.block.args[0], steps, self.evaluate(op.ub), list(op.body.block.ops))
                 case scf.IfOp():  # of which one branch is for numbers that are not finite, and folds all again
                     total += min(self.block(list(region.block.ops)) for region in op.regions if region.blocks)
                 case _ if axes := contracted(op, self.axes):
@@ -112,13 +112,13 @@ class _WorkCount:
     def length(self, axis: SSAValue) -> int:
         """How many values an axis has."""
         assert isinstance(axis.owner, tile.RangeOp)
-        begin, stop, size = axis.owner.start, axis.owner.stop, self.number(axis.owner.size)
+        begin, stop, size = axis.owner.start, axis.owner.stop, self.evaluate(axis.owner.size)
         if isinstance(stop.owner, arith.AddiOp) and set(stop.owner.operands) == {begin, axis.owner.size}:
             return size  # a full tile, wherever it is
-        start = self.at[begin] if begin in self.at else self.number(begin)
-        return max(0, min(start + size, self.number(stop)) - start)
+        start = self.at[begin] if begin in self.at else self.evaluate(begin)
+        return max(0, min(start + size, self.evaluate(stop)) - start)
 
-    def number(self, value: SSAValue) -> int:
+    def evaluate(self, value: SSAValue) -> int:
         """An integer or a condition; what it reads of data is 0."""
         self.run.values.clear()
         for needed in self.needed(value):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.library import artifact_of, signature_of, spec_key
@@ -47,8 +48,10 @@ class CompiledSpec:
         key = tuple(types.values())
         if key not in self._programs:
             from attndsl.op.blas import on_one_thread
+            from attndsl.op.threads import run, threads
 
-            self._programs[key] = on_one_thread(load_function(self.artifact(**types)))
+            threads()  # whose mistakes are told of at the first call, whatever its size
+            self._programs[key] = on_one_thread(partial(load_function(self.artifact(**types)), _run=run))
         return self._programs[key]
 
     def output_elements(self, bound: Bound) -> tuple[str, ...]:

@@ -49,7 +49,8 @@ class Hold:
         with self._lock:
             if self._inside:
                 if self._before is None:
-                    self._before = [(library, library.get_num_threads()) for library in self._find()]
+                    found = [(library, library.get_num_threads()) for library in self._find()]
+                    self._before = [(library, number) for library, number in found if number != 1]
                     for library, _ in self._before:
                         _set_threads(library, 1)
             elif self._before is not None:

@@ -16,6 +16,9 @@ from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import errors
 
+KINDS: dict[str, type[int] | type[float]] = {"int": int, "float": float, "bool": bool}
+"""The type of a parameter of each kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -38,18 +41,25 @@ class Bound:
 
 def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The inputs and the parameters among a call's arguments, all of each, in the order of their declarations."""
+    if not signature.needed <= arguments.keys() <= signature.names:
+        _check_names(signature, arguments)
+    inputs = {tensor.name: arguments[tensor.name] for tensor in signature.inputs}
+    params = {
+        param.name: _parameter(signature, param, arguments.get(param.name, param.default)) for param in signature.params
+    }
+    return inputs, params
+
+
+def _check_names(signature: Signature, arguments: Mapping[str, Any]) -> None:
+    """Raises UnknownArgument or MissingArgument where one is unknown or missing."""
     known = [tensor.name for tensor in signature.inputs] + [param.name for param in signature.params]
     for name in arguments:
         if name not in known:
             hint = did_you_mean(name, known) or "."
             raise errors.UnknownArgument(signature.name, name, hint, example_call(signature))
-    optional = [param.name for param in signature.params if param.default is not None]
-    missing = [name for name in known if name not in arguments and name not in optional]
+    missing = [name for name in known if name in signature.needed and name not in arguments]
     if missing:
         raise errors.MissingArgument(signature.name, join(missing), example_call(signature))
-    inputs = {tensor.name: arguments[tensor.name] for tensor in signature.inputs}
-    params = {param.name: arguments.get(param.name, param.default) for param in signature.params}
-    return inputs, {param.name: _parameter(signature, param, params[param.name]) for param in signature.params}
 
 
 def bind(signature: Signature, given: Mapping[str, Given], params: Mapping[str, Any]) -> Bound:
@@ -61,13 +71,20 @@ def bind(signature: Signature, given: Mapping[str, Given], params: Mapping[str, 
     _check_ranks(signature, given)
     dims = {dim: _dim(signature, dim, given) for dim in signature.origins}
     _check_extents(signature, given, dims)
-    if signature.reals:
-        params = {**params, **{name: _single(signature, name, params[name]) for name in signature.reals}}
-    for require in signature.requires:
-        if not _holds(require, dims, params):
-            raise errors.RequirementFails(signature.name, show(require), _because(signature, require, dims, params))
+    check_params(signature, signature.requires, dims, params)
     shapes = tuple(_output_shape(signature, tensor, dims) for tensor in signature.outputs)
     return Bound(types, dims, shapes)
+
+
+def check_params(
+    signature: Signature, requires: Iterable[Expression], dims: Mapping[str, int], params: Mapping[str, Any]
+) -> None:
+    """Raises CallError where an `f32` parameter has no number of f32, or one of these requirements does not hold."""
+    if signature.reals:
+        params = {**params, **{name: _single(signature, name, params[name]) for name in signature.reals}}
+    for require in requires:
+        if not _holds(require, dims, params):
+            raise errors.RequirementFails(signature.name, show(require), _because(signature, require, dims, params))
 
 
 def example_call(signature: Signature) -> str:
@@ -95,6 +112,8 @@ def shown(value: object) -> str:
 
 
 def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int | float | bool:
+    if type(value) is KINDS[param.kind] and (param.kind != "int" or abs(value) <= LARGEST_PARAMETER):
+        return value  # as most are
     import numpy as np
 
     is_bool = isinstance(value, bool | np.bool_)

@@ -244,6 +244,14 @@ class WrongDevice(CallError, ValueError):
 
 
 @dataclass(eq=False, repr=False)
+class ThreadsUnclear(CallError, ValueError):
+    variable: str
+    said: str
+
+    message = "{variable} is {said!r}: it is how many threads a call of {spec} may have, 1 or more"
+
+
+@dataclass(eq=False, repr=False)
 class TritonMissing(CallError, ImportError):
     install: str
 

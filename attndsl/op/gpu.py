@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from attndsl.backends.gpu.failing import compiling
 from attndsl.driver.artifact import Artifact
@@ -25,6 +24,7 @@ from attndsl.ir.machines import MACHINES
 from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound
+from attndsl.op.dispatch import PLAIN, is_watched
 from attndsl.op.plan import Launches, Output, Plan, first_call
 from attndsl.op.torch_tensors import ELEMENTS, check
 from attndsl.packages import pip_install
@@ -33,11 +33,6 @@ from attndsl.python_names import launches_name
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
-_INFERENCE = torch._C.DispatchKeySet(torch._C.DispatchKey.BackendSelect)
-_EAGER = {_INFERENCE.raw_repr(), _INFERENCE.add(torch._C.DispatchKey.ADInplaceOrView).raw_repr()}
-"""The state of torch's dispatcher in a thread where nothing traces, transforms or overrides what is called."""
-
 _TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, bool: repr}
 """What tells a parameter from all others: 0.0 equals -0.0, True equals 1, and NaN not itself."""
 
@@ -45,18 +40,14 @@ _TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, boo
 def is_plain(tensors: Iterable[Any]) -> bool:
     """Whether a call may go around torch's dispatcher, which costs more than a launch.
 
-    Not so while anything compiles, traces, transforms or overrides it, for tensors that are not on a GPU, for their
-    subclasses, and where a tensor is the negative of its memory or wants a derivative, which the dispatcher refuses.
+    Not so while anything watches it, for tensors that are not on a GPU, for their subclasses, and where a tensor is the
+    negative of its memory or wants a derivative, which the dispatcher refuses.
     """
-    if (
-        torch.compiler.is_compiling()
-        or torch._C._dispatch_tls_local_include_set().raw_repr() not in _EAGER
-        or forward_ad._current_level >= 0
-    ):
+    if is_watched():
         return False
     recorded = torch.is_grad_enabled()
     for tensor in tensors:
-        if type(tensor) not in _PLAIN or not tensor.is_cuda or tensor.is_neg() or (recorded and tensor.requires_grad):
+        if type(tensor) not in PLAIN or not tensor.is_cuda or tensor.is_neg() or (recorded and tensor.requires_grad):
             return False
     return True
 

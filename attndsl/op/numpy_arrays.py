@@ -6,13 +6,14 @@ such arrays on the way out; nothing is copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from attndsl.op.checks import Given
+from attndsl.driver.signature import Signature
+from attndsl.op.checks import Bound, Given, bind
 from attndsl.storage import ELEMENTS, Array, accepts
 
 
@@ -24,27 +25,30 @@ def is_array(value: object) -> bool:
     return type(value) in (np.ndarray, np.memmap) or isinstance(value, np.generic)
 
 
-def describe(array: Array) -> Given:
-    """What an array gives to a call."""
-    return Given(_elements(array.dtype), str(array.dtype), array.shape)
+def kinds(inputs: Sequence[Array]) -> tuple[object, ...]:
+    """All that `check` asks of inputs but their shapes."""
+    return (*map(type, inputs), *[array.dtype for array in inputs])
+
+
+def check(signature: Signature, inputs: Sequence[Array], params: Mapping[str, Any]) -> Bound:
+    """What a call with these inputs, in the order of their declarations, says of a spec. Raises CallError."""
+    given = {
+        tensor.name: Given(_elements(array.dtype), str(array.dtype), array.shape)
+        for tensor, array in zip(signature.inputs, inputs, strict=True)
+    }
+    return bind(signature, given, params)
+
+
+def allocator(element: str, inputs: Iterable[Array]) -> Callable[[tuple[int, ...]], Array]:
+    """What makes an output of this element type: an array of ml_dtypes where an input of that type is one."""
+    row = ELEMENTS[element]
+    dtype = next((array.dtype for array in inputs if array.dtype.name == row.extension), row.dtype)
+    return partial(np.empty, dtype=dtype)
 
 
 def bits(array: Array) -> Array:
-    """The same memory as the compiled function takes it."""
+    """The memory of an input or output as the compiled function takes it; nothing is copied."""
     return np.asarray(array).view(ELEMENTS[_elements(array.dtype)[0]].dtype)
-
-
-def empty(shape: tuple[int, ...], element: str) -> Array:
-    """An array for an output, as the compiled function takes it."""
-    return np.empty(shape, ELEMENTS[element].dtype)
-
-
-def like(output: Array, element: str, inputs: Iterable[Array]) -> Array:
-    """An output in the caller's terms: an array of ml_dtypes where an input of that type is one."""
-    for array in inputs:
-        if array.dtype.name == ELEMENTS[element].extension:
-            return output.view(array.dtype)
-    return output
 
 
 @cache

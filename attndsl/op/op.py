@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attndsl.calling import Arguments
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.signature import Signature
 from attndsl.ir.machines import DEFAULT
 from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
-from attndsl.op.checks import bind, declaration, example_call, split
+from attndsl.op.checks import declaration, example_call, split
+from attndsl.op.cpu import CpuCalls
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
@@ -45,6 +45,8 @@ class Op:
     def __init__(self, spec: Source) -> None:
         self.binding = CompiledSpec(spec)
         self.spec, self.signature, self.key = spec, self.binding.signature, self.binding.key
+        _ = self.signature.names, self.signature.needed  # kept from here on: torch.compile traces no cached_property
+        self._array_calls: CpuCalls[Array] | None = None
         self._tensor_calls: TensorCalls | None = None
         self._outputs = _outputs_type(self.signature)
         if "torch" in sys.modules:  # else at the first call with tensors
@@ -67,7 +69,7 @@ class Op:
             self._register()
             assert self._tensor_calls is not None
             return self._outputs(*self._tensor_calls(inputs, params))
-        return self._outputs(*self._compute_arrays(inputs, params))
+        return self._outputs(*self._compute_arrays(list(inputs.values()), params))
 
     def __reduce__(self) -> tuple[type[Op], tuple[Source]]:
         return type(self), (self.spec,)
@@ -126,15 +128,20 @@ class Op:
 
     def _holds_tensors(self, inputs: Mapping[str, Any]) -> bool:
         """Whether the inputs are torch's and not NumPy's."""
+        numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+        types = [type(value) for value in inputs.values()]
+        if numpy is not None and all(type_ is numpy.ndarray for type_ in types):
+            return False
+        if torch is not None and all(type_ is torch.Tensor for type_ in types):
+            return True
         from attndsl.op.numpy_arrays import is_array
 
-        torch = sys.modules.get("torch")
         kinds: dict[str, str] = {}
         for name, value in inputs.items():
-            if torch is not None and isinstance(value, torch.Tensor):
-                kinds[name] = "torch tensor"
-            elif is_array(value):
+            if is_array(value):
                 kinds[name] = "NumPy array"
+            elif torch is not None and isinstance(value, torch.Tensor):
+                kinds[name] = "torch tensor"
             else:
                 declared = next(tensor for tensor in self.signature.inputs if tensor.name == name)
                 if isinstance(value, int | float) and not declared.extents:
@@ -146,15 +153,12 @@ class Op:
                 raise errors.MixedFrameworks(self.signature.name, first, kinds[first], name, kind)
         return kinds.get(first) == "torch tensor"
 
-    def _compute_arrays(self, inputs: Mapping[str, Array], params: Mapping[str, Any]) -> tuple[Array, ...]:
-        from attndsl.op import numpy_arrays as arrays
+    def _compute_arrays(self, inputs: Sequence[Array], params: Mapping[str, Any]) -> list[Array]:
+        if self._array_calls is None:
+            from attndsl.op import numpy_arrays
 
-        bound = bind(self.signature, {name: arrays.describe(array) for name, array in inputs.items()}, params)
-        elements = self.binding.output_elements(bound)
-        outputs = [arrays.empty(shape, element) for shape, element in zip(bound.shapes, elements, strict=True)]
-        arguments = Arguments(tuple(map(arrays.bits, inputs.values())), tuple(outputs))
-        arguments.passed_to(self.binding.program(bound.types), params)
-        return tuple(arrays.like(output, e, inputs.values()) for output, e in zip(outputs, elements, strict=True))
+            self._array_calls = CpuCalls(self.binding, numpy_arrays)
+        return self._array_calls.compute(inputs, params)
 
 
 def _outputs_type(signature: Signature) -> Callable[..., Any]:

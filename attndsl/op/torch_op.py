@@ -14,13 +14,14 @@ import torch
 from torch._compile import _disable_dynamo
 from torch.autograd import forward_ad
 
-from attndsl.calling import Arguments
 from attndsl.driver.signature import Signature
-from attndsl.op import errors
+from attndsl.op import errors, torch_tensors
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound
+from attndsl.op.cpu import CpuCalls
+from attndsl.op.dispatch import is_watched
 from attndsl.op.gpu import GpuCalls, is_plain
-from attndsl.op.torch_tensors import PACKED, bits, check, empty
+from attndsl.op.torch_tensors import PACKED, check, empty
 
 _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
 
@@ -32,17 +33,22 @@ _KERNELS = ("CompositeExplicitAutograd", "NestedTensorCPU", "NestedTensorCUDA")
 
 @dataclass(frozen=True, slots=True)
 class TensorCalls:
-    """How ops of one text are called with tensors: through torch's dispatcher, or on a GPU around it.
+    """How ops of one text are called with tensors: through torch's dispatcher, or around it.
 
     `operator` is torch's: it takes inputs, then parameters, by position, and gives a list of outputs.
     """
 
     operator: Callable[..., list[torch.Tensor]]
     gpu: GpuCalls
+    cpu: CpuCalls[torch.Tensor]
 
     def __call__(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
         """The outputs for these inputs and parameters, all of each in the order of their declarations."""
         tensors = list(inputs.values())
+        if not is_watched() and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)):
+            outputs = self.cpu.replay(tensors, params)
+            if outputs is not None:
+                return outputs
         if is_plain(tensors):
             return self.gpu.compute(tensors, params)
         return self.operator(*tensors, *params.values())
@@ -58,12 +64,12 @@ def register(binding: CompiledSpec) -> TensorCalls:
     """How ops of this binding's text are called with tensors, once torch knows of them."""
     with _registering:
         if binding.key not in _registered:
-            gpu = GpuCalls(binding)
-            _registered[binding.key] = TensorCalls(_register(binding, gpu), gpu)
+            gpu, cpu = GpuCalls(binding), CpuCalls(binding, torch_tensors)
+            _registered[binding.key] = TensorCalls(_register(binding, gpu, cpu), gpu, cpu)
         return _registered[binding.key]
 
 
-def _register(binding: CompiledSpec, gpu: GpuCalls) -> Callable[..., list[torch.Tensor]]:
+def _register(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor]) -> Callable[..., list[torch.Tensor]]:
     signature = binding.signature
     count = len(signature.inputs)
 
@@ -76,13 +82,7 @@ def _register(binding: CompiledSpec, gpu: GpuCalls) -> Callable[..., list[torch.
 
     def compute(*arguments: Any) -> list[torch.Tensor]:
         inputs, params = arguments[:count], params_of(arguments)
-        if inputs[0].is_cuda:
-            return gpu.compute(inputs, params)
-        bound = check(signature, inputs, params)
-        outputs = allocate(bound, inputs[0].device)
-        tensors = Arguments(tuple(map(bits, inputs)), tuple(map(bits, outputs)))
-        tensors.passed_to(binding.program(bound.types), params)
-        return outputs
+        return gpu.compute(inputs, params) if inputs[0].is_cuda else cpu.compute(inputs, params)
 
     def shapes_only(*arguments: Any) -> list[torch.Tensor]:
         inputs = arguments[:count]

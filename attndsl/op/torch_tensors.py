@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch.nested._internal.nested_tensor import NestedTensor
 from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.checks import Bound, Given, bind
+from attndsl.op.dispatch import is_memory
 
 DTYPES = {
     torch.float16: "f16",
@@ -38,6 +40,11 @@ PACKED = (NestedTensor, MaskedTensor)
 """The subclasses of torch's own that hold several tensors; torch asks them, and not their memory, to compute."""
 
 
+def kinds(inputs: Sequence[torch.Tensor]) -> tuple[object, ...] | None:
+    """All that `check` asks of inputs in the memory of a CPU but their shapes; None where one is something else."""
+    return (*[tensor.dtype for tensor in inputs],) if all([*map(is_memory, inputs)]) else None
+
+
 def check(signature: Signature, tensors: Sequence[torch.Tensor], params: Mapping[str, Any]) -> Bound:
     """What a call with these inputs, in the order of their declarations, says of a spec. Raises CallError."""
     for input_, tensor in zip(signature.inputs, tensors, strict=True):
@@ -55,6 +62,11 @@ def check(signature: Signature, tensors: Sequence[torch.Tensor], params: Mapping
 def empty(shape: Sequence[int], element: str, device: torch.device) -> torch.Tensor:
     """A tensor for an output."""
     return torch.empty(shape, dtype=ELEMENTS[element], device=device)
+
+
+def allocator(element: str, inputs: Sequence[torch.Tensor]) -> Callable[[tuple[int, ...]], torch.Tensor]:
+    """What makes an output of this element type."""
+    return partial(torch.empty, dtype=ELEMENTS[element], device=inputs[0].device)
 
 
 def describe(tensor: torch.Tensor) -> Given:
@@ -80,5 +92,7 @@ def _check_memory(signature: Signature, name: str, tensor: torch.Tensor) -> None
 
 def bits(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """The memory of a CPU tensor as the compiled function takes it; nothing is copied."""
-    tensor = tensor.detach()
-    return tensor.view(_BITS.get(tensor.dtype, tensor.dtype)).numpy()
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    held = _BITS.get(tensor.dtype)
+    return (tensor if held is None else tensor.view(held)).numpy()

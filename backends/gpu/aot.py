@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import linecache
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -19,18 +18,16 @@ from functools import cache
 from hashlib import sha256
 from itertools import groupby
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from attndsl.backends.gpu.failing import compiling
-from attndsl.backends.gpu.host import host_text, kernel_names
+from attndsl.backends.gpu.host import host_text, kernel_names, without_imports
 from attndsl.backends.gpu.launcher import schedules_name
 from attndsl.backends.gpu.resources import Resources, parameter_count, resources_of
+from attndsl.backends.gpu.stand_ins import TORCH, StandIn, TooLarge
 from attndsl.backends.gpu.targets import GpuKind
 from attndsl.choices import SPLITS
 from attndsl.packages import pip_install
-
-if TYPE_CHECKING:
-    import torch
 
 Form = Literal["usual", "any"]
 """What code is right for: the `usual` strides and addresses, which are 1 or a multiple of 16 where those of contiguous
@@ -44,20 +41,12 @@ Progress = Callable[[int, int], None]
 
 
 class PackageMissing(ImportError):
-    """Compiling for a GPU takes triton, and torch to make shapes; one is not installed."""
+    """Compiling for a GPU takes triton, which is not installed."""
 
-    def __init__(self, package: str) -> None:
+    def __init__(self) -> None:
         super().__init__(
-            f"compiling for a GPU needs the package {package}, which is not installed: {pip_install('torch', 'triton')}"
+            f"compiling for a GPU needs the package triton, which is not installed: {pip_install('triton')}"
         )
-
-
-LARGEST_TENSOR = 2**59
-"""The most elements of a tensor, none of more than 8 bytes: torch counts bytes in 63 bits."""
-
-
-class TooLarge(ValueError):
-    """A tensor that no memory holds, or a kernel that needs more shared memory than a program has on the target."""
 
 
 class KernelLaunch(NamedTuple):
@@ -93,17 +82,16 @@ class CompiledKernel:
 
 
 def require_packages() -> None:
-    """Raises PackageMissing where one that `compile_ahead` needs is not installed."""
-    for package in ("triton", "torch"):
-        if importlib.util.find_spec(package) is None:
-            raise PackageMissing(package)
+    """Raises PackageMissing where what `compile_ahead` needs is not installed."""
+    if importlib.util.find_spec("triton") is None:
+        raise PackageMissing
 
 
 def compile_ahead(
     text: str,
     name: str,
     target: GpuKind,
-    tensors: Sequence[torch.Tensor],
+    tensors: Sequence[StandIn],
     progress: Progress = lambda done, total: None,
 ) -> list[CompiledKernel]:
     """All that the function `name` of a generated file launches for tensors of these types.
@@ -113,7 +101,7 @@ def compile_ahead(
     TritonFails, and TooLarge where nothing of a form fits.
     """
     require_packages()
-    functions = load(text)
+    functions = load(text, torch=TORCH)
     pool = ThreadPoolExecutor(WORKERS)
     try:
         kernels: list[list[Future[CompiledKernel]]] = []
@@ -143,39 +131,30 @@ def _compile_first(function: Any, found: Sequence[KernelLaunch], form: Form, tar
     return compile_launch(function, found[-1], form, target)
 
 
-def stand_in(element: str, extents: Sequence[int]) -> torch.Tensor:
-    """A tensor that has a shape and no memory. 8-bit floats are bytes, as kernels take them. Raises TooLarge."""
-    import torch
+def load(text: str, **given: Any) -> dict[str, Any]:
+    """What a generated file defines; packages that are `given` by name are not imported.
 
-    if math.prod(extents) > LARGEST_TENSOR:
-        raise TooLarge(f"no memory holds a tensor of {' × '.join(map(str, extents))} elements")
-    dtypes = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
-    dtypes |= {"i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
-    return torch.empty(list(extents), dtype=dtypes.get(element, torch.uint8), device="meta")
-
-
-def load(text: str) -> dict[str, Any]:
-    """What a generated file defines. Triton reads the lines of functions, so they are kept where it finds them."""
+    Triton reads the lines of functions, so they are kept where it finds them.
+    """
     filename = f"<attndsl triton {sha256(text.encode()).hexdigest()[:8]}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    namespace: dict[str, Any] = {"__name__": "attndsl.generated"}
-    exec(compile(text, filename, "exec"), namespace)
+    namespace: dict[str, Any] = {"__name__": "attndsl.generated", **given}
+    exec(compile(without_imports(text, given), filename, "exec"), namespace)
     return namespace
 
 
-def launches(text: str, name: str, tensors: Sequence[torch.Tensor]) -> Iterator[KernelLaunch]:
+def launches(text: str, name: str, tensors: Sequence[StandIn]) -> Iterator[KernelLaunch]:
     """What the function `name` of a generated file may launch for these tensors: each kernel, in each schedule.
 
     Parameters have their defaults, or 1.
     """
-    import torch
     import triton
 
-    functions, kernels = load(text), kernel_names(text)
+    functions, kernels = load(text, torch=TORCH), kernel_names(text)
     noted: list[KernelLaunch] = []
     stand_ins = {kernel: _Noted(kernel, functions[kernel].arg_names, noted) for kernel in kernels}
-    host: dict[str, Any] = {"triton": triton, "tl": triton.language, "torch": torch, **stand_ins}
-    exec(host_text(text), host)
+    host: dict[str, Any] = {"triton": triton, "tl": triton.language, "torch": TORCH, **stand_ins}
+    exec(compile(without_imports(host_text(text), ["torch"]), "<launches>", "exec"), host)
     parameters = inspect.signature(host[name]).parameters.values()
     params = {p.name: 1 for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
     for kernel in kernels:
@@ -214,7 +193,6 @@ class _Source(NamedTuple):
     def of(cls, function: Any, launch: KernelLaunch, form: Form) -> _Source:
         """The usual form is what Triton compiles at such a launch; what is right for 64-bit indices is so for any."""
         import triton.language as tl
-        from triton.runtime.jit import mangle_type
 
         made = cls({}, {}, {}, [])
         for param in function.params:
@@ -224,8 +202,8 @@ class _Source(NamedTuple):
             if param.is_constexpr:
                 made.constants[name] = tl.int64 if name == "INDEX" and form == "any" else value
                 type_ = "constexpr"
-            elif hasattr(value, "dtype"):
-                type_ = mangle_type(value)
+            elif isinstance(value, StandIn):
+                type_ = value.pointer
                 made.aligned.extend([name] if special else [])
             elif special and value == 1 and not param.annotation_type:
                 made.fixed[name] = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 
 def kernel_names(text: str) -> list[str]:
@@ -16,7 +16,7 @@ def kernel_names(text: str) -> list[str]:
 def host_text(text: str) -> str:
     """The file's text without the functions under triton.jit, without its imports of triton and its docstring."""
     tree = ast.parse(text)
-    dropped: list[ast.stmt] = [*_compiled(tree), *(node for node in tree.body if _is_triton(node))]
+    dropped: list[ast.stmt] = [*_compiled(tree), *(node for node in tree.body if _imports(node, "triton"))]
     if ast.get_docstring(tree) is not None:
         dropped.append(tree.body[0])
     lines = text.splitlines()
@@ -27,11 +27,18 @@ def host_text(text: str) -> str:
     return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n") + "\n"
 
 
+def without_imports(text: str, packages: Iterable[str]) -> ast.Module:
+    """A file that does not import some packages; all else stands in the lines in which it stood."""
+    tree = ast.parse(text)
+    tree.body = [node for node in tree.body if not any(_imports(node, package) for package in packages)]
+    return tree
+
+
 def _compiled(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and any("triton.jit" in ast.unparse(d) for d in node.decorator_list):
             yield node
 
 
-def _is_triton(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import) and any(alias.name.startswith("triton") for alias in node.names)
+def _imports(node: ast.stmt, package: str) -> bool:
+    return isinstance(node, ast.Import) and any(alias.name.startswith(package) for alias in node.names)

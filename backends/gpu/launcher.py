@@ -17,10 +17,10 @@ from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.checking.spelling import PYTHON, Spelled
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import Unsigned, is_launch_time, leaves
+from attndsl.ir.analyses.facts import Unsigned
 from attndsl.ir.analyses.widths import LARGEST_TILE
 from attndsl.ir.bounds import Factor, bounds_of
-from attndsl.ir.rewrite import constant, number
+from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr
@@ -52,7 +52,7 @@ def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
     """The schedules that a kernel may be launched with."""
     if kernel.schedules is None:
         return [{"num_warps": 4, "num_stages": 2}]
-    return [{name: int(number(value)) for name, value in each.data.items()} for each in kernel.schedules]
+    return [{name: int(number_in(value)) for name, value in each.data.items()} for each in kernel.schedules]
 
 
 class HostText:
@@ -104,6 +104,24 @@ class Launched(NamedTuple):
     taken: Parameters
     text: HostText
 
+    @property
+    def covers(self) -> tile.CoversOp:
+        """What its tiles cover; nothing that is known, where the kernel does not say it."""
+        said = next((op for op in self.kernel.body.block.ops if isinstance(op, tile.CoversOp)), None)
+        return said or tile.CoversOp(None, None, None)
+
+    @property
+    def rows(self) -> tile.ProgramOp | None:
+        """The program variable that steps through tiles of rows."""
+        rows = self.covers.rows
+        return rows.owner if rows is not None and isinstance(rows.owner, tile.ProgramOp) else None
+
+    @property
+    def keys(self) -> str:
+        """How many keys there are, as Python computes it; more than tiles hold where no launch knows."""
+        keys = self.covers.keys
+        return self.text(keys) if keys is not None else str(LARGEST_TILE)
+
 
 class Launcher:
     """Writes the functions for the kernels of one spec: `NAME_launches`, which says what is run, and `NAME`."""
@@ -127,7 +145,7 @@ class Launcher:
 
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
-        rows = [_tiled_rows(each.kernel) is not None for each in launched]
+        rows = [each.rows is not None for each in launched]
         splits = any(each.kernel.form == SPLIT for each in launched)
         needed = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_SPLITS, splits))
         return "\n\n" + "".join(map(_table, launched)) + "".join(text for text, wanted in needed if wanted)
@@ -190,21 +208,19 @@ class Launcher:
                 if form == SPLIT:
                     self.out.indent()
                 for each in kernels:
-                    split = launched[launched.index(each) + 1] if form == WHOLE else each
-                    counts = self._counts(each, split, Names(reserved))
+                    counts = self._counts(each, Names(reserved))
                     if form == WHOLE:
-                        self.out.line(f"SPLITS = {self._splits(each, split, counts)}")
+                        self.out.line(f"SPLITS = {self._splits(each, counts)}")
                         self.out.line("if SPLITS == 1:")
                         self.out.indent()
                     self._workspaces(each)
                     self._launch(each, counts)
 
-    def _splits(self, whole: Launched, split: Launched, counts: Mapping[tile.ProgramOp, str]) -> str:
+    def _splits(self, whole: Launched, counts: Mapping[tile.ProgramOp, str]) -> str:
         """How many splits a launch chooses, as Python computes it."""
-        steps = [op.step for op in whole.kernel.walk() if isinstance(op, tile.LoopOp)]
-        # Others step through features, one at a time.
-        keys = max(steps, key=lambda step: constant(step) or LARGEST_TILE)
-        tiles = f"triton.cdiv({_cut_keys(split)}, {whole.text(keys)})"
+        by = whole.covers.by
+        assert by is not None, "where keys are cut, it is known how many"
+        tiles = f"triton.cdiv({whole.keys}, {whole.text(by)})"
         return f"_choose_splits({self.chosen}, {_grid(counts.values())}, {tiles}, {self.device})"
 
     def _workspaces(self, launched: Launched) -> None:
@@ -217,21 +233,18 @@ class Launcher:
                 name = python_name(tensor.sym_name.data)
                 self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
 
-    def _counts(self, launched: Launched, cut: Launched, names: Names) -> dict[tile.ProgramOp, str]:
+    def _counts(self, launched: Launched, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""
         name, kernel, taken, text = launched
         programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
-        rows = _tiled_rows(kernel)
+        rows, keys = launched.rows, launched.keys
         counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
         others = {program: count for program, count in counts.items() if program is not rows}
         for program, count in others.items():
             self.out.line(f"{count} = {text.count(program)}")
-        keys = _cut_keys(cut) or _keys(launched)  # a split has the tiles that it was counted in
-        if kernel.merges:
-            # Its tiles are its own.
-            self.out.line(f"{self.chosen} = _choose({schedules_name(name)}, {_keys(launched)}, None)")
-        elif rows is None:
-            self.out.line(f"{self.chosen} = _choose({schedules_name(name)}, {keys}, schedule)")
+        if rows is None:
+            asked = "None" if kernel.merges else "schedule"  # the tiles of a merge are its own
+            self.out.line(f"{self.chosen} = _choose({schedules_name(name)}, {keys}, {asked})")
         else:
             grid = _grid(n for program, n in others.items() if not isinstance(program.extent.owner, spec.ChoiceOp))
             given = [
@@ -246,11 +259,11 @@ class Launcher:
         divided = {op.choice.data: op.divides for op in kernel.walk() if isinstance(op, spec.ChoiceOp)}
         for choice in taken.choices:
             self.out.line(f'{choice} = {self.chosen}["{choice}"]')
-            if (number := divided[choice]) is not None:
-                self.out.line(f"if {number.value.data} % {choice}:")
+            if (most := divided[choice]) is not None:
+                self.out.line(f"if {most.value.data} % {choice}:")
                 with self.out.indented():
                     message = (
-                        f"{choice} is {{{choice}}}, but the keys of a tile must lie in one block of {number.value.data}"
+                        f"{choice} is {{{choice}}}, but the keys of a tile must lie in one block of {most.value.data}"
                     )
                     self.out.line(f'raise ValueError(f"{message}")')
         if rows is not None:
@@ -291,30 +304,6 @@ def _factor_text(factor: Factor) -> str:
     return {"dim": name, "param": f"abs({name})", "stride": f"{name}.stride({factor.axis})"}[factor.kind]
 
 
-def _tiled_rows(kernel: tile.KernelOp) -> tile.ProgramOp | None:
-    """The program variable that steps through tiles of rows."""
-    programs = (op for op in kernel.walk() if isinstance(op, tile.ProgramOp))
-    return next((op for op in programs if constant(op.step) != 1), None)
-
-
-def _cut_keys(launched: Launched) -> str | None:
-    """How many keys there are to be cut into splits, as Python computes it; None where a launch cuts none."""
-    choices = (op for op in launched.kernel.walk() if isinstance(op, spec.ChoiceOp))
-    return next((launched.text(op.most) for op in choices if op.most is not None), None)
-
-
-def _keys(launched: Launched) -> str:
-    """How many keys a kernel has that is never cut, as Python computes it; many where no launch can."""
-    loops = [op for op in launched.kernel.body.block.ops if isinstance(op, tile.LoopOp)]
-    known = [launched.text(loop.ub) for loop in loops if is_launch_time(loop.ub) and not _rests_on_tiles(loop.ub)]
-    return known[-1] if known else str(LARGEST_TILE)
-
-
-def _rests_on_tiles(value: SSAValue) -> bool:
-    """Whether an integer differs with the sizes of tiles, which are not chosen yet."""
-    return any(isinstance(v.owner, spec.ChoiceOp) and v.owner.most is None for v in leaves(value))
-
-
 def _grid(counts: Iterable[str]) -> str:
     """How many programs there are, on one axis of the grid: the others end at 65535."""
     return " * ".join(counts) or "1"
@@ -334,7 +323,7 @@ def _table(launched: Launched) -> str:
 def _keyword(param: spec.ParameterOp) -> str:
     """A parameter of the function, with the default that the spec gives it."""
     name = python_name(param.sym_name.data)
-    return name if param.default is None else f"{name}={_literal(number(param.default))}"
+    return name if param.default is None else f"{name}={_literal(number_in(param.default))}"
 
 
 def _literal(value: int | float | bool) -> str:

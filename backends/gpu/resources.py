@@ -50,13 +50,13 @@ def _of_gcn(kernel: str, assembly: str) -> Resources:
     """Spilled scalars are lanes of vector registers first: those that do not fit are counted there."""
     metadata = _metadata(kernel, assembly)
 
-    def number(key: str) -> int:
+    def count(key: str) -> int:
         found = re.search(rf"\.{key}:\s+(\d+)\n", metadata)
         if found is None:
             raise ValueError(f"the assembly does not tell .{key} of {kernel}")
         return int(found[1])
 
-    return Resources(number("vgpr_count"), number("private_segment_fixed_size"), number("vgpr_spill_count"))
+    return Resources(count("vgpr_count"), count("private_segment_fixed_size"), count("vgpr_spill_count"))
 
 
 def _metadata(kernel: str, assembly: str) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from attndsl.backends.names import python_text
-from attndsl.backends.numpy.expressions import Axis, NumPyExpressions, dtype
+from attndsl.backends.numpy.expressions import NumPyExpressions, dtype
 from attndsl.backends.text import ATOM, Text
 from attndsl.ir import spec, tile
+from attndsl.ir.traits import Axis
 from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
 
@@ -151,6 +152,8 @@ class NumPyAccess:
             return text if array else Text(f"{target}({text.code})")
         if not array:
             return Text(f"{target}({text.code})")
+        if (element, target) == ("f16", "np.float32"):
+            return Text(f"_from_f16({text.code})")
         same = (element, target) in (("f32", "np.float32"), ("f64", "np.float64"))
         return text if same else Text(f"{text.code}.astype({target})")
 

@@ -2,13 +2,15 @@
 
 An axis is a slice where its values go straight into a subscript, an `np.arange` where they are computed with; programs
 and loops are `for` statements. The file's one function has the spec's name and takes its inputs, then its outputs,
-which the caller has allocated and which it writes whole.
+which the caller has allocated and which it writes whole. Where threads may share programs, their `for` statements stand
+in a function in it, and whoever calls the file's may hand in one that calls that in several threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import groupby
 
 from attndsl.backends.dims import dim_statements
@@ -16,15 +18,15 @@ from attndsl.backends.names import Names, python_text, spec_names
 from attndsl.backends.numpy.access import NumPyAccess
 from attndsl.backends.numpy.expressions import NumPyExpressions, literal
 from attndsl.backends.numpy.legal import LEGAL
-from attndsl.backends.numpy.prelude import HELPERS
+from attndsl.backends.numpy.prelude import PRELUDE
 from attndsl.backends.numpy.scratch import Scratch
 from attndsl.backends.text import helpers_called
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
 from attndsl.ir.conditions import ConditionAttr
-from attndsl.ir.rewrite import number
-from attndsl.ir.xdsl import Block, ModuleOp, Operation, arith, i1
+from attndsl.ir.rewrite import number_in
+from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1
 from attndsl.python_names import python_name
 
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
@@ -61,6 +63,7 @@ class _Emitter:
         self.text = NumPyExpressions(names)
         self.access = NumPyAccess([*tensors, *workspaces], self.text)
         self.scratch = Scratch(self.text, self.access)
+        self.shared: _Shared | None = None
 
     # --- the file
 
@@ -71,9 +74,12 @@ class _Emitter:
         conditions = [each for kernel in kernels for each in (kernel.when, kernel.unless) if each is not None]
         dims = {op.dim.data for op in ops if isinstance(op, spec.DimOp)}
         dims = dims.union(*(each.dims for each in conditions), *(each.extents.dims for each in self.workspaces))
-        keywords = ["*", *map(self.keyword, self.params)] if self.params else []
+        keywords = [*map(self.keyword, self.params)]
+        keywords += ["_run=_alone"] if any(isinstance(op, tile.ThreadsOp) for op in ops) else []
+        keywords = ["*", *keywords] if keywords else []
         self.out.line('@np.errstate(all="ignore")')
-        self.out.line(f"def {name}({', '.join([*arguments, *keywords])}):")
+        signature = f"def {name}({', '.join([*arguments, *keywords])}):"
+        self.out.line(signature)
         with self.out.indented():
             self.docstring(name)
             described = len(self.out.text())
@@ -87,13 +93,13 @@ class _Emitter:
                     for kernel in group:
                         self.kernel(kernel)
         text = self.out.text()
-        return self.header(name, text[described:]) + text
+        return self.header(name, text[described:] + signature) + text
 
     @staticmethod
     def keyword(param: spec.ParameterOp) -> str:
         """A parameter of the function, with the default that the spec gives it."""
         name = python_name(param.sym_name.data)
-        return name if param.default is None else f"{name}={literal(number(param.default), param.type)}"
+        return name if param.default is None else f"{name}={literal(number_in(param.default), param.type)}"
 
     def function_name(self, kernels: list[tile.KernelOp]) -> str:
         entries = [kernel.entry.data for kernel in kernels]
@@ -103,7 +109,7 @@ class _Emitter:
 
     @staticmethod
     def header(name: str, kernels: str) -> str:
-        helpers = "\n".join(HELPERS[helper] for helper in sorted(helpers_called(HELPERS, kernels)))
+        helpers = "\n".join(PRELUDE[helper] for helper in sorted(helpers_called(PRELUDE, kernels)))
         return f'"""{name}, compiled by attndsl. Needs NumPy alone."""\n\nimport numpy as np\n{helpers}\n\n'
 
     def docstring(self, name: str) -> None:
@@ -158,8 +164,12 @@ class _Emitter:
                 self.out.line(f"{python_name(workspace.sym_name.data)} = np.empty(({shape}), {element})")
         self.names.begin_scope()
         self.text.arrange(kernel)
+        self.shared = _Shared.of(kernel, self.names)
         with self.out.saved_indentation():
             self.block(kernel.body.block)
+        if self.shared is not None:
+            self.out.gap()
+            self.out.line(f"_run({self.shared.function}, {self.text[self.shared.where].code})")
 
     def block(self, block: Block) -> None:
         for op in block.ops:
@@ -168,13 +178,13 @@ class _Emitter:
 
     def statement(self, op: Operation) -> None:
         match op:
-            case tile.ProgramOp():
-                start = self.names[op.result]
-                step = self.text.number(op.step)
-                extent = self.text.number(op.extent)
-                span = extent if step == "1" else f"0, {extent}, {step}"
-                self.out.line(f"for {start} in range({span}):")
+            case tile.ThreadsOp():
+                assert self.shared is not None
+                self.out.gap()
+                self.out.line(f"def {self.shared.function}({self.shared.mine}):")
                 self.out.indent()
+            case tile.ProgramOp():
+                self.program(op)
             case tile.RangeOp():
                 self.range(op)
             case tile.LoopOp():
@@ -193,6 +203,14 @@ class _Emitter:
                 self.text.param(op)
             case _:
                 self.value(op)
+
+    def program(self, op: tile.ProgramOp) -> None:
+        start, extent, step = self.names[op.result], self.text.scalar(op.extent), self.text.scalar(op.step)
+        span = f"range({extent})" if step == "1" else f"range(0, {extent}, {step})"
+        if self.shared is not None and op is self.shared.innermost:
+            span = f"{self.shared.mine}({span})"
+        self.out.line(f"for {start} in {span}:")
+        self.out.indent()
 
     def value(self, op: Operation) -> None:
         """An operation with one result: kept for its one use where it reads better there, else given a name."""
@@ -226,7 +244,7 @@ class _Emitter:
             self.names.bind(argument, name)
             self.names.bind(result, name)
             self.out.line(f"{name} = {self.text[start].code}")
-        low, high, step = (self.text.number(v) for v in (op.lb, op.ub, op.step))
+        low, high, step = (self.text.scalar(v) for v in (op.lb, op.ub, op.step))
         self.out.line(f"for {self.names[block.args[0]]} in range({low}, {high}, {step}):")
         with self.out.indented():
             self.block(block)
@@ -235,3 +253,26 @@ class _Emitter:
 
     def store(self, op: tile.StoreOp) -> None:
         self.out.line(self.access.store(op))
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """The function of the programs that threads share: its name, and that of its argument, which tells a thread's own.
+
+    Each thread walks all programs, and of the `innermost` variable takes those values that are its own.
+    """
+
+    where: SSAValue
+    innermost: tile.ProgramOp
+    function: str
+    mine: str
+
+    @classmethod
+    def of(cls, kernel: tile.KernelOp, names: Names) -> _Shared | None:
+        """That of a kernel, None where nothing says that threads share its programs."""
+        ops = kernel.body.block.ops
+        said = next((op for op in ops if isinstance(op, tile.ThreadsOp)), None)
+        if said is None:
+            return None
+        *_, innermost = (op for op in ops if isinstance(op, tile.ProgramOp))
+        return cls(said.where, innermost, names.fresh("tiles"), names.fresh("mine"))

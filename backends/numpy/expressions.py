@@ -11,19 +11,17 @@ from math import isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.pointwise import COMPARISON_SIGNS, POINTWISE, RING, WRAPPING
-from attndsl.backends.text import ATOM, COMPARISON_LEVEL, Text, Values
+from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS, RING, WRAPPING
+from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
-from attndsl.ir.traits import monoid_of
+from attndsl.ir.traits import Axis, monoid_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
-
-Axis = SSAValue
 
 LONGEST = 60
 """How many characters an expression may have to be put into the place of its one use."""
@@ -80,7 +78,7 @@ class NumPyExpressions(Values):
             return False
         return user.parent is owner.parent and not (self.homes and _writes_between(owner, user))
 
-    def number(self, value: SSAValue) -> str:
+    def scalar(self, value: SSAValue) -> str:
         """A value without axes."""
         return self[value].code
 
@@ -165,7 +163,7 @@ class NumPyExpressions(Values):
         return self.pointwise(op)
 
     def pointwise(self, op: Operation) -> Text:
-        row = POINTWISE[type(op)]
+        row = NUMPY_SPELLINGS[type(op)]
         if self.axes(op.results[0]):
             return Text(row.array.format(*self.operands(op, row.level)), row.level or ATOM)
         operands = self.operands(op, row.level)
@@ -174,7 +172,7 @@ class NumPyExpressions(Values):
         if op.results[0].type not in (index, i1) and (len(numbers) == len(operands) or isinstance(op, arith.SelectOp)):
             for n in numbers:
                 operands[n] = f"{dtype(op.results[0].type)}({operands[n]})"
-        text = Text(row.number.format(*operands), row.level or ATOM)
+        text = Text(row.scalar.format(*operands), row.level or ATOM)
         return self.wrapped(text) if self.leaves_64_bits(op) and not self.is_wrapped_later(op) else text
 
     def wrapped(self, text: Text) -> Text:
@@ -208,7 +206,7 @@ class NumPyExpressions(Values):
                 return Text(f"~{left.within(ATOM)}", 8)
             return Text(f"(not {left.within(COMPARISON_LEVEL + 1)})")
         if axes:
-            row = POINTWISE[type(op)]
+            row = NUMPY_SPELLINGS[type(op)]
             return Text(row.array.format(left.within(row.level), right.within(row.level + 1)), row.level)
         sign = {arith.AndIOp: "and", arith.OrIOp: "or", arith.XOrIOp: "!="}[type(op)]
         return Text(f"({left.within(COMPARISON_LEVEL)} {sign} {right.within(COMPARISON_LEVEL)})")
@@ -271,10 +269,11 @@ class NumPyExpressions(Values):
         axes = self.axes_of(op.body)
         arguments = [f"axis={axes.index(op.over)}"] if len(axes) > 1 else []
         monoid = monoid_of(op)
+        method = NUMPY_REDUCTIONS[monoid.operation(op.body.type)]
         if isinf(monoid.empty):  # what NumPy does not give for nothing by itself
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
-        code = f"{self[op.body].within(ATOM)}.{monoid.name}({', '.join([*arguments, *more])})"
+        code = f"{self[op.body].within(ATOM)}.{method}({', '.join([*arguments, *more])})"
         if len(axes) == 1 and op.body.type in (index, i1):
             code = f"{'int' if op.body.type == index else 'bool'}({code})"
         return Text(code)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from attndsl.backends.numpy.pointwise import COMPARISON_SIGNS, POINTWISE
+from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS
+from attndsl.backends.text import COMPARED
 from attndsl.checking.symbolic import leaves
 from attndsl.ir import spec, tile
 from attndsl.ir.legal import IllegalForm, LegalForms, given
-from attndsl.ir.meaning import predicate
 from attndsl.ir.xdsl import ModuleOp, arith, f32, f64, i1, index
 
-COMPARED = IllegalForm("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISON_SIGNS)
 CHOSEN = IllegalForm(
     "whose extents a launch chooses", lambda op, axes: any(kind == "choice" for e in op.shape for kind, _ in leaves(e))
 )
@@ -26,11 +25,10 @@ LEGAL = LegalForms(
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.RangeOp, tile.LoadOp, tile.StoreOp, tile.BroadcastOp), ()),
-        tile.RepeatOp: (),
-        **dict.fromkeys((tile.HomeOp, tile.IntoOp), ()),
+        **dict.fromkeys((tile.ThreadsOp, tile.RepeatOp, tile.HomeOp, tile.IntoOp), ()),
         **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
-        **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
+        **dict.fromkeys((arith.ConstantOp, *NUMPY_SPELLINGS), ()),
     },
     (index, i1, f32, f64),
 )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from attndsl.checking.spelling import PYTHON
 from attndsl.ir import spec
-from attndsl.ir.meaning import PREDICATES
 from attndsl.ir.xdsl import Operation, arith, math
 
 
@@ -19,9 +17,14 @@ class NumPySpelling(NamedTuple):
     """
 
     array: str
-    number: str
+    scalar: str
     level: int = 0
     ufunc: str | None = None
+
+    @property
+    def sign(self) -> str:
+        """Of a row of two operands with a sign between them, that sign."""
+        return self.array.split()[1]
 
 
 def _infix(sign: str, level: int, ufunc: str) -> NumPySpelling:
@@ -29,12 +32,12 @@ def _infix(sign: str, level: int, ufunc: str) -> NumPySpelling:
     return NumPySpelling(text, text, level, ufunc=ufunc)
 
 
-def _call(function: str, operands: int = 1, number: str | None = None) -> NumPySpelling:
+def _call(function: str, operands: int = 1, scalar: str | None = None) -> NumPySpelling:
     listed = ", ".join(f"{{{n}}}" for n in range(operands))
-    return NumPySpelling(f"{function}({listed})", f"{number or function}({listed})", ufunc=function)
+    return NumPySpelling(f"{function}({listed})", f"{scalar or function}({listed})", ufunc=function)
 
 
-POINTWISE: dict[type[Operation], NumPySpelling] = {
+NUMPY_SPELLINGS: dict[type[Operation], NumPySpelling] = {
     arith.AddiOp: _infix("+", 6, "np.add"),
     arith.SubiOp: _infix("-", 6, "np.subtract"),
     arith.MuliOp: _infix("*", 7, "np.multiply"),
@@ -70,14 +73,22 @@ POINTWISE: dict[type[Operation], NumPySpelling] = {
     math.FloorOp: _call("np.floor"),
 }
 
+NUMPY_REDUCTIONS: dict[type[Operation], str] = {
+    arith.AddfOp: "sum",
+    arith.AddiOp: "sum",
+    arith.MaximumfOp: "max",
+    arith.MaxSIOp: "max",
+    arith.MinimumfOp: "min",
+    arith.MinSIOp: "min",
+    arith.AndIOp: "all",
+}
+"""The methods that reduce an array along an axis, by the operation that combines two partial results."""
+
 WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp, arith.FloorDivSIOp)
 """The operations whose results may leave 64 bits; Python's numbers go on where NumPy's wrap."""
 
 RING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 """Those of which it does not matter whether an operand has wrapped, where the result wraps."""
-
-COMPARISON_SIGNS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
-"""Comparisons by the name of their predicate; in Python as in the IR all but != are false where an operand is NaN."""
 
 COMPARING = {
     "==": "np.equal",

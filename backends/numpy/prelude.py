@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-HELPERS: dict[str, str] = {
+PRELUDE: dict[str, str] = {
+    "_alone": '''
+def _alone(tiles, worth):
+    """Computes all tiles here. Another `_run` may call `tiles` in several threads, each with those that are its own."""
+    tiles(iter)
+''',
     "_int64": '''
 def _int64(number):
     """What an integer is in 64 bits, which wrap; Python's have no bounds."""
@@ -45,6 +50,15 @@ def _erf(numbers):
 
     numbers = np.asarray(numbers)
     return np.vectorize(erf, otypes=[numbers.dtype])(numbers)[()]
+''',
+    "_from_f16": '''
+def _from_f16(numbers):
+    """float32 numbers from float16 ones, by their bits: NumPy widens one at a time."""
+    bits = numbers.view(np.int16)
+    if bits.size < 2000 or (bits & 0x7FFF).max() >= 0x7C00:  # few, or Inf or NaN among them
+        return numbers.astype(np.float32)
+    # The sign and 15 bits in their places; what is left is a factor, as float32's exponents count from 112 less.
+    return (bits.astype(np.int32) << 13 & -0x70000001).view(np.float32) * np.float32(2.0**112)
 ''',
     "_from_bf16": '''
 def _from_bf16(bits):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from attndsl.backends.numpy.access import NumPyAccess
-from attndsl.backends.numpy.expressions import Axis, NumPyExpressions, dtype
-from attndsl.backends.numpy.pointwise import COMPARING, COMPARISON_SIGNS, POINTWISE
-from attndsl.backends.text import Text
+from attndsl.backends.numpy.expressions import NumPyExpressions, dtype
+from attndsl.backends.numpy.pointwise import COMPARING, NUMPY_SPELLINGS
+from attndsl.backends.text import COMPARISON_SIGNS, Text
 from attndsl.ir import tile
 from attndsl.ir.meaning import predicate
-from attndsl.ir.rewrite import number
-from attndsl.ir.xdsl import Operation, SSAValue, arith
+from attndsl.ir.rewrite import number_in
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith
 
 
 class Scratch:
@@ -20,38 +20,39 @@ class Scratch:
     def __init__(self, text: NumPyExpressions, access: NumPyAccess) -> None:
         self.text = text
         self.access = access
+        self._names: dict[tuple[Block | None, str], str] = {}
 
     def declaration(self, op: tile.HomeOp) -> str:
         """The statement that makes the array of a home: its stages, if it has any, are the first axis."""
         name = self.text.homes[op.sym_name.data] = self.text.names.fresh(op.sym_name.data)
-        sizes = [self.text.number(size) for size in op.sizes]
+        sizes = [self.text.scalar(size) for size in op.sizes]
         if op.stages is not None:
-            sizes.insert(0, str(number(op.stages)))
+            sizes.insert(0, str(number_in(op.stages)))
         return f"{name} = np.empty(({', '.join(sizes)}{',' if len(sizes) == 1 else ''}), {dtype(op.element)})"
 
     def statements(self, op: Operation, into: tile.IntoOp) -> Iterator[str]:
-        """An operation whose tile lives in a home. Its name stands for the part of the array that the tile fills."""
-        name, part = self.text.names[into.value], self.part(into)
-        written = self.written(op, part)
-        if written is not None:
-            yield f"{name} = {written}"
-            return
-        yield f"{name} = {part}"
-        yield f"np.copyto({name}, {self.copied(op)})"
+        """An operation whose tile lives in a home: it goes by the name of the part of the array that it fills."""
+        part = self.part(into)
+        place = (into.parent, part)
+        if place not in self._names:
+            name = self._names[place] = part if part.isidentifier() else self.text.names.fresh(_hint(into))
+            if name != part:
+                yield f"{name} = {part}"
+        name = self._names[place]
+        self.text.names.bind(into.value, name)
+        yield self.written(op, name) or f"np.copyto({name}, {self.copied(op)})"
 
     def part(self, into: tile.IntoOp) -> str:
-        """The part of a home that a tile fills, with its axes in the order that all arrays keep."""
-        axes = [self.text[into.stage].code] if into.stage is not None else []
-        axes += [self.axis(axis) for axis in into.axes]
-        while axes and axes[-1] == ":":
-            axes.pop()
-        name = self.text.homes[into.home.string_value()]
-        part = Text(f"{name}[{', '.join(axes)}]" if axes else name)
-        return self.text.turned(part, into.axes, self.text.axes_of(into.value)).code
+        """The array of a tile in its home: all of that, or, where something cuts an axis short, one in its memory.
 
-    def axis(self, axis: Axis) -> str:
-        """The part of an axis of a home that an axis fills: all of it, unless something cuts the axis short."""
-        return f":{self.text.size(axis)}" if self.text.span(axis).definition else ":"
+        Elements lie side by side, as in an array of the tile's own: along rows with gaps NumPy takes longer.
+        """
+        name = self.text.homes[into.home.string_value()]
+        part = name if into.stage is None else f"{name}[{self.text[into.stage].code}]"
+        if any(self.text.span(axis).definition for axis in into.axes):
+            sizes = ", ".join(map(self.text.size, into.axes))
+            part = f"np.ndarray(({sizes}{',' if len(into.axes) == 1 else ''}), {dtype(into.value.type)}, {part})"
+        return self.text.turned(Text(part), into.axes, self.text.axes_of(into.value)).code
 
     def written(self, op: Operation, out: str) -> str | None:
         """An operation that writes into an array by itself, None where NumPy has none."""
@@ -65,11 +66,15 @@ class Scratch:
                 return f"np.matmul({factors[0].code}, {factors[1].code}, out={out})"
             case arith.CmpiOp() | arith.CmpfOp():
                 function = COMPARING[COMPARISON_SIGNS[predicate(op)]]
-            case _ if type(op) in POINTWISE and (ufunc := POINTWISE[type(op)].ufunc) is not None:
+            case _ if type(op) in NUMPY_SPELLINGS and (ufunc := NUMPY_SPELLINGS[type(op)].ufunc) is not None:
                 function = ufunc
             case _:
                 return None
-        return f"{function}({', '.join([*self.text.operands(op, 0), f'out={out}'])})"
+        operands = self.text.operands(op, 0)
+        row = NUMPY_SPELLINGS.get(type(op))
+        if row is not None and row.level and operands[0] == out and len(operands) == 2:
+            return f"{out} {row.sign}= {operands[1]}"
+        return f"{function}({', '.join([*operands, f'out={out}'])})"
 
     def copied(self, op: Operation) -> str:
         """What is copied into a home."""
@@ -82,3 +87,11 @@ class Scratch:
     def broadcast(self, value: SSAValue, like: SSAValue) -> str:
         """A value that NumPy broadcasts when it copies it."""
         return self.text.along(value, self.text.axes_of(like)).code
+
+
+def _hint(into: tile.IntoOp) -> str:
+    """What the tiles that a block writes into a home are called: as the first of them that has a name."""
+    block = into.parent
+    assert block is not None
+    alike = [op.value.name_hint for op in block.ops if isinstance(op, tile.IntoOp) and op.home == into.home]
+    return next(filter(None, alike), into.home.string_value())

@@ -21,7 +21,7 @@ from attndsl.backends.triton.pointwise import scalar_type
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.rewrite import constant, number
+from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import pointer_name, python_name
 
@@ -204,7 +204,7 @@ class _Kernel:
             self.names.bind(result, name)
         low, high, step = (self.text[v].code for v in (op.lb, op.ub, op.step))
         span = f"{low}, {high}" if step == "1" else f"{low}, {high}, {step}"
-        span = f"range({span})" if op.stages is None else f"tl.range({span}, num_stages={number(op.stages)})"
+        span = f"range({span})" if op.stages is None else f"tl.range({span}, num_stages={number_in(op.stages)})"
         self._line(op, f"for {self.names[block.args[0]]} in {span}:")
         with self.out.indented():
             self._block(block)

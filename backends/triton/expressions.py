@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from attndsl.backends.names import Names
-from attndsl.backends.text import ATOM, COMPARISON_LEVEL, Text, Values
+from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.backends.triton.pointwise import (
-    COMPARISON_SIGNS,
-    POINTWISE,
-    REDUCTIONS,
+    TRITON_REDUCTIONS,
+    TRITON_SPELLINGS,
     TRUNCATING,
     TritonSpelling,
     scalar_type,
@@ -136,7 +135,7 @@ class TritonExpressions(Values):
                 return self._dot(op)
             case arith.FloorDivSIOp() | spec.ModOp() if all(map(self._is_unsigned, op.operands)):
                 return self._spell(op, TRUNCATING[type(op)])
-        return self._spell(op, POINTWISE[type(op)])
+        return self._spell(op, TRITON_SPELLINGS[type(op)])
 
     def _spell(self, op: Operation, spelling: TritonSpelling) -> Text:
         axes = self.axes_of(op.results[0])
@@ -231,7 +230,7 @@ class TritonExpressions(Values):
 
     def _reduce(self, op: tile.ReduceOp) -> Text:
         body, axis = self[op.body], self.axes_of(op.body).index(op.over)
-        spelling = REDUCTIONS[monoid_of(op).operation(op.body.type)]
+        spelling = TRITON_REDUCTIONS[monoid_of(op).operation(op.body.type)]
         code = body.within(ATOM) if "{0}." in spelling.template else body.code
         return Text(spelling.template.format(code, axis=axis), spelling.level)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from attndsl.backends.triton.pointwise import COMPARISON_SIGNS, POINTWISE
+from attndsl.backends.text import COMPARED
+from attndsl.backends.triton.pointwise import TRITON_SPELLINGS
 from attndsl.choices import CHOICES
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.legal import IllegalForm, LegalForms, given
-from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import ModuleOp, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.passes.pad_axes import fits
@@ -17,9 +17,9 @@ from attndsl.passes.pad_axes import fits
 MOST_SUMS = 100
 """How many sums are taken apart to see that an axis is full."""
 
-COMPARED = IllegalForm("with a predicate that has no sign", lambda op, axes: predicate(op) not in COMPARISON_SIGNS)
 NO_MATRICES = IllegalForm("of no two matrices", lambda op, axes: [len(own) for own in op.sides(axes)[1:]] != [1, 1])
 BATCHES = IllegalForm("with several batch axes", lambda op, axes: len(op.sides(axes)[0]) > 1)
+SMALL = IllegalForm("of too few places", lambda op, axes: not all(map(_is_long, axes(op.lhs) | axes(op.rhs))))
 UNKNOWN = IllegalForm("that no launch makes", lambda op, axes: op.choice.data not in CHOICES)
 
 
@@ -44,6 +44,11 @@ def _is_size(size: SSAValue) -> bool:
     return fits(size) or (known is not None and known > 0 and int(known).bit_count() == 1)
 
 
+def _is_long(axis: SSAValue) -> bool:
+    """Whether products take an axis."""
+    return isinstance(axis.owner, tile.RangeOp) and fits(axis.owner.size)
+
+
 def _keeps_nothing(op: scf.IfOp, axes: AxesAnalysis) -> bool:
     """Whether it is not of the one form that is spelled: states are kept, or computed anew."""
     kept = op.true_region.block
@@ -61,20 +66,20 @@ LEGAL = LegalForms(
         ModuleOp: (),
         tile.RangeOp: (IllegalForm("that is not full", _is_cut),),
         # In tiles of a fixed size what a row does not see is finite, or met apart.
-        tile.DotOp: (given("where"), NO_MATRICES, BATCHES),
+        tile.DotOp: (given("where"), NO_MATRICES, BATCHES, SMALL),
         tile.StoreOp: (IllegalForm("of one value to many places", _repeats),),
         spec.ChoiceOp: (UNKNOWN,),
         scf.IfOp: (IllegalForm("that keeps no state", _keeps_nothing),),
         **dict.fromkeys((tile.LoopOp, tile.YieldOp, scf.YieldOp), ()),
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.NarrowOp, tile.KeptOp), ()),
-        **dict.fromkeys((tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
+        **dict.fromkeys((tile.CoversOp, tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
         tile.KernelOp: (given("when"), given("unless")),
         **dict.fromkeys((tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.BroadcastOp), ()),
         **dict.fromkeys((tile.WidenedOp, tile.IdentityOp), ()),
         **dict.fromkeys((tile.RenameAxisOp, tile.RepeatOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
-        **dict.fromkeys((arith.ConstantOp, *POINTWISE), ()),
+        **dict.fromkeys((arith.ConstantOp, *TRITON_SPELLINGS), ()),
     },
     (index, i1, f32, f64),
 )

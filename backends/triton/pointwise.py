@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL
-from attndsl.checking.spelling import PYTHON
 from attndsl.ir import spec
-from attndsl.ir.meaning import PREDICATES
 from attndsl.ir.xdsl import Attribute, Operation, arith, f64, i1, index, math
 
 
@@ -27,7 +25,7 @@ def _helper(name: str, operands: int) -> TritonSpelling:
     return TritonSpelling(f"{name}({', '.join(f'{{{n}}}' for n in range(operands))})")
 
 
-POINTWISE: dict[type[Operation], TritonSpelling] = {
+TRITON_SPELLINGS: dict[type[Operation], TritonSpelling] = {
     arith.AddiOp: _infix("+", 6),
     arith.SubiOp: _infix("-", 6),
     arith.MuliOp: _infix("*", 7),
@@ -63,7 +61,7 @@ POINTWISE: dict[type[Operation], TritonSpelling] = {
     math.FloorOp: TritonSpelling("tl.floor({0})"),
 }
 
-REDUCTIONS: dict[type[Operation], TritonSpelling] = {
+TRITON_REDUCTIONS: dict[type[Operation], TritonSpelling] = {
     arith.AddfOp: TritonSpelling("tl.sum({0}, {axis})"),
     arith.AddiOp: TritonSpelling("tl.sum({0}.to(tl.int64), {axis})"),
     # What is computed of these per program is no tile: it may have 64 bits.
@@ -86,7 +84,3 @@ TRUNCATING: dict[type[Operation], TritonSpelling] = {
 def scalar_type(type_: Attribute) -> str:
     """What Triton calls the type of a number."""
     return "int64" if type_ == index else "int1" if type_ == i1 else "float64" if type_ == f64 else "float32"
-
-
-COMPARISON_SIGNS = {name: PYTHON.infix[operator][0] for name, operator in PREDICATES.items()}
-"""Comparisons by the name of their predicate; in Triton as in the IR all but != are false where an operand is NaN."""

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from attndsl.ir.traits import Axes, Axis
 from attndsl.ir.xdsl import SSAValue, arith
-
-Axis = SSAValue
-Axes = frozenset[Axis]
 
 
 @dataclass(frozen=True)

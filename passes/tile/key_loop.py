@@ -11,9 +11,10 @@ from attndsl.choices import KEYS
 from attndsl.ir import attn, tile
 from attndsl.ir.hints import hint
 from attndsl.ir.keys import Folded, common_conjuncts, conjuncts
+from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.tile.builder import TileBuilder, order_of
-from attndsl.passes.tile.contraction import Axes, ContractionPlan, contraction
+from attndsl.passes.tile.contraction import ContractionPlan, contraction
 from attndsl.passes.tile.fold import TileFold, start, wanted
 from attndsl.passes.tile.lowering import Lowering
 from attndsl.passes.tile.where import BlockScope, Where

@@ -13,9 +13,9 @@ from functools import partial
 from attndsl.ir import attn, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.hints import hint
-from attndsl.ir.traits import monoid_of
+from attndsl.ir.traits import Axes, monoid_of
 from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1
-from attndsl.passes.tile.contraction import Axes, ContractionPlan, contraction
+from attndsl.passes.tile.contraction import ContractionPlan, contraction
 from attndsl.passes.tile.where import BlockScope, Where
 
 

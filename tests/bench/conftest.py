@@ -13,10 +13,12 @@ from rich.progress import Progress
 from attndsl.bench import peers
 from attndsl.bench.limits import Limits
 from attndsl.bench.results import Results
-from attndsl.bench.suite import Suite, Work, run
-from attndsl.bench.timing import WallClock
+from attndsl.bench.suite import Rig, Suite, Work, run
+from attndsl.bench.timing import CpuClock
 
 LIMITS = Limits(read=1e10, rates=dict.fromkeys(("f16", "bf16", "f32"), 1e11))
+
+CLOCK = CpuClock(rounds=1, sample=0, pause=0)
 
 Measure = Callable[..., Results]
 
@@ -33,8 +35,9 @@ def measure(tmp_path: Path) -> Measure:
 
     def call(suite: Suite, works: Sequence[Work], seconds: float = 600.0, clock: Any = None) -> Results:
         torch.manual_seed(0)
-        file, clock = tmp_path / "rows.csv", clock or WallClock(rounds=1)
+        rig = Rig(torch.device("cpu"), clock or CLOCK, LIMITS, {"device": "a CPU"})
+        jobs = [suite.job(work) for work in works]
         with Progress(disable=True) as progress:
-            return run(suite, works, torch.device("cpu"), clock, LIMITS, seconds, file, {"device": "a CPU"}, progress)
+            return run(suite, jobs, rig, seconds, tmp_path / "rows.csv", progress)
 
     return call

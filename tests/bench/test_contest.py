@@ -14,7 +14,7 @@ import torch
 from attndsl.bench import ours, paged, suite
 from attndsl.bench.contest import TOLERANCE, Contestant, Refused, contest, error
 from attndsl.bench.limits import Limits, measure
-from attndsl.bench.timing import Time, Turn, WallClock
+from attndsl.bench.timing import CpuClock, Time, Turn
 
 INPUTS = {"x": torch.arange(12.0).reshape(3, 4) + 1}
 WANTED = {"y": 2 * INPUTS["x"].double()}
@@ -41,7 +41,7 @@ def wrong_row(x: Any) -> Any:
     return lambda: torch.cat([2 * x["x"][:2], 2.5 * x["x"][2:]])
 
 
-class Counting(WallClock):
+class Counting(CpuClock):
     """Remembers whom it timed."""
 
     def race(self, turns: Any) -> Any:
@@ -50,7 +50,7 @@ class Counting(WallClock):
 
 
 def test_outcomes() -> None:
-    clock = Counting(rounds=1)
+    clock = Counting(rounds=1, sample=0, pause=0)
     own = [Contestant("wrong", wrong_row, ours=True), Contestant("broken", broken, ours=True)]
     theirs = [
         Contestant("right", double),

@@ -12,9 +12,20 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from attndsl.bench import flash_decoding, gallery, mla_decode, paged, peers, prefill
+from attndsl.bench import (
+    cpu_decode,
+    cpu_prefill,
+    encoder,
+    flash_decoding,
+    gallery,
+    masks,
+    mla_cpu,
+    mla_decode,
+    paged,
+    peers,
+    prefill,
+)
 from attndsl.bench.suite import Effort, Suite, Work
-from attndsl.cli.bench import SUITES
 
 TINY: dict[str, Callable[[], list[Work]]] = {
     "prefill": lambda: [
@@ -27,8 +38,32 @@ TINY: dict[str, Callable[[], list[Work]]] = {
     ],
     "paged": lambda: [paged.decode(4, 2, 16, 2, 64)],
     "mla-decode": lambda: [mla_decode.decode(4, 2, 128)],
+    "cpu-prefill": lambda: [
+        *(cpu_prefill.unmasked(64, 16, causal, large) for causal in (False, True) for large in (False, True)),
+        *(cpu_prefill.variant(spec, 256, 16) for spec in ("alibi", "document_mask")),
+    ],
+    "cpu-decode": lambda: [
+        *(row(64) for row in (cpu_decode.shared, cpu_decode.paged, cpu_decode.integers)),
+        cpu_decode.latent(2, 64),
+        *(cpu_decode.smaller(2, 64, cache) for cache in ("f16", "q8_0")),
+        cpu_decode.prefill(2, 16),
+    ],
+    "mla-cpu": lambda: [
+        mla_cpu.attend("DeepSeek-V3", queries, depth, cache)
+        for queries, depth, cache in ((1, 40, "f32"), (1, 40, "q8_0"), (8, 24, "f16"), (8, 0, "f32"))
+    ],
+    "encoder": lambda: [encoder.padded(2, 2, 8, 16)],
     "gallery": lambda: [gallery.row(name, {}) for name in ("gqa", "f8_cache", "lse")],
 }
+
+
+SUITES = tuple(TINY)
+
+PEERS = {
+    "naive", "FlexAttention", "SDPA", "SDPA packed", "gather, SDPA", "dequantise, SDPA", "expanded, padded",
+    "ours, f32 cache", "torch",
+}  # fmt: skip
+"""Contestants of which a row has at least one that runs anywhere."""
 
 
 def suite(name: str) -> Suite:
@@ -39,13 +74,16 @@ def suite(name: str) -> Suite:
 @pytest.mark.parametrize("name", SUITES)
 def test_rows(name: str, measure: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gallery, "SHAPE", {"B": 2, "Hq": 4, "Hkv": 2, "D": 16, "E": 16})
+    monkeypatch.setitem(mla_cpu.MODELS, "DeepSeek-V3", 2)
     of, works = suite(name), TINY[name]()
     results = measure(of, works)
     assert results.failures == ()
     names = [column.name for column in of.columns]
     for row, work in zip((dict(zip(names, row, strict=True)) for row in results.rows), works, strict=True):
-        assert row["ours"] > 0 and row["error"] < 1e-2, row
-        assert row["naive"] is not None or work.labels["spec"] == "alibi", row
+        own = [contestant.name for contestant in work.contestants if contestant.ours]
+        assert own and all(row[name] > 0 for name in own if name in row) and row["error"] < 1e-2, row
+        peer = next(contestant.name for contestant in work.contestants[::-1] if contestant.name in PEERS)
+        assert row[peer] > 0, row
     table, drawing = results.save(tmp_path, name, {"device": "a CPU"})
     lines = table.read_text().splitlines()
     head = [line for line in lines if line.startswith("# ")]
@@ -102,8 +140,8 @@ def test_the_naive_form_is_not_run_where_its_scores_do_not_fit(monkeypatch: pyte
 def test_tiles_are_counted_as_masks_are() -> None:
     """Of 4 × 4 tiles a causal mask visits the lower half; a window of a tile, two in each row but the first."""
     x = prefill.qkv(1, 1, 512, 16, torch.device("cpu"))
-    assert prefill.visited(x, prefill.causal(x)) == 10
-    assert prefill.visited(x, prefill.windowed(128)(x)) == 7
+    assert masks.visited(x, masks.causal(x)) == 10
+    assert masks.visited(x, masks.windowed(128)(x)) == 7
 
 
 def test_variants_are_what_their_specs_say(measure: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import attndsl as package
-from attndsl.backends.gpu.aot import TooLarge, stand_in
+from attndsl.backends.gpu.stand_ins import TooLarge, stand_in
 from attndsl.op.errors import WrongParameter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

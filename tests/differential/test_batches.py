@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attndsl.backends.gpu.aot import compile_launch, launches, load, stand_in
+from attndsl.backends.gpu.aot import compile_launch, launches, load
+from attndsl.backends.gpu.stand_ins import stand_in
 from attndsl.backends.gpu.targets import TARGETS as GPUS
 from attndsl.backends.numpy.emit import emit
 from attndsl.backends.numpy.legal import LEGAL

@@ -15,6 +15,7 @@ from attndsl.ir.analyses.liveness import Liveness
 from attndsl.ir.context import parse_module, print_module
 from attndsl.ir.interpret import interpret
 from attndsl.ir.residence import Overwritten
+from attndsl.ir.rewrite import replace
 from attndsl.ir.xdsl import ModuleOp, Operation
 from attndsl.syntax.read import read_source
 from attndsl.testing import Case
@@ -27,10 +28,12 @@ QUICK = ("differential", "gqa", "mla_projections", "paged_decode", "topk_sparse"
 
 
 def settled(case: Case, wanted: Callable[[Operation], bool]) -> ModuleOp:
-    """A lowered module, with homes for the tiles of the operations that are wanted."""
+    """A lowered module, with homes for the tiles of the operations that are wanted, and no others."""
     module = lower(case, Form())
     for kernel in module.body.block.ops:
         if isinstance(kernel, tile.KernelOp):
+            for op in [op for op in kernel.walk() if isinstance(op, tile.HomeOp | tile.IntoOp)]:
+                replace(op, [])
             assign(kernel, propose(kernel, wanted))
     return module
 

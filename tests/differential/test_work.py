@@ -86,7 +86,7 @@ def test_what_is_made_anew_for_each_tile_counts_each_time() -> None:
 def test_what_is_made_before_all_tiles_counts_once() -> None:
     """Keys and values from a latent; for few queries these are projected instead, and the results."""
     source = read_source(EXAMPLES / "mla_projections.attn")
-    artifact = artifact_of(source, {"T": "f32"}, "numpy")
+    artifact = artifact_of(source, {"T": "f32", "C": "f32"}, "numpy")
     dims = {"B": 1, "H": 2, "M": 300, "N": 700, "D": 8, "E": 4, "R": 16, "P": 2}
     made = 2 * (700 * (8 + 4) * 16) * 2
     attended = 2 * (300 * 700 * (8 + 2 + 4)) * 2

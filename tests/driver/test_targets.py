@@ -200,7 +200,8 @@ def test_what_numpy_takes(changed: dict[str, str], said: set[str]) -> None:
     [
         ({}, set()),
         ({"role": "workspace", "form": 'form "split"', "rounded": 'rounded to "f16"'}, set()),
-        ({"size": "8"}, {"tile.range that is not full"}),
+        ({"size": "12"}, {"tile.range that is not full", "tile.dot of too few places"}),
+        ({"size": "8"}, {"tile.dot of too few places"}),
         ({"end": "%zero"}, {"tile.range that is not full"}),
         ({"chosen": 'spec.choice "WARPS"'}, {"spec.choice that no launch makes"}),
         ({"sign": "ult"}, {"arith.cmpi with a predicate that has no sign"}),

@@ -65,7 +65,7 @@ LEGAL = LegalForms(
         tile.StoreOp: (given("where"),),
         tile.DotOp: (given("rounded"),),
         **dict.fromkeys((ModuleOp, spec.TensorOp, spec.DimOp, tile.ProgramOp, tile.RangeOp, tile.BroadcastOp), ()),
-        **dict.fromkeys((tile.LoopOp, tile.YieldOp, tile.WithinOp), ()),
+        **dict.fromkeys((tile.ThreadsOp, tile.HomeOp, tile.IntoOp, tile.LoopOp, tile.YieldOp, tile.WithinOp), ()),
         **dict.fromkeys((arith.ConstantOp, arith.CmpiOp, arith.CmpfOp, *FOLDS, *POINTWISE), ()),
     },
     (index, i1, f32),
@@ -107,6 +107,8 @@ class _Loops:
                 self.out.line(f"for {self[op.result]} in range(0, {self[op.extent]}, {self[op.step]}):")
                 self.out.indent()
             case tile.RangeOp() | tile.YieldOp() | tile.WithinOp():
+                pass
+            case tile.ThreadsOp() | tile.HomeOp() | tile.IntoOp():  # how fast, not what
                 pass
             case tile.LoopOp():
                 self.loop(op)

@@ -1,4 +1,4 @@
-"""A name of a class means one thing."""
+"""A name means one thing: of a class anywhere, of a function or a table in what compiles."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ ROOT = Path(__file__).parents[2]
 DIALECTS = "attndsl/ir/"
 """Where operations are defined. Two dialects may have one of a name, as `attn.SumOp` and `tile.SumOp`: so written."""
 
+COMPILER = ("attndsl/ir/", "passes/", "backends/")
+"""Where functions and tables are told apart by their names, too: a pass, or an emitter, is read with its neighbours."""
+
+TARGET = {"emit", "LEGAL"}
+"""What each target has one of, by these names: CONTRIBUTING, "Add a backend"."""
 
 Files = Mapping[str, list[ast.ClassDef | ast.ImportFrom]]
 """The classes of each file, and what it imports."""
@@ -56,6 +61,27 @@ def bare(files: Files) -> Iterator[str]:
                 yield from (f"{path}: {alias.name}" for alias in node.names if alias.name in shared)
 
 
+def public(text: str) -> Iterator[str]:
+    """The names of functions and tables that a file defines for others."""
+    for node in ast.parse(text).body:
+        match node:
+            case ast.FunctionDef(name):
+                yield name
+            case ast.Assign() | ast.AnnAssign():
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                yield from (n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name))
+
+
+def shared_names(sources: Mapping[str, str]) -> dict[str, list[str]]:
+    """The functions and tables of one name, each with the files that define one."""
+    homes = defaultdict(list)
+    for path, text in sources.items():
+        for name in public(text):
+            if not name.startswith("_") and name not in TARGET:
+                homes[name].append(path)
+    return {name: paths for name, paths in homes.items() if len(paths) > 1}
+
+
 def test_a_class_name_stands_once() -> None:
     assert ambiguous(project()) == {}
 
@@ -74,3 +100,16 @@ def test_what_stands_twice_is_found() -> None:
     assert ambiguous(read(operations)) == {}
     assert [*bare(read({**operations, third: "from attndsl.ir.tile import SumOp"}))] == [f"{third}: SumOp"]
     assert [*bare(read({**operations, third: "from attndsl.ir import tile\nx = tile.SumOp"}))] == []
+
+
+def test_a_function_and_a_table_of_the_compiler_stand_once() -> None:
+    paths = [path for folder in COMPILER for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert shared_names({path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}) == {}
+
+
+def test_functions_and_tables_that_stand_twice_are_found() -> None:
+    one = "SIGNS = {}\nleft, RIGHT = 1, 2\ndef number(): ...\ndef _own(): ...\nLEGAL = ()\n"
+    other = (
+        one.replace("SIGNS", "SIGNS: dict[str, str]").replace("left, RIGHT", "RIGHT, up") + "def f():\n    left = 1\n"
+    )
+    assert shared_names({"a": one, "b": other}) == {name: ["a", "b"] for name in ("SIGNS", "RIGHT", "number")}

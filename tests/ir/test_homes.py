@@ -164,13 +164,35 @@ def test_a_state_that_is_added_to_where_it_lies() -> None:
     np.testing.assert_allclose(run(module), wanted, rtol=1e-6)
     text = emit(module)
     assert "    rows = np.empty((4,), np.float32)\n    for i0 in range(0, M, 4):" in text
-    assert "next = np.add(last, np.exp2(x_2).sum(axis=1), out=rows[:i_end - i0])" in text
+    assert "next = np.ndarray((i_end - i0,), np.float32, rows)\n" in text
+    assert "np.add(last, np.exp2(x_2).sum(axis=1), out=next)\n" in text
 
 
 def test_a_home_may_have_its_axes_in_another_order() -> None:
     module = kernel(SUM, TILES, p_into="tile.into @tiles[%j, %i] = %p : f32")
     np.testing.assert_allclose(run(module), np.exp2(X).sum(axis=1), rtol=1e-6)
-    assert "p = np.exp2(x_2, out=tiles[:j_end - j0, :i_end - i0].T)" in emit(module)
+    text = emit(module)
+    assert "p = np.ndarray((j_end - j0, i_end - i0), np.float32, tiles).T\n            np.exp2(x_2, out=p)" in text
+
+
+def test_tiles_that_a_block_writes_into_one_place_have_one_name() -> None:
+    """That of the first that has one; what is made of the one before is made in place."""
+    body = """
+    %0 = math.exp2 %x : f32
+    tile.into @tiles[%i, %j] = %0 : f32
+    %s = arith.mulf %0, %x : f32
+    tile.into @tiles[%i, %j] = %s : f32
+    %1 = arith.subf %x, %s : f32
+    tile.into @tiles[%i, %j] = %1 : f32
+    %part = tile.sum %1 over %j : f32 to f32
+    %next = arith.addf %state, %part : f32
+    """
+    module = kernel(body, TILES)
+    np.testing.assert_allclose(run(module), (X - np.exp2(X) * X).sum(axis=1), rtol=1e-5)
+    lines = [line.strip() for line in emit(module).splitlines()]
+    place = lines.index("s = np.ndarray((i_end - i0, j_end - j0), np.float32, tiles)")
+    assert lines[place + 1 : place + 4] == ["np.exp2(x_2, out=s)", "s *= x_2", "np.subtract(x_2, s, out=s)"]
+    assert "last = last + s.sum(axis=1)" in lines
 
 
 LATE = """

@@ -32,3 +32,22 @@ def test_a_negative_number_that_is_said_to_be_none_is_caught() -> None:
     run("%i")
     with pytest.raises(AssertionError, match=r"tile\.unsigned"):
         run("%behind")
+
+
+def test_keys_beyond_those_that_tiles_are_said_to_cover_are_caught() -> None:
+    loop = """
+      %c0 = arith.constant 0 : index
+      tile.loop %n0 = %c0 to %M step %size {{
+        %n = tile.range "n" from %n0 to %M size %size
+        tile.yield
+      }}
+      tile.covers rows %i0 keys {keys} by %size
+    """
+
+    def run(keys: str) -> None:
+        module = parse_module(KERNEL.format(said=loop.format(keys=keys)))
+        interpret(module, {"x": np.ones(10, np.float32)}, {"M": 10}, {})
+
+    run("%M")
+    with pytest.raises(AssertionError, match=r"tile\.covers"):
+        run("%size")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attndsl.backends.triton.pointwise import REDUCTIONS
+from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS
+from attndsl.backends.triton.pointwise import TRITON_REDUCTIONS
 from attndsl.checking.typed import FOLDS as TYPED
 from attndsl.ir import attn, monoids, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -47,7 +48,9 @@ def test_a_monoid_has_an_identity_and_any_bracketing(monoid: Monoid, type_: Attr
 @pytest.mark.parametrize("monoid", MONOIDS.values(), ids=list(MONOIDS))
 def test_a_tile_is_reduced_with_every_monoid(monoid: Monoid) -> None:
     assert tile.reduction(monoid).get_trait(Folds) == Folds(monoid)
-    assert {monoid.operation(type_) for type_ in kinds(monoid)} <= REDUCTIONS.keys(), "backends/triton/pointwise.py"
+    combining = {monoid.operation(type_) for type_ in kinds(monoid)}
+    for target, rows in (("numpy", NUMPY_REDUCTIONS), ("triton", TRITON_REDUCTIONS)):
+        assert combining <= rows.keys(), f"backends/{target}/pointwise.py"
 
 
 def test_operations_say_what_they_reduce() -> None:

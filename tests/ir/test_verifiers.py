@@ -54,6 +54,11 @@ def tile(body: str, store: str = "tile.store @o[%i] = %zero : f32") -> str:
     return f"{DECLARED}tile.kernel @k {{\n{indent(f'{TILE_START}{body}{chr(10)}{store}', '  ')}\n}}\n"
 
 
+def shared(said: str, body: str = "", store: str = "tile.store @o[%i] = %zero : f32") -> str:
+    """A kernel that says something before its program."""
+    return tile(body, store).replace("  %i0 =", f"  %c = arith.cmpi slt, %M, %N : index\n  {said}\n  %i0 =")
+
+
 @pytest.mark.parametrize("text", [attn(""), tile("")])
 def test_what_the_cases_start_from_is_well_formed(text: str) -> None:
     parse_module(text).verify()
@@ -166,6 +171,33 @@ TILE_RULES = [
     (tile("tile.launched %i : index"), "names integers of dims, parameters and choices"),
     (tile("tile.wraps %i0 : index"), "names integers of dims, parameters and choices"),
     (tile("tile.unsigned %y : f32"), "names integers"),
+    (tile("tile.covers rows %i"), "has rows that a program steps through, several at a time"),
+    (
+        tile('%c1 = arith.constant 1 : index %b = tile.program "b" to %N step %c1 tile.covers rows %b'),
+        "has rows that a program steps through, several at a time",
+    ),
+    (tile("tile.covers rows %c4"), "has rows that a program steps through, several at a time"),
+    (tile("tile.covers keys %i0 by %c4"), "has keys of dims, parameters and the number of splits"),
+    (
+        tile('%s = spec.choice "KEYS" tile.covers keys %s by %c4'),
+        "has keys of dims, parameters and the number of splits",
+    ),
+    (tile("tile.covers keys %N by %i0"), "has tiles of a size that a launch knows"),
+    (tile('"tile.covers"(%N) <{operandSegmentSizes = array<i32: 0, 1, 0>}> : (index) -> ()'), "how many a tile has"),
+    (tile("tile.loop %m0 = %c0 to %N step %c4 { tile.covers tile.yield }"), "stands in a kernel, and in no loop"),
+    (
+        tile("%c = arith.cmpi slt, %i0, %N : index\ntile.threads where %c"),
+        "tells calls apart by their dims and parameters",
+    ),
+    (tile("%c = arith.cmpi slt, %M, %N : index\ntile.threads where %c"), "stands once, before the first program"),
+    (shared("tile.threads where %c\n  tile.threads where %c"), "stands once, before the first program"),
+    (
+        tile(
+            "%c = arith.cmpi slt, %M, %N : index\n"
+            "tile.loop %n = %c0 to %N step %c4 {\n  tile.threads where %c\n  tile.yield\n}"
+        ),
+        "stands in a kernel, outside of its loops",
+    ),
     (tile("").replace("@k {", "@k strided [@z] {"), "no tensor is called @z"),
     (tile("tile.narrow %i : index"), "stands in a kernel that has bounds"),
     (bounded("[]", "tile.narrow %y : f32"), "names integers, and comparisons of integers"),
@@ -331,7 +363,8 @@ EVERY_OP = [
         """,
         "attn.write @o[%i] = %one where %yes : f32",
     ).replace('"j" to %N', '"j" from %c0 to %N up to %M split %c0 of %N'),
-    tile(
+    shared(
+        "tile.threads where %c",
         """
         %yes = arith.constant true
         %pad = tile.padded %N
@@ -340,8 +373,8 @@ EVERY_OP = [
         %sum = tile.sum %y over %j : f32 to f32
         %max = tile.max %y over %j : f32 to f32
         %min = tile.min %y over %j : f32 to f32
-        %c = arith.cmpi slt, %i, %j : index
-        %all = tile.all %c over %j : i1 to i1
+        %before = arith.cmpi slt, %i, %j : index
+        %all = tile.all %before over %j : i1 to i1
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.rename_axis %i from %i to %j
@@ -361,12 +394,13 @@ EVERY_OP = [
         %u = math.exp %v : f32
         tile.into @ring[%i, %j] stage %c0 = %u : f32
         tile.kept %y : f32
-        tile.narrow %i, %c : index, i1
+        tile.narrow %i, %before : index, i1
         %wide = tile.widened %y : f32
         %none = tile.identity of "min"
         tile.launched %N : index
         tile.unsigned %i : index
         tile.wraps %N : index
+        tile.covers rows %i0 keys %N by %c4
         """,
         "tile.store @o[%i] = %zero where %yes : f32",
     ).replace(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from attndsl.backends.numpy import expressions, prelude
-from attndsl.backends.numpy.pointwise import COMPARISON_SIGNS, POINTWISE
+from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS
+from attndsl.backends.text import COMPARISON_SIGNS
 from attndsl.ir import spec
 from attndsl.ir.xdsl import arith
 
@@ -17,19 +18,19 @@ from .mutant import misspells, planted, rewords, rewrites_lines, wraps
 @planted("numpy", "numpy")
 def mask_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two numbers none is chosen: one is multiplied with 0."""
-    misspells(monkeypatch, POINTWISE, arith.SelectOp, "(({0}) * ({1}) + ~({0}) * ({2}))")
+    misspells(monkeypatch, NUMPY_SPELLINGS, arith.SelectOp, "(({0}) * ({1}) + ~({0}) * ({2}))")
 
 
 @planted("numpy", "numpy")
 def quotient_towards_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """-1 / 2 is 0."""
-    misspells(monkeypatch, POINTWISE, arith.FloorDivSIOp, "np.trunc(({0}) / ({1})).astype(np.int64)")
+    misspells(monkeypatch, NUMPY_SPELLINGS, arith.FloorDivSIOp, "np.trunc(({0}) / ({1})).astype(np.int64)")
 
 
 @planted("numpy", "numpy")
 def remainder_with_the_sign_of_the_dividend(monkeypatch: pytest.MonkeyPatch) -> None:
     """-1 % 2 is -1."""
-    misspells(monkeypatch, POINTWISE, spec.ModOp, "np.fmod({0}, {1})")
+    misspells(monkeypatch, NUMPY_SPELLINGS, spec.ModOp, "np.fmod({0}, {1})")
 
 
 @planted("numpy", "numpy")
@@ -41,19 +42,19 @@ def at_least_for_more_than(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("numpy", "numpy")
 def bf16_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """A number is not rounded to bf16, but rounded down."""
-    rewords(monkeypatch, prelude.HELPERS, "_to_bf16", "bits + 0x7FFF + ((bits >> 16) & 1)", "bits")
+    rewords(monkeypatch, prelude.PRELUDE, "_to_bf16", "bits + 0x7FFF + ((bits >> 16) & 1)", "bits")
 
 
 @planted("numpy", "numpy")
 def subnormals_halved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest numbers of 8 bits have an exponent of their own."""
-    rewords(monkeypatch, prelude.HELPERS, "_F8E4M3", "max(code >> 3 & 15, 1)", "(code >> 3 & 15)")
+    rewords(monkeypatch, prelude.PRELUDE, "_F8E4M3", "max(code >> 3 & 15, 1)", "(code >> 3 & 15)")
 
 
 @planted("numpy", "numpy")
 def nan_times_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """A matrix product is taken as it is, should it not be finite."""
-    rewords(monkeypatch, prelude.HELPERS, "_dot_where", "np.isfinite(product).all()", "True")
+    rewords(monkeypatch, prelude.PRELUDE, "_dot_where", "np.isfinite(product).all()", "True")
 
 
 @planted("numpy", "numpy")
@@ -81,4 +82,15 @@ def short_constants(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("numpy", "numpy")
 def products_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Integers of a tile have 64 bits, but their products 32."""
-    misspells(monkeypatch, POINTWISE, arith.MuliOp, "(({0}) * ({1})).astype(np.int32).astype(np.int64)")
+    misspells(monkeypatch, NUMPY_SPELLINGS, arith.MuliOp, "(({0}) * ({1})).astype(np.int32).astype(np.int64)")
+
+
+@planted("numpy", "numpy")
+def written_over_the_other_operand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written into an array is computed of its operands the other way round."""
+
+    def operands(original: Any, text: Any, op: Any, level: int) -> list[str]:
+        found: list[str] = original(text, op, level)
+        return found if level else found[::-1]
+
+    wraps(monkeypatch, expressions.NumPyExpressions, "operands", operands)

@@ -254,6 +254,18 @@ def gathers_one_tile_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, prefetch_gathers, "_copies", copies)
 
 
+# --- assign-schedules
+
+
+@spoils("triton", "assign-schedules")
+def last_key_not_covered(module: ModuleOp) -> None:
+    """A launch is told of a key less than there are."""
+    for op in every(module, tile.CoversOp):
+        if op.keys is not None:
+            less = insert_before(op, arith.SubiOp(op.keys, insert_before(op, index_constant(1))))
+            op.operands[list(op.operands).index(op.keys)] = less
+
+
 # --- narrow-products
 
 

@@ -63,7 +63,8 @@ class Unsound(Exception):
 class Hunted:
     """A mutant, how many examples were tried, and the stage after which the last one was wrong: none if it survived.
 
-    It is wrong where a module or program gives wrong numbers, or reads where nothing is. An example at which the
+    It is wrong where a module or program gives wrong numbers, or reads where nothing is, or where a module says of its
+    values what is not so. An example at which the
     compiler itself fails does not count as one that catches a mutant, but for those of calls, which fail so for a user.
     """
 
@@ -148,11 +149,13 @@ class Road:
         return True
 
     def _is_wrong(self, made: ModuleOp | Program | TritonProgram) -> bool:
-        """Whether a module or a program gives wrong numbers, or reads where nothing is."""
+        """Whether a module or a program gives wrong numbers, reads where nothing is, or says what is not so."""
         try:
             self.check(made)
         except (Disagreement, IndexError, ValueError):
             return True
+        except AssertionError:
+            return isinstance(made, ModuleOp)  # the interpreter holds a module to what it says of its values
         except Exception:
             return False
         return False

@@ -7,7 +7,7 @@ import builtins
 import symtable
 from collections.abc import Iterator
 
-from attndsl.backends.numpy.prelude import HELPERS
+from attndsl.backends.numpy.prelude import PRELUDE
 from attndsl.checking.typed import Spec
 from attndsl.python_names import BUILTINS, python_name
 
@@ -28,7 +28,7 @@ def faults(text: str, spec: Spec) -> list[str]:
                 found.append(f"{function.get_name()} reads the {kind} {name}, which no list of words has")
     given = {python_name(name) for name in (*spec.dims, *(param.name for param in spec.params))}
     for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and node.name not in HELPERS:
+        if isinstance(node, ast.FunctionDef) and node.name not in PRELUDE:
             found += [f"{node.name} gives {name} another value" for name in _bound_again(node, given)]
     return found
 
@@ -37,6 +37,7 @@ def _functions(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     for child in table.get_children():
         if child.get_type() == "function":
             yield child
+            yield from _functions(child)
 
 
 def _bound_again(function: ast.FunctionDef, given: set[str]) -> Iterator[str]:

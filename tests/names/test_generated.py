@@ -14,6 +14,7 @@ from triton.runtime import jit
 from attndsl.backends.gpu.aot import launches, load
 from attndsl.backends.gpu.host import host_text, kernel_names
 from attndsl.backends.gpu.manifest import LOADER, launcher
+from attndsl.backends.gpu.stand_ins import StandIn
 from attndsl.backends.gpu.targets import TARGETS
 from attndsl.backends.triton.emit import emit
 from attndsl.checking.check import check
@@ -132,7 +133,7 @@ def test_each_name_has_an_identifier_of_its_own() -> None:
 
 
 @cache
-def generated_file(number: int) -> tuple[str, Spec, list[torch.Tensor]]:
+def generated_file(number: int) -> tuple[str, Spec, list[StandIn]]:
     """A file for a GPU, of a spec whose outputs stand before inputs, and tensors that it can be called with."""
     names = list(fillings(FEW))[number]
     spec = spec_of(names)

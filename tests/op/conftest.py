@@ -42,7 +42,7 @@ import numpy as np
 def widen(x):
     return (x.astype(np.uint32) << 16).view(np.float32) if x.dtype == np.uint16 else x.astype(np.float64)
 
-def gqa(q, k, v, o, *, window=4096, cap=2.0):
+def gqa(q, k, v, o, *, window=4096, cap=2.0, _run=None):
     group = q.shape[1] // k.shape[1]
     keys, values = (np.repeat(widen(x), group, axis=1) for x in (k, v))
     score = cap * (widen(q) @ keys.swapaxes(2, 3))
@@ -71,7 +71,7 @@ ODD = Signature(
 )
 
 ODD_SOURCE = """
-def lambda_(is_, cu, bits, _o, lse, *, in__, limit):
+def lambda_(is_, cu, bits, _o, lse, *, in__, limit, _run=None):
     _o[...] = is_
     lse[...] = 16256 if in__ else 0
 """

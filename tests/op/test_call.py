@@ -159,13 +159,16 @@ MISTAKES: dict[str, tuple[dict[str, Any], type[CallError], str]] = {
 }
 
 
+@pytest.mark.parametrize("planned", [False, True], ids=["first call", "later call"])
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_call_that_does_not_fit_is_refused(gqa: Any, mistake: str) -> None:
+def test_a_call_that_does_not_fit_is_refused(gqa: Any, mistake: str, planned: bool) -> None:
     op, compiler = gqa
+    if planned:
+        op(**GIVEN)
     change, error, message = MISTAKES[mistake]
     given = {name: value for name, value in {**GIVEN, **change}.items() if value is not None}
     says(lambda: op(**given), error, message)
-    assert compiler.compiled == []
+    assert len(compiler.compiled) == planned
 
 
 SCALED = """

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 import attndsl
 from attndsl.driver.cache import ENVIRONMENT
@@ -387,11 +388,18 @@ class _OnGpu:
         self.requires_grad = requires_grad
 
 
+class Overriding(TorchFunctionMode):
+    """Sees what is called of torch, and may do something else."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
 def test_what_may_go_around_the_dispatcher(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    monkeypatch.setattr(gpu, "_PLAIN", (_OnGpu,))
+    monkeypatch.setattr(gpu, "PLAIN", (_OnGpu,))
     there, seen = [_OnGpu()], []
     assert is_plain(there)
     with torch.no_grad():
@@ -410,6 +418,10 @@ def test_what_may_go_around_the_dispatcher(monkeypatch: pytest.MonkeyPatch) -> N
         assert not is_plain(there)
     assert not is_plain([torch.zeros(2)])
     with FakeTensorMode():
+        assert not is_plain(there)
+    with Overriding():
+        assert not is_plain(there)
+    with torch.profiler.profile():
         assert not is_plain(there)
 
     def watched(x: torch.Tensor) -> torch.Tensor:

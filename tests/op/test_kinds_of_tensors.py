@@ -92,7 +92,10 @@ PLAIN: dict[str, Make] = {
 
 @pytest.fixture(scope="module")
 def op() -> Op:
-    return attndsl.compile(SPEC)
+    """An operator that has been called, so that calls like that one have a plan."""
+    op = attndsl.compile(SPEC)
+    op(x=X, y=Y)
+    return op
 
 
 @pytest.fixture(params=["operator of attndsl", "operator of torch"])

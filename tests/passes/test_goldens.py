@@ -19,7 +19,7 @@ from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.ir import spec
 from attndsl.ir.context import parse_module, print_module
 from attndsl.ir.interpret import interpret
-from attndsl.ir.rewrite import number
+from attndsl.ir.rewrite import number_in
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.passes import PASSES
 from attndsl.passes.specialise import Specialise
@@ -93,7 +93,7 @@ def test_the_meaning_stays(path: Path, size: int) -> None:
             shape = [evaluate(extent, dims, {}) for extent in tensor.shape]
             arrays[tensor.sym_name.data] = _drawn(tensor.element.data, shape, size, random)
     params = {
-        op.sym_name.data: number(op.default)
+        op.sym_name.data: number_in(op.default)
         for op in module.walk()
         if isinstance(op, spec.ParameterOp) and op.default is not None
     }

@@ -6,6 +6,8 @@ Every spec, target and type is `make test-matrix`, in test_matrix.py, which CI r
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,13 +20,12 @@ from attndsl.backends.gpu.aot import (
     Form,
     KernelLaunch,
     PackageMissing,
-    TooLarge,
     compile_ahead,
     compile_launch,
     launches,
     load,
-    stand_in,
 )
+from attndsl.backends.gpu.stand_ins import POINTERS, TooLarge, stand_in
 from attndsl.backends.gpu.targets import TARGETS
 from attndsl.checking.check import check
 from attndsl.driver.ahead import ExtentsMissing, generated, gpu_files
@@ -35,7 +36,9 @@ from .lowered import spec_of
 
 ELF = b"\x7fELF"
 
-REGRESSIONS = Path(__file__).parents[1] / "differential" / "regressions"
+ROOT = Path(__file__).parents[2]
+
+REGRESSIONS = ROOT / "tests/differential/regressions"
 
 UNLIKE = (
     "gqa", "document_mask", "f8_cache", "int4_cache", "lse", "mla_projections", "neighbourhood_2d", "packed_ragged",
@@ -167,14 +170,41 @@ def test_missing_extents_are_named() -> None:
         gpu_files(spec_of("gqa"), {"T": "f16"}, "cuda:90", {"B": 16})
 
 
-@pytest.mark.parametrize("package", ["triton", "torch"])
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     find: Callable[..., Any] = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else find(name))
-    with pytest.raises(PackageMissing, match=rf"the package {package}, .*pip install '?torch.* '?triton"):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "triton" else find(name))
+    with pytest.raises(PackageMissing, match=r"the package triton, .*pip install '?triton"):
         gpu_files(spec_of("gqa"), {"T": "f16"}, "cuda:90", {"D": 16, "E": 16})
 
 
-def test_stand_ins_have_no_memory() -> None:
-    assert stand_in("bf16", [1 << 20, 1 << 20]).dtype == torch.bfloat16
-    assert stand_in("f8e4m3", [3]).dtype == torch.uint8
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from attndsl.checking.check import check
+from attndsl.driver.ahead import gpu_files
+from attndsl.syntax.read import read_source
+spec = check(read_source("examples/f8_cache.attn"))
+assert gpu_files(spec, {"T": "bf16"}, "cuda:90", {"D": 16, "E": 16})
+"""
+
+
+def test_compiling_imports_no_torch() -> None:
+    command = [sys.executable, "-c", WITHOUT_TORCH]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+TORCH_TYPES = {
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
+    "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("element", POINTERS)
+def test_a_stand_in_is_what_triton_takes_a_tensor_for(element: str) -> None:
+    from triton.runtime.jit import mangle_type
+
+    tensor = torch.empty(2, 1, 3, 0, 5, dtype=TORCH_TYPES[element])
+    stands_in = stand_in(element, tensor.shape)
+    assert (stands_in.pointer, stands_in.shape) == (mangle_type(tensor), tensor.shape)
+    assert stands_in.stride() == tensor.stride() and stands_in.stride(1) == tensor.stride(1)

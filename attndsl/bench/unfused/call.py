@@ -45,7 +45,7 @@ class UnfusedCall:
         stored = [t.dtype for t in self.tensors.values() if t.dtype.is_floating_point and t.dtype.itemsize > 1]
         element = self.precision or stored[0]
         outputs = {
-            tensor.name: torch.zeros([self.number(e) for e in tensor.extents], dtype=element, device=self.device)
+            tensor.name: torch.zeros([self.evaluate(e) for e in tensor.extents], dtype=element, device=self.device)
             for tensor in self.spec.outputs
         }
         for block in self.spec.blocks:
@@ -55,7 +55,7 @@ class UnfusedCall:
                     rows.write(write, outputs[write.tensor.name])
         return outputs
 
-    def number(self, expr: Expr) -> int:
+    def evaluate(self, expr: Expr) -> int:
         """What an integer of dims and parameters is worth. Raises ValueError for another one."""
         return int(evaluate(expr, self.dims, self.params))
 
@@ -87,10 +87,10 @@ class UnfusedCall:
             visit(write.value)
 
         def count(axes: Axes) -> int:
-            return math.prod(sizes[a] if a in sizes else self.number(a.extent) for a in axes if a.role != "axis")
+            return math.prod(sizes[a] if a in sizes else self.evaluate(a.extent) for a in axes if a.role != "axis")
 
         def width(axes: Axes) -> int:
-            return math.prod(self.number(axis.extent) for axis in axes if axis.role == "axis")
+            return math.prod(self.evaluate(axis.extent) for axis in axes if axis.role == "axis")
 
         return max((count(axes) * width(axes) for axes in found.values()), default=0)
 
@@ -112,7 +112,7 @@ class UnfusedCall:
         known = []
         for expr in (index.extent, index.bound):
             try:
-                known.append(self.number(expr))
+                known.append(self.evaluate(expr))
             except ValueError:
                 continue
         if not known:  # bound by other variables: by their largest values

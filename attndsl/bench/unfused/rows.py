@@ -46,7 +46,7 @@ class Rows:
     def range_of(self, index: Index) -> range:
         """The values of a variable here."""
         if index not in self.ranges:
-            self.ranges[index] = range(self.call.number(index.extent))
+            self.ranges[index] = range(self.call.evaluate(index.extent))
         return self.ranges[index]
 
     def sizes(self, axes: Axes) -> dict[Index, int]:
@@ -65,7 +65,7 @@ class Rows:
         axes = (*self.block.each, *write.axes)
         sizes = self.sizes(axes)
         indices = [self.tensor(index) for index in write.indices]
-        inside = self._inside(indices, [self.call.number(e) for e in write.tensor.extents])
+        inside = self._inside(indices, [self.call.evaluate(e) for e in write.tensor.extents])
         inside += [limit for index in self.block.each for limit in self._limits(index)]
         kept = both([MaskedTensor(part.axes, part.value) for part in inside])
         filled = value.value if value.present is None else torch.where(value.present, value.value, 0.0)
@@ -162,7 +162,7 @@ class Rows:
         found = []
         for expr in dict.fromkeys((index.extent, index.bound)):
             try:
-                self.call.number(expr)
+                self.call.evaluate(expr)
             except ValueError:
                 limit = self.tensor(expr)
                 axes = union([limit.axes, (index,)])

@@ -44,7 +44,7 @@ class Signs:
             case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
                 return True
             case tile.IdentityOp():
-                return owner.number >= 0
+                return owner.in_64_bits >= 0
             case tile.RangeOp():
                 return self.nonnegative(owner.start)
             case tile.MinOp():
@@ -118,6 +118,12 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 def is_launch_time(value: SSAValue) -> bool:
     """Whether a launcher can compute an integer: it reads no data and is the same for all programs."""
     return all(type(v.owner) in LAUNCHED for v in leaves(value))
+
+
+def is_before_choice(value: SSAValue) -> bool:
+    """Whether a launcher can compute an integer before it has chosen the sizes of tiles; how many splits, it has."""
+    choices = (leaf.owner for leaf in leaves(value) if isinstance(leaf.owner, spec.ChoiceOp))
+    return is_launch_time(value) and all(op.most is not None for op in choices)
 
 
 def launch_time(kernel: tile.KernelOp) -> dict[SSAValue, None]:

@@ -12,17 +12,15 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import click
 import torch
-from rich.progress import track
 from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
 import attndsl
 from attndsl.bench.machine import ROOT
-from attndsl.bench.results import Column, Results
+from attndsl.bench.results import Column, Row
+from attndsl.bench.suite import Effort, Job, Measured, Rig, Study
 
 SPEC = ROOT / "examples" / "gqa.attn"
 
@@ -72,34 +70,34 @@ def of_seconds(seconds: float) -> str:
 COLUMNS = (Column("what"), Column("who"), Column("median", of_seconds), Column("fastest", of_seconds))
 
 
-def run(*, smallest: bool = False) -> Results:
-    """Measures in turns. Raises UsageError where there is no GPU."""
-    if not torch.cuda.is_available():
-        raise click.UsageError("launches are measured on a GPU, and torch sees none here")
-    rows = [*host_rows(20 if smallest else 100), *first_rows(1 if smallest else 3)]
-    found = {(what, who): median for what, who, median, _ in rows}
-    ours, theirs = (found["first output, empty caches", who] for who in FIRSTS)
-    host = found["host, the same decode call", "attndsl"]
-    failures = []
-    if host > HOST_LIMIT:
-        failures.append(f"a decode launch takes {of_seconds(host)} of Python, limit {of_seconds(HOST_LIMIT)}")
-    if theirs < FIRST_RATIO * ours:
-        failures.append(
-            f"a first output comes {theirs / ours:.1f} times sooner than FlexAttention's, not {FIRST_RATIO}"
-        )
-    return Results(
-        title=f"Launches of {SPEC.name} on {torch.cuda.get_device_name()}, bf16, Hq = 32, Hkv = 8, D = 128: seconds",
-        columns=COLUMNS,
-        rows=rows,
-        remarks=(
-            f"Host: Python's time for a call with B = M = 1, N = 128; {IN_A_ROW} calls between two waits for the GPU.",
-            "First output: from an import to an output, B = 1, M = N = 1024, in a process that has used the GPU.",
-        ),
-        failures=tuple(failures),
-    )
+def jobs(effort: Effort) -> list[Job]:
+    """What the host takes, then first outputs."""
+    host, firsts = (20, 1) if effort is Effort.QUICK else (100, 3)
+    return [Job("host", partial(on_the_host, host)), Job("first outputs", partial(first_outputs, firsts))]
 
 
-def host_rows(rounds: int) -> list[tuple[Any, ...]]:
+def on_the_host(rounds: int, rig: Rig) -> Measured:
+    """Python's time for launches."""
+    rows = host_rows(rounds)
+    ours = medians(rows)["host, the same decode call", "attndsl"]
+    late = f"a decode launch takes {of_seconds(ours)} of Python, limit {of_seconds(HOST_LIMIT)}"
+    return rows, [late] if ours > HOST_LIMIT else []
+
+
+def first_outputs(rounds: int, rig: Rig) -> Measured:
+    """The waits for a first output."""
+    rows = first_rows(rounds)
+    ours, theirs = (medians(rows)["first output, empty caches", who] for who in FIRSTS)
+    late = f"a first output comes {theirs / ours:.1f} times sooner than FlexAttention's, not {FIRST_RATIO}"
+    return rows, [late] if theirs < FIRST_RATIO * ours else []
+
+
+def medians(rows: list[Row]) -> dict[tuple[str, str], float]:
+    """The medians of rows, by what was measured of whom."""
+    return {(what, who): median for what, who, median, _ in rows}
+
+
+def host_rows(rounds: int) -> list[Row]:
     """Python's time for a decode launch: where nothing changes from call to call, and where there is one key more."""
     op = attndsl.load(SPEC)
     flex = torch.compile(flex_attention)
@@ -116,7 +114,7 @@ def host_rows(rounds: int) -> list[tuple[Any, ...]]:
         for call in calls.values():
             for _ in range(20):
                 call(*same)
-        for number in track(range(rounds), "host"):
+        for number in range(rounds):
             for who, call in calls.items():
                 taken = seconds_each(partial(again, call, same))
                 times.setdefault(("host, the same decode call", who), []).append(taken)
@@ -150,10 +148,10 @@ def seconds_each(call: Callable[[int], object]) -> float:
     return taken / IN_A_ROW
 
 
-def first_rows(rounds: int) -> list[tuple[Any, ...]]:
+def first_rows(rounds: int) -> list[Row]:
     """The wait for a first output in new processes: with empty caches, and with those that a process before filled."""
     cold, warm = ({who: list[float]() for who in FIRSTS} for _ in range(2))
-    for _ in track(range(rounds), "first output"):
+    for _ in range(rounds):
         for who, work in FIRSTS.items():
             with tempfile.TemporaryDirectory() as folder:
                 cold[who].append(first(work, folder))
@@ -173,3 +171,14 @@ def first(work: str, folder: str) -> float:
     output = subprocess.check_output([sys.executable, "-c", script], env=environment, cwd=ROOT)
     seconds: float = json.loads(output.splitlines()[-1])
     return seconds
+
+
+SUITE = Study(
+    title=f"Launches of {SPEC.name}, bf16, Hq = 32, Hkv = 8, D = 128: seconds",
+    columns=COLUMNS,
+    jobs=jobs,
+    remarks=(
+        f"Host: Python's time for a call with B = M = 1, N = 128; {IN_A_ROW} calls between two waits for the GPU.",
+        "First output: from an import to an output, B = 1, M = N = 1024, in a process that has used the GPU.",
+    ),
+)

@@ -10,15 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any
-
-from rich.progress import track
+from functools import partial
 
 from attndsl.bench.machine import ROOT
-from attndsl.bench.results import Column, Results, milliseconds, of_milliseconds
+from attndsl.bench.results import Column, Row, milliseconds, of_milliseconds
+from attndsl.bench.suite import Effort, Job, Measured, Rig, Study
 
 SPEC = ROOT / "examples" / "gqa.attn"
-ROUNDS = 21
+ROUNDS, QUICK_ROUNDS = 21, 5
 HEAVY = ("lark", "xdsl", "torch", "triton", "click", "rich")
 
 CHECK_LIMIT = 400
@@ -72,14 +71,13 @@ def inside(work: str, cache: str) -> tuple[Times, list[str]]:
     return (wall, busy), heavy
 
 
-def run(*, smallest: bool = False) -> Results:
-    """Measures in turns, so that what else the machine does falls on all alike."""
-    rounds = 2 if smallest else ROUNDS
+def measured(rounds: int, rig: Rig) -> Measured:
+    """All rows, in turns, so that what else the machine does falls on all alike."""
     python, check, load, program, first = (list[Times]() for _ in range(5))
     with tempfile.TemporaryDirectory() as kept:
         inside(COMPILE, kept)
         whole("-m", "attndsl", "check", str(SPEC))
-        for _ in track(range(rounds), "startup"):
+        for _ in range(rounds):
             python.append(whole("-c", "pass"))
             check.append(whole("-m", "attndsl", "check", str(SPEC)))
             times, heavy = inside(LOAD, kept)
@@ -87,35 +85,43 @@ def run(*, smallest: bool = False) -> Results:
             program.append(inside(COMPILE, kept)[0])
             with tempfile.TemporaryDirectory() as empty:
                 first.append(inside(COMPILE, empty)[0])
-    rows: list[tuple[Any, ...]] = [
+    rows = [
         row("python -c pass", python),
         row("attndsl check, whole process", check, CHECK_LIMIT),
         row("attndsl.load, cached", load, LOAD_LIMIT, ", ".join(heavy) or "none"),
         row("attndsl.load and its program, cached", program),
         row("attndsl.load and its program, compiled", first),
     ]
-    return Results(
-        title=f"Start-up with {SPEC.name}, milliseconds",
-        columns=COLUMNS,
-        rows=rows,
-        remarks=(
-            "The last three are measured inside a process that has imported NumPy and nothing of attndsl.",
-            f"Heavy imports are those among {', '.join(HEAVY)}.",
-            f"Wall and processor are medians of {rounds} rounds.",
-            "Limits are judged by the working thread's processor time: the rest is what else the machine does.",
-        ),
-        failures=tuple(failures(rows)),
-    )
+    return rows, failures(rows)
 
 
-def row(what: str, times: list[Times], limit: int | None = None, heavy: str | None = None) -> tuple[Any, ...]:
+def jobs(effort: Effort) -> list[Job]:
+    """All rows together."""
+    rounds = QUICK_ROUNDS if effort is Effort.QUICK else ROUNDS
+    return [Job(f"{rounds} rounds", partial(measured, rounds))]
+
+
+def row(what: str, times: list[Times], limit: int | None = None, heavy: str | None = None) -> Row:
     """A row of the table."""
     wall, busy = zip(*times, strict=True)
     columns = (statistics.median(wall), min(wall), statistics.median(busy))
     return (what, *map(milliseconds, columns), limit, heavy)
 
 
-def failures(rows: list[tuple[Any, ...]]) -> list[str]:
+def failures(rows: list[Row]) -> list[str]:
     """The limits that were missed, and what was imported that should not be."""
     late = [f"{what}: {busy:.0f} ms, limit {limit} ms" for what, *_, busy, limit, _ in rows if limit and busy > limit]
     return late + [f"{what}: imports {heavy}" for what, *_, heavy in rows if heavy not in (None, "none")]
+
+
+SUITE = Study(
+    title=f"Start-up with {SPEC.name}, milliseconds",
+    columns=COLUMNS,
+    jobs=jobs,
+    remarks=(
+        "The last three are measured inside a process that has imported NumPy and nothing of attndsl.",
+        f"Heavy imports are those among {', '.join(HEAVY)}.",
+        f"Wall and processor are medians of {ROUNDS} rounds, {QUICK_ROUNDS} with --quick.",
+        "Limits are judged by the working thread's processor time: the rest is what else the machine does.",
+    ),
+)

@@ -1,1 +1,0 @@
-"""What attndsl costs: `python -m benchmarks NAME` measures, shows a table and keeps it in benchmarks/results."""

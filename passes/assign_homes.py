@@ -1,0 +1,136 @@
+"""assign-homes: gives the large tiles of loops over keys a home, which a thread has once and writes them into.
+
+Why: scores and weights are a tile of 128 by 512 numbers each, made anew several times for every tile of keys. Such an
+array is larger than what C's allocator keeps at hand in a process that has freed little: each one is fetched from the
+system page by page, and given back, which took a third of a call. One that is written over in place stays in the cache.
+
+Before:
+
+    spec.tensor @q "input" "f32" ["M", "D"]
+    spec.tensor @k "input" "f32" ["N", "D"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @sums {
+      %c0 = arith.constant 0 : index
+      %rows = arith.constant 128 : index
+      %keys = arith.constant 512 : index
+      %zero = arith.constant 0.0 : f32
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.range "i" from %i0 to %M size %rows
+      %d = tile.range "d" from %c0 to %D size %D
+      %q = tile.load @q[%i, %d] : f32
+      %none = tile.broadcast %zero over (%i) : f32 to f32
+      %sum = tile.loop %j0 = %c0 to %N step %keys iter_args(%l = %none) -> (f32) {
+        %j = tile.range "j" from %j0 to %N size %keys
+        %k = tile.load @k[%j, %d] : f32
+        %s = tile.dot %q, %k over %d : f32
+        %p = math.exp %s : f32
+        %t = tile.sum %p over %j : f32 to f32
+        %l1 = arith.addf %l, %t : f32
+        tile.yield %l1 : f32
+      }
+      tile.store @o[%i] = %sum : f32
+    }
+
+After:
+
+    spec.tensor @q "input" "f32" ["M", "D"]
+    spec.tensor @k "input" "f32" ["N", "D"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @sums {
+      %rows1 = arith.constant 128 : index
+      %keys1 = arith.constant 512 : index
+      tile.home @scratch(%rows1, %keys1) : f32
+      %c0 = arith.constant 0 : index
+      %rows = arith.constant 128 : index
+      %keys = arith.constant 512 : index
+      %zero = arith.constant 0.0 : f32
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.range "i" from %i0 to %M size %rows
+      %d = tile.range "d" from %c0 to %D size %D
+      %q = tile.load @q[%i, %d] : f32
+      %none = tile.broadcast %zero over (%i) : f32 to f32
+      %sum = tile.loop %j0 = %c0 to %N step %keys iter_args(%l = %none) -> (f32) {
+        %j = tile.range "j" from %j0 to %N size %keys
+        %k = tile.load @k[%j, %d] : f32
+        %s = tile.dot %q, %k over %d : f32
+        tile.into @scratch[%i, %j] = %s : f32
+        %p = math.exp %s : f32
+        tile.into @scratch[%i, %j] = %p : f32
+        %t = tile.sum %p over %j : f32 to f32
+        %l1 = arith.addf %l, %t : f32
+        tile.yield %l1 : f32
+      }
+      tile.store @o[%i] = %sum : f32
+    }
+
+Homes have tiles of rows by keys, whose sizes are numbers, so that how much they hold in all does not grow with a call:
+tiles that are not needed at once share one. What rests on the extents of features is smaller, and is left, as are
+vectors: of few elements a new array costs less than finding the part of an old one. So is what no function of NumPy
+writes into an array that is there: a choice between two tiles, a product under a condition.
+
+Requires: tile. Exactness: bit-exact. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.ir import tile
+from attndsl.ir.allocation import assign, propose
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, math
+
+WRITING: tuple[type[Operation], ...] = (
+    *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp, arith.MinimumfOp, arith.MaximumfOp),
+    *(math.AbsFOp, math.ExpOp, math.Exp2Op, math.LogOp, math.Log2Op, math.SqrtOp, math.SinOp, math.CosOp),
+    *(math.TanhOp, math.FloorOp),
+)
+"""The elementwise operations that a function of NumPy writes into an array that is there."""
+
+
+@dataclass(frozen=True)
+class AssignHomes(ModulePass):
+    """Gives the tiles of rows by keys of each kernel homes."""
+
+    name = "assign-homes"
+    exactness = Exactness.EXACT
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp) and not any(isinstance(o, tile.HomeOp) for o in kernel.body.block.ops):
+                large = _Large()
+                assign(kernel, propose(kernel, large.wants))
+
+
+class _Large:
+    """Which operations make tiles that get a home."""
+
+    def __init__(self) -> None:
+        self.axes = AxesAnalysis()
+
+    def wants(self, op: Operation) -> bool:
+        """Whether an operation makes a tile of rows by keys of known sizes, and can write it into an array."""
+        if type(op) not in WRITING and (type(op) is not tile.DotOp or op.where is not None):
+            return False
+        axes = self.axes(op.results[0])
+        tiled = len(axes) == 2 and any(map(tile.is_key, axes)) and all(map(_is_known, axes))
+        return tiled and (type(op) is not tile.DotOp or _is_of_matrices(op, self.axes))
+
+
+def _is_of_matrices(op: tile.DotOp, axes: AxesAnalysis) -> bool:
+    """Whether each operand has one axis of its own, and they share none but that which is summed."""
+    batch, left, right = op.sides(axes)
+    return not batch and len(left) == len(right) == 1
+
+
+def _is_known(axis: SSAValue) -> bool:
+    assert isinstance(axis.owner, tile.RangeOp)
+    return constant(axis.owner.size) is not None

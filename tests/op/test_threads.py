@@ -1,0 +1,268 @@
+"""Tiles on several threads: the same bits, each tile once, and nothing left behind, whatever ends a call."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+import attndsl
+from attndsl.driver.library import checked
+from attndsl.op import threads
+from attndsl.op.blas import on_one_thread
+from attndsl.syntax.read import read_source
+from attndsl.testing import Case
+from attndsl.testing.stages import Program, compile_program
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def three(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call may have three threads, however many processors there are."""
+    monkeypatch.setattr(threads, "threads", lambda: 3)
+
+
+class Work:
+    """Tiles that take a while, in a nest as generated code has it, and who computed which."""
+
+    def __init__(self, act: Callable[[int], None] = lambda tile: time.sleep(0.001)) -> None:
+        self.act = act
+        self.computed: list[int] = []
+        self.by: set[int] = set()
+        self.under_way: list[int] = []
+
+    def __call__(self, mine: threads.Mine) -> None:
+        for first in range(0, 24, 6):
+            for tile in mine(range(first, first + 6)):
+                self.under_way.append(tile)
+                try:
+                    self.act(tile)
+                    self.computed.append(tile)
+                    self.by.add(threading.get_ident())
+                finally:
+                    self.under_way.remove(tile)
+
+
+def test_each_tile_is_computed_once_by_whoever_is_free() -> None:
+    work = Work()
+    threads.run(work, True)
+    assert sorted(work.computed) == list(range(24))
+    assert len(work.by) == 3
+
+
+def test_what_is_not_worth_it_stays_in_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work()
+    threads.run(work, False)
+    assert work.computed == list(range(24))
+    assert work.by == {threading.get_ident()}
+
+
+def test_a_single_tile_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_helpers", None)
+    threads.run(lambda mine: [each for empty in (0, 1, 0) for each in mine(range(empty))], True)  # type: ignore[arg-type]
+
+
+def test_small_calls_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_helpers", None)
+    q, k, v = np.ones((3, 2, 2, 100, 64), np.float32)
+    attndsl.load(EXAMPLES / "causal_end.attn")(q=q, k=k, v=v)
+
+
+def test_large_calls_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(threads._helpers, "ask", lambda tasks: asked.append(len(tasks)))
+    q, k, v = np.ones((3, 2, 2, 130, 64), np.float32)
+    attndsl.load(EXAMPLES / "causal_end.attn")(q=q, k=k, v=v)
+    assert asked == [2]
+
+
+@cache
+def program(name: str) -> Program:
+    spec = checked(read_source(EXAMPLES / f"{name}.attn"))
+    return compile_program(spec, dict.fromkeys(spec.types, "f32"), rows=2, keys=3)
+
+
+@pytest.mark.parametrize("name", ["gqa", "packed_ragged", "co_attention", "topk_sparse", "padding"])
+def test_the_number_of_threads_changes_no_bit(name: str) -> None:
+    """Extents that data give, outputs of which rows leave elements unwritten, several kernels one after another."""
+    compiled = program(name)
+    case = Case.make(checked(read_source(EXAMPLES / f"{name}.attn")), seed=5)
+    alone = compiled.run(case)
+    shared = Program(compiled.source, partial(compiled.function, _run=lambda tiles, worth: threads.run(tiles, True)))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(5):
+            for output, found in shared.run(case).items():
+                assert found.tobytes() == alone[output].tobytes()
+    finally:
+        sys.setswitchinterval(interval)
+
+
+class Failure(Exception):
+    pass
+
+
+def test_what_a_tile_raises_reaches_the_caller_and_ends_the_others() -> None:
+    """In whatever thread: in the first, and in one that helps."""
+    for fails_here in (True, False):
+        caller = threading.get_ident()
+
+        def act(tile: int, fails_here: bool = fails_here, caller: int = caller) -> None:
+            time.sleep(0.001)
+            if (threading.get_ident() == caller) == fails_here:
+                raise Failure
+
+        work = Work(act)
+        with pytest.raises(Failure):
+            threads.run(work, True)
+        assert not work.under_way
+        assert len(work.computed) < 20
+        after = len(work.computed)
+        time.sleep(0.01)
+        assert len(work.computed) == after
+
+
+def _interrupted(call: Callable[[], object], at: int) -> bool:
+    """Makes a call with a KeyboardInterrupt before the `at`th line that its thread runs of the module's."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename != threads.__file__:
+            return None
+        if event == "line" and frame.f_code.co_name != "ask":
+            lines += 1
+            if lines == at:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_after_an_interruption_before_any_line_nothing_goes_on() -> None:
+    at = 1
+    while True:
+        work = Work(lambda tile: time.sleep(0.0003))
+        interrupted = _interrupted(partial(threads.run, work, True), at)
+        assert not work.under_way, f"after an interruption before line {at}"
+        if not interrupted:
+            break
+        at += 1
+    assert at > 40
+    assert sorted(work.computed) == list(range(24))
+
+
+def test_helpers_have_the_callers_errors_and_blas_one_thread() -> None:
+    seen = set[tuple[str, int]]()
+
+    def act(tile: int) -> None:
+        time.sleep(0.001)
+        blas = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+        seen.add((np.geterr()["divide"], max(blas)))
+
+    work = Work(act)
+    with np.errstate(divide="raise"):
+        on_one_thread(threads.run)(work, True)
+    assert len(work.by) == 3
+    assert seen == {("raise", 1)}
+
+
+def test_a_call_in_a_helper_asks_nobody() -> None:
+    inner: list[Work] = []
+
+    def act(tile: int) -> None:
+        time.sleep(0.001)
+        if threading.current_thread().name == "attndsl":
+            inner.append(Work(lambda tile: None))
+            threads.run(inner[-1], True)
+
+    threads.run(Work(act), True)
+    assert inner
+    assert all(len(work.by) == 1 for work in inner)
+
+
+def test_calls_of_several_threads_share_the_helpers() -> None:
+    works = [Work() for _ in range(6)]
+    callers = [threading.Thread(target=threads.run, args=(work, True)) for work in works]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(20)
+    assert [sorted(work.computed) for work in works] == [list(range(24))] * 6
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    threads.run(Work(), True)
+    child = os.fork()
+    if not child:
+        work = Work()
+        threads.run(work, True)
+        os._exit(len(work.by) != 3 or sorted(work.computed) != list(range(24)))
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(6), raising=False)
+    monkeypatch.delenv(threads.VARIABLE, raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    return threads.threads
+
+
+def test_a_call_has_a_thread_for_each_processor(limits: Callable[[], int]) -> None:
+    assert limits() == 6
+
+
+@pytest.mark.parametrize(("said", "number"), [("4", 4), ("1", 1), ("64", 6)])
+def test_the_environment_says_how_many_at_most(
+    said: str, number: int, limits: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(threads.VARIABLE, said)
+    assert limits() == number
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "two", "", "²"])
+def test_what_is_no_number_of_threads_is_said(
+    said: str, limits: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(threads.VARIABLE, said)
+    with pytest.raises(ValueError, match=rf"^ATTNDSL_NUM_THREADS is '{said}': it is how many .*, 1 or more$"):
+        limits()
+
+
+def test_it_is_said_at_the_first_call_whatever_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv(threads.VARIABLE, "two")
+    with pytest.raises(ValueError, match="ATTNDSL_NUM_THREADS is 'two'"):
+        attndsl.load(EXAMPLES / "causal_end.attn")(**dict.fromkeys("qkv", np.ones((1, 1, 2, 2), np.float32)))
+
+
+def test_torch_says_how_many_at_most(limits: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = type(sys)("torch")
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert limits() == 6, "torch is being imported"
+    torch.get_num_threads = lambda: 2  # type: ignore[attr-defined]
+    assert limits() == 2
