@@ -43,6 +43,7 @@ def _condition(kernel: attn.KernelOp | tile.KernelOp) -> None:
 
 def verify_attn(kernel: attn.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `attn` level is not well formed."""
+    verify_condition(kernel)
     _form(kernel.form)
     _condition(kernel)
     axes, block = AxesAnalysis(), kernel.body.block
@@ -156,6 +157,7 @@ def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: Ax
 
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
+    verify_condition(kernel)
     _form(kernel.form)
     _condition(kernel)
     _bounds(kernel)
