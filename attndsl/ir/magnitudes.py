@@ -22,7 +22,7 @@ class Magnitude(NamedTuple):
     most: float
 
 
-UNKNOWN = Magnitude(0.0, inf)
+ANY_MAGNITUDE = Magnitude(0.0, inf)
 
 
 class Magnitudes:
@@ -54,4 +54,4 @@ class Magnitudes:
                 return Magnitude(*map(sqrt, self(operand)))
             case arith.NegfOp(operand=operand):
                 return self(operand)
-        return UNKNOWN
+        return ANY_MAGNITUDE

@@ -43,9 +43,8 @@ def _condition(kernel: attn.KernelOp | tile.KernelOp) -> None:
 
 def verify_attn(kernel: attn.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `attn` level is not well formed."""
-    verify_condition(kernel)
-    _form(kernel.form)
     _condition(kernel)
+    _form(kernel.form)
     axes, block = AxesAnalysis(), kernel.body.block
     nested = next((op for op in block.ops if op.regions), None)
     if nested is not None:
@@ -157,9 +156,8 @@ def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: Ax
 
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
-    verify_condition(kernel)
-    _form(kernel.form)
     _condition(kernel)
+    _form(kernel.form)
     _bounds(kernel)
     _strided(kernel)
     axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)
