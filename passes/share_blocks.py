@@ -54,6 +54,9 @@ After:
 An axis that begins at 0 and whose blocks are whole, all of them, is taken; and of what depends on it through its
 quotient alone, what rests on a read. Integers that rest on none are computed of the axis itself, as before.
 
+A GPU reads blocks of two as before: that they are gathered costs less than a tile of half the size turned into the
+layout of the whole, for which a kernel of many rows has no registers.
+
 Requires: canonicalize and cse; pad-axes where tiles are of fixed sizes. Ensures: no spec.assume is left, of which this
 is the last reader. Exactness: bit-exact. Idempotent.
 """
@@ -74,17 +77,20 @@ from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, 
 
 @dataclass(frozen=True)
 class ShareBlocks(ModulePass):
-    """Gives what depends on an axis through a quotient an axis of blocks."""
+    """Gives what depends on an axis through a quotient by `least` or more an axis of blocks."""
 
     name = "share-blocks"
     exactness = Exactness.EXACT
+
+    least: int = 2
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
                 for axis in [each for each in operations(kernel) if isinstance(each, tile.RangeOp)]:
                     for size in _block_sizes(axis):
-                        _share(kernel, axis, size)
+                        if size >= self.least:
+                            _share(kernel, axis, size)
                 for assumed in [each for each in operations(kernel) if isinstance(each, spec.AssumeOp)]:
                     replace(assumed, [])
         remove_dead(op)

@@ -159,7 +159,11 @@ def triton(options: Options) -> Pipeline:
         Step("pad-axes", "after the conditions that loads have already are simple, so that guards join them once"),
         Step("canonicalize", "guards that are always true, of sizes that are known"),
         Step("cse", "many loads have the same guard"),
-        Step("share-blocks", "after pad-axes, whose guards vary along all of an axis; before widths are chosen"),
+        Step(
+            "share-blocks",
+            "after pad-axes, whose guards vary along all of an axis; before widths are chosen",
+            {"least": 4},
+        ),
         Step("keep-stored", "after the selects of pad-axes, and what canonicalize makes of them"),
         Step("widen-kept", "after keep-stored, which says what is not wide already"),
         Step("split-addresses", "after cse: what is equal is taken apart once; hides indices from other analyses"),
