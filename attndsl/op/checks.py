@@ -41,7 +41,8 @@ class Bound:
 
 def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The inputs and the parameters among a call's arguments, all of each, in the order of their declarations."""
-    if not signature.needed <= arguments.keys() <= signature.names:
+    # Comparing sets of names would be quicker to read: torch 2.11 traces no such comparison.
+    if not (all(name in arguments for name in signature.needed) and all(name in signature.names for name in arguments)):
         _check_names(signature, arguments)
     inputs = {tensor.name: arguments[tensor.name] for tensor in signature.inputs}
     params = {
