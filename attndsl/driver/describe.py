@@ -93,13 +93,17 @@ def _rests_on_a_look(loop: tile.LoopOp) -> bool:
 
 
 def _mask(loop: tile.LoopOp) -> str:
+    """For which keys of a tile a loop asks whether rows see them."""
     axes, axis = AxesAnalysis(), loop.axis
     tested = [
         axes(op.cond)
         for op in loop.body.block.ops
         if isinstance(op, arith.SelectOp) and op.cond.type == i1 and axis and axis.result in axes(op.cond)
     ]
-    if not tested:
-        return "none is left to test"
-    by_row = any(len(condition) > 1 for condition in tested)
-    return f"tested for every {'row and key' if by_row else 'key'} of a tile"
+    told = []
+    if tested:
+        by_row = any(len(condition) > 1 for condition in tested)
+        told.append(f"tested for every {'row and key' if by_row else 'key'} of a tile")
+    if any(isinstance(op, tile.MaskOp) for op in loop.walk()):
+        told.append("tested for the keys of a tile that some rows do not see")
+    return "; ".join(told) or "none is left to test"
