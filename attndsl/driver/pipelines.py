@@ -82,7 +82,7 @@ def specialised(options: Options) -> tuple[Step, ...]:
 
 
 def numpy(options: Options) -> Pipeline:
-    """For one CPU core: values of every size, loops that run in Python."""
+    """For CPUs: values of every size, loops that run in Python, and whose tiles threads may share."""
     attn = (
         *specialised(options),
         *SIMPLIFY,
