@@ -18,6 +18,8 @@ from attndsl.checking.check import check
 from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import Spec
 from attndsl.choices import SPLITS
+from attndsl.diagnostics.base import SpecError
+from attndsl.diagnostics.shapes import IndexTooLarge, NegativeIndex
 from attndsl.driver.targets import target_of
 from attndsl.ir.interpret import interpret
 from attndsl.ir.xdsl import ModuleOp
@@ -28,7 +30,7 @@ from attndsl.testing.case import Array, Case
 from attndsl.testing.choices import Choices
 from attndsl.testing.constructs import constructs
 from attndsl.testing.drawn_inputs import draw_call
-from attndsl.testing.drawn_specs import draw_spec
+from attndsl.testing.drawn_specs import Drawn, draw_spec
 from attndsl.testing.metamorphic import Twin, check_twin, draw_twin
 from attndsl.testing.stages import Form, Program, check_stages, choices_of, lower, program_of
 from attndsl.testing.triton_program import TritonProgram
@@ -153,8 +155,7 @@ def examples(plan: FuzzPlan) -> st.SearchStrategy[Example]:
 def _example(choices: Choices, plan: FuzzPlan) -> Example:
     elements = _elements(choices, plan)
     if plan.spec is None:
-        drawn = draw_spec(choices)
-        spec = check(drawn.source)
+        drawn, spec = _drawn_spec(choices)
         case = draw_call(choices, spec, drawn.dims, plan.params, elements)
     else:
         case = draw_call(choices, plan.spec, plan.dims, plan.params, elements, plain=plan.against is not None)
@@ -162,6 +163,20 @@ def _example(choices: Choices, plan: FuzzPlan) -> Example:
     forms = tuple(_form(choices, backend) for backend in able)
     calling = draw_calling(choices) if "numpy" in able else None
     return Example(case, forms, calling, draw_twin(choices, case) if plan.spec is None and forms else None)
+
+
+def _drawn_spec(choices: Choices) -> tuple[Drawn, Spec]:
+    """A spec that the language takes: one with an index that is a number, always out of range, is drawn anew.
+
+    `i - N` is one where the row is the last.
+    """
+    while True:
+        drawn = draw_spec(choices)
+        try:
+            return drawn, check(drawn.source)
+        except SpecError as error:
+            if not all(isinstance(each, NegativeIndex | IndexTooLarge) for each in error.diagnostics):
+                raise
 
 
 def _elements(choices: Choices, plan: FuzzPlan) -> tuple[str, ...]:
