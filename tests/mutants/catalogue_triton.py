@@ -54,16 +54,6 @@ def matrix_not_turned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("triton", "triton")
-def blocks_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands for a block is not repeated along it: all blocks are, one after another."""
-    rewrites_lines(
-        monkeypatch,
-        r"tl\.broadcast_to\((\w+)\[:, :, None\], \[(\w+), (\w+), (\w+)\]\)",
-        r"tl.broadcast_to(\1[:, None, :], [\2, \4, \3])",
-    )
-
-
-@planted("triton", "triton")
 def last_rows_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of rows are counted rounded down."""
     wraps(
