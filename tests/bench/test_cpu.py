@@ -118,13 +118,8 @@ def test_a_token_takes_what_its_tensors_do() -> None:
         assert held == 8 * latents.entry_bytes(cache)
 
 
-def test_mode_3_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mla_cpu, "PASSES", {})
-    mode = mla_cpu.mode_3("f32")
-    assert not mode.ours
-    with pytest.raises(Refused, match="it has no pass reassociate-contractions"):
-        mode.bind({})
-    monkeypatch.setattr(mla_cpu, "PASSES", {"reassociate-contractions": None})
-    assert mla_cpu.mode_3("f16").ours
+def test_mode_3_says_what_is_missing() -> None:
+    assert mla_cpu.mode_3("f32").ours and mla_cpu.mode_3("f16").ours
+    assert not mla_cpu.mode_3("q8_0").ours
     with pytest.raises(Refused, match="no spec of the gallery has projections and a cache in q8_0"):
         mla_cpu.mode_3("q8_0").bind({})
