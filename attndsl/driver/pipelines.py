@@ -110,7 +110,8 @@ def numpy(options: Options) -> Pipeline:
         Step("keep-stored", "asks what each tile is used for"),
         Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
         Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),
-        Step("assign-homes", "last: when tiles are read is what every other pass changes"),
+        Step("assign-homes", "when tiles are read is what every other pass changes"),
+        Step("wrap-integers", "last: names what programs compute, which every other pass changes"),
     )
     return Pipeline(attn, tile)
 

@@ -11,12 +11,11 @@ from math import isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS, RING, WRAPPING
+from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
-from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
 from attndsl.ir.traits import Axis, monoid_of
@@ -52,19 +51,23 @@ def dtype(type_: Attribute) -> str:
 
 
 class NumPyExpressions(Values):
-    """Spells values; `homes` has the array of each home that has been declared, `kept` what has memory's type."""
+    """Spells values.
+
+    `homes` has the array of each home that has been declared, `kept` what has memory's type, `wraps` what Python brings
+    back to 64 bits.
+    """
 
     def __init__(self, names: Names) -> None:
         super().__init__(names, AxesAnalysis())
-        self.ranges = Ranges()
         self.homes: dict[str, str] = {}
         self.kept: frozenset[SSAValue] = frozenset()
+        self.wraps: frozenset[SSAValue] = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
 
     def arrange(self, kernel: tile.KernelOp) -> None:
         """Prepares for the values of a kernel."""
         super().arrange(kernel)
-        self.kept = named(kernel, tile.KeptOp)
+        self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
 
     # --- values
 
@@ -193,20 +196,7 @@ class NumPyExpressions(Values):
             for n in numbers:
                 operands[n] = f"{dtype(op.results[0].type)}({operands[n]})"
         text = Text(row.scalar.format(*operands), row.level or ATOM)
-        return self.wrapped(text) if self.leaves_64_bits(op) and not self.is_wrapped_later(op) else text
-
-    def wrapped(self, text: Text) -> Text:
-        """A number of Python's that may have left 64 bits, brought back."""
-        return Text(f"_int64({text.code})")
-
-    def leaves_64_bits(self, op: Operation) -> bool:
-        """Whether an operation on single numbers may give one that needs more."""
-        return isinstance(op, WRAPPING) and not self.axes(op.results[0]) and not self.ranges.fits(op.results[0])
-
-    def is_wrapped_later(self, op: Operation) -> bool:
-        """Whether all that a number goes into is a sum or product that is wrapped itself."""
-        users = [use.operation for use in op.results[0].uses]
-        return isinstance(op, RING) and all(isinstance(user, RING) and self.leaves_64_bits(user) for user in users)
+        return Text(f"_int64({text.code})") if op.results[0] in self.wraps else text
 
     def operands(self, op: Operation, level: int) -> list[str]:
         """The operands of an operation, lined up with its result, in parentheses where `level` asks for them."""
