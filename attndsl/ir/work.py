@@ -1,9 +1,9 @@
 """How many floating-point operations a `tile` module does for given dims, counted without doing them.
 
 A term of a contraction is two, a multiplication and an addition: `tile.dot` is one, and so is a `tile.sum` of what has
-an axis of features, as a product with ones may. Pointwise arithmetic, maxima and the sums of weights are not counted. What a program makes anew for
-each tile counts each time. Where ranges rest on data, these are taken to be 0. Tiles are walked by size: all full ones
-at once, and the one at the edge.
+an axis of features. Pointwise arithmetic, maxima and the sums of weights, which may be products with ones, are not
+counted. What a program makes anew for each tile counts each time. Where ranges rest on data, these are taken to be 0.
+Tiles are walked by size: all full ones at once, and the one at the edge.
 """
 
 from __future__ import annotations

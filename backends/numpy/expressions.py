@@ -7,7 +7,7 @@ without axes is a Python or NumPy number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isinf
+from math import copysign, isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
@@ -228,7 +228,10 @@ class NumPyExpressions(Values):
         if not axes:
             return Text(f"{dtype(op.result.type)}({self[op.value].code})")
         if not self.axes(op.value):
-            return Text(f"np.full({shape}, {self[op.value].code}, {dtype(op.result.type)})")
+            number, type_ = constant(op.value), dtype(op.result.type)
+            if number == 0 and copysign(1, number) > 0:
+                return Text(f"np.zeros({shape}, {type_})")
+            return Text(f"np.full({shape}, {self[op.value].code}, {type_})")
         code = f"np.broadcast_to({self.along(op.value, axes).code}, {shape})"
         return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over
 
