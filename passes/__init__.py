@@ -25,6 +25,7 @@ PASSES = {
     "split-reduction": "SplitReduction",
     "tile": "Tile",
     "scan-keys": "ScanKeys",
+    "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",
     "scale-operands": "ScaleOperands",
     "guess-finite": "GuessFinite",

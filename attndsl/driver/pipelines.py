@@ -98,10 +98,16 @@ def numpy(options: Options) -> Pipeline:
     )
     tile = (
         Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": options.keys}),
-        Step("assign-threads", "before cse: what it computes for all programs, they need not compute anew"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
+        Step(
+            "batch-programs",
+            "after scan-keys, whose loops may rest on a program's variable; as many scores as in a full tile",
+            {"numbers": options.rows * options.keys},
+        ),
+        Step("assign-threads", "after batch-programs: with batch axes steps are larger"),
+        Step("cse", "what the two compute for all programs, these need not compute anew"),
         Step("share-blocks", "wants equal quotients to be one value, and reads bare of settled conditions"),
         Step("gather-scales", "makes one factor of several, so that it can be moved"),
         Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),

@@ -76,9 +76,12 @@ class NumPyExpressions(Values):
         users = tile.users(value)
         if _is_extent(value, users):
             return len(text.code) <= LONGEST_EXTENT
-        if len(users) != 1 or len(text.code) > LONGEST:
+        if len(users) != 1:
             return False
         (user,) = users
+        starts = isinstance(user, tile.LoopOp) and value in user.iter_args  # it has a line of its own there
+        if len(text.code) > LONGEST and not starts:
+            return False
         owner = value.owner
         assert isinstance(owner, Operation)
         if isinstance(owner, (tile.LoadOp, tile.DotOp)) or (isinstance(user, tile.RangeOp) and user.size is not value):
@@ -239,13 +242,14 @@ class NumPyExpressions(Values):
         if (factors := self.factors(op)) is not None:
             a, b, axes = factors
             return self.turned(Text(f"{a.within(7)} @ {b.within(8)}", 7), axes, self.axes_of(op.result))
-        _, left, right = map(self.ordered, op.sides(self.axes))
+        batch, left, right = map(self.ordered, op.sides(self.axes))
         if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
-        weights, values = self.permuted(op.lhs, [*left, op.over]), self.permuted(op.rhs, [op.over, *right])
-        condition = self.along(op.where, [*left, op.over])
+        weights = self.permuted(op.lhs, [*batch, *left, op.over])
+        values = self.permuted(op.rhs, [*batch, op.over, *right])
+        condition = self.along(op.where, [*batch, *left, op.over])
         text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
-        return self.turned(text, [*left, *right], self.axes_of(op.result))
+        return self.turned(text, [*batch, *left, *right], self.axes_of(op.result))
 
     def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Axis]] | None:
         """What `@` multiplies, and the axes that it gives; None where a product is not for it."""
@@ -260,11 +264,11 @@ class NumPyExpressions(Values):
         return a, b, [*batch, *first[1], *second[1]]
 
     def is_matrix_product(self, op: tile.DotOp) -> bool:
-        """Whether operands have at most one axis of their own; along batch axes exactly one, and no `where`."""
+        """Whether operands have at most one axis of their own, along batch axes exactly one."""
         batch, left, right = op.sides(self.axes)
-        if batch:
-            return len(left) == len(right) == 1 and op.where is None
-        return len(left) < 2 and len(right) < 2 and (op.where is None or self.axes(op.where) <= {*left, op.over})
+        if not all((1 if batch else 0) <= len(own) <= 1 for own in (left, right)):
+            return False
+        return op.where is None or self.axes(op.where) <= {*batch, *left, op.over}
 
     def general_dot(self, op: tile.DotOp) -> Text:
         """A product of values with more axes than a matrix has: elementwise, then summed."""

@@ -76,6 +76,15 @@ def greatest_score_of_no_keys_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, key_loop.KeyLoop, "start", start)
 
 
+@spoils("numpy", "batch-programs")
+def last_batch_left_out(module: ModuleOp) -> None:
+    """Programs start below the last value of a variable of which they have several, not below its end."""
+    for op in module.walk():
+        if isinstance(op, tile.ProgramOp) and isinstance(op.step.owner, arith.MaxSIOp):
+            one = insert_before(op, index_constant(1))
+            op.operands[0] = insert_before(op, arith.SubiOp(op.extent, one))
+
+
 @spoils("numpy", "tile")
 def last_keys_left_out(module: ModuleOp) -> None:
     """A loop takes whole tiles only."""
