@@ -141,7 +141,8 @@ class NumPyExpressions(Values):
         places = [axis in own for axis in axes]
         if not own or False not in places[places.index(True) :]:
             return text
-        subscript = ", ".join(":" if place else "None" for place in places[places.index(True) :])
+        last = max(n for n, place in enumerate(places) if not place)
+        subscript = ", ".join(":" if place else "None" for place in places[places.index(True) : last + 1])
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
     def permuted(self, value: SSAValue, axes: Sequence[Axis]) -> Text:
@@ -155,6 +156,8 @@ class NumPyExpressions(Values):
             return text
         if len(own) == 2:
             return Text(f"{text.within(ATOM)}.T")
+        if tuple(axes) == (*own[:-2], own[-1], own[-2]):
+            return Text(f"{text.within(ATOM)}.mT")
         order = ", ".join(str(own.index(axis)) for axis in axes)
         return Text(f"{text.within(ATOM)}.transpose({order})")
 
@@ -264,8 +267,10 @@ class NumPyExpressions(Values):
         return a, b, [*batch, *first[1], *second[1]]
 
     def is_matrix_product(self, op: tile.DotOp) -> bool:
-        """Whether operands have at most one axis of their own, along batch axes exactly one."""
+        """Whether operands have at most one axis of their own, along batch axes exactly one; a vector takes matrices."""
         batch, left, right = op.sides(self.axes)
+        if self.axes(op.rhs) == {op.over} and op.where is None:
+            return True
         if not all((1 if batch else 0) <= len(own) <= 1 for own in (left, right)):
             return False
         return op.where is None or self.axes(op.where) <= {*batch, *left, op.over}
