@@ -69,7 +69,7 @@ After:
       tile.store @o[%i] = %sum : f32
     }
 
-Homes have tiles of rows by keys, whose sizes are numbers, so that how much they hold in all does not grow with a call:
+Homes have tiles of rows by keys, whose sizes are bounded, so that how much they hold in all does not grow with a call:
 tiles that are not needed at once share one. What rests on the extents of features is smaller, and is left, as are
 vectors: of few elements a new array costs less than finding the part of an old one. So is what no function of NumPy
 writes into an array that is there: a choice between two tiles, a product under a condition.
@@ -117,11 +117,11 @@ class _Large:
         self.axes = AxesAnalysis()
 
     def wants(self, op: Operation) -> bool:
-        """Whether an operation makes a tile of rows by keys of known sizes, and can write it into an array."""
+        """Whether an operation makes a tile of rows by keys, and can write it into an array."""
         if type(op) not in WRITING and (type(op) is not tile.DotOp or op.where is not None):
             return False
         axes = self.axes(op.results[0])
-        tiled = len(axes) == 2 and any(map(tile.is_key, axes)) and all(map(_is_known, axes))
+        tiled = len(axes) == 2 and any(map(tile.is_key, axes)) and not any(map(_is_feature, axes))
         return tiled and (type(op) is not tile.DotOp or _is_of_matrices(op, self.axes))
 
 
@@ -131,6 +131,7 @@ def _is_of_matrices(op: tile.DotOp, axes: AxesAnalysis) -> bool:
     return not batch and len(left) == len(right) == 1
 
 
-def _is_known(axis: SSAValue) -> bool:
+def _is_feature(axis: SSAValue) -> bool:
+    """Whether an axis is that of a tensor, whole, and not a part of it that a program or a turn of a loop has."""
     assert isinstance(axis.owner, tile.RangeOp)
-    return constant(axis.owner.size) is not None
+    return constant(axis.owner.start) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.arrangement import arrangement
@@ -31,12 +32,13 @@ def propose(kernel: tile.KernelOp, wanted: Callable[[Operation], bool]) -> list[
     liveness = Liveness(kernel)
     order = arrangement(kernel)
     homes: dict[object, list[dict[SSAValue, tuple[SSAValue, ...]]]] = {}
+    size = cache(lambda axis: size_of(_size(axis)))
     for op in kernel.walk():
         if op.regions or len(op.results) != 1 or isinstance(op, tile.RangeOp) or not wanted(op):
             continue
         value = op.results[0]
         axes = tuple(sorted(liveness.axes(value), key=order.__getitem__))
-        sizes = tuple(size_of(_size(axis)) for axis in axes)
+        sizes = tuple(map(size, axes))
         if not axes or None in sizes or liveness.clash(value, value):
             continue
         alike = homes.setdefault((value.type, sizes), [])
@@ -55,7 +57,7 @@ def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
     begin = ops[0] if threads is None else threads.next_op
     assert begin is not None
     place = next((op for op in ops if isinstance(op, tile.ProgramOp)), begin).location
-    copies: dict[SSAValue, SSAValue] = {}
+    copies: dict[SSAValue, SSAValue] = {result: result for op in ops[: ops.index(begin)] for result in op.results}
     for number, proposal in enumerate(proposals):
         for size in proposal.sizes:
             copy_before(begin, size, copies)
