@@ -24,6 +24,7 @@ PASSES = {
     "stream-softmax": "StreamSoftmax",
     "split-reduction": "SplitReduction",
     "tile": "Tile",
+    "choose-keys": "ChooseKeys",
     "scan-keys": "ScanKeys",
     "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",

@@ -67,7 +67,7 @@ After:
       tile.store @o[%i] = %sum : f32
     }
 
-Homes have tiles of rows by keys, whose sizes are numbers, so that how much they hold in all does not grow with a call:
+Homes have tiles of rows by keys, whose sizes are bounded, so that how much they hold in all does not grow with a call:
 tiles that are not needed at once share one. Where products have batch axes, a home is as large as a call's tiles are at
 most, since they are many in one where they are small (`batch-programs`). What rests on the extents of features is
 smaller, and is left, as are vectors: of few elements a new array costs less than finding the part of an old one. So is
@@ -120,11 +120,11 @@ class _Large:
         self.lengths = Lengths(begin_of(kernel))
 
     def wants(self, op: Operation) -> bool:
-        """Whether an operation makes a tile of rows by keys of known sizes, and can write it into an array."""
+        """Whether an operation makes a tile of rows by keys, and can write it into an array."""
         if type(op) not in WRITING and (type(op) is not tile.DotOp or op.where is not None):
             return False
         axes = self.axes(op.results[0]) - self.batch
-        tiled = len(axes) == 2 and any(map(tile.is_key, axes)) and all(map(_is_known, axes))
+        tiled = len(axes) == 2 and any(map(tile.is_key, axes)) and not any(map(_is_feature, axes))
         return tiled and (type(op) is not tile.DotOp or self.is_of_matrices(op))
 
     def is_of_matrices(self, op: tile.DotOp) -> bool:
@@ -141,6 +141,7 @@ class _Large:
         return axis.owner.size if isinstance(length, int) else length
 
 
-def _is_known(axis: SSAValue) -> bool:
+def _is_feature(axis: SSAValue) -> bool:
+    """Whether an axis is that of a tensor, whole, and not a part of it that a program or a turn of a loop has."""
     assert isinstance(axis.owner, tile.RangeOp)
-    return constant(axis.owner.size) is not None
+    return constant(axis.owner.start) is not None

@@ -16,8 +16,8 @@ Option = bool | int | str | tuple[str, ...] | tuple[int, ...]
 class Options:
     """What a pipeline leaves open.
 
-    Tiles have so many `rows` and `keys`, 0 where a launch chooses; code is made for the extents that are `known` of
-    dims, and suits `machine`, of attndsl.ir.machines.
+    Tiles have so many `rows` and `keys`, 0 where a launch chooses; NumPy's have more keys where rows are few. Code is
+    made for the extents that are `known` of dims, and suits `machine`, of attndsl.ir.machines.
     """
 
     rows: int
@@ -96,8 +96,14 @@ def numpy(options: Options) -> Pipeline:
         ),
         *SIMPLIFY,
     )
+    keys: dict[str, Option] = {
+        "least": options.keys,
+        "most": 4 * options.keys,
+        "products": 8 * options.rows * options.keys,
+    }
     tile = (
-        Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": options.keys}),
+        Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": 0}),
+        Step("choose-keys", "before batch-programs, which asks how many there are", keys),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),

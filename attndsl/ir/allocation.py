@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.arrangement import arrangement
@@ -38,12 +39,13 @@ def propose(
     liveness = Liveness(kernel)
     order = arrangement(kernel)
     homes: dict[object, list[dict[SSAValue, tuple[SSAValue, ...]]]] = {}
+    known = cache(lambda axis: size_of(size(axis)))
     for op in kernel.walk():
         if op.regions or len(op.results) != 1 or isinstance(op, tile.RangeOp) or not wanted(op):
             continue
         value = op.results[0]
         axes = tuple(sorted(liveness.axes(value), key=order.__getitem__))
-        sizes = tuple(size_of(size(axis)) for axis in axes)
+        sizes = tuple(map(known, axes))
         if not axes or None in sizes or liveness.clash(value, value):
             continue
         alike = homes.setdefault((value.type, sizes), [])
@@ -63,7 +65,8 @@ def begin_of(kernel: tile.KernelOp) -> Operation:
 def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
     """Declares homes before the programs of a kernel, behind what all threads share; says which tiles live there."""
     begin = begin_of(kernel)
-    copies: dict[SSAValue, SSAValue] = {}
+    ops = list(kernel.body.block.ops)
+    copies: dict[SSAValue, SSAValue] = {result: result for op in ops[: ops.index(begin)] for result in op.results}
     for number, proposal in enumerate(proposals):
         sizes = [copy_before(begin, size, copies) for size in proposal.sizes]
         home = tile.HomeOp("scratch" if number == 0 else f"scratch_{number + 1}", sizes, proposal.element)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from attndsl.backends.names import python_text
 from attndsl.backends.numpy.expressions import NumPyExpressions, dtype
-from attndsl.backends.text import ATOM, Text
+from attndsl.backends.text import Text
 from attndsl.ir import spec, tile
 from attndsl.ir.traits import Axis
 from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index

@@ -267,7 +267,7 @@ class NumPyExpressions(Values):
         return a, b, [*batch, *first[1], *second[1]]
 
     def is_matrix_product(self, op: tile.DotOp) -> bool:
-        """Whether operands have at most one axis of their own, along batch axes exactly one; a vector takes matrices."""
+        """Whether operands have at most one axis of their own, along batch axes one, or the second is a vector."""
         batch, left, right = op.sides(self.axes)
         if self.axes(op.rhs) == {op.over} and op.where is None:
             return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import is_launch_time
 from attndsl.ir.rewrite import constant, copy_before, insert_before
@@ -40,6 +42,16 @@ class Lengths:
             name = f"{op.variable.data}_size"
             self._lengths[limit, size] = insert_before(self.begin, arith.MinSIOp(limit, size), name)
         return self._lengths[limit, size]
+
+    def product(self, lengths: Iterable[SSAValue | int]) -> tuple[int, SSAValue | None]:
+        """The product of lengths: a number, times an integer where it takes one."""
+        number, integer = 1, None
+        for length in lengths:
+            if isinstance(length, int):
+                number *= length
+            else:
+                integer = length if integer is None else insert_before(self.begin, arith.MuliOp(integer, length))
+        return number, integer
 
     def limit(self, axis: tile.RangeOp) -> SSAValue | None:
         """What else limits an axis, computed before."""
