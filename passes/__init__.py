@@ -45,7 +45,10 @@ PASSES = {
     "find-ranges": "FindRanges",
     "choose-index-width": "ChooseIndexWidth",
     "assign-threads": "AssignThreads",
+    "order-axes": "OrderAxes",
+    "sum-by-products": "SumByProducts",
     "assign-homes": "AssignHomes",
+    "wrap-integers": "WrapIntegers",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""
 

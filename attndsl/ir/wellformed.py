@@ -94,6 +94,13 @@ def verify_launched(op: tile.ValuesOp) -> None:
         raise VerifyException("names integers of dims, parameters and choices")
 
 
+def verify_wraps(op: tile.WrapsOp) -> None:
+    """Raises VerifyException where what is said to wrap is no single integer."""
+    axes = AxesAnalysis()
+    if any(value.type != index or axes(value) for value in op.values):
+        raise VerifyException("names integers that are the same for a whole tile")
+
+
 def verify_covers(op: tile.CoversOp) -> None:
     """Raises VerifyException where what tiles are said to cover is no row of a program, or no launch can compute it."""
     if not isinstance(op.parent_op(), tile.KernelOp):
@@ -252,6 +259,6 @@ VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
     tile.KeptOp: verify_kept,
     tile.LaunchedOp: verify_launched,
     tile.ThreadsOp: verify_threads,
-    tile.WrapsOp: verify_launched,
+    tile.WrapsOp: verify_wraps,
 }
 """What each operation with the trait `WellFormed` is held to."""

@@ -7,16 +7,15 @@ without axes is a Python or NumPy number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isinf
+from math import copysign, isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS, RING, WRAPPING
+from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
-from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
 from attndsl.ir.traits import Axis, monoid_of
@@ -52,19 +51,23 @@ def dtype(type_: Attribute) -> str:
 
 
 class NumPyExpressions(Values):
-    """Spells values; `homes` has the array of each home that has been declared, `kept` what has memory's type."""
+    """Spells values.
+
+    `homes` has the array of each home that has been declared, `kept` what has memory's type, `wraps` what Python brings
+    back to 64 bits.
+    """
 
     def __init__(self, names: Names) -> None:
         super().__init__(names, AxesAnalysis())
-        self.ranges = Ranges()
         self.homes: dict[str, str] = {}
         self.kept: frozenset[SSAValue] = frozenset()
+        self.wraps: frozenset[SSAValue] = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
 
     def arrange(self, kernel: tile.KernelOp) -> None:
         """Prepares for the values of a kernel."""
         super().arrange(kernel)
-        self.kept = named(kernel, tile.KeptOp)
+        self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
 
     # --- values
 
@@ -138,7 +141,8 @@ class NumPyExpressions(Values):
         places = [axis in own for axis in axes]
         if not own or False not in places[places.index(True) :]:
             return text
-        subscript = ", ".join(":" if place else "None" for place in places[places.index(True) :])
+        last = max(n for n, place in enumerate(places) if not place)
+        subscript = ", ".join(":" if place else "None" for place in places[places.index(True) : last + 1])
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
     def permuted(self, value: SSAValue, axes: Sequence[Axis]) -> Text:
@@ -152,6 +156,8 @@ class NumPyExpressions(Values):
             return text
         if len(own) == 2:
             return Text(f"{text.within(ATOM)}.T")
+        if tuple(axes) == (*own[:-2], own[-1], own[-2]):
+            return Text(f"{text.within(ATOM)}.mT")
         order = ", ".join(str(own.index(axis)) for axis in axes)
         return Text(f"{text.within(ATOM)}.transpose({order})")
 
@@ -196,20 +202,7 @@ class NumPyExpressions(Values):
             for n in numbers:
                 operands[n] = f"{dtype(op.results[0].type)}({operands[n]})"
         text = Text(row.scalar.format(*operands), row.level or ATOM)
-        return self.wrapped(text) if self.leaves_64_bits(op) and not self.is_wrapped_later(op) else text
-
-    def wrapped(self, text: Text) -> Text:
-        """A number of Python's that may have left 64 bits, brought back."""
-        return Text(f"_int64({text.code})")
-
-    def leaves_64_bits(self, op: Operation) -> bool:
-        """Whether an operation on single numbers may give one that needs more."""
-        return isinstance(op, WRAPPING) and not self.axes(op.results[0]) and not self.ranges.fits(op.results[0])
-
-    def is_wrapped_later(self, op: Operation) -> bool:
-        """Whether all that a number goes into is a sum or product that is wrapped itself."""
-        users = [use.operation for use in op.results[0].uses]
-        return isinstance(op, RING) and all(isinstance(user, RING) and self.leaves_64_bits(user) for user in users)
+        return Text(f"_int64({text.code})") if op.results[0] in self.wraps else text
 
     def operands(self, op: Operation, level: int) -> list[str]:
         """The operands of an operation, lined up with its result, in parentheses where `level` asks for them."""
@@ -241,7 +234,10 @@ class NumPyExpressions(Values):
         if not axes:
             return Text(f"{dtype(op.result.type)}({self[op.value].code})")
         if not self.axes(op.value):
-            return Text(f"np.full({shape}, {self[op.value].code}, {dtype(op.result.type)})")
+            number, type_ = constant(op.value), dtype(op.result.type)
+            if number == 0 and copysign(1, number) > 0:
+                return Text(f"np.zeros({shape}, {type_})")
+            return Text(f"np.full({shape}, {self[op.value].code}, {type_})")
         code = f"np.broadcast_to({self.along(op.value, axes).code}, {shape})"
         return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over
 
@@ -271,8 +267,10 @@ class NumPyExpressions(Values):
         return a, b, [*batch, *first[1], *second[1]]
 
     def is_matrix_product(self, op: tile.DotOp) -> bool:
-        """Whether operands have at most one axis of their own, along batch axes exactly one."""
+        """Whether operands have at most one axis of their own, along batch axes exactly one; a vector takes matrices."""
         batch, left, right = op.sides(self.axes)
+        if self.axes(op.rhs) == {op.over} and op.where is None:
+            return True
         if not all((1 if batch else 0) <= len(own) <= 1 for own in (left, right)):
             return False
         return op.where is None or self.axes(op.where) <= {*batch, *left, op.over}
