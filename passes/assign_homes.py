@@ -72,6 +72,7 @@ tiles that are not needed at once share one. Where products have batch axes, a h
 most, since they are many in one where they are small (`batch-programs`). What rests on the extents of features is
 smaller, and is left, as are vectors: of few elements a new array costs less than finding the part of an old one. So is
 what no function of NumPy writes into an array that is there: a choice between two tiles, a product under a condition.
+What puts a number into some places of a tile is written over that.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -121,16 +122,25 @@ class _Large:
 
     def wants(self, op: Operation) -> bool:
         """Whether an operation makes a tile of rows by keys, and can write it into an array."""
-        if type(op) not in WRITING and (type(op) is not tile.DotOp or op.where is not None):
-            return False
         axes = self.axes(op.results[0]) - self.batch
         tiled = len(axes) == 2 and any(map(tile.is_key, axes)) and not any(map(_is_feature, axes))
-        return tiled and (type(op) is not tile.DotOp or self.is_of_matrices(op))
+        return tiled and self.is_written(op)
 
-    def is_of_matrices(self, op: tile.DotOp) -> bool:
-        """Whether each operand has one axis of its own, beside batch axes and that which is summed."""
-        _, left, right = op.sides(self.axes)
-        return len(left) == len(right) == 1
+    def is_written(self, op: Operation) -> bool:
+        """Whether NumPy writes what an operation makes into an array that is there."""
+        match op:
+            case tile.DotOp():
+                _, left, right = op.sides(self.axes)
+                return op.where is None and len(left) == len(right) == 1
+            case arith.SelectOp():  # a number, over a tile that nothing else reads
+                kept = [side for side in (op.lhs, op.rhs) if constant(side) is None]
+                return len(kept) == 1 and self.ends_here(kept[0], op)
+        return type(op) in WRITING
+
+    def ends_here(self, value: SSAValue, op: Operation) -> bool:
+        """Whether a tile that has a home is all that an operation gives axes to, and is read by that alone."""
+        same = self.axes(value) == self.axes(op.results[0]) and tile.users(value) == [op]
+        return same and isinstance(value.owner, Operation) and self.wants(value.owner)
 
     def size(self, axis: SSAValue) -> SSAValue:
         """The size of an axis; of one in tiles with batch axes no more than a call needs: they are as many as fit."""
