@@ -45,6 +45,7 @@ PASSES = {
     "choose-index-width": "ChooseIndexWidth",
     "assign-threads": "AssignThreads",
     "assign-homes": "AssignHomes",
+    "slice-products": "SliceProducts",
     "wrap-integers": "WrapIntegers",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""

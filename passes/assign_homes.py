@@ -122,13 +122,7 @@ class _Large:
             return False
         axes = self.axes(op.results[0])
         tiled = len(axes) == 2 and any(map(tile.is_key, axes)) and all(map(_is_known, axes))
-        return tiled and (type(op) is not tile.DotOp or _is_of_matrices(op, self.axes))
-
-
-def _is_of_matrices(op: tile.DotOp, axes: AxesAnalysis) -> bool:
-    """Whether each operand has one axis of its own, and they share none but that which is summed."""
-    batch, left, right = op.sides(axes)
-    return not batch and len(left) == len(right) == 1
+        return tiled and (type(op) is not tile.DotOp or op.is_of_matrices(self.axes))
 
 
 def _is_known(axis: SSAValue) -> bool:

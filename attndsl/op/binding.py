@@ -12,7 +12,6 @@ from functools import partial
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.library import artifact_of, signature_of, spec_key
 from attndsl.driver.module import load_function
-from attndsl.ir.machines import DEFAULT
 from attndsl.op.checks import Bound
 from attndsl.syntax.source import Source
 
@@ -29,7 +28,7 @@ class CompiledSpec:
         self._lock = threading.Lock()
 
     def artifact(
-        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str = DEFAULT, /, **types: str
+        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str | None = None, /, **types: str
     ) -> Artifact:
         """What `Op.artifact` gives. Raises ValueError for types that the spec does not allow."""
         bound = {**self.signature.default_types(), **types}
@@ -48,10 +47,13 @@ class CompiledSpec:
         key = tuple(types.values())
         if key not in self._programs:
             from attndsl.op.blas import on_one_thread
+            from attndsl.op.calibrate import suited
             from attndsl.op.threads import run, threads
 
             threads()  # whose mistakes are told of at the first call, whatever its size
-            self._programs[key] = on_one_thread(partial(load_function(self.artifact(**types)), _run=run))
+            self._programs[key] = on_one_thread(
+                partial(load_function(self.artifact("numpy", {}, suited().machine, **types)), _run=run)
+            )
         return self._programs[key]
 
     def output_elements(self, bound: Bound) -> tuple[str, ...]:

@@ -235,13 +235,16 @@ class NumPyExpressions(Values):
     def dot(self, op: tile.DotOp) -> Text:
         if (factors := self.factors(op)) is not None:
             a, b, axes = factors
-            return self.turned(Text(f"{a.within(7)} @ {b.within(8)}", 7), axes, self.axes_of(op.result))
+            whole = Text(f"{a.within(7)} @ {b.within(8)}", 7)
+            product = whole if op.slices is None else Text(f"_by_eights({a.code}, {b.code})")
+            return self.turned(product, axes, self.axes_of(op.result))
         _, left, right = map(self.ordered, op.sides(self.axes))
         if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
         weights, values = self.permuted(op.lhs, [*left, op.over]), self.permuted(op.rhs, [op.over, *right])
         condition = self.along(op.where, [*left, op.over])
-        text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
+        by = "" if op.slices is None else ", _by_eights"
+        text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code}{by})")
         return self.turned(text, [*left, *right], self.axes_of(op.result))
 
     def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Axis]] | None:
