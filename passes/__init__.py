@@ -49,6 +49,7 @@ PASSES = {
     "order-axes": "OrderAxes",
     "sum-by-products": "SumByProducts",
     "assign-homes": "AssignHomes",
+    "slice-products": "SliceProducts",
     "wrap-integers": "WrapIntegers",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from attndsl.ir.machines import DEFAULT
+from attndsl.ir.machines import ANY_CPU, PROCESSORS
 
 Option = bool | int | str | tuple[str, ...] | tuple[int, ...]
 
@@ -17,13 +17,13 @@ class Options:
     """What a pipeline leaves open.
 
     Tiles have so many `rows` and `keys`, 0 where a launch chooses; NumPy's have more keys where rows are few. Code is
-    made for the extents that are `known` of dims, and suits `machine`, of attndsl.ir.machines.
+    made for the extents that are `known` of dims, and suits `machine`, a GPU or CPU of attndsl.ir.machines.
     """
 
     rows: int
     keys: int
     known: Mapping[str, int] = field(default_factory=dict)
-    machine: str = DEFAULT
+    machine: str = ANY_CPU
 
 
 class Step(NamedTuple):
@@ -81,6 +81,12 @@ def specialised(options: Options) -> tuple[Step, ...]:
     return (Step("specialise", "first: what rests on a known dim is settled like any constant", known),)
 
 
+def sliced(options: Options) -> tuple[Step, ...]:
+    """The step that cuts products into slices, for CPUs that are faster so."""
+    rows = PROCESSORS[options.machine].slices
+    return (Step("slice-products", "after all that changes products", {"rows": rows}),) if rows else ()
+
+
 def numpy(options: Options) -> Pipeline:
     """For CPUs: values of every size, loops that run in Python, and whose tiles threads may share."""
     attn = (
@@ -123,6 +129,7 @@ def numpy(options: Options) -> Pipeline:
         Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
         Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),
         Step("assign-homes", "when tiles are read is what every other pass changes"),
+        *sliced(options),
         Step("wrap-integers", "last: names what programs compute, which every other pass changes"),
     )
     return Pipeline(attn, tile)

@@ -412,6 +412,9 @@ class DotOp(IRDLOperation):
     exact, and summed as the result's type. With `tf32x3` each operand is taken as the sum of two numbers of 11 bits,
     and only the product of the two smaller ones is left out: an error of 2^-21 of a product (Ootomo and Yokota,
     "Recovering single precision accuracy from Tensor Cores …", 2022).
+
+    With `slices` a product of two matrices is made so many rows at a time, rows being the axis that its tile has first:
+    the same sums, as a product that a library has other code for.
     """
 
     name = "tile.dot"
@@ -420,10 +423,12 @@ class DotOp(IRDLOperation):
     over = operand_def(IndexType)
     where = opt_operand_def(i1)
     rounded = opt_prop_def(StringAttr)
+    slices = opt_prop_def(IntegerAttr[IndexType])
     result = result_def(Float)
     traits = traits_def(Pure(), Removes())
     assembly_format = (
-        "$lhs `,` $rhs `over` $over (`where` $where^)? (`rounded` `to` $rounded^)? attr-dict `:` type($result)"
+        "$lhs `,` $rhs `over` $over (`where` $where^)? (`rounded` `to` $rounded^)? (`in` `slices` `of` $slices^)? "
+        "attr-dict `:` type($result)"
     )
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, where: SSAValue | None = None) -> None:
@@ -433,11 +438,18 @@ class DotOp(IRDLOperation):
         verify_axis(self.over)
         if self.rounded is not None and self.rounded.data not in ("f16", "bf16", "tf32x3"):
             raise VerifyException(f"operands are rounded to f16, bf16 or tf32x3, not to {self.rounded.data}")
+        if self.slices is not None and self.slices.value.data < 1:
+            raise VerifyException("a slice has a row at least")
 
     def sides(self, axes: Callable[[SSAValue], Axes]) -> tuple[Axes, Axes, Axes]:
         """The axes that are not summed: those of both operands, which are batch axes, of `lhs` and of `rhs` alone."""
         left, right = axes(self.lhs) - {self.over}, axes(self.rhs) - {self.over}
         return left & right, left - right, right - left
+
+    def is_of_matrices(self, axes: Callable[[SSAValue], Axes]) -> bool:
+        """Whether each operand has one axis of its own, beside batch axes and that which is summed."""
+        _, left, right = self.sides(axes)
+        return len(left) == len(right) == 1
 
 
 @irdl_op_definition

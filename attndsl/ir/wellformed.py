@@ -195,6 +195,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.DotOp():
                 if op.over not in axes(op.lhs) & axes(op.rhs):
                     raise VerifyException("both operands of a product vary along the axis that it sums over")
+                if op.slices is not None and not op.is_of_matrices(axes):
+                    raise VerifyException("a product of two matrices has rows that can be cut into slices")
             case tile.MaskOp():
                 if op.whole not in axes(op.value) or op.over not in axes(op.where) or op.whole in axes(op.where):
                     raise VerifyException("tile.mask masks a tile along one axis, by a condition along a part of it")

@@ -86,9 +86,10 @@ class NumPyExpressions(Values):
         assert isinstance(owner, Operation)
         if isinstance(owner, (tile.LoadOp, tile.DotOp)) or (isinstance(user, tile.RangeOp) and user.size is not value):
             return False
-        if user.parent is not owner.parent or (self.homes and _writes_between(owner, user)):
+        read = self.read(owner)
+        if user.parent is not owner.parent or (any(map(self.axes, read)) and _writes_between(owner, user)):
             return False
-        return self.read(owner).isdisjoint(_changed_between(owner, user))
+        return read.isdisjoint(_changed_between(owner, user))
 
     def read(self, op: Operation) -> set[SSAValue]:
         """The values whose names an operation's expression has in it."""
@@ -244,14 +245,17 @@ class NumPyExpressions(Values):
     def dot(self, op: tile.DotOp) -> Text:
         if (factors := self.factors(op)) is not None:
             a, b, axes = factors
-            return self.turned(Text(f"{a.within(7)} @ {b.within(8)}", 7), axes, self.axes_of(op.result))
+            whole = Text(f"{a.within(7)} @ {b.within(8)}", 7)
+            product = whole if op.slices is None else Text(f"_by_eights({a.code}, {b.code})")
+            return self.turned(product, axes, self.axes_of(op.result))
         batch, left, right = map(self.ordered, op.sides(self.axes))
         if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
         weights = self.permuted(op.lhs, [*batch, *left, op.over])
         values = self.permuted(op.rhs, [*batch, op.over, *right])
         condition = self.along(op.where, [*batch, *left, op.over])
-        text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
+        by = "" if op.slices is None else ", _by_eights"
+        text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code}{by})")
         return self.turned(text, [*batch, *left, *right], self.axes_of(op.result))
 
     def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Axis]] | None:

@@ -278,6 +278,14 @@ TILE_RULES = [
         tile('%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j rounded to "f8" : f32'),
         ", not to f8",
     ),
+    (
+        tile("%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j in slices of 0 : f32"),
+        "a slice has a row at least",
+    ),
+    (
+        tile("%s = tile.dot %y, %y over %j in slices of 8 : f32"),
+        "a product of two matrices has rows that can be cut into slices",
+    ),
     (tile("tile.home @h(%i) : f32"), "the size of @h depends on tile.range i"),
     (tile("tile.home @h(%c4) stages 0 : index : f32"), "has a stage at least"),
     (
@@ -388,7 +396,7 @@ EVERY_OP = [
         %min = tile.min %y over %j : f32 to f32
         %before = arith.cmpi slt, %i, %j : index
         %all = tile.all %before over %j : i1 to i1
-        %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
+        %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" in slices of 8 : f32
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.rename_axis %i from %i to %j
         %r = tile.repeat %y from %j to %d times 2 : f32 to f32
