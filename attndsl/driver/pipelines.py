@@ -102,6 +102,9 @@ def numpy(options: Options) -> Pipeline:
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
+        Step(
+            "gather-blocks", "wants equal quotients to be one value; before share-blocks, the last to read assumptions"
+        ),
         Step("share-blocks", "wants equal quotients to be one value, and reads bare of settled conditions"),
         Step("gather-scales", "makes one factor of several, so that it can be moved"),
         Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),
