@@ -87,15 +87,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import is_launch_time
+from attndsl.ir import tile
+from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.rewrite import constant, copy_before, index_constant, insert_before
-from attndsl.ir.sizes import known_limit
-from attndsl.ir.spec import enclosing_tensor
+from attndsl.ir.rewrite import index_constant, insert_before
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ def _assign(kernel: tile.KernelOp, least: int) -> None:
         return
     begin = kernel.body.block.first_op
     assert begin is not None
-    lengths = _Lengths(begin)
+    lengths = Lengths(begin)
     step: SSAValue | None = None
     for axis in _largest_step(kernel):
         length = lengths.of(axis)
@@ -140,45 +138,3 @@ def _largest_step(kernel: tile.KernelOp) -> list[SSAValue]:
     makers = [op for op in operations(kernel) if op.results and not op.regions]
     largest = max((frozenset[SSAValue]().union(*map(axes, op.operands)) for op in makers), key=len)
     return [op.result for op in makers if isinstance(op, tile.RangeOp) and op.result in largest]
-
-
-class _Lengths:
-    """How long axes are at most, as far as that is known before a call reads data; computed before `begin`."""
-
-    def __init__(self, begin: Operation) -> None:
-        self.begin = begin
-        self.copies: dict[SSAValue, SSAValue] = {}
-
-    def of(self, axis: SSAValue) -> SSAValue | int:
-        """The smaller of an axis's size and of what else limits it; a number where that is all that is known."""
-        op = axis.owner
-        assert isinstance(op, tile.RangeOp)
-        limit = self.limit(op)
-        if limit is None and (known := constant(op.size)) is not None:
-            return int(known)
-        size = copy_before(self.begin, op.size, self.copies)
-        return size if limit is None else insert_before(self.begin, arith.MinSIOp(limit, size))
-
-    def limit(self, axis: tile.RangeOp) -> SSAValue | None:
-        """How many rows or keys there are, or of what tensor keys are places."""
-        start, loop = axis.start.owner, axis.parent_op()
-        found: SSAValue | None = None
-        if isinstance(start, tile.ProgramOp):
-            found = start.bound or start.extent
-        elif isinstance(loop, tile.LoopOp):
-            found = known_limit(loop.ub)
-            if found is None and (dim := _dim_indexed(axis.result)) is not None:
-                return insert_before(self.begin, spec.DimOp(dim))
-        known = found is not None and is_launch_time(found)
-        return copy_before(self.begin, found, self.copies) if found is not None and known else None
-
-
-def _dim_indexed(axis: SSAValue) -> str | None:
-    """A dim that is the extent of a tensor in which an axis, perhaps shifted, is a place."""
-    places = [axis, *(op.results[0] for op in tile.users(axis) if isinstance(op, arith.AddiOp))]
-    loads = [(op, place) for place in places for op in tile.users(place) if isinstance(op, tile.LoadOp)]
-    for op, place in loads:
-        match enclosing_tensor(op, op.tensor.string_value()).shape[list(op.indices).index(place)]:
-            case ("dim", str(name)):
-                return name
-    return None

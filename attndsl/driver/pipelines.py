@@ -98,10 +98,16 @@ def numpy(options: Options) -> Pipeline:
     )
     tile = (
         Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": options.keys}),
-        Step("assign-threads", "before cse: what it computes for all programs, they need not compute anew"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
+        Step(
+            "batch-programs",
+            "after scan-keys, whose loops may rest on a program's variable; as many scores as in a full tile",
+            {"numbers": options.rows * options.keys},
+        ),
+        Step("assign-threads", "after batch-programs: with batch axes steps are larger"),
+        Step("cse", "what the two compute for all programs, these need not compute anew"),
         Step(
             "gather-blocks", "wants equal quotients to be one value; before share-blocks, the last to read assumptions"
         ),
@@ -111,7 +117,10 @@ def numpy(options: Options) -> Pipeline:
         Step("guess-finite", "before mask-edges, which tells where nothing is left out"),
         Step("mask-edges", "hides which conditions a tile tests"),
         Step("keep-stored", "asks what each tile is used for"),
-        Step("assign-homes", "last: when tiles are read is what every other pass changes"),
+        Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
+        Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),
+        Step("assign-homes", "when tiles are read is what every other pass changes"),
+        Step("wrap-integers", "last: names what programs compute, which every other pass changes"),
     )
     return Pipeline(attn, tile)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from attndsl.backends.names import python_text
 from attndsl.backends.numpy.expressions import NumPyExpressions, dtype
-from attndsl.backends.text import ATOM, Text
+from attndsl.backends.text import Text
 from attndsl.ir import spec, tile
 from attndsl.ir.traits import Axis
 from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index
@@ -137,12 +137,7 @@ class NumPyAccess:
             code = f"_read({', '.join([self.gathered(name, places), *arguments])})"
         unsorted = [*head, *ranges]
         text = self.widened(op, Text(code), bool(unsorted))
-        order = self.text.ordered(unsorted)
-        if tuple(unsorted) != order:
-            code = text.within(ATOM)
-            permutation = ", ".join(str(unsorted.index(axis)) for axis in order)
-            return Text(f"{code}.T" if len(unsorted) == 2 else f"{code}.transpose({permutation})")
-        return text
+        return self.text.turned(text, unsorted, self.text.ordered(unsorted))
 
     def gathered(self, name: str, places: Sequence[SubscriptPart]) -> str:
         """What of a tensor a gather reads: cut where indices are ranges, whose axes come last."""

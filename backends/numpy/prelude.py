@@ -44,9 +44,9 @@ def _dot_where(weights, values, where):
     # A row that sees only numbers is summed as it would be without the others, to the bit.
     product = weights @ np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     where = np.broadcast_to(where, weights.shape)
-    odd = ~np.isfinite(values).all(axis=1)
-    for row in np.flatnonzero(where[:, odd].any(axis=1) | ~np.isfinite(product).all(axis=1)):
-        product[row] = weights[row, where[row]] @ values[where[row]]
+    odd = ~np.isfinite(values).all(axis=-1)
+    for row in zip(*np.nonzero((where & odd[..., None, :]).any(axis=-1) | ~np.isfinite(product).all(axis=-1))):
+        product[row] = weights[row][where[row]] @ values[row[:-1]][where[row]]
     return product
 ''',
     "_erf": '''
