@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 PASSES = {
     "canonicalize": "Canonicalize",
     "cse": "Cse",
+    "gather-blocks": "GatherBlocks",
     "share-blocks": "ShareBlocks",
     "simplify-indices": "SimplifyIndices",
     "specialise": "Specialise",

@@ -120,6 +120,9 @@ def numpy(options: Options) -> Pipeline:
         ),
         Step("assign-threads", "after batch-programs: with batch axes steps are larger"),
         Step("cse", "what the two compute for all programs, these need not compute anew"),
+        Step(
+            "gather-blocks", "wants equal quotients to be one value; before share-blocks, the last to read assumptions"
+        ),
         Step("share-blocks", "wants equal quotients to be one value, and reads bare of settled conditions"),
         Step("gather-scales", "makes one factor of several, so that it can be moved"),
         Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),

@@ -206,6 +206,10 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.RenameAxisOp() | tile.RepeatOp():
                 if op.old not in axes(op.value) or op.new in axes(op.value):
                     raise VerifyException(f"{op.name} makes of an axis of its operand one that is new to it")
+            case tile.FlattenOp():
+                _independent(axes, op, [op.origin], tile.RangeOp, "where blocks are laid")
+                if op.blocks not in axes(op.value) or op.new in axes(op.value):
+                    raise VerifyException("tile.flatten makes of an axis of blocks one that is new to its operand")
             case tile.StoreOp():
                 _placed(axes, op, op.indices, op.value)
             case tile.LoopOp():

@@ -15,6 +15,7 @@ from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.ends import stops_in_time
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
@@ -120,7 +121,7 @@ class NumPyExpressions(Values):
             start, stop = self[op.start], self[op.stop]
             if constant(op.start) == 0 and op.size is op.stop:
                 self._spans[axis] = AxisSpan("0", stop.code, "", cut=False)
-            elif _stops_in_time(op):
+            elif stops_in_time(op):
                 self._spans[axis] = AxisSpan(start.code, stop.code, "")
             else:
                 end = self.names.fresh(f"{op.variable.data}_end")
@@ -184,6 +185,8 @@ class NumPyExpressions(Values):
             case tile.RepeatOp():
                 axis = self.axes_of(op.value).index(op.old)
                 return Text(f"np.repeat({self[op.value].code}, {op.times.value.data}, axis={axis})")
+            case tile.FlattenOp():
+                return self.flatten(op)
             case tile.ReduceOp():
                 return self.reduce(op)
             case tile.FiniteOp():
@@ -241,6 +244,17 @@ class NumPyExpressions(Values):
             return Text(f"np.full({shape}, {self[op.value].code}, {type_})")
         code = f"np.broadcast_to({self.along(op.value, axes).code}, {shape})"
         return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over
+
+    def flatten(self, op: tile.FlattenOp) -> Text:
+        """Blocks laid end to end, of which the new axis has a part; or what is the same for a block, repeated."""
+        axes, span, origin = self.axes_of(op.value), self.span(op.new), self[op.origin].within(7)
+        value, place = self[op.value], axes.index(op.blocks)
+        start, stop = f"{span.start} - {origin}", f"{span.stop} - {origin}"
+        if op.within in axes:
+            return Text(f"_laid({value.code}, {start}, {stop}{f', axis={place}' if place else ''})")
+        axis = f", axis={place}" if len(axes) > 1 else ""
+        cut = ", ".join([":"] * place + [f"{start}:{stop}"])
+        return Text(f"np.repeat({value.code}, {self.size(op.within)}{axis})[{cut}]")
 
     def dot(self, op: tile.DotOp) -> Text:
         if (factors := self.factors(op)) is not None:
@@ -319,15 +333,6 @@ class NumPyExpressions(Values):
         if len(axes) == 1 and op.body.type in (index, i1):
             code = f"{'int' if op.body.type == index else 'bool'}({code})"
         return Text(code)
-
-
-def _stops_in_time(op: tile.RangeOp) -> bool:
-    """Whether an axis stops at what its size reaches to, or before: then no smaller end has to be found."""
-    size, stop = op.size.owner, op.stop.owner
-    if isinstance(size, arith.SubiOp) and (size.lhs, size.rhs) == (op.stop, op.start):
-        return True
-    reach = stop.lhs.owner if isinstance(stop, arith.MinSIOp) else None
-    return isinstance(reach, arith.AddiOp) and (reach.lhs, reach.rhs) == (op.start, op.size)
 
 
 def _has_rows(axis: Axis) -> bool:

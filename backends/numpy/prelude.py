@@ -16,14 +16,21 @@ def _int64(number):
     "_read": '''
 def _read(tensor, where, *indices):
     """tensor[indices] where `where` holds, 0 elsewhere; reads nothing outside the tensor."""
+    if np.all(where) and np.broadcast(*indices).shape == np.broadcast(where, *indices).shape:
+        return tensor[indices]
     where, *indices = np.broadcast_arrays(where, *indices)
     rest = tensor.shape[len(indices) :]
-    if where.all():
-        return tensor[tuple(indices)]
     if tensor.size == 0:
         return np.zeros(where.shape + rest, tensor.dtype)
     values = tensor[tuple(np.where(where, index, 0) for index in indices)]
     return np.where(where.reshape(where.shape + (1,) * len(rest)), values, tensor.dtype.type(0))
+''',
+    "_laid": '''
+def _laid(blocks, start, stop, axis=0):
+    """What lies from `start` up to `stop` where blocks, of the places of the next axis each, are laid end to end."""
+    shape = blocks.shape
+    flat = blocks.reshape(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+    return flat[(slice(None),) * axis + (slice(start, stop),)]
 ''',
     "_write": '''
 def _write(tensor, where, values, *indices):

@@ -70,6 +70,12 @@ def blocks_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "numpy")
+def some_read_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gather is taken to be in range where any of it is."""
+    rewords(monkeypatch, prelude.PRELUDE, "_read", "np.all(where)", "np.any(where)")
+
+
+@planted("numpy", "numpy")
 def short_constants(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constants are written with two digits."""
 

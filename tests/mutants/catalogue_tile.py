@@ -215,6 +215,24 @@ def factors_lost(module: ModuleOp) -> None:
             replace(op, [op.lhs])
 
 
+# --- gather-blocks
+
+
+@spoils("numpy", "gather-blocks")
+def blocks_laid_where_a_tile_begins(module: ModuleOp) -> None:
+    """The first block of a tile of keys is taken to begin where the tile does."""
+    for op in every(module, tile.FlattenOp):
+        op.operands[3] = op.new.owner.start
+
+
+@spoils("numpy", "gather-blocks")
+def every_block_begins_like_the_first(module: ModuleOp) -> None:
+    """Where a tile of keys begins within a block, the places before are left out of all blocks."""
+    for op in every(module, arith.SelectOp):
+        if op.result.name_hint == "j_place0":
+            replace(op, [op.lhs])
+
+
 # --- guess-finite, mask-edges
 
 
