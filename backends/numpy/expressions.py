@@ -88,7 +88,8 @@ class NumPyExpressions(Values):
         if isinstance(owner, (tile.LoadOp, tile.DotOp)) or (isinstance(user, tile.RangeOp) and user.size is not value):
             return False
         read = self.read(owner)
-        if user.parent is not owner.parent or (any(map(self.axes, read)) and _writes_between(owner, user)):
+        tiles = any(self.axes(v) and not isinstance(v.owner, tile.RangeOp) for v in read)
+        if user.parent is not owner.parent or (tiles and _writes_between(owner, user)):
             return False
         return read.isdisjoint(_changed_between(owner, user))
 
