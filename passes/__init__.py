@@ -26,6 +26,7 @@ PASSES = {
     "tile": "Tile",
     "scan-keys": "ScanKeys",
     "gather-scales": "GatherScales",
+    "gather-terms": "GatherTerms",
     "scale-operands": "ScaleOperands",
     "guess-finite": "GuessFinite",
     "mask-edges": "MaskEdges",
