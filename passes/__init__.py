@@ -29,6 +29,7 @@ PASSES = {
     "scan-keys": "ScanKeys",
     "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",
+    "gather-terms": "GatherTerms",
     "scale-operands": "ScaleOperands",
     "guess-finite": "GuessFinite",
     "mask-edges": "MaskEdges",

@@ -128,6 +128,12 @@ def numpy(options: Options) -> Pipeline:
         Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),
         Step("guess-finite", "before mask-edges, which tells where nothing is left out"),
         Step("mask-edges", "hides which conditions a tile tests"),
+        Step(
+            "fold-extremes",
+            "after mask-edges, which asks for extremes; no width of numbers is chosen",
+            {"plain": True},
+        ),
+        Step("gather-terms", "after fold-extremes, which leaves an end less 1 plus 1 behind"),
         Step("keep-stored", "asks what each tile is used for"),
         Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
         Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),

@@ -130,6 +130,16 @@ class NumPyExpressions(Values):
                 self._spans[axis] = AxisSpan(start.code, end, definition)
         return self._spans[axis]
 
+    def end_of_axis(self, op: arith.MinSIOp) -> str | None:
+        """The name of the end of an axis, where a number is that end."""
+        for axis, span in self._spans.items():
+            range_ = axis.owner
+            if span.definition and isinstance(range_, tile.RangeOp) and op.rhs is range_.stop:
+                reach = op.lhs.owner
+                if isinstance(reach, arith.AddiOp) and (reach.lhs, reach.rhs) == (range_.start, range_.size):
+                    return span.stop
+        return None
+
     def size(self, axis: Axis) -> str:
         """How many values an axis has."""
         span = self.span(axis)
@@ -179,6 +189,8 @@ class NumPyExpressions(Values):
                 if not self.axes(op.operand):
                     return Text(f"{target}({text.code})")
                 return Text(f"{text.within(ATOM)}.astype({target})")
+            case arith.MinSIOp() if (end := self.end_of_axis(op)) is not None:
+                return Text(end)
             case tile.BroadcastOp():
                 return self.broadcast(op)
             case tile.DotOp():

@@ -15,6 +15,7 @@ from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
 from attndsl.passes import (
     fold_extremes,
     gather_scales,
+    gather_terms,
     narrow_products,
     pad_axes,
     prefetch_gathers,
@@ -231,6 +232,17 @@ def every_block_begins_like_the_first(module: ModuleOp) -> None:
     for op in every(module, arith.SelectOp):
         if op.result.name_hint == "j_place0":
             replace(op, [op.lhs])
+
+
+# --- gather-terms
+
+
+@planted("numpy", "gather-terms")
+def subtracted_numbers_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the numbers in a sum over a tile, none is subtracted."""
+    wraps(
+        monkeypatch, gather_terms, "_sum", lambda original, at, terms: original(at, [(value, 1) for value, _ in terms])
+    )
 
 
 # --- guess-finite, mask-edges
