@@ -410,6 +410,8 @@ class DotOp(IRDLOperation):
     exact, and summed as the result's type. With `tf32x3` each operand is taken as the sum of two numbers of 11 bits,
     and only the product of the two smaller ones is left out: an error of 2^-21 of a product (Ootomo and Yokota,
     "Recovering single precision accuracy from Tensor Cores …", 2022).
+
+    A `precise` one has no operand that is the weight of a key, which may be rounded to a type that does not hold it.
     """
 
     name = "tile.dot"
@@ -417,15 +419,20 @@ class DotOp(IRDLOperation):
     rhs = operand_def(Float)
     over = operand_def(IndexType)
     where = opt_operand_def(i1)
+    precise = opt_prop_def(UnitAttr)
     rounded = opt_prop_def(StringAttr)
     result = result_def(Float)
     traits = traits_def(Pure(), Removes())
     assembly_format = (
-        "$lhs `,` $rhs `over` $over (`where` $where^)? (`rounded` `to` $rounded^)? attr-dict `:` type($result)"
+        "$lhs `,` $rhs `over` $over (`where` $where^)? (`precise` $precise^)? (`rounded` `to` $rounded^)? "
+        "attr-dict `:` type($result)"
     )
 
-    def __init__(self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, where: SSAValue | None = None) -> None:
-        super().__init__(operands=[lhs, rhs, over, where], result_types=[lhs.type])
+    def __init__(
+        self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, where: SSAValue | None = None, precise: bool = False
+    ) -> None:
+        properties = {"precise": UnitAttr() if precise else None}
+        super().__init__(operands=[lhs, rhs, over, where], properties=properties, result_types=[lhs.type])
 
     def verify_(self) -> None:
         verify_axis(self.over)
