@@ -26,6 +26,7 @@ PASSES = {
     "tile": "Tile",
     "choose-keys": "ChooseKeys",
     "scan-keys": "ScanKeys",
+    "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",
     "scale-operands": "ScaleOperands",
     "guess-finite": "GuessFinite",
@@ -45,7 +46,10 @@ PASSES = {
     "find-ranges": "FindRanges",
     "choose-index-width": "ChooseIndexWidth",
     "assign-threads": "AssignThreads",
+    "order-axes": "OrderAxes",
+    "sum-by-products": "SumByProducts",
     "assign-homes": "AssignHomes",
+    "wrap-integers": "WrapIntegers",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""
 

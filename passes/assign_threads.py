@@ -94,7 +94,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.steps import Lengths, is_of_rows, largest_step
+from attndsl.ir.analyses.arrangement import row_axis
+from attndsl.ir.analyses.lengths import Lengths
+from attndsl.ir.analyses.steps import largest_step
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import index_constant, insert_before
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
@@ -122,9 +124,11 @@ def _assign(kernel: tile.KernelOp, least: int) -> None:
     begin = kernel.body.block.first_op
     assert begin is not None
     lengths = Lengths(begin)
-    counted = [(axis, lengths.of(axis)) for axis in largest_step(kernel)]
-    number, step = lengths.product(_slow(length, begin) if is_of_rows(axis) else length for axis, length in counted)
+    rows = row_axis(kernel)
+    counted = [(op.result, lengths.of(op.result)) for op in largest_step(kernel)]
+    number, step = lengths.product(_slow(length, begin) if axis is rows else length for axis, length in counted)
     one = insert_before(begin, index_constant(1)) if step is None else step
+    one.name_hint = one.name_hint or "step"
     worth = arith.CmpiOp(one, insert_before(begin, index_constant(-(-least // number))), "sge")
     said = tile.ThreadsOp(insert_before(begin, worth, "worth"))
     said.location = next(op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)).location

@@ -41,9 +41,9 @@ After:
     tile.kernel @sums {
       %M1 = spec.dim "M"
       %rows1 = arith.constant 128 : index
-      %tile_rows = arith.minsi %M1, %rows1 : index
+      %i_size = arith.minsi %M1, %rows1 : index
       %D1 = spec.dim "D"
-      %1 = arith.muli %tile_rows, %D1 : index
+      %1 = arith.muli %i_size, %D1 : index
       %few = arith.constant 256 : index
       %2 = arith.maxsi %1, %few : index
       %many = arith.constant 1024 : index
@@ -86,7 +86,8 @@ from dataclasses import dataclass
 
 from attndsl.choices import KEYS
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.steps import Lengths, largest_step
+from attndsl.ir.analyses.lengths import Lengths
+from attndsl.ir.analyses.steps import largest_step
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import index_constant, insert_before, replace
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith
@@ -122,7 +123,7 @@ class ChooseKeys(ModulePass):
 
         most = self.most // self.least
         lengths = Lengths(begin)
-        others = [axis for axis in largest_step(kernel, of_keys=True) if not tile.is_key(axis.result)]
+        others = [op.result for op in largest_step(kernel, of_keys=True) if not tile.is_key(op.result)]
         counted, integer = lengths.product(map(lengths.of, others))
         times = self.products // (self.least * max(counted, 1))
         if integer is None or times < 2:

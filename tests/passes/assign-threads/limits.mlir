@@ -48,16 +48,16 @@ tile.kernel @ragged {
 // CHECK-LABEL: tile.kernel @ragged
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %[[size:\S+]] = arith.constant 64 : index
-// CHECK-NEXT:    %tile_rows = arith.minsi %M, %[[size]] : index
+// CHECK-NEXT:    %i_size = arith.minsi %M, %[[size]] : index
 // CHECK-NEXT:    %D = spec.dim "D"
 // CHECK-NEXT:    %[[N:\S+]] = spec.dim "N"
 // CHECK-NEXT:    %[[keys:\S+]] = arith.constant 256 : index
 // CHECK-NEXT:    %[[j:\S+]] = arith.minsi %[[N]], %[[keys]] : index
 // CHECK-NEXT:    %[[three:\S+]] = arith.constant 3 : index
-// CHECK-NEXT:    %[[threefold:\S+]] = arith.muli %tile_rows, %[[three]] : index
+// CHECK-NEXT:    %[[threefold:\S+]] = arith.muli %i_size, %[[three]] : index
 // CHECK-NEXT:    %[[most:\S+]] = arith.constant 24 : index
 // CHECK-NEXT:    %[[few:\S+]] = arith.minsi %[[threefold]], %[[most]] : index
-// CHECK-NEXT:    %[[i:\S+]] = arith.maxsi %tile_rows, %[[few]] : index
+// CHECK-NEXT:    %[[i:\S+]] = arith.maxsi %i_size, %[[few]] : index
 // CHECK-NEXT:    %[[id:\S+]] = arith.muli %[[i]], %D : index
 // CHECK-NEXT:    %[[step:\S+]] = arith.muli %[[id]], %[[j]] : index
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 1048576 : index

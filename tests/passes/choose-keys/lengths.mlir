@@ -33,9 +33,9 @@ tile.kernel @asked {
 // CHECK-LABEL: tile.kernel @asked
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %[[size:\S+]] = arith.constant 8 : index
-// CHECK-NEXT:    %tile_rows = arith.minsi %M, %[[size]] : index
+// CHECK-NEXT:    %i_size = arith.minsi %M, %[[size]] : index
 // CHECK-NEXT:    %D = spec.dim "D"
-// CHECK-NEXT:    %per_key = arith.muli %tile_rows, %D : index
+// CHECK-NEXT:    %per_key = arith.muli %i_size, %D : index
 // CHECK-NEXT:    %[[few:\S+]] = arith.constant 16 : index
 // CHECK-NEXT:    %[[divisor:\S+]] = arith.maxsi %per_key, %[[few]] : index
 // CHECK-NEXT:    %[[many:\S+]] = arith.constant 64 : index
