@@ -95,6 +95,12 @@ def sliced(options: Options) -> tuple[Step, ...]:
 
 def numpy(options: Options) -> Pipeline:
     """For CPUs: values of every size, loops that run in Python, and whose tiles threads may share."""
+    keys: dict[str, Option] = {
+        "least": options.keys,
+        "most": 4 * options.keys,
+        "products": 8 * options.rows * options.keys,
+    }
+    splits: dict[str, Option] = {"splits": 4, "rows": options.rows, "keys": 8 * options.keys}
     attn = (
         *specialised(options),
         *SIMPLIFY,
@@ -106,12 +112,8 @@ def numpy(options: Options) -> Pipeline:
             {"natural": True},
         ),
         *SIMPLIFY,
+        Step("split-reduction", "needs streams, whose states can be merged", splits),
     )
-    keys: dict[str, Option] = {
-        "least": options.keys,
-        "most": 4 * options.keys,
-        "products": 8 * options.rows * options.keys,
-    }
     tile = (
         Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": 0}),
         Step("choose-keys", "before batch-programs, which asks how many there are", keys),

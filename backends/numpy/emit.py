@@ -214,7 +214,8 @@ class _Emitter:
             self.names.bind(result, name)
             self.out.line(f"{name} = {self.text[start].code}")
         low, high, step = (self.text.scalar(v) for v in (op.lb, op.ub, op.step))
-        self.out.line(f"for {self.names[block.args[0]]} in range({low}, {high}, {step}):")
+        span = f"{low}, {high}, {step}" if step != "1" else f"{low}, {high}" if low != "0" else high
+        self.out.line(f"for {self.names[block.args[0]]} in range({span}):")
         with self.out.indented():
             self.block(block)
             names = [self.names[argument] for argument in block.args[1:]]
