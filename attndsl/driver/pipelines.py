@@ -107,6 +107,7 @@ def numpy(options: Options) -> Pipeline:
         Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),
         Step("guess-finite", "before mask-edges, which tells where nothing is left out"),
         Step("mask-edges", "hides which conditions a tile tests"),
+        Step("skip-maxima", "after mask-edges, whose work both loops need; before assign-homes: they share scratch"),
         Step("keep-stored", "asks what each tile is used for"),
         Step("assign-homes", "last: when tiles are read is what every other pass changes"),
     )
