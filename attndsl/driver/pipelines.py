@@ -141,6 +141,7 @@ def numpy(options: Options) -> Pipeline:
             {"plain": True},
         ),
         Step("gather-terms", "after fold-extremes, which leaves an end less 1 plus 1 behind"),
+        Step("skip-maxima", "after mask-edges, whose work both loops need; before assign-homes: they share scratch"),
         Step("keep-stored", "asks what each tile is used for"),
         Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
         Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),

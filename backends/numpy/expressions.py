@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from math import copysign, isinf
 from typing import NamedTuple
 
+import numpy as np
+
 from attndsl.backends.names import Names
 from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
@@ -242,7 +244,13 @@ class NumPyExpressions(Values):
             row = NUMPY_SPELLINGS[type(op)]
             return Text(row.array.format(left.within(row.level), right.within(row.level + 1)), row.level)
         sign = {arith.AndIOp: "and", arith.OrIOp: "or", arith.XOrIOp: "!="}[type(op)]
-        return Text(f"({left.within(COMPARISON_LEVEL)} {sign} {right.within(COMPARISON_LEVEL)})")
+        first = left.within(COMPARISON_LEVEL)
+        first = self.bare(op.lhs, first) if type(op.lhs.owner) is type(op) else first
+        return Text(f"({first} {sign} {right.within(COMPARISON_LEVEL)})")
+
+    def bare(self, value: SSAValue, code: str) -> str:
+        """A condition on single numbers, without the parentheses that it has where it is written out."""
+        return code[1:-1] if code.startswith("(") and not self.axes(value) else code
 
     def broadcast(self, op: tile.BroadcastOp) -> Text:
         axes = self.axes_of(op.result)
@@ -343,8 +351,8 @@ class NumPyExpressions(Values):
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
         code = f"{self[op.body].within(ATOM)}.{method}({', '.join([*arguments, *more])})"
-        if len(axes) == 1 and op.body.type in (index, i1):
-            code = f"{'int' if op.body.type == index else 'bool'}({code})"
+        if len(axes) == 1 and op.body.type == index:
+            code = f"int({code})"
         return Text(code)
 
 
@@ -387,7 +395,7 @@ def _changed_between(first: Operation, last: Operation) -> set[SSAValue]:
 def literal(value: int | float | bool | None, type_: Attribute) -> str:
     """A number as Python writes it, floats to the digits that tell the numbers of their type apart."""
     if isinstance(value, float):
-        text = repr(value) if type_ == f64 else f"{value:.9g}"
+        text = repr(value) if type_ == f64 else str(np.float32(value))
         if text.lstrip("-") in ("inf", "nan"):
             return text.replace("inf", "np.inf").replace("nan", "np.nan")
         return text if any(c in text for c in ".e") else f"{text}.0"
