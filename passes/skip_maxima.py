@@ -156,7 +156,7 @@ def _skip(loop: tile.LoopOp, states: Sequence[OnlineState], facts: Facts) -> Non
     right = conjunction([all_rows for _, all_rows in looks], loop)
     assert right is not None, "a loop is asked for states that it has"
     right.name_hint = "right"
-    wrong = insert_before(loop, arith.XOrIOp(right, insert_before(loop, constant_op(True, i1))))
+    wrong = insert_before(loop, arith.XOrIOp(right, insert_before(loop, constant_op(True, i1))), "wrong")
     read = [n for n, result in enumerate(loop.results) if result.uses]
     plain = sums | {n: _no_maximum(loop, n, has_keys) for n in read if n not in sums}
     kept = Block([scf.YieldOp(*(plain[n] for n in read))])
