@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 PASSES = {
     "canonicalize": "Canonicalize",
     "cse": "Cse",
+    "gather-blocks": "GatherBlocks",
     "share-blocks": "ShareBlocks",
     "simplify-indices": "SimplifyIndices",
     "specialise": "Specialise",
     "reassociate-contractions": "ReassociateContractions",
     "materialise": "Materialise",
+    "fold-contractions": "FoldContractions",
     "split-axes": "SplitAxes",
     "share-operands": "ShareOperands",
     "pack-rows": "PackRows",
@@ -28,9 +30,11 @@ PASSES = {
     "scan-keys": "ScanKeys",
     "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",
+    "gather-terms": "GatherTerms",
     "scale-operands": "ScaleOperands",
     "guess-finite": "GuessFinite",
     "mask-edges": "MaskEdges",
+    "skip-maxima": "SkipMaxima",
     "align-quotients": "AlignQuotients",
     "split-loops": "SplitLoops",
     "fold-extremes": "FoldExtremes",
@@ -49,6 +53,7 @@ PASSES = {
     "order-axes": "OrderAxes",
     "sum-by-products": "SumByProducts",
     "assign-homes": "AssignHomes",
+    "slice-products": "SliceProducts",
     "wrap-integers": "WrapIntegers",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""

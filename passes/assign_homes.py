@@ -69,9 +69,11 @@ After:
 
 Homes have tiles of rows by keys, whose sizes are bounded, so that how much they hold in all does not grow with a call:
 tiles that are not needed at once share one. Where products have batch axes, a home is as large as a call's tiles are at
-most, since they are many in one where they are small (`batch-programs`). What rests on the extents of features is
-smaller, and is left, as are vectors: of few elements a new array costs less than finding the part of an old one. So is
-what no function of NumPy writes into an array that is there: a choice between two tiles, a product under a condition.
+most, since they are many in one where they are small (`batch-programs`). Where rows lie last, so does what all keys are
+multiplied with, queries say: in a home it is turned once, not in each product. What else rests on the extents of
+features is smaller, and is left, as are vectors: of few elements a new array costs less than finding the part of an old
+one. So is what no function of NumPy writes into an array that is there: a choice between two tiles, a product under a
+condition. What puts a number into some places of a tile is written over that.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -86,7 +88,7 @@ from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, math
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, Use, arith, math
 
 WRITING: tuple[type[Operation], ...] = (
     *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp, arith.MinimumfOp, arith.MaximumfOp),
@@ -118,19 +120,31 @@ class _Large:
         dots = [op for op in kernel.walk() if isinstance(op, tile.DotOp)]
         self.batch = frozenset[SSAValue]().union(*(dot.sides(self.axes)[0] for dot in dots))
         self.lengths = Lengths(begin_of(kernel))
+        self.turns = kernel.rows_last is not None
 
     def wants(self, op: Operation) -> bool:
-        """Whether an operation makes a tile of rows by keys, and can write it into an array."""
-        if type(op) not in WRITING and (type(op) is not tile.DotOp or op.where is not None):
-            return False
+        """Whether an operation makes a tile of rows by keys, or what such are products of, and can write it."""
         axes = self.axes(op.results[0]) - self.batch
-        tiled = len(axes) == 2 and any(map(tile.is_key, axes)) and not any(map(_is_feature, axes))
-        return tiled and (type(op) is not tile.DotOp or self.is_of_matrices(op))
+        if len(axes) != 2:
+            return False
+        if any(map(tile.is_key, axes)):
+            return not any(map(_is_feature, axes)) and self.is_written(op)
+        return self.turns and isinstance(op, (tile.LoadOp, *WRITING)) and any(map(_is_factor, op.results[0].uses))
 
-    def is_of_matrices(self, op: tile.DotOp) -> bool:
-        """Whether each operand has one axis of its own, beside batch axes and that which is summed."""
-        _, left, right = op.sides(self.axes)
-        return len(left) == len(right) == 1
+    def is_written(self, op: Operation) -> bool:
+        """Whether NumPy writes what an operation makes into an array that is there."""
+        match op:
+            case tile.DotOp():
+                return op.where is None and op.is_of_matrices(self.axes)
+            case arith.SelectOp():  # a number, over a tile that nothing else reads
+                kept = [side for side in (op.lhs, op.rhs) if constant(side) is None]
+                return len(kept) == 1 and self.ends_here(kept[0], op)
+        return type(op) in WRITING
+
+    def ends_here(self, value: SSAValue, op: Operation) -> bool:
+        """Whether a tile that has a home is all that an operation gives axes to, and is read by that alone."""
+        same = self.axes(value) == self.axes(op.results[0]) and tile.users(value) == [op]
+        return same and isinstance(value.owner, Operation) and self.wants(value.owner)
 
     def size(self, axis: SSAValue) -> SSAValue:
         """The size of an axis; of one in tiles with batch axes no more than a call needs: they are as many as fit."""
@@ -139,6 +153,13 @@ class _Large:
             return axis.owner.size
         length = self.lengths.of(axis)
         return axis.owner.size if isinstance(length, int) else length
+
+
+def _is_factor(use: Use) -> bool:
+    """Whether something made before a loop is multiplied in it."""
+    op = use.operation
+    made = op.operands[use.index].owner
+    return isinstance(op, tile.DotOp) and isinstance(made, Operation) and op.parent is not made.parent
 
 
 def _is_feature(axis: SSAValue) -> bool:

@@ -12,17 +12,13 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import numpy as np
+from attndsl.processor import processor, vector_extensions
 
 ROOT = Path(__file__).parents[2]
 """The project's checkout, where its gallery and its results are."""
 
 COMMIT = "GIT_COMMIT"
 """The environment variable that names the commit where git cannot, as on a machine that holds a copy of the files."""
-
-
-EXTENSIONS = ("avx", "f16c", "fma", "avx2", "avx512", "amx", "asimd", "sve")
-"""How the names of vector extensions begin that are told of a processor."""
 
 
 def circumstances(program: str, *packages: str) -> dict[str, str]:
@@ -34,7 +30,7 @@ def circumstances(program: str, *packages: str) -> dict[str, str]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": shlex.join([*program.split(), *sys.argv[1:]]),
         "commit": _commit(),
-        "processor": f"{_described('model name') or platform.machine()}, {cores()} cores, {_memory() / 2**30:.0f} GiB",
+        "processor": f"{processor()}, {cores()} cores, {_memory() / 2**30:.0f} GiB",
         "vector extensions": " ".join(vector_extensions()) or "unknown",
         "load": f"{os.getloadavg()[0]:.1f} processes on average in the minute before",
         "python": platform.python_version(),
@@ -45,23 +41,6 @@ def circumstances(program: str, *packages: str) -> dict[str, str]:
 def cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-def vector_extensions() -> list[str]:
-    """The processor's vector extensions, as Linux calls them."""
-    flags = (_described("flags") or _described("Features")).split()
-    return sorted((flag for flag in flags if flag.startswith(EXTENSIONS)), key=lambda flag: (len(flag), flag))
-
-
-def blas() -> str:
-    """The library that NumPy multiplies matrices with, and for which processors it has chosen its code."""
-    from threadpoolctl import threadpool_info
-
-    found = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    kinds = {
-        info["architecture"] for info in threadpool_info() if "numpy" in info["filepath"] and "architecture" in info
-    }
-    return ", ".join([f"{found['name']} {found['version']}", *sorted(kinds)])
 
 
 def busy_cores(seconds: float = 1.0) -> float:
@@ -97,12 +76,6 @@ def _commit() -> str:
         return git("rev-parse", "--short=12", "HEAD") + (", with changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-
-
-def _described(what: str) -> str:
-    """What Linux says of the first processor, nothing where it does not."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((text.strip() for name, _, text in (line.partition(":") for line in lines) if name.strip() == what), "")
 
 
 def _memory() -> int:

@@ -7,9 +7,10 @@ import subprocess
 import torch
 
 from attndsl.bench import limits
-from attndsl.bench.machine import blas, busy_cores, circumstances
+from attndsl.bench.machine import busy_cores, circumstances
 from attndsl.bench.suite import Rig
 from attndsl.bench.timing import CpuClock, GpuClock
+from attndsl.op import blas
 
 QUIET = 0.2
 """Cores that others may keep busy where the wall's time is to be believed."""
@@ -32,7 +33,7 @@ def on_cpu(threads: int) -> Rig:
     quiet = busy < QUIET
     head = {
         **circumstances("attndsl", "numpy", "torch"),
-        "blas": blas(),
+        "blas": blas.described(),
         "threads": f"{threads} for all contestants, waiting passively",
         "time": f"{'the wall' if quiet else 'the processors'}: others keep {busy:.1f} cores busy",
     }

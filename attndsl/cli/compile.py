@@ -19,7 +19,11 @@ from attndsl.syntax.source import Source
 @click.command("compile")
 @spec_argument
 @click.option(
-    "--target", metavar="TARGET", default="numpy", show_default=True, help="numpy, triton, cuda:90, hip:gfx942."
+    "--target",
+    metavar="TARGET",
+    default="numpy",
+    show_default=True,
+    help="numpy, cpu:slices, triton, cuda:90, hip:gfx942.",
 )
 @types_option
 @shape_option
@@ -45,18 +49,19 @@ def command(
                                                       cubins, their assembly, a JSON file that describes them, and a
                                                       Python file that runs them and needs torch alone
 
-    GPU code is for one of cuda:80, 89, 90, 100, 120, hip:gfx942, gfx950, and made for fixed extents of some dims;
-    --shape gives them.
+    NumPy programs suit any CPU; with cpu:slices, those that multiply faster a few rows at a time, as attndsl explain
+    tells. GPU code is for one of cuda:80, 89, 90, 100, 120, hip:gfx942, gfx950, and made for fixed extents of some
+    dims; --shape gives them.
     """
     signature = signature_of(source)
     bound = bind_types(signature, types)
     check_dims(signature, shape)
     try:
-        place_of(target)
+        row, machine = place_of(target)
     except UnknownTarget as error:
         raise misused(error) from None
-    if target in TARGETS:
-        artifact = artifact_of(source, bound, target)
+    if target in TARGETS or machine in row.processors:
+        artifact = artifact_of(source, bound, row.name, machine=machine)
         files = {f"{file_stem(artifact.name)}.py": artifact.source.encode()}
         report = {"source": artifact.source, "schedule": dict(artifact.schedule)}
     elif folder is None:

@@ -15,7 +15,7 @@ class Artifact:
 
     `types` binds each type variable to an element type. `source` is the generated program; `ir` holds the text of the
     IR by stage, `attn` and `tile`; `schedule` is what was chosen, in the order in which `explain` tells it.
-    `machine` is the GPU that code for one suits, of attndsl.ir.machines.
+    `machine` is the GPU or CPU that the code suits, of attndsl.ir.machines.
     """
 
     name: str

@@ -15,17 +15,16 @@ from attndsl.driver.targets import Target, target_of
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
 from attndsl.ir.legal import IllegalModule
-from attndsl.ir.machines import DEFAULT
 from attndsl.ir.xdsl import ModuleOp
 
 
 def compile_spec(
-    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = DEFAULT
+    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str | None = None
 ) -> Artifact:
     """The artifact of a spec for one target; `types` gives every type variable an element type.
 
     Where the target is specialised, code is made for the extents that `sizes` gives to feature dims; dims that it
-    leaves out stay open. Where it has machines, code suits `machine`. Raises UnknownTarget, CompilerError.
+    leaves out stay open. Code suits `machine`, or the target's default one. Raises UnknownTarget, CompilerError.
     """
     row = target_of(target)
     module, stages = lower(spec, types, target, sizes, machine)
@@ -42,12 +41,12 @@ def compile_spec(
         source=source,
         ir=stages,
         schedule={**_sizes(row), **_pinned(spec), **describe(module)},
-        machine=machine if row.machines else None,
+        machine=row.machine(machine),
     )
 
 
 def lower(
-    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = DEFAULT
+    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str | None = None
 ) -> tuple[ModuleOp, dict[str, str]]:
     """The module that a target's emitter takes, and the text of the IR at the end of each level.
 
@@ -63,7 +62,7 @@ def lower(
     return module, stages
 
 
-def _pipeline(row: Target, spec: Spec, sizes: Mapping[str, int], machine: str) -> Pipeline:
+def _pipeline(row: Target, spec: Spec, sizes: Mapping[str, int], machine: str | None) -> Pipeline:
     features = feature_dims(spec) if row.specialised else ()
     return row.lowering(known={dim: size for dim, size in sizes.items() if dim in features}, machine=machine)
 

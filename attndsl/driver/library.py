@@ -17,7 +17,6 @@ from attndsl.driver.cache import user_cache
 from attndsl.driver.fingerprint import fingerprint
 from attndsl.driver.signature import Signature
 from attndsl.driver.targets import target_of
-from attndsl.ir.machines import DEFAULT
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -37,14 +36,13 @@ def signature_of(source: Source) -> Signature:
 
 
 def artifact_of(
-    source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str = DEFAULT
+    source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str | None = None
 ) -> Artifact:
     """A spec compiled for `target`, with an element type for each of its type variables.
 
     `sizes` and `machine` are those of `compile_spec`. Raises SpecError where the spec has mistakes, UnknownTarget.
     """
-    target_of(target)
-    choices = map(str, (*sorted(types.items()), *sorted(sizes.items()), machine))
+    choices = map(str, (*sorted(types.items()), *sorted(sizes.items()), target_of(target).machine(machine)))
     cache, key = user_cache(), _key("artifact", source, target, *choices)
     if (entry := cache.get(key)) is not None:
         return Artifact.from_json(entry)

@@ -10,7 +10,6 @@ from attndsl.driver.summarise import summarise
 from attndsl.driver.targets import place_of, target_of
 from attndsl.ir.build import build
 from attndsl.ir.context import parse_module, print_module
-from attndsl.ir.machines import DEFAULT
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.syntax.read import read_source
 
@@ -25,7 +24,7 @@ def run_passes(
     takes what is left. Raises SpecError, ParseError, PipelineError, UnknownTarget, IllegalModule, CompilerError,
     UnicodeDecodeError.
     """
-    row, machine = (None, DEFAULT) if target is None else place_of(target)
+    row, machine = (None, None) if target is None else place_of(target)
     module = load_module(path)
     chosen = parse_pipeline(passes) if passes else ()
     if passes is None and (print_after_all or time_passes or row is not None):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from attndsl.ir.machines import DEFAULT
+from attndsl.ir.machines import ANY_CPU, PROCESSORS
 
 Option = bool | int | str | tuple[str, ...] | tuple[int, ...]
 
@@ -17,13 +17,13 @@ class Options:
     """What a pipeline leaves open.
 
     Tiles have so many `rows` and `keys`, 0 where a launch chooses; NumPy's have more keys where rows are few. Code is
-    made for the extents that are `known` of dims, and suits `machine`, of attndsl.ir.machines.
+    made for the extents that are `known` of dims, and suits `machine`, a GPU or CPU of attndsl.ir.machines.
     """
 
     rows: int
     keys: int
     known: Mapping[str, int] = field(default_factory=dict)
-    machine: str = DEFAULT
+    machine: str = ANY_CPU
 
 
 class Step(NamedTuple):
@@ -69,6 +69,12 @@ TO_ROWS = (
 )
 """From simple `attn` IR to rows that share tiles and keys that have ranges."""
 
+IN_THE_CHEAPER_ORDER = (
+    Step("reassociate-contractions", "before materialise, which makes kernels of what it has put in order"),
+    Step("materialise", "before bound-loops: which keys some row sees is one question, which one row does another"),
+)
+"""From simple `attn` IR to contractions that are made in the order, and as often, as is cheapest."""
+
 TO_ATTN = (*SIMPLIFY, *TO_ROWS)
 """The same, from freshly built IR."""
 
@@ -79,6 +85,12 @@ def specialised(options: Options) -> tuple[Step, ...]:
         return ()
     known: dict[str, Option] = {"dims": tuple(options.known), "extents": tuple(options.known.values())}
     return (Step("specialise", "first: what rests on a known dim is settled like any constant", known),)
+
+
+def sliced(options: Options) -> tuple[Step, ...]:
+    """The step that cuts products into slices, for CPUs that are faster so."""
+    rows = PROCESSORS[options.machine].slices
+    return (Step("slice-products", "after all that changes products", {"rows": rows}),) if rows else ()
 
 
 def numpy(options: Options) -> Pipeline:
@@ -92,8 +104,7 @@ def numpy(options: Options) -> Pipeline:
     attn = (
         *specialised(options),
         *SIMPLIFY,
-        Step("reassociate-contractions", "before materialise, which makes kernels of what it has put in order"),
-        Step("materialise", "before bound-loops: which keys some row sees is one question, which one row does another"),
+        *IN_THE_CHEAPER_ORDER,
         *TO_ROWS,
         Step(
             "stream-softmax",
@@ -116,15 +127,26 @@ def numpy(options: Options) -> Pipeline:
         ),
         Step("assign-threads", "after batch-programs: with batch axes steps are larger"),
         Step("cse", "what the two compute for all programs, these need not compute anew"),
+        Step(
+            "gather-blocks", "wants equal quotients to be one value; before share-blocks, the last to read assumptions"
+        ),
         Step("share-blocks", "wants equal quotients to be one value, and reads bare of settled conditions"),
         Step("gather-scales", "makes one factor of several, so that it can be moved"),
         Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),
         Step("guess-finite", "before mask-edges, which tells where nothing is left out"),
         Step("mask-edges", "hides which conditions a tile tests"),
+        Step(
+            "fold-extremes",
+            "after mask-edges, which asks for extremes; no width of numbers is chosen",
+            {"plain": True},
+        ),
+        Step("gather-terms", "after fold-extremes, which leaves an end less 1 plus 1 behind"),
+        Step("skip-maxima", "after mask-edges, whose work both loops need; before assign-homes: they share scratch"),
         Step("keep-stored", "asks what each tile is used for"),
         Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
         Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),
         Step("assign-homes", "when tiles are read is what every other pass changes"),
+        *sliced(options),
         Step("wrap-integers", "last: names what programs compute, which every other pass changes"),
     )
     return Pipeline(attn, tile)
@@ -136,6 +158,8 @@ def triton(options: Options) -> Pipeline:
     attn = (
         *specialised(options),
         *SIMPLIFY,
+        *IN_THE_CHEAPER_ORDER,
+        Step("fold-contractions", "before split-axes: what is read tile by tile fits tiles without being cut"),
         Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
         Step("split-axes", "tiles are powers of two; after bound-loops, while a mask is still said once"),
         *SIMPLIFY,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attndsl.choices import CHOICES
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.pipelines import Options, Pipeline, numpy, triton
-from attndsl.ir.machines import DEFAULT, MACHINES, Machine
+from attndsl.ir.machines import ANY_CPU, DEFAULT, MACHINES, PROCESSORS, Machine, Processor
 
 if TYPE_CHECKING:
     from attndsl.ir.legal import LegalForms
@@ -30,7 +30,8 @@ class Target:
     `pipeline` brings freshly built IR to what `emitter` takes, which `legal` says; both are imported when they are
     called for. `tiles` are the rows and keys of a tile, 0 where a launch chooses; `chooses` names all that it does.
     Code of a target with `machines` is for one of these GPUs, and takes torch tensors; that of others takes NumPy
-    arrays. Where it is `specialised`, code is made for the extents of feature dims.
+    arrays, and may suit one of several `processors`. `default` is the machine that code is for where none is named.
+    Where it is `specialised`, code is made for the extents of feature dims.
     """
 
     name: str
@@ -40,19 +41,29 @@ class Target:
     tiles: tuple[int, int]
     chooses: tuple[str, ...] = ()
     machines: Mapping[str, Machine] = field(default_factory=dict)
+    processors: Mapping[str, Processor] = field(default_factory=dict)
+    default: str = ANY_CPU
     specialised: bool = False
 
     def lowering(
-        self, tiles: tuple[int, int] | None = None, known: Mapping[str, int] = {}, machine: str = DEFAULT
+        self, tiles: tuple[int, int] | None = None, known: Mapping[str, int] = {}, machine: str | None = None
     ) -> Pipeline:
         """The pipeline with tiles of some rows and keys, its own where none are given, and extents that are known.
 
         Raises UnknownTarget for a machine that code cannot be made for.
         """
-        if self.machines and machine not in self.machines:
-            raise UnknownTarget(machine, self.machines)
         rows, keys = tiles or self.tiles
-        return self.pipeline(Options(rows, keys, known, machine))
+        return self.pipeline(Options(rows, keys, known, self.machine(machine) or self.default))
+
+    def machine(self, name: str | None) -> str | None:
+        """The machine that code suits where one of that name, or none, is asked for; None where all code is the same.
+
+        Raises UnknownTarget.
+        """
+        there = {**self.machines, **self.processors}
+        if name is not None and there and name not in there:
+            raise UnknownTarget(name, there)
+        return (name or self.default) if there else None
 
 
 class UnknownTarget(ValueError):
@@ -77,6 +88,7 @@ TARGETS: dict[str, Target] = {
             legal=_found_in("attndsl.backends.numpy.legal", "LEGAL"),
             emitter=_found_in("attndsl.backends.numpy.emit", "emit"),
             tiles=(128, 512),  # whose scores stay in the second-level cache of a CPU core
+            processors=PROCESSORS,
         ),
         Target(
             "triton",
@@ -86,6 +98,7 @@ TARGETS: dict[str, Target] = {
             tiles=(0, 0),
             chooses=CHOICES,
             machines=MACHINES,
+            default=DEFAULT,
             specialised=True,
         ),
     )
@@ -100,13 +113,15 @@ def target_of(name: str) -> Target:
     return TARGETS[name]
 
 
-def places() -> dict[str, tuple[Target, str]]:
+def places() -> dict[str, tuple[Target, str | None]]:
     """All that code can be asked for, as a user names it: a target, for its default machine, or a machine of one."""
-    defaults = {name: (row, DEFAULT) for name, row in TARGETS.items()}
-    return {**defaults, **{machine: (row, machine) for row in TARGETS.values() for machine in row.machines}}
+    defaults = {name: (row, row.machine(None)) for name, row in TARGETS.items()}
+    gpus = {machine: (row, machine) for row in TARGETS.values() for machine in row.machines}
+    cpus = {machine: (row, machine) for row in TARGETS.values() for machine in row.processors}
+    return {**defaults, **gpus, **cpus}
 
 
-def place_of(name: str) -> tuple[Target, str]:
+def place_of(name: str) -> tuple[Target, str | None]:
     """The target and the machine that a user names with one word. Raises UnknownTarget."""
     known = places()
     if name not in known:

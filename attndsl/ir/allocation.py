@@ -49,7 +49,8 @@ def propose(
         if not axes or None in sizes or liveness.clash(value, value):
             continue
         alike = homes.setdefault((value.type, sizes), [])
-        free = next((tiles for tiles in alike if not any(liveness.clash(value, other) for other in tiles)), None)
+        near = sorted(alike, key=lambda tiles: tiles.keys().isdisjoint(op.operands))
+        free = next((tiles for tiles in near if not any(liveness.clash(value, other) for other in tiles)), None)
         if free is None:
             alike.append(free := {})
         free[value] = axes
@@ -59,7 +60,8 @@ def propose(
 
 def begin_of(kernel: tile.KernelOp) -> Operation:
     """The first program of a kernel, or where it has none the first loop."""
-    return next(op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp | tile.LoopOp))
+    ops = list(kernel.body.block.ops)
+    return next((op for op in ops if isinstance(op, tile.ProgramOp | tile.LoopOp)), ops[0])
 
 
 def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:

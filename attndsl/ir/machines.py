@@ -1,4 +1,4 @@
-"""What is known of GPUs: a row each, by the name of the target that code is made for."""
+"""What is known of GPUs and CPUs: a row each, by the name of the target that code is made for."""
 
 from __future__ import annotations
 
@@ -72,4 +72,24 @@ MACHINES = {
     "hip:gfx950": Machine(
         MI355X, 160 * 1024, registers=512, stages=2, lanes=64, register_file=128 * 1024, f32_products="ieee"
     ),
+}
+
+ANY_CPU = "cpu"
+"""The CPU that code is for where nothing says which: it suits all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """What makes code faster on some CPUs, and slower on others.
+
+    `slices` is how many rows of a product of tiles are multiplied at a time, 0 for all: which suits does not only rest
+    on the CPU, but also on the library that NumPy multiplies with.
+    """
+
+    slices: int = 0
+
+
+PROCESSORS = {
+    ANY_CPU: Processor(),
+    "cpu:slices": Processor(slices=8),
 }

@@ -46,7 +46,7 @@ from attndsl.ir.statements import (
     WithinOp,
     WrapsOp,
 )
-from attndsl.ir.traits import Axes, Folds, Removes, Renames, WellFormed
+from attndsl.ir.traits import Axes, Flattens, Folds, Removes, Renames, WellFormed
 from attndsl.ir.xdsl import (
     ArrayAttr,
     AttrSizedOperandSegments,
@@ -88,6 +88,7 @@ __all__ = [
     "CoversOp",
     "DotOp",
     "FiniteOp",
+    "FlattenOp",
     "HoldsOp",
     "HomeOp",
     "IdentityOp",
@@ -293,6 +294,44 @@ class RepeatOp(IRDLOperation):
 
 
 @irdl_op_definition
+class FlattenOp(IRDLOperation):
+    """Lays blocks end to end, the first one from `origin` on: at n of `new` stands what is laid n - `origin` places on.
+
+    Blocks are those of the axis `blocks`, places in them those of the axis `within`; `new` has some of all of them.
+    What does not vary within blocks is repeated. So a page is read once, and not each of its keys:
+
+        %page0 = arith.floordivsi %j0, %S : index
+        %first = arith.muli %page0, %S : index
+        %page = tile.range "j_block" from %page0 to %page_end size %pages
+        %slot = tile.range "j_place" from %zero to %S size %S
+        %table = tile.load @table[%page] : index
+        %rows = tile.load @pages[%table, %slot, %d] : f32
+        %k = tile.flatten %rows from %page, %slot at %first to %j : f32 to f32
+    """
+
+    name = "tile.flatten"
+    value = operand_def()
+    blocks = operand_def(IndexType)
+    within = operand_def(IndexType)
+    origin = operand_def(IndexType)
+    new = operand_def(IndexType)
+    result = result_def()
+    traits = traits_def(Pure(), Flattens())
+    assembly_format = (
+        "$value `from` $blocks `,` $within `at` $origin `to` $new attr-dict `:` type($value) `to` type($result)"
+    )
+
+    def __init__(self, value: SSAValue, blocks: SSAValue, within: SSAValue, origin: SSAValue, new: SSAValue) -> None:
+        super().__init__(operands=[value, blocks, within, origin, new], result_types=[value.type])
+
+    def verify_(self) -> None:
+        for axis in (self.blocks, self.within, self.new):
+            verify_axis(axis)
+        if self.value.type != self.result.type:
+            raise VerifyException("gives the type that it takes")
+
+
+@irdl_op_definition
 class WidenedOp(IRDLOperation):
     """A tile that `tile.kept` names, in the type that the IR gives it: the same numbers."""
 
@@ -412,6 +451,10 @@ class DotOp(IRDLOperation):
     exact, and summed as the result's type. With `tf32x3` each operand is taken as the sum of two numbers of 11 bits,
     and only the product of the two smaller ones is left out: an error of 2^-21 of a product (Ootomo and Yokota,
     "Recovering single precision accuracy from Tensor Cores …", 2022).
+
+    With `slices` a product of two matrices is made so many rows at a time, rows being the axis that its tile has first:
+    the same sums, as a product that a library has other code for.
+    A `precise` one has no operand that is the weight of a key, which may be rounded to a type that does not hold it.
     """
 
     name = "tile.dot"
@@ -419,25 +462,39 @@ class DotOp(IRDLOperation):
     rhs = operand_def(Float)
     over = operand_def(IndexType)
     where = opt_operand_def(i1)
+    precise = opt_prop_def(UnitAttr)
     rounded = opt_prop_def(StringAttr)
+    slices = opt_prop_def(IntegerAttr[IndexType])
     result = result_def(Float)
     traits = traits_def(Pure(), Removes())
     assembly_format = (
-        "$lhs `,` $rhs `over` $over (`where` $where^)? (`rounded` `to` $rounded^)? attr-dict `:` type($result)"
+        "$lhs `,` $rhs `over` $over (`where` $where^)? (`precise` $precise^)? (`rounded` `to` $rounded^)? "
+        "(`in` `slices` `of` $slices^)? "
+        "attr-dict `:` type($result)"
     )
 
-    def __init__(self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, where: SSAValue | None = None) -> None:
-        super().__init__(operands=[lhs, rhs, over, where], result_types=[lhs.type])
+    def __init__(
+        self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, where: SSAValue | None = None, precise: bool = False
+    ) -> None:
+        properties = {"precise": UnitAttr() if precise else None}
+        super().__init__(operands=[lhs, rhs, over, where], properties=properties, result_types=[lhs.type])
 
     def verify_(self) -> None:
         verify_axis(self.over)
         if self.rounded is not None and self.rounded.data not in ("f16", "bf16", "tf32x3"):
             raise VerifyException(f"operands are rounded to f16, bf16 or tf32x3, not to {self.rounded.data}")
+        if self.slices is not None and self.slices.value.data < 1:
+            raise VerifyException("a slice has a row at least")
 
     def sides(self, axes: Callable[[SSAValue], Axes]) -> tuple[Axes, Axes, Axes]:
         """The axes that are not summed: those of both operands, which are batch axes, of `lhs` and of `rhs` alone."""
         left, right = axes(self.lhs) - {self.over}, axes(self.rhs) - {self.over}
         return left & right, left - right, right - left
+
+    def is_of_matrices(self, axes: Callable[[SSAValue], Axes]) -> bool:
+        """Whether each operand has one axis of its own, beside batch axes and that which is summed."""
+        _, left, right = self.sides(axes)
+        return len(left) == len(right) == 1
 
 
 @irdl_op_definition
@@ -490,6 +547,7 @@ TILE = Dialect(
         BroadcastOp,
         RenameAxisOp,
         RepeatOp,
+        FlattenOp,
         WidenedOp,
         IdentityOp,
         SumOp,

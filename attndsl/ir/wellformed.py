@@ -195,6 +195,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.DotOp():
                 if op.over not in axes(op.lhs) & axes(op.rhs):
                     raise VerifyException("both operands of a product vary along the axis that it sums over")
+                if op.slices is not None and not op.is_of_matrices(axes):
+                    raise VerifyException("a product of two matrices has rows that can be cut into slices")
             case tile.MaskOp():
                 if op.whole not in axes(op.value) or op.over not in axes(op.where) or op.whole in axes(op.where):
                     raise VerifyException("tile.mask masks a tile along one axis, by a condition along a part of it")
@@ -204,6 +206,10 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.RenameAxisOp() | tile.RepeatOp():
                 if op.old not in axes(op.value) or op.new in axes(op.value):
                     raise VerifyException(f"{op.name} makes of an axis of its operand one that is new to it")
+            case tile.FlattenOp():
+                _independent(axes, op, [op.origin], tile.RangeOp, "where blocks are laid")
+                if op.blocks not in axes(op.value) or op.new in axes(op.value):
+                    raise VerifyException("tile.flatten makes of an axis of blocks one that is new to its operand")
             case tile.StoreOp():
                 _placed(axes, op, op.indices, op.value)
             case tile.LoopOp():

@@ -12,7 +12,6 @@ from functools import partial
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.library import artifact_of, signature_of, spec_key
 from attndsl.driver.module import load_function
-from attndsl.ir.machines import DEFAULT
 from attndsl.op.checks import Bound
 from attndsl.syntax.source import Source
 
@@ -29,7 +28,7 @@ class CompiledSpec:
         self._lock = threading.Lock()
 
     def artifact(
-        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str = DEFAULT, /, **types: str
+        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str | None = None, /, **types: str
     ) -> Artifact:
         """What `Op.artifact` gives. Raises ValueError for types that the spec does not allow."""
         bound = {**self.signature.default_types(), **types}
@@ -47,7 +46,9 @@ class CompiledSpec:
         """The compiled NumPy function for these element types, as its file has it."""
         key = tuple(types.values())
         if key not in self._functions:
-            self._functions[key] = load_function(self.artifact(**types))
+            from attndsl.op.calibrate import suited
+
+            self._functions[key] = load_function(self.artifact("numpy", {}, suited().machine, **types))
         return self._functions[key]
 
     def program(self, types: Mapping[str, str]) -> Callable[..., None]:

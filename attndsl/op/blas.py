@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
+from itertools import chain
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -99,6 +100,19 @@ def _libraries() -> tuple[list[Any], list[Any]]:
         openmp = library.internal_api == "openblas" and library.threading_layer == "openmp"
         (own if openmp else shared).append(library)
     return shared, own
+
+
+def described() -> str:
+    """The library that NumPy multiplies with, its version, and the processors that it has chosen its code for."""
+    import numpy
+
+    found = [library.info() for library in chain(*_libraries())]
+    own = [about for about in found if "numpy" in about["filepath"]] or found  # others may have brought theirs
+    told = (
+        " ".join(about[key] for key in ("internal_api", "version", "architecture") if about.get(key)) for about in own
+    )
+    built = numpy.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return ", ".join(sorted(told)) or f"{built['name']} {built['version']}"
 
 
 class _OfThread(threading.local):

@@ -14,8 +14,8 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature, TensorSignature
-from attndsl.driver.targets import place_of
-from attndsl.ir.machines import DEFAULT, MACHINES, Device
+from attndsl.driver.targets import place_of, target_of
+from attndsl.ir.machines import MACHINES, PROCESSORS, Device
 from attndsl.op.checks import shown
 from attndsl.storage import ELEMENTS
 from attndsl.syntax.source import Source
@@ -77,11 +77,11 @@ class Limit:
 
 
 def limit_of(artifact: Artifact, moved: Traffic) -> Limit | None:
-    """The limit of the device that code is for; None for code that is for none.
+    """The limit of the GPU that code is for; None for code that is for none.
 
     Products are made at the rate of the narrowest floats that are read: whatever their other operands, none is higher.
     """
-    if artifact.machine is None:
+    if artifact.machine not in MACHINES:
         return None
     device = MACHINES[artifact.machine].device
     elements = [ELEMENTS[artifact.types.get(tensor.element, tensor.element)] for tensor in artifact.signature.inputs]
@@ -89,12 +89,16 @@ def limit_of(artifact: Artifact, moved: Traffic) -> Limit | None:
     return Limit(device, rate, (moved.read + moved.written) / device.read, moved.work / rate)
 
 
-def compiled_for(target: str, signature: Signature, dims: Mapping[str, int]) -> tuple[str, dict[str, int], str]:
+def compiled_for(target: str, signature: Signature, dims: Mapping[str, int]) -> tuple[str, dict[str, int], str | None]:
     """How code for a target is asked of `artifact_of`: who emits it, the extents that it is made for, its machine.
 
-    Raises UnknownTarget, a ValueError.
+    `numpy` is the CPU at hand, as calls take it. Raises UnknownTarget, a ValueError.
     """
     row, machine = place_of(target)
+    if row.processors and target == row.name:
+        from attndsl.op.calibrate import suited
+
+        machine = suited().machine
     return row.name, {dim: dims[dim] for dim in signature.features} if row.specialised else {}, machine
 
 
@@ -123,8 +127,8 @@ def computed(source: Source, artifact: Artifact, dims: Mapping[str, int], needed
     from attndsl.ir.work import work_of
 
     spec, signature = unmasked(checked(source)), artifact.signature
-    sizes = {dim: dims[dim] for dim in signature.features} if artifact.machine else {}
-    module, _ = lower(spec, artifact.types, artifact.target, sizes, artifact.machine or DEFAULT)
+    sizes = {dim: dims[dim] for dim in signature.features} if target_of(artifact.target).specialised else {}
+    module, _ = lower(spec, artifact.types, artifact.target, sizes, artifact.machine)
     return work_of(module, dims, _params(signature))
 
 
@@ -137,6 +141,8 @@ def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
     rows = [("types", types)] if types else []
     rows += [("dims", ", ".join(f"{name} = {dims[name]}" for name in artifact.signature.dims))]
     rows += [(name.replace("_", " "), str(value)) for name, value in artifact.schedule.items()]
+    if artifact.machine in PROCESSORS:
+        rows.append(("products", chosen_products(artifact.machine)))
     rows += [
         ("inputs", f"{quantity(moved.read, 'B', 1024)}"),
         ("outputs", f"{quantity(moved.written, 'B', 1024)}"),
@@ -147,9 +153,17 @@ def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
     if (limit := limit_of(artifact, moved)) is not None:
         rows.append(("limit", str(limit)))
     width = max(len(name) for name, _ in rows)
-    place = f" on {artifact.machine}" if artifact.machine else ""
+    place = f" on {artifact.machine}" if artifact.machine in MACHINES else ""
     lines = [f"{artifact.name} for {artifact.target}{place}", *(f"  {name:{width}}  {value}" for name, value in rows)]
     return "\n".join(lines)
+
+
+def chosen_products(machine: str) -> str:
+    """How products are made in code for a CPU, and why."""
+    from attndsl.op.calibrate import WAYS, suited
+
+    here = suited()
+    return here.why if machine == here.machine else f"{WAYS[machine]}, as {machine} asks for"
 
 
 def quantity(value: float, unit: str, base: int = 1000) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.signature import Signature
-from attndsl.ir.machines import DEFAULT
 from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import declaration, example_call, split
@@ -78,12 +77,13 @@ class Op:
         return f"<attndsl operator {example_call(self.signature)}>"
 
     def artifact(
-        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str = DEFAULT, /, **types: str
+        self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str | None = None, /, **types: str
     ) -> Artifact:
         """What the compiler makes of the spec for these element types, `op.artifact(T="bf16")`; f32 where none is said.
 
-        Code for `triton` is made for `sizes`, extents of feature dims, and for a machine of attndsl.ir.machines. Raises
-        ValueError for types that the spec does not allow.
+        Code for `triton` is made for `sizes`, extents of feature dims. It suits `machine`, of attndsl.ir.machines: that
+        for `numpy` suits any CPU where none is named, though calls take what suits the one at hand. Raises ValueError
+        for types that the spec does not allow.
         """
         return self.binding.artifact(target, sizes, machine, **types)
 

@@ -87,7 +87,7 @@ class NumPyAccess:
             return user.body is value
         if isinstance(user, (tile.DotOp, tile.IntoOp)):
             return False
-        if isinstance(user, (tile.BroadcastOp, tile.RepeatOp)):
+        if isinstance(user, (tile.BroadcastOp, tile.RepeatOp, tile.FlattenOp)):
             return user.value is value
         if isinstance(user, arith.AddiOp) and self.place(user.result).axis is value:
             return any(self.computes(use.operation, user.result) for use in user.result.uses)
@@ -145,10 +145,10 @@ class NumPyAccess:
         cut = [":" if p.axis is None else self.slice(p, extent) for p, extent in zip(places, extents, strict=True)]
         order = sorted(range(len(places)), key=lambda n: places[n].axis is not None)
         code = python_name(name)
-        if any(part != ":" for part in cut):
-            while cut[0] == ":" and len(cut) > 1:
-                cut.pop(0)
-            code += f"[{', '.join(['...', *cut] if len(cut) < len(places) else cut)}]"
+        written = [n for n, part in enumerate(cut) if part != ":"]
+        if written:
+            before = ["..."] if written[0] > 1 and written[-1] == len(cut) - 1 else cut[: written[0]]
+            code += f"[{', '.join([*before, *cut[written[0] : written[-1] + 1]])}]"
         if order != [*range(len(places))]:
             code += f".transpose({', '.join(map(str, order))})"
         return code

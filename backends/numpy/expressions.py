@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from math import copysign, isinf
 from typing import NamedTuple
 
+import numpy as np
+
 from attndsl.backends.names import Names
 from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.ends import stops_in_time
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
@@ -86,9 +89,11 @@ class NumPyExpressions(Values):
         assert isinstance(owner, Operation)
         if isinstance(owner, (tile.LoadOp, tile.DotOp)) or (isinstance(user, tile.RangeOp) and user.size is not value):
             return False
-        if user.parent is not owner.parent or (self.homes and _writes_between(owner, user)):
+        read = self.read(owner)
+        tiles = any(self.axes(v) and not isinstance(v.owner, tile.RangeOp) for v in read)
+        if user.parent is not owner.parent or (tiles and _writes_between(owner, user)):
             return False
-        return self.read(owner).isdisjoint(_changed_between(owner, user))
+        return read.isdisjoint(_changed_between(owner, user))
 
     def read(self, op: Operation) -> set[SSAValue]:
         """The values whose names an operation's expression has in it."""
@@ -119,13 +124,23 @@ class NumPyExpressions(Values):
             start, stop = self[op.start], self[op.stop]
             if constant(op.start) == 0 and op.size is op.stop:
                 self._spans[axis] = AxisSpan("0", stop.code, "", cut=False)
-            elif _stops_in_time(op):
+            elif stops_in_time(op):
                 self._spans[axis] = AxisSpan(start.code, stop.code, "")
             else:
                 end = self.names.fresh(f"{op.variable.data}_end")
                 definition = f"{end} = min({start.code} + {self[op.size].within(6)}, {stop.code})"
                 self._spans[axis] = AxisSpan(start.code, end, definition)
         return self._spans[axis]
+
+    def end_of_axis(self, op: arith.MinSIOp) -> str | None:
+        """The name of the end of an axis, where a number is that end."""
+        for axis, span in self._spans.items():
+            range_ = axis.owner
+            if span.definition and isinstance(range_, tile.RangeOp) and op.rhs is range_.stop:
+                reach = op.lhs.owner
+                if isinstance(reach, arith.AddiOp) and (reach.lhs, reach.rhs) == (range_.start, range_.size):
+                    return span.stop
+        return None
 
     def size(self, axis: Axis) -> str:
         """How many values an axis has."""
@@ -176,6 +191,8 @@ class NumPyExpressions(Values):
                 if not self.axes(op.operand):
                     return Text(f"{target}({text.code})")
                 return Text(f"{text.within(ATOM)}.astype({target})")
+            case arith.MinSIOp() if (end := self.end_of_axis(op)) is not None:
+                return Text(end)
             case tile.BroadcastOp():
                 return self.broadcast(op)
             case tile.DotOp():
@@ -183,6 +200,8 @@ class NumPyExpressions(Values):
             case tile.RepeatOp():
                 axis = self.axes_of(op.value).index(op.old)
                 return Text(f"np.repeat({self[op.value].code}, {op.times.value.data}, axis={axis})")
+            case tile.FlattenOp():
+                return self.flatten(op)
             case tile.ReduceOp():
                 return self.reduce(op)
             case tile.FiniteOp():
@@ -225,7 +244,13 @@ class NumPyExpressions(Values):
             row = NUMPY_SPELLINGS[type(op)]
             return Text(row.array.format(left.within(row.level), right.within(row.level + 1)), row.level)
         sign = {arith.AndIOp: "and", arith.OrIOp: "or", arith.XOrIOp: "!="}[type(op)]
-        return Text(f"({left.within(COMPARISON_LEVEL)} {sign} {right.within(COMPARISON_LEVEL)})")
+        first = left.within(COMPARISON_LEVEL)
+        first = self.bare(op.lhs, first) if type(op.lhs.owner) is type(op) else first
+        return Text(f"({first} {sign} {right.within(COMPARISON_LEVEL)})")
+
+    def bare(self, value: SSAValue, code: str) -> str:
+        """A condition on single numbers, without the parentheses that it has where it is written out."""
+        return code[1:-1] if code.startswith("(") and not self.axes(value) else code
 
     def broadcast(self, op: tile.BroadcastOp) -> Text:
         axes = self.axes_of(op.result)
@@ -241,17 +266,31 @@ class NumPyExpressions(Values):
         code = f"np.broadcast_to({self.along(op.value, axes).code}, {shape})"
         return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over
 
+    def flatten(self, op: tile.FlattenOp) -> Text:
+        """Blocks laid end to end, of which the new axis has a part; or what is the same for a block, repeated."""
+        axes, span, origin = self.axes_of(op.value), self.span(op.new), self[op.origin].within(7)
+        value, place = self[op.value], axes.index(op.blocks)
+        start, stop = f"{span.start} - {origin}", f"{span.stop} - {origin}"
+        if op.within in axes:
+            return Text(f"_laid({value.code}, {start}, {stop}{f', axis={place}' if place else ''})")
+        axis = f", axis={place}" if len(axes) > 1 else ""
+        cut = ", ".join([":"] * place + [f"{start}:{stop}"])
+        return Text(f"np.repeat({value.code}, {self.size(op.within)}{axis})[{cut}]")
+
     def dot(self, op: tile.DotOp) -> Text:
         if (factors := self.factors(op)) is not None:
             a, b, axes = factors
-            return self.turned(Text(f"{a.within(7)} @ {b.within(8)}", 7), axes, self.axes_of(op.result))
+            whole = Text(f"{a.within(7)} @ {b.within(8)}", 7)
+            product = whole if op.slices is None else Text(f"_by_eights({a.code}, {b.code})")
+            return self.turned(product, axes, self.axes_of(op.result))
         batch, left, right = map(self.ordered, op.sides(self.axes))
         if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
         weights = self.permuted(op.lhs, [*batch, *left, op.over])
         values = self.permuted(op.rhs, [*batch, op.over, *right])
         condition = self.along(op.where, [*batch, *left, op.over])
-        text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
+        by = "" if op.slices is None else ", _by_eights"
+        text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code}{by})")
         return self.turned(text, [*batch, *left, *right], self.axes_of(op.result))
 
     def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Axis]] | None:
@@ -312,18 +351,9 @@ class NumPyExpressions(Values):
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
         code = f"{self[op.body].within(ATOM)}.{method}({', '.join([*arguments, *more])})"
-        if len(axes) == 1 and op.body.type in (index, i1):
-            code = f"{'int' if op.body.type == index else 'bool'}({code})"
+        if len(axes) == 1 and op.body.type == index:
+            code = f"int({code})"
         return Text(code)
-
-
-def _stops_in_time(op: tile.RangeOp) -> bool:
-    """Whether an axis stops at what its size reaches to, or before: then no smaller end has to be found."""
-    size, stop = op.size.owner, op.stop.owner
-    if isinstance(size, arith.SubiOp) and (size.lhs, size.rhs) == (op.stop, op.start):
-        return True
-    reach = stop.lhs.owner if isinstance(stop, arith.MinSIOp) else None
-    return isinstance(reach, arith.AddiOp) and (reach.lhs, reach.rhs) == (op.start, op.size)
 
 
 def _has_rows(axis: Axis) -> bool:
@@ -365,7 +395,7 @@ def _changed_between(first: Operation, last: Operation) -> set[SSAValue]:
 def literal(value: int | float | bool | None, type_: Attribute) -> str:
     """A number as Python writes it, floats to the digits that tell the numbers of their type apart."""
     if isinstance(value, float):
-        text = repr(value) if type_ == f64 else f"{value:.9g}"
+        text = repr(value) if type_ == f64 else str(np.float32(value))
         if text.lstrip("-") in ("inf", "nan"):
             return text.replace("inf", "np.inf").replace("nan", "np.nan")
         return text if any(c in text for c in ".e") else f"{text}.0"

@@ -13,6 +13,11 @@ CHOSEN = IllegalForm(
     "whose extents a launch chooses", lambda op, axes: any(kind == "choice" for e in op.shape for kind, _ in leaves(e))
 )
 
+OTHER_SLICES = IllegalForm(
+    "in slices of other than 8 rows", lambda op, axes: op.slices is not None and op.slices.value.data != 8
+)
+"""The products that no helper is there for."""
+
 LEGAL = LegalForms(
     "numpy",
     {
@@ -20,12 +25,12 @@ LEGAL = LegalForms(
         # A file has one function, which runs all kernels, and computes in the types that values have.
         tile.KernelOp: (given("form"), given("schedules"), given("bounds")),
         spec.TensorOp: (CHOSEN,),
-        tile.DotOp: (given("rounded"),),
+        tile.DotOp: (given("rounded"), OTHER_SLICES),
         tile.LoopOp: (given("stages"),),
         **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.RangeOp, tile.LoadOp, tile.StoreOp, tile.BroadcastOp), ()),
-        **dict.fromkeys((tile.ThreadsOp, tile.RepeatOp, tile.HomeOp, tile.IntoOp, tile.WrapsOp), ()),
+        **dict.fromkeys((tile.ThreadsOp, tile.RepeatOp, tile.FlattenOp, tile.HomeOp, tile.IntoOp, tile.WrapsOp), ()),
         **dict.fromkeys((tile.MaskOp, tile.FiniteOp, scf.IfOp, scf.YieldOp), ()),
         **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),

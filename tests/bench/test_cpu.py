@@ -93,12 +93,6 @@ def test_who_else_works_is_seen_while_this_process_sleeps(monkeypatch: pytest.Mo
     assert machine.busy_cores() == 1.0
 
 
-def test_vector_extensions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "processor\t: 0\nmodel name\t: A\nflags\t\t: fpu sse avx512f avx2 fma avx512_bf16 aes\nprocessor\t: 1\n"
-    monkeypatch.setattr(Path, "read_text", lambda path: text)
-    assert machine.vector_extensions() == ["fma", "avx2", "avx512f", "avx512_bf16"]
-
-
 def test_a_cache_of_integers_holds_numbers_within_half_a_step() -> None:
     x: dict[str, Any] = {"c": torch.randn(1, 3, 64), "k_rope": torch.zeros(1, 3, 32)}
     x["c"][0, 1, 32:] *= 100

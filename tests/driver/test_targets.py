@@ -20,6 +20,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.context import parse_module
 from attndsl.ir.legal import IllegalModule
+from attndsl.ir.machines import DEFAULT
 from attndsl.ir.xdsl import ModuleOp, Operation
 from attndsl.syntax.read import read_source
 from attndsl.testing.case import Case
@@ -76,7 +77,14 @@ def test_a_command_refuses_it_too(arguments: tuple[str, ...], capfd: pytest.Capt
 
 def test_a_machine_is_a_place_of_its_target() -> None:
     assert place_of("hip:gfx942") == (target_of("triton"), "hip:gfx942")
-    assert place_of("numpy")[0] is target_of("numpy")
+    assert place_of("numpy") == (target_of("numpy"), "cpu")
+    assert place_of("cpu:slices") == (target_of("numpy"), "cpu:slices")
+
+
+def test_a_cpu_that_multiplies_in_slices_has_a_pass_more() -> None:
+    plain, slices = (target_of("numpy").lowering(machine=machine).steps for machine in ("cpu", "cpu:slices"))
+    assert [step.spelling for step in slices if step not in plain] == ["slice-products{rows=8}"]
+    assert [step for step in slices if step in plain] == [*plain]
 
 
 def test_the_table_imports_neither_passes_nor_emitters() -> None:
@@ -123,7 +131,7 @@ def test_what_a_user_writes_by_hand_is_refused_in_words(capfd: pytest.CaptureFix
 
 def test_what_a_pipeline_leaves_wrong_is_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     row = TARGETS["numpy"]
-    wrong = Target(row.name, TARGETS["triton"].pipeline, row.legal, row.emitter, row.tiles)
+    wrong = Target(row.name, TARGETS["triton"].pipeline, row.legal, row.emitter, row.tiles, default=DEFAULT)
     monkeypatch.setitem(TARGETS, "numpy", wrong)
     with pytest.raises(CompilerError, match=r"^the pipeline of numpy is wrong: numpy takes no ") as raised:
         compile_spec(checked(SOURCE), TYPES, "numpy")
@@ -188,6 +196,8 @@ def illegal(target: str, text: str) -> set[str]:
         ({"chosen": "tile.padded %N"}, {"tile.padded"}),
         ({"sign": "ult"}, {"arith.cmpi with a predicate that has no sign"}),
         ({"rounded": 'rounded to "f16"'}, {"tile.dot with `rounded`"}),
+        ({"rounded": "in slices of 8"}, set()),
+        ({"rounded": "in slices of 4"}, {"tile.dot in slices of other than 8 rows"}),
         ({"type": "f16"}, {f"tile.{name} of the type f16" for name in ("load", "dot")}),
     ],
 )
@@ -206,6 +216,7 @@ def test_what_numpy_takes(changed: dict[str, str], said: set[str]) -> None:
         ({"chosen": 'spec.choice "WARPS"'}, {"spec.choice that no launch makes"}),
         ({"sign": "ult"}, {"arith.cmpi with a predicate that has no sign"}),
         ({"rounded": "where %w"}, {"tile.dot with `where`"}),
+        ({"rounded": "in slices of 8"}, {"tile.dot with `slices`"}),
         ({"read": "%zero, %j"}, {"tile.dot of no two matrices", "tile.store of one value to many places"}),
         ({"type": "f16"}, {f"tile.{name} of the type f16" for name in ("load", "dot")}),
     ],

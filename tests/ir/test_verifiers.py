@@ -266,6 +266,20 @@ TILE_RULES = [
     ),
     (tile("%w = tile.repeat %i from %i to %d times 2 : index to f32"), "gives the type that it takes"),
     (tile("%w = tile.repeat %i from %i to %d times 0 : index to index"), "repeats each element at least once"),
+    (
+        tile("%w = tile.flatten %i from %i, %c0 at %c0 to %j : index to index"),
+        "works over a value that is no tile.range",
+    ),
+    (
+        tile("%w = tile.flatten %i from %j, %i at %c0 to %d : index to index"),
+        "tile.flatten makes of an axis of blocks one that is new to its operand",
+    ),
+    (
+        tile("%w = tile.flatten %y from %i, %d at %c0 to %j : f32 to f32"),
+        "tile.flatten makes of an axis of blocks one that is new to its operand",
+    ),
+    (tile("%w = tile.flatten %i from %i, %j at %i to %d : index to index"), "where blocks are laid depends on"),
+    (tile("%w = tile.flatten %i from %i, %j at %c0 to %d : index to f32"), "gives the type that it takes"),
     (tile("%s = tile.sum %y over %c0 : f32 to f32"), "works over a value that is no tile.range"),
     (tile("%s = tile.max %y over %j : f32 to index"), "gives the type that it takes"),
     (tile("%s = tile.sum %y over %d : f32 to f32"), "tile.sum removes an axis that its operand does not vary along"),
@@ -277,6 +291,14 @@ TILE_RULES = [
     (
         tile('%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j rounded to "f8" : f32'),
         ", not to f8",
+    ),
+    (
+        tile("%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j in slices of 0 : f32"),
+        "a slice has a row at least",
+    ),
+    (
+        tile("%s = tile.dot %y, %y over %j in slices of 8 : f32"),
+        "a product of two matrices has rows that can be cut into slices",
     ),
     (tile("tile.home @h(%i) : f32"), "the size of @h depends on tile.range i"),
     (tile("tile.home @h(%c4) stages 0 : index : f32"), "has a stage at least"),
@@ -388,10 +410,11 @@ EVERY_OP = [
         %min = tile.min %y over %j : f32 to f32
         %before = arith.cmpi slt, %i, %j : index
         %all = tile.all %before over %j : i1 to i1
-        %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" : f32
+        %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" in slices of 8 : f32
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.rename_axis %i from %i to %j
         %r = tile.repeat %y from %j to %d times 2 : f32 to f32
+        %flat = tile.flatten %y from %i, %j at %c0 to %d : f32 to f32
         %l = tile.loop full stages 2 %n = %c0 to %N step %c4 rows from %c0 to %i iter_args(%a = %zero) -> (f32) {
           tile.present %yes
           %m = tile.range "m" from %n to %N size %c4

@@ -49,6 +49,17 @@ def keys_of_no_tile_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "canonicalize")
+def guards_taken_for_all_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a guarded load gives is not masked, whatever is asked beside its guard."""
+    wraps(
+        monkeypatch,
+        canonicalize.DropGuardedSelect,
+        "_holds",
+        lambda original, pattern, condition, known: True,
+    )
+
+
+@planted("numpy", "canonicalize")
 def differences_commute(monkeypatch: pytest.MonkeyPatch) -> None:
     """3 - x becomes x - 3."""
     monkeypatch.setattr(canonicalize, "COMMUTATIVE", (*canonicalize.COMMUTATIVE, arith.SubiOp))
@@ -168,6 +179,18 @@ def last_key_not_made(module: ModuleOp) -> None:
         if op.variable.data in names:
             one = insert_before(op, constant_op(1, op.result.type))
             op.operands[0] = insert_before(op, arith.SubiOp(op.extent, one))
+
+
+# --- fold-contractions
+
+
+@spoils("triton", "fold-contractions")
+def last_term_left_out(module: ModuleOp) -> None:
+    """Of what is contracted as keys the last term is not summed."""
+    for total in every(module, attn.TotalOp):
+        if total.precise is not None and isinstance(over := total.over.owner, attn.OverOp):
+            one = insert_before(over, constant_op(1, over.result.type))
+            over.operands[0] = insert_before(over, arith.SubiOp(over.extent, one))
 
 
 # --- split-axes

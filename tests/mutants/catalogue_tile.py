@@ -11,14 +11,16 @@ from attndsl.ir import spec, tile
 from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
-from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.passes import (
     fold_extremes,
     gather_scales,
+    gather_terms,
     narrow_products,
     pad_axes,
     prefetch_gathers,
     scan_keys,
+    skip_maxima,
     split_loops,
 )
 from attndsl.passes.tile import builder, key_loop
@@ -83,6 +85,17 @@ def last_batch_left_out(module: ModuleOp) -> None:
         if isinstance(op, tile.ProgramOp) and isinstance(op.step.owner, arith.MaxSIOp):
             one = insert_before(op, index_constant(1))
             op.operands[0] = insert_before(op, arith.SubiOp(op.extent, one))
+
+
+@spoils("numpy", "batch-programs")
+def keys_of_the_shortest_sentence(module: ModuleOp) -> None:
+    """Sentences that are computed together end where the first of them does."""
+    for loop in every(module, tile.LoopOp):
+        end = loop.ub.owner
+        if isinstance(end, tile.MaxOp) and isinstance(end.over.owner, tile.RangeOp):
+            start = end.over.owner.start.owner
+            if isinstance(start, tile.ProgramOp) and start.step is end.over.owner.size and constant(start.step) is None:
+                replace(end, [insert_before(end, tile.MinOp(end.body, end.over))])
 
 
 @spoils("numpy", "tile")
@@ -202,6 +215,35 @@ def factors_lost(module: ModuleOp) -> None:
     for op in every(module, arith.MulfOp):
         if op.result.name_hint == "scaled":
             replace(op, [op.lhs])
+
+
+# --- gather-blocks
+
+
+@spoils("numpy", "gather-blocks")
+def blocks_laid_where_a_tile_begins(module: ModuleOp) -> None:
+    """The first block of a tile of keys is taken to begin where the tile does."""
+    for op in every(module, tile.FlattenOp):
+        op.operands[3] = op.new.owner.start
+
+
+@spoils("numpy", "gather-blocks")
+def every_block_begins_like_the_first(module: ModuleOp) -> None:
+    """Where a tile of keys begins within a block, the places before are left out of all blocks."""
+    for op in every(module, arith.SelectOp):
+        if op.result.name_hint == "j_place0":
+            replace(op, [op.lhs])
+
+
+# --- gather-terms
+
+
+@planted("numpy", "gather-terms")
+def subtracted_numbers_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the numbers in a sum over a tile, none is subtracted."""
+    wraps(
+        monkeypatch, gather_terms, "_sum", lambda original, at, terms: original(at, [(value, 1) for value, _ in terms])
+    )
 
 
 # --- guess-finite, mask-edges
@@ -339,3 +381,26 @@ def pads_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def pads_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies behind the end of an axis is summed, and may be the largest."""
     monkeypatch.setattr(pad_axes._Guards, "select", lambda guards, op, value, axis, otherwise: value)
+
+
+# --- skip-maxima
+
+
+@spoils("numpy", "skip-maxima")
+def sums_never_looked_at(module: ModuleOp) -> None:
+    """No maximum is ever taken."""
+    for choice in every(module, scf.IfOp):
+        if any(isinstance(op, tile.LoopOp) for op in choice.true_region.block.ops):
+            choice.operands[0] = insert_before(choice, constant_op(False, i1))
+
+
+@planted("numpy", "skip-maxima")
+def sums_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights are right if they are infinite, too."""
+    monkeypatch.setattr(skip_maxima, "MOST", inf)
+
+
+@planted("numpy", "skip-maxima")
+def sums_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights are right if they have all underflowed, too."""
+    monkeypatch.setattr(skip_maxima, "LEAST", 0.0)

@@ -1,8 +1,9 @@
 // RUN: attndsl opt %s --passes assign-homes
 
 // Scores and weights share a home with those of another loop: none is needed when the next is made. It stands behind what
-// threads share, so that each has its own. A choice, a product under a condition, vectors, and what has features, have
-// none; sizes that are known before the programs are not computed anew. Two tiles that are needed at once live apart.
+// threads share, so that each has its own. A product under a condition, vectors, and what has features, have none; sizes
+// that are known before the programs are not computed anew. Two tiles that are needed at once live apart. A choice between
+// a tile and a number is written over the tile.
 
 spec.tensor @q "input" "f32" ["M", "D"]
 spec.tensor @k "input" "f32" ["N", "D"]
@@ -62,8 +63,9 @@ tile.kernel @twice {
 // CHECK-NEXT:    tile.into @scratch[%i, %n] = %s_1 : f32
 // CHECK-NEXT:    %e = math.exp %s_1 : f32
 // CHECK-NEXT:    tile.into @scratch_2[%i, %n] = %e : f32
-// CHECK-NOT:     tile.into
-// CHECK:         %w = arith.divf
-// CHECK-NEXT:    tile.into @scratch[%i, %n] = %w : f32
+// CHECK:         %u = arith.select
+// CHECK-NEXT:    tile.into @scratch_2[%i, %n] = %u : f32
+// CHECK-NEXT:    %w = arith.divf
+// CHECK-NEXT:    tile.into @scratch_2[%i, %n] = %w : f32
 // CHECK-NOT:     tile.into
 // CHECK:         tile.store
