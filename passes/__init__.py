@@ -24,7 +24,9 @@ PASSES = {
     "stream-softmax": "StreamSoftmax",
     "split-reduction": "SplitReduction",
     "tile": "Tile",
+    "choose-keys": "ChooseKeys",
     "scan-keys": "ScanKeys",
+    "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",
     "gather-terms": "GatherTerms",
     "scale-operands": "ScaleOperands",
@@ -45,7 +47,10 @@ PASSES = {
     "find-ranges": "FindRanges",
     "choose-index-width": "ChooseIndexWidth",
     "assign-threads": "AssignThreads",
+    "order-axes": "OrderAxes",
+    "sum-by-products": "SumByProducts",
     "assign-homes": "AssignHomes",
+    "wrap-integers": "WrapIntegers",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""
 

@@ -218,9 +218,10 @@ class UnsignedOp(ValuesOp):
 
 @irdl_op_definition
 class WrapsOp(ValuesOp):
-    """Says which integers, of dims, parameters and choices alone, may leave 64 bits, and wrap.
+    """Says which integers, each the same for a whole tile, may leave 64 bits, and wrap.
 
-    What computes without bounds, as a launch does in Python, brings them back. This does nothing; an emitter reads it.
+    What computes without bounds, as Python does, brings them back: a launch those of dims, parameters and choices, a
+    program in Python all. This does nothing, as integers wrap here anyway; an emitter reads it.
     """
 
     name = "tile.wraps"

@@ -10,12 +10,12 @@ from typing import Any
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
+from attndsl.ir.analyses.lengths import is_long_enough
 from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
 from attndsl.ir.rewrite import constant
-from attndsl.ir.sizes import is_same_size
 from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
@@ -94,6 +94,13 @@ def verify_launched(op: tile.ValuesOp) -> None:
         raise VerifyException("names integers of dims, parameters and choices")
 
 
+def verify_wraps(op: tile.WrapsOp) -> None:
+    """Raises VerifyException where what is said to wrap is no single integer."""
+    axes = AxesAnalysis()
+    if any(value.type != index or axes(value) for value in op.values):
+        raise VerifyException("names integers that are the same for a whole tile")
+
+
 def verify_covers(op: tile.CoversOp) -> None:
     """Raises VerifyException where what tiles are said to cover is no row of a program, or no launch can compute it."""
     if not isinstance(op.parent_op(), tile.KernelOp):
@@ -135,8 +142,8 @@ def _verify_into(op: tile.IntoOp, axes: AxesAnalysis) -> None:
         raise VerifyException("stands right behind the operation that makes its tile")
     if not op.axes or frozenset(op.axes) != axes(op.value) or len(set(op.axes)) != len(op.axes):
         raise VerifyException("names the axes of its tile, each once")
-    sizes = [axis.owner.size for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]
-    if len(sizes) != len(home.sizes) or not all(map(is_same_size, sizes, home.sizes)):
+    owners = [axis.owner for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]
+    if len(owners) != len(home.sizes) or not all(map(is_long_enough, home.sizes, owners)):
         raise VerifyException(f"{name} has other sizes than its tile")
     if (op.stage is None) != (home.stages is None):
         raise VerifyException(f"says which stage of {name} it means, if that has any")
@@ -252,6 +259,6 @@ VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
     tile.KeptOp: verify_kept,
     tile.LaunchedOp: verify_launched,
     tile.ThreadsOp: verify_threads,
-    tile.WrapsOp: verify_launched,
+    tile.WrapsOp: verify_wraps,
 }
 """What each operation with the trait `WellFormed` is held to."""

@@ -11,12 +11,11 @@ from math import copysign, isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
-from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS, RING, WRAPPING
+from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
-from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
 from attndsl.ir.traits import Axis, monoid_of
@@ -52,19 +51,23 @@ def dtype(type_: Attribute) -> str:
 
 
 class NumPyExpressions(Values):
-    """Spells values; `homes` has the array of each home that has been declared, `kept` what has memory's type."""
+    """Spells values.
+
+    `homes` has the array of each home that has been declared, `kept` what has memory's type, `wraps` what Python brings
+    back to 64 bits.
+    """
 
     def __init__(self, names: Names) -> None:
         super().__init__(names, AxesAnalysis())
-        self.ranges = Ranges()
         self.homes: dict[str, str] = {}
         self.kept: frozenset[SSAValue] = frozenset()
+        self.wraps: frozenset[SSAValue] = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
 
     def arrange(self, kernel: tile.KernelOp) -> None:
         """Prepares for the values of a kernel."""
         super().arrange(kernel)
-        self.kept = named(kernel, tile.KeptOp)
+        self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
 
     # --- values
 
@@ -73,9 +76,12 @@ class NumPyExpressions(Values):
         users = tile.users(value)
         if _is_extent(value, users):
             return len(text.code) <= LONGEST_EXTENT
-        if len(users) != 1 or len(text.code) > LONGEST:
+        if len(users) != 1:
             return False
         (user,) = users
+        starts = isinstance(user, tile.LoopOp) and value in user.iter_args  # it has a line of its own there
+        if len(text.code) > LONGEST and not starts:
+            return False
         owner = value.owner
         assert isinstance(owner, Operation)
         if isinstance(owner, (tile.LoadOp, tile.DotOp)) or (isinstance(user, tile.RangeOp) and user.size is not value):
@@ -145,7 +151,8 @@ class NumPyExpressions(Values):
         places = [axis in own for axis in axes]
         if not own or False not in places[places.index(True) :]:
             return text
-        subscript = ", ".join(":" if place else "None" for place in places[places.index(True) :])
+        last = max(n for n, place in enumerate(places) if not place)
+        subscript = ", ".join(":" if place else "None" for place in places[places.index(True) : last + 1])
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
     def permuted(self, value: SSAValue, axes: Sequence[Axis]) -> Text:
@@ -159,6 +166,8 @@ class NumPyExpressions(Values):
             return text
         if len(own) == 2:
             return Text(f"{text.within(ATOM)}.T")
+        if tuple(axes) == (*own[:-2], own[-1], own[-2]):
+            return Text(f"{text.within(ATOM)}.mT")
         order = ", ".join(str(own.index(axis)) for axis in axes)
         return Text(f"{text.within(ATOM)}.transpose({order})")
 
@@ -205,20 +214,7 @@ class NumPyExpressions(Values):
             for n in numbers:
                 operands[n] = f"{dtype(op.results[0].type)}({operands[n]})"
         text = Text(row.scalar.format(*operands), row.level or ATOM)
-        return self.wrapped(text) if self.leaves_64_bits(op) and not self.is_wrapped_later(op) else text
-
-    def wrapped(self, text: Text) -> Text:
-        """A number of Python's that may have left 64 bits, brought back."""
-        return Text(f"_int64({text.code})")
-
-    def leaves_64_bits(self, op: Operation) -> bool:
-        """Whether an operation on single numbers may give one that needs more."""
-        return isinstance(op, WRAPPING) and not self.axes(op.results[0]) and not self.ranges.fits(op.results[0])
-
-    def is_wrapped_later(self, op: Operation) -> bool:
-        """Whether all that a number goes into is a sum or product that is wrapped itself."""
-        users = [use.operation for use in op.results[0].uses]
-        return isinstance(op, RING) and all(isinstance(user, RING) and self.leaves_64_bits(user) for user in users)
+        return Text(f"_int64({text.code})") if op.results[0] in self.wraps else text
 
     def operands(self, op: Operation, level: int) -> list[str]:
         """The operands of an operation, lined up with its result, in parentheses where `level` asks for them."""
@@ -251,8 +247,8 @@ class NumPyExpressions(Values):
             return Text(f"{dtype(op.result.type)}({self[op.value].code})")
         if not self.axes(op.value):
             number, type_ = constant(op.value), dtype(op.result.type)
-            if number == 0 and copysign(1, number) > 0:
-                return Text(f"np.zeros({shape}, {type_})")
+            if number in (0, 1) and copysign(1, number) > 0:
+                return Text(f"np.{'ones' if number else 'zeros'}({shape}, {type_})")
             return Text(f"np.full({shape}, {self[op.value].code}, {type_})")
         code = f"np.broadcast_to({self.along(op.value, axes).code}, {shape})"
         return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over
@@ -261,13 +257,14 @@ class NumPyExpressions(Values):
         if (factors := self.factors(op)) is not None:
             a, b, axes = factors
             return self.turned(Text(f"{a.within(7)} @ {b.within(8)}", 7), axes, self.axes_of(op.result))
-        _, left, right = map(self.ordered, op.sides(self.axes))
+        batch, left, right = map(self.ordered, op.sides(self.axes))
         if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
-        weights, values = self.permuted(op.lhs, [*left, op.over]), self.permuted(op.rhs, [op.over, *right])
-        condition = self.along(op.where, [*left, op.over])
+        weights = self.permuted(op.lhs, [*batch, *left, op.over])
+        values = self.permuted(op.rhs, [*batch, op.over, *right])
+        condition = self.along(op.where, [*batch, *left, op.over])
         text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code})")
-        return self.turned(text, [*left, *right], self.axes_of(op.result))
+        return self.turned(text, [*batch, *left, *right], self.axes_of(op.result))
 
     def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Axis]] | None:
         """What `@` multiplies, and the axes that it gives; None where a product is not for it."""
@@ -282,11 +279,13 @@ class NumPyExpressions(Values):
         return a, b, [*batch, *first[1], *second[1]]
 
     def is_matrix_product(self, op: tile.DotOp) -> bool:
-        """Whether operands have at most one axis of their own; along batch axes exactly one, and no `where`."""
+        """Whether operands have at most one axis of their own, along batch axes one, or the second is a vector."""
         batch, left, right = op.sides(self.axes)
-        if batch:
-            return len(left) == len(right) == 1 and op.where is None
-        return len(left) < 2 and len(right) < 2 and (op.where is None or self.axes(op.where) <= {*left, op.over})
+        if self.axes(op.rhs) == {op.over} and op.where is None:
+            return True
+        if not all((1 if batch else 0) <= len(own) <= 1 for own in (left, right)):
+            return False
+        return op.where is None or self.axes(op.where) <= {*batch, *left, op.over}
 
     def general_dot(self, op: tile.DotOp) -> Text:
         """A product of values with more axes than a matrix has: elementwise, then summed."""

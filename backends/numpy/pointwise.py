@@ -84,12 +84,6 @@ NUMPY_REDUCTIONS: dict[type[Operation], str] = {
 }
 """The methods that reduce an array along an axis, by the operation that combines two partial results."""
 
-WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp, arith.FloorDivSIOp)
-"""The operations whose results may leave 64 bits; Python's numbers go on where NumPy's wrap."""
-
-RING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
-"""Those of which it does not matter whether an operand has wrapped, where the result wraps."""
-
 COMPARING = {
     "==": "np.equal",
     "!=": "np.not_equal",

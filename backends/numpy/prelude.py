@@ -18,6 +18,8 @@ def _read(tensor, where, *indices):
     """tensor[indices] where `where` holds, 0 elsewhere; reads nothing outside the tensor."""
     where, *indices = np.broadcast_arrays(where, *indices)
     rest = tensor.shape[len(indices) :]
+    if where.all():
+        return tensor[tuple(indices)]
     if tensor.size == 0:
         return np.zeros(where.shape + rest, tensor.dtype)
     values = tensor[tuple(np.where(where, index, 0) for index in indices)]
@@ -35,9 +37,9 @@ def _dot_where(weights, values, where):
     # A row that sees only numbers is summed as it would be without the others, to the bit.
     product = weights @ np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     where = np.broadcast_to(where, weights.shape)
-    odd = ~np.isfinite(values).all(axis=1)
-    for row in np.flatnonzero(where[:, odd].any(axis=1) | ~np.isfinite(product).all(axis=1)):
-        product[row] = weights[row, where[row]] @ values[where[row]]
+    odd = ~np.isfinite(values).all(axis=-1)
+    for row in zip(*np.nonzero((where & odd[..., None, :]).any(axis=-1) | ~np.isfinite(product).all(axis=-1))):
+        product[row] = weights[row][where[row]] @ values[row[:-1]][where[row]]
     return product
 ''',
     "_erf": '''

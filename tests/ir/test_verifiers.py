@@ -181,7 +181,8 @@ TILE_RULES = [
     (tile("%w = tile.widened %y : f32"), "tile.widened is of a tile that tile.kept names"),
     (tile('%w = tile.identity of "sum"'), "is that of a min or a max, not of sum"),
     (tile("tile.launched %i : index"), "names integers of dims, parameters and choices"),
-    (tile("tile.wraps %i0 : index"), "names integers of dims, parameters and choices"),
+    (tile("tile.wraps %i : index"), "names integers that are the same for a whole tile"),
+    (tile("tile.wraps %y : f32"), "names integers that are the same for a whole tile"),
     (tile("tile.unsigned %y : f32"), "names integers"),
     (tile("tile.covers rows %i"), "has rows that a program steps through, several at a time"),
     (

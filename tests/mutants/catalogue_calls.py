@@ -11,10 +11,11 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 from attndsl.backends import names, writer
-from attndsl.backends.numpy import emit, expressions
+from attndsl.backends.numpy import emit
 from attndsl.ir import build, spec
 from attndsl.op import blas, numpy_arrays
 from attndsl.op.op import Op
+from attndsl.passes import wrap_integers
 
 from .mutant import CALL, planted, wraps
 
@@ -33,7 +34,7 @@ def outputs_where_they_are_declared(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("numpy", CALL)
 def single_integers_have_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Integers of Python are computed with as they are."""
-    monkeypatch.setattr(expressions.NumPyExpressions, "leaves_64_bits", lambda text, op: False)
+    monkeypatch.setattr(wrap_integers, "LEAVING", ())
 
 
 @planted("numpy", CALL)

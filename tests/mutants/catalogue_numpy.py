@@ -94,3 +94,9 @@ def written_over_the_other_operand(monkeypatch: pytest.MonkeyPatch) -> None:
         return found if level else found[::-1]
 
     wraps(monkeypatch, expressions.NumPyExpressions, "operands", operands)
+
+
+@planted("numpy", "numpy")
+def written_over_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number is put where a condition holds, and not where it does not."""
+    rewrites_lines(monkeypatch, r"where=~", "where=")

@@ -77,6 +77,26 @@ def greatest_score_of_no_keys_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, key_loop.KeyLoop, "start", start)
 
 
+@spoils("numpy", "batch-programs")
+def last_batch_left_out(module: ModuleOp) -> None:
+    """Programs start below the last value of a variable of which they have several, not below its end."""
+    for op in module.walk():
+        if isinstance(op, tile.ProgramOp) and isinstance(op.step.owner, arith.MaxSIOp):
+            one = insert_before(op, index_constant(1))
+            op.operands[0] = insert_before(op, arith.SubiOp(op.extent, one))
+
+
+@spoils("numpy", "batch-programs")
+def keys_of_the_shortest_sentence(module: ModuleOp) -> None:
+    """Sentences that are computed together end where the first of them does."""
+    for loop in every(module, tile.LoopOp):
+        end = loop.ub.owner
+        if isinstance(end, tile.MaxOp) and isinstance(end.over.owner, tile.RangeOp):
+            start = end.over.owner.start.owner
+            if isinstance(start, tile.ProgramOp) and start.step is end.over.owner.size and constant(start.step) is None:
+                replace(end, [insert_before(end, tile.MinOp(end.body, end.over))])
+
+
 @spoils("numpy", "tile")
 def last_keys_left_out(module: ModuleOp) -> None:
     """A loop takes whole tiles only."""
@@ -224,6 +244,17 @@ def last_key_of_a_row_hidden(module: ModuleOp) -> None:
         test = op.where.owner
         if isinstance(test, arith.CmpiOp) and predicate(test) == "sle":
             test.operands[0] = insert_before(test, arith.SubiOp(test.lhs, insert_before(test, index_constant(1))))
+
+
+# --- sum-by-products
+
+
+@spoils("numpy", "sum-by-products")
+def squares_summed(module: ModuleOp) -> None:
+    """A matrix is multiplied with itself where it is summed."""
+    for op in every(module, tile.DotOp):
+        if isinstance(op.rhs.owner, tile.BroadcastOp):
+            op.operands[1] = op.lhs
 
 
 # --- align-quotients
