@@ -37,13 +37,13 @@ def measured(shape: tuple[int, int, int, int], calls: int, rig: Rig) -> Measured
     q, k, v = (
         random.standard_normal((1, h, length, 8), np.float32) for h, length in ((heads, m), (shared, n), (shared, n))
     )
-    tensors = [torch.from_numpy(array) for array in (q, k, v)]
+    tensors = {name: torch.from_numpy(array) for name, array in (("q", q), ("k", k), ("v", v))}
     op = attndsl.load(SPEC)
     who: dict[str, Callable[[], object]] = {
         "program": partial(op.binding.function({"T": "f32"}), q, k, v, np.empty_like(q)),
         "arrays": partial(op, q=q, k=k, v=v),
-        "tensors": partial(op, **dict(zip("qkv", tensors, strict=True))),
-        "torch SDPA": partial(scaled_dot_product_attention, *tensors, enable_gqa=True),
+        "tensors": partial(op, **tensors),
+        "torch SDPA": lambda: scaled_dot_product_attention(tensors["q"], tensors["k"], tensors["v"], enable_gqa=True),
     }
     times: dict[str, list[float]] = {name: [] for name in who}
     for _ in range(20):

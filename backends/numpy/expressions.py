@@ -260,8 +260,8 @@ class NumPyExpressions(Values):
             return Text(f"{dtype(op.result.type)}({self[op.value].code})")
         if not self.axes(op.value):
             number, type_ = constant(op.value), dtype(op.result.type)
-            if number == 0 and copysign(1, number) > 0:
-                return Text(f"np.zeros({shape}, {type_})")
+            if number in (0, 1) and copysign(1, number) > 0:
+                return Text(f"np.{'ones' if number else 'zeros'}({shape}, {type_})")
             return Text(f"np.full({shape}, {self[op.value].code}, {type_})")
         code = f"np.broadcast_to({self.along(op.value, axes).code}, {shape})"
         return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over

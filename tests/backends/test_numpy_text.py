@@ -24,7 +24,10 @@ tile.kernel @k {{
 """
 
 
-@pytest.mark.parametrize(("number", "spelling"), [(0.0, "np.zeros("), (-0.0, "np.full("), (1.5, "np.full(")])
+@pytest.mark.parametrize(
+    ("number", "spelling"),
+    [(0.0, "np.zeros("), (-0.0, "np.full("), (1.0, "np.ones("), (-1.0, "np.full("), (1.5, "np.full(")],
+)
 def test_a_tile_of_one_number(number: float, spelling: str) -> None:
     text = emit(parse_module(FILLED.format(number=number)))
     assert spelling in text
