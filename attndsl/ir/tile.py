@@ -454,6 +454,7 @@ class DotOp(IRDLOperation):
 
     With `slices` a product of two matrices is made so many rows at a time, rows being the axis that its tile has first:
     the same sums, as a product that a library has other code for.
+
     A `precise` one has no operand that is the weight of a key, which may be rounded to a type that does not hold it.
     """
 
