@@ -35,4 +35,11 @@ class Arguments(Generic[Tensor]):
 
     def passed_to(self, function: Callable[..., Any], params: Mapping[str, Any]) -> Any:
         """What a generated function gives for these tensors and parameters."""
-        return function(*self.inputs, *self.outputs, **keywords(params))
+        return pass_arguments(function, self.inputs, self.outputs, params)
+
+
+def pass_arguments(
+    function: Callable[..., Any], inputs: Iterable[Any], outputs: Iterable[Any], params: Mapping[str, Any]
+) -> Any:
+    """What a generated function gives for these tensors and parameters."""
+    return function(*inputs, *outputs, **keywords(params))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from attndsl.checking.spelling import PYTHON
 from attndsl.checking.symbolic import Expression, leaves
@@ -26,6 +26,13 @@ def leaf_name(kind: str, name: str) -> str:
 def python_text(extent: Expression) -> str:
     """An extent in Python."""
     return PYTHON.spell(extent, leaf_name).text
+
+
+def function_name(entries: Collection[str]) -> str:
+    """The name of the spec whose kernels have these: that of its only block, or what those of its blocks begin with."""
+    name = min(entries, key=len)  # what else a block is computed with is called after it
+    several = name.removesuffix("_0")
+    return python_name(several if f"{several}_1" in entries else name)
 
 
 def spec_names(module: ModuleOp) -> set[str]:

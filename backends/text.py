@@ -59,7 +59,7 @@ class Values:
         self._kept[value] = text
 
     def axes_of(self, value: SSAValue) -> tuple[SSAValue, ...]:
-        """The axes of a value's tile: rows, then keys, then features, each in the order of the IR."""
+        """The axes of a value's tile, in the order of its kernel."""
         return self.ordered(self.axes(value))
 
     def ordered(self, axes: Iterable[SSAValue]) -> tuple[SSAValue, ...]:

@@ -44,6 +44,8 @@ PASSES = {
     "find-ranges": "FindRanges",
     "choose-index-width": "ChooseIndexWidth",
     "assign-threads": "AssignThreads",
+    "order-axes": "OrderAxes",
+    "sum-by-products": "SumByProducts",
     "assign-homes": "AssignHomes",
     "slice-products": "SliceProducts",
     "wrap-integers": "WrapIntegers",

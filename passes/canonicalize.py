@@ -48,6 +48,7 @@ from attndsl.ir.analyses.stored import is_carried
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.keys import conjuncts
 from attndsl.ir.meaning import COMPARISONS, OPPOSITES, POINTWISE, predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite, uniform
 from attndsl.ir.xdsl import (
@@ -314,7 +315,7 @@ class SimplifySelect(RewritePattern):
 
 @dataclass(frozen=True)
 class DropGuardedSelect(RewritePattern):
-    """select c, (load where c and d), 0 -> load where c and d"""
+    """select c, (load where c and d), 0 -> load where c and d; likewise select (c or e), of the same load"""
 
     conjunctions: Conjunctions
 
@@ -323,8 +324,14 @@ class DropGuardedSelect(RewritePattern):
         load = op.lhs.owner
         if not isinstance(load, (attn.ReadOp, tile.LoadOp)) or load.where is None or uniform(op.rhs) != 0:
             return
-        if self.conjunctions(op.cond, arith.AndIOp) <= self.conjunctions(load.where, arith.AndIOp):
+        known = self.conjunctions(load.where, arith.AndIOp)
+        if self.conjunctions(op.cond, arith.AndIOp) <= known or all(self._holds(c, known) for c in conjuncts(op.cond)):
             rewriter.replace(op, [], [op.lhs])
+
+    def _holds(self, condition: SSAValue, known: frozenset[Term]) -> bool:
+        """Whether a condition holds where all that is `known` does: it is a part of that, or one of its terms is."""
+        terms = condition.owner.operands if isinstance(condition.owner, arith.OrIOp) else (condition,)
+        return any(self.conjunctions(term, arith.AndIOp) <= known for term in terms)
 
 
 class UniformAll(RewritePattern):

@@ -114,6 +114,8 @@ def numpy(options: Options) -> Pipeline:
         Step("guess-finite", "before mask-edges, which tells where nothing is left out"),
         Step("mask-edges", "hides which conditions a tile tests"),
         Step("keep-stored", "asks what each tile is used for"),
+        Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
+        Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),
         Step("assign-homes", "when tiles are read is what every other pass changes"),
         *sliced(options),
         Step("wrap-integers", "last: names what programs compute, which every other pass changes"),

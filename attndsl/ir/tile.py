@@ -150,11 +150,13 @@ class KernelOp(IRDLOperation):
     bounds = opt_prop_def(ArrayAttr)
     strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
     by_bits = opt_prop_def(UnitAttr)
+    rows_last = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
     assembly_format = (
         "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`schedules` $schedules^)? "
-        "(`bounds` $bounds^)? (`strided` $strided^)? (`widens` `by` `bits` $by_bits^)? $body attr-dict"
+        "(`bounds` $bounds^)? (`strided` $strided^)? (`widens` `by` `bits` $by_bits^)? "
+        "(`rows` `last` $rows_last^)? $body attr-dict"
     )
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:

@@ -1,9 +1,9 @@
 """How many floating-point operations a `tile` module does for given dims, counted without doing them.
 
 A term of a contraction is two, a multiplication and an addition: `tile.dot` is one, and so is a `tile.sum` of what has
-an axis of features. Pointwise arithmetic, maxima and the sums of weights are not counted. What a program makes anew for
-each tile counts each time. Where ranges rest on data, these are taken to be 0. Tiles are walked by size: all full ones
-at once, and the one at the edge.
+an axis of features. Pointwise arithmetic, maxima and the sums of weights, which may be products with ones, are not
+counted. What a program makes anew for each tile counts each time. Where ranges rest on data, these are taken to be 0.
+Tiles are walked by size: all full ones at once, and the one at the edge.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from attndsl.ir.arrays import NamedArray
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.forms import runs
 from attndsl.ir.interpret import Run
-from attndsl.ir.rewrite import constant, number_in
+from attndsl.ir.rewrite import constant, number_in, uniform
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, index, scf
 
 
@@ -28,10 +28,16 @@ def contracted(op: Operation, axes: AxesAnalysis) -> frozenset[SSAValue]:
     """The axes of which each combination is a term of a contraction; none where an operation is no contraction."""
     match op:
         case tile.DotOp():
-            return axes(op.lhs) | axes(op.rhs)
-        case tile.SumOp() if any(constant(axis.owner.start) == 0 for axis in axes(op.body) | {op.over}):  # type: ignore[union-attr]
-            return axes(op.body) | {op.over}
+            used = axes(op.lhs) | axes(op.rhs)
+            return used if uniform(op.rhs) != 1.0 else _with_features(used)
+        case tile.SumOp():
+            return _with_features(axes(op.body) | {op.over})
     return frozenset()
+
+
+def _with_features(summed: frozenset[SSAValue]) -> frozenset[SSAValue]:
+    """The axes of a sum where one of them is of features, none where it sums the weights of keys."""
+    return summed if any(constant(axis.owner.start) == 0 for axis in summed) else frozenset()  # type: ignore[union-attr]
 
 
 def work_of(

@@ -17,14 +17,14 @@ from attndsl.syntax.source import Source
 
 
 class CompiledSpec:
-    """A spec's signature, its artifacts and its NumPy programs, each made once; `key` is the same for equal texts."""
+    """A spec's signature, its artifacts and its NumPy functions, each made once; `key` is the same for equal texts."""
 
     def __init__(self, spec: Source) -> None:
         self.spec = spec
         self.signature = signature_of(spec)
         self.key = f"{self.signature.name}_{spec_key(spec)}"
         self._artifacts: dict[tuple[object, ...], Artifact] = {}
-        self._programs: dict[tuple[str, ...], Callable[..., None]] = {}
+        self._functions: dict[tuple[str, ...], Callable[..., None]] = {}
         self._lock = threading.Lock()
 
     def artifact(
@@ -42,19 +42,22 @@ class CompiledSpec:
                 self._artifacts[key] = artifact_of(self.spec, bound, target, sizes, machine)
             return self._artifacts[key]
 
-    def program(self, types: Mapping[str, str]) -> Callable[..., None]:
-        """The compiled NumPy function for these element types."""
+    def function(self, types: Mapping[str, str]) -> Callable[..., None]:
+        """The compiled NumPy function for these element types, as its file has it."""
         key = tuple(types.values())
-        if key not in self._programs:
-            from attndsl.op.blas import on_one_thread
+        if key not in self._functions:
             from attndsl.op.calibrate import suited
-            from attndsl.op.threads import run, threads
 
-            threads()  # whose mistakes are told of at the first call, whatever its size
-            self._programs[key] = on_one_thread(
-                partial(load_function(self.artifact("numpy", {}, suited().machine, **types)), _run=run)
-            )
-        return self._programs[key]
+            self._functions[key] = load_function(self.artifact("numpy", {}, suited().machine, **types))
+        return self._functions[key]
+
+    def program(self, types: Mapping[str, str]) -> Callable[..., None]:
+        """That function, whose tiles threads may share, with BLAS on one."""
+        from attndsl.op.blas import on_one_thread
+        from attndsl.op.threads import run, threads
+
+        threads()  # whose mistakes are told of at the first call, whatever its size
+        return on_one_thread(partial(self.function(types), _run=run))
 
     def output_elements(self, bound: Bound) -> tuple[str, ...]:
         """The element type of each output of a call."""

@@ -44,11 +44,14 @@ def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str,
     # Comparing sets of names would be quicker to read: torch 2.11 traces no such comparison.
     if not (all(name in arguments for name in signature.needed) and all(name in signature.names for name in arguments)):
         _check_names(signature, arguments)
-    inputs = {tensor.name: arguments[tensor.name] for tensor in signature.inputs}
-    params = {
+    return {tensor.name: arguments[tensor.name] for tensor in signature.inputs}, parameters(signature, arguments)
+
+
+def parameters(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters among a call's arguments, which has all that it must, in the order of their declarations."""
+    return {
         param.name: _parameter(signature, param, arguments.get(param.name, param.default)) for param in signature.params
     }
-    return inputs, params
 
 
 def _check_names(signature: Signature, arguments: Mapping[str, Any]) -> None:

@@ -9,19 +9,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from math import prod
+from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
 
-from attndsl.calling import Arguments
+from attndsl.calling import pass_arguments
 from attndsl.checking.numbers import LARGEST_SIZE
 from attndsl.checking.symbolic import Expression, leaves
 from attndsl.driver.signature import Signature
 from attndsl.op.binding import CompiledSpec
-from attndsl.op.checks import Bound, check_params
+from attndsl.op.checks import Bound, check_params, parameters
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
 
+SMALL = 2**18
+"""How many multiplications BLAS, OpenBLAS at least, hands to no other threads."""
+
 Shape = tuple[int, ...]
+Kinds = tuple[object, ...]
 
 
 class Shaped(Protocol):
@@ -33,22 +39,33 @@ class Shaped(Protocol):
 
 
 T = TypeVar("T", bound=Shaped)
+K = TypeVar("K")
+V = TypeVar("V")
+
+Allocator = Callable[[Shape], Callable[[], T]]
+"""What gives, for a shape, what makes an output of it."""
+
+Reader = Callable[[T], Any] | None
+"""What gives the memory of an array or tensor as compiled functions take it; None where it is that memory itself."""
 
 
 class Framework(Protocol[T]):
     """What a call asks of arrays or of tensors: a module has these functions."""
 
-    def kinds(self, inputs: Sequence[T], /) -> tuple[object, ...] | None:
-        """All that `check` asks of inputs but their shapes; None where it asks more, and no plan can be for them."""
+    def kinds(self, inputs: Sequence[Any], /) -> Kinds | None:
+        """All that `check` asks of inputs but their shapes; None where it asks more, and no plan can be for them.
+
+        Whatever a call gives may be among them.
+        """
 
     def check(self, signature: Signature, inputs: Sequence[T], params: Mapping[str, Any], /) -> Bound:
         """What a call with these inputs says of a spec. Raises CallError."""
 
-    def allocator(self, element: str, inputs: Sequence[T], /) -> Callable[[Shape], T]:
-        """What makes an output of this element type, in the terms of the inputs."""
+    def allocator(self, element: str, inputs: Sequence[T], /) -> Allocator[T]:
+        """What makes outputs of this element type, in the terms of the inputs."""
 
-    def bits(self, value: T, /) -> Any:
-        """The memory of an input or output as the compiled function takes it; nothing is copied."""
+    def reader(self, value: T, /) -> Reader[T]:
+        """What reads inputs or outputs of the kinds of this one; it copies nothing."""
 
 
 class TiedExtents:
@@ -68,8 +85,11 @@ class TiedExtents:
             if dim is not None and dim not in bound:
                 free.setdefault(dim, place)
         self._ranks = [*map(len, inputs)]
-        self._told = [free.get(_whole(extent), place) for place, extent in enumerate(extents)]
-        self._tied = [place for place, extent in enumerate(extents) if _whole(extent) not in free]
+        self._told = _at([free.get(_whole(extent), place) for place, extent in enumerate(extents)])
+        self.tied = _at([place for place, extent in enumerate(extents) if _whole(extent) not in free])
+        """Those of all extents that a plan rests on."""
+        dims = [*map(_whole, extents)]
+        self._factors = _at([place for place, dim in enumerate(dims) if dim is None or dims.index(dim) == place])
         self.outputs = [[free.get(_whole(extent)) for extent in each] for each in outputs]
         """For each extent of each output the place of the one that tells it, or None where tied ones do."""
 
@@ -79,12 +99,18 @@ class TiedExtents:
         if [*map(len, shapes)] != self._ranks:
             return None
         extents = (*chain.from_iterable(shapes),)
-        agree = (*[extents[place] for place in self._told],) == extents
-        return extents if agree and max(extents, default=0) <= LARGEST_SIZE else None
+        return extents if self._told(extents) == extents and max(extents, default=0) <= LARGEST_SIZE else None
 
-    def tied(self, extents: Shape) -> list[int]:
-        """Those that a plan rests on."""
-        return [extents[place] for place in self._tied]
+    def are_small(self, extents: Shape) -> bool:
+        """Whether no product can be large, as all dims multiplied are not."""
+        return prod(self._factors(extents)) <= SMALL
+
+
+def _at(places: Sequence[int]) -> Callable[[Shape], Shape]:
+    """What takes the extents at these places, in one step of the interpreter where there are several."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda extents: (*[extents[place] for place in places],)
 
 
 def _whole(extent: Expression) -> str | None:
@@ -96,28 +122,52 @@ def _whole(extent: Expression) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class CpuPlan(Generic[T]):
-    """A call that fits, whatever the free dims are; `check` asks what rests on parameters, of each call anew.
+class CpuCall(Generic[T]):
+    """A call that fits, with inputs of known shapes; `check` asks what rests on parameters, of each call anew.
 
-    For each output there is what allocates it, and for each of its extents the place of the one that tells it among
-    those of all inputs, or None, and what it was.
+    For each input there is what reads it; for each output what makes it, and what reads that.
     """
 
     check: Callable[[Mapping[str, Any]], None]
-    outputs: Sequence[tuple[Callable[[Shape], T], Sequence[tuple[int | None, int]]]]
-    bits: Callable[[T], Any]
+    inputs: Sequence[Reader[T]]
+    outputs: Sequence[tuple[Callable[[], T], Reader[T]]]
     program: Callable[..., None]
 
-    def __call__(self, inputs: Sequence[T], extents: Shape, params: Mapping[str, Any]) -> list[T]:
-        """The outputs; `extents` are those of all inputs. Raises CallError."""
-        self.check(params)
-        outputs = [
-            allocate((*[size if place is None else extents[place] for place, size in axes],))
-            for allocate, axes in self.outputs
-        ]
-        arguments = Arguments((*map(self.bits, inputs),), (*map(self.bits, outputs),))
-        arguments.passed_to(self.program, params)
+    def __call__(self, inputs: Sequence[T], params: Mapping[str, Any]) -> list[T]:
+        """The outputs. Raises CallError."""
+        if params:
+            self.check(params)
+        given = [each if read is None else read(each) for each, read in zip(inputs, self.inputs, strict=True)]
+        outputs, written = [], []
+        for allocate, read in self.outputs:
+            output = allocate()
+            outputs.append(output)
+            written.append(output if read is None else read(output))
+        pass_arguments(self.program, given, written, params)
         return outputs
+
+
+@dataclass(frozen=True, slots=True)
+class CpuPlan(Generic[T]):
+    """A call that fits, whatever the free dims are.
+
+    For each output there is, of each of its extents, the place of the one that tells it among those of all inputs, or
+    None, and what it was. A small call goes to the `function` alone, any other to the `program` that it is part of.
+    """
+
+    check: Callable[[Mapping[str, Any]], None]
+    inputs: Sequence[Reader[T]]
+    outputs: Sequence[tuple[Allocator[T], Reader[T], Sequence[tuple[int | None, int]]]]
+    function: Callable[..., None]
+    program: Callable[..., None]
+
+    def at(self, extents: Shape, small: bool) -> CpuCall[T]:
+        """The call with inputs of these extents."""
+        outputs = [
+            (allocator((*[size if place is None else extents[place] for place, size in axes],)), read)
+            for allocator, read, axes in self.outputs
+        ]
+        return CpuCall(self.check, self.inputs, outputs, self.function if small else self.program)
 
 
 class CpuCalls(Generic[T]):
@@ -126,43 +176,72 @@ class CpuCalls(Generic[T]):
     def __init__(self, binding: CompiledSpec, framework: Framework[T]) -> None:
         self._binding, self._framework = binding, framework
         self._extents = TiedExtents(binding.signature)
-        self._plans: dict[tuple[object, ...], CpuPlan[T]] = {}
+        self._inputs = [tensor.name for tensor in binding.signature.inputs]
+        self._needed, self._names = binding.signature.needed, binding.signature.names
+        self._plans: dict[tuple[Kinds, Shape], CpuPlan[T]] = {}
+        self._calls: dict[tuple[Kinds, tuple[Shape, ...]], CpuCall[T]] = {}
 
-    def replay(self, inputs: Sequence[T], params: Mapping[str, Any]) -> list[T] | None:
-        """The outputs of a call like an earlier one; None for any other call. Raises CallError.
+    def replay(self, arguments: Mapping[str, Any]) -> list[T] | None:
+        """The outputs of a call like an earlier one, whatever it is given by name; None for any other call.
 
-        `inputs` are in the order of their declarations.
+        Raises CallError.
         """
-        kinds = self._framework.kinds(inputs)
-        if kinds is None or (extents := self._extents.of(inputs)) is None:
+        if not (self._plans and self._needed <= arguments.keys() <= self._names):
             return None
-        plan = self._plans.get((*kinds, *self._extents.tied(extents)))
-        return None if plan is None else plan(inputs, extents, params)
+        inputs = [arguments[name] for name in self._inputs]
+        call = self._known(inputs)
+        return None if call is None else call(inputs, parameters(self._binding.signature, arguments))
 
     def compute(self, inputs: Sequence[T], params: Mapping[str, Any]) -> list[T]:
-        """The outputs of any call. Raises CallError."""
-        outputs = self.replay(inputs, params)
-        if outputs is not None:
-            return outputs
+        """The outputs of any call, of inputs in the order of their declarations. Raises CallError."""
+        call = self._known(inputs)
+        if call is None:
+            call = self._checked(inputs, params)
+        return call(inputs, params)
+
+    def _known(self, inputs: Sequence[Any]) -> CpuCall[T] | None:
+        """The call with inputs like these, where there was one, whatever the free dims were."""
+        kinds = self._framework.kinds(inputs)
+        if kinds is None:
+            return None
+        key = kinds, (*[each.shape for each in inputs],)
+        call = self._calls.get(key)
+        if call is None and (extents := self._extents.of(inputs)) is not None:
+            plan = self._plans.get((kinds, self._extents.tied(extents)))
+            if plan is not None:
+                call = plan.at(extents, self._extents.are_small(extents))
+                _remember(self._calls, key, call)
+        return call
+
+    def _checked(self, inputs: Sequence[T], params: Mapping[str, Any]) -> CpuCall[T]:
+        """The call with these inputs, of which a plan is made where one can be. Raises CallError."""
         plan, kinds, extents = self._plan(inputs, params), self._framework.kinds(inputs), self._extents.of(inputs)
         assert extents is not None, "what is checked agrees"
         if kinds is not None:
-            if len(self._plans) >= PLANS:
-                self._plans.clear()
-            self._plans[(*kinds, *self._extents.tied(extents))] = plan
-        return plan(inputs, extents, params)
+            _remember(self._plans, (kinds, self._extents.tied(extents)), plan)
+        return plan.at(extents, self._extents.are_small(extents))
 
     def _plan(self, inputs: Sequence[T], params: Mapping[str, Any]) -> CpuPlan[T]:
         signature = self._binding.signature
         bound = self._framework.check(signature, inputs, params)
         asked = tuple(each for each in signature.requires if any(kind == "param" for kind, _ in leaves(each)))
-        elements = self._binding.output_elements(bound)
+        outputs = []
+        for element, places, shape in zip(
+            self._binding.output_elements(bound), self._extents.outputs, bound.shapes, strict=True
+        ):
+            allocator = self._framework.allocator(element, inputs)
+            outputs.append((allocator, self._framework.reader(allocator((0,))()), [*zip(places, shape, strict=True)]))
         return CpuPlan(
             partial(check_params, signature, asked, bound.dims),
-            [
-                (self._framework.allocator(element, inputs), tuple(zip(places, shape, strict=True)))
-                for element, places, shape in zip(elements, self._extents.outputs, bound.shapes, strict=True)
-            ],
-            self._framework.bits,
+            [*map(self._framework.reader, inputs)],
+            outputs,
+            self._binding.function(bound.types),
             self._binding.program(bound.types),
         )
+
+
+def _remember(known: dict[K, V], key: K, value: V) -> None:
+    """Keeps one more, and forgets all others before they are too many."""
+    if len(known) >= PLANS:
+        known.clear()
+    known[key] = value

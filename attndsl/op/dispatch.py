@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 
 import torch
 from torch._C import DispatchKey, DispatchKeySet
@@ -31,13 +33,21 @@ def is_watched() -> bool:
         or torch._C._dispatch_tls_local_include_set().raw_repr() not in _EAGER
         or forward_ad._current_level >= 0
         or torch._C._autograd._profiler_enabled()
-        or any(
-            type(torch._C._get_function_stack_at(number)) is not DeviceContext
-            for number in range(torch._C._len_torch_function_stack())
-        )
+        or (torch._C._len_torch_function_stack() > 0 and _is_overridden())
     )
 
 
-def is_memory(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is the elements that are at its strides in the memory of a CPU, and torch's own."""
-    return type(tensor) in PLAIN and not torch._C._dispatch_keys(tensor).raw_repr() & _OTHERS
+def _is_overridden() -> bool:
+    modes = map(torch._C._get_function_stack_at, range(torch._C._len_torch_function_stack()))
+    return any(type(mode) is not DeviceContext for mode in modes)
+
+
+def are_memory(values: Sequence[Any]) -> bool:
+    """Whether all are tensors, torch's own, that are the elements at their strides in the memory of a CPU."""
+    types = [*map(type, values)]
+    if sum(map(types.count, PLAIN)) < len(types):
+        return False
+    keys = 0
+    for tensor in values:
+        keys |= torch._C._dispatch_keys(tensor).raw_repr()
+    return not keys & _OTHERS

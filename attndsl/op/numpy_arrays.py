@@ -25,9 +25,12 @@ def is_array(value: object) -> bool:
     return type(value) in (np.ndarray, np.memmap) or isinstance(value, np.generic)
 
 
-def kinds(inputs: Sequence[Array]) -> tuple[object, ...]:
-    """All that `check` asks of inputs but their shapes."""
-    return (*map(type, inputs), *[array.dtype for array in inputs])
+def kinds(inputs: Sequence[Any]) -> tuple[object, ...] | None:
+    """All that `check` asks of arrays but their shapes; None where one is something else."""
+    types = (*map(type, inputs),)
+    if types.count(np.ndarray) < len(types) and not all(map(is_array, inputs)):
+        return None
+    return (types, *[array.dtype for array in inputs])
 
 
 def check(signature: Signature, inputs: Sequence[Array], params: Mapping[str, Any]) -> Bound:
@@ -39,16 +42,19 @@ def check(signature: Signature, inputs: Sequence[Array], params: Mapping[str, An
     return bind(signature, given, params)
 
 
-def allocator(element: str, inputs: Iterable[Array]) -> Callable[[tuple[int, ...]], Array]:
-    """What makes an output of this element type: an array of ml_dtypes where an input of that type is one."""
+def allocator(element: str, inputs: Iterable[Array]) -> Callable[[tuple[int, ...]], Callable[[], Array]]:
+    """What makes outputs of this element type: arrays of ml_dtypes where an input of that type is one."""
     row = ELEMENTS[element]
     dtype = next((array.dtype for array in inputs if array.dtype.name == row.extension), row.dtype)
-    return partial(np.empty, dtype=dtype)
+    return lambda shape: partial(np.empty, shape, dtype)
 
 
-def bits(array: Array) -> Array:
-    """The memory of an input or output as the compiled function takes it; nothing is copied."""
-    return np.asarray(array).view(ELEMENTS[_elements(array.dtype)[0]].dtype)
+def reader(array: Array) -> Callable[[Array], Array] | None:
+    """What gives the memory of arrays of this type and dtype as compiled functions take it; None where they are it."""
+    held = ELEMENTS[_elements(array.dtype)[0]].dtype
+    if type(array) is np.ndarray and array.dtype == held:
+        return None
+    return lambda other: np.asarray(other).view(held)
 
 
 @cache

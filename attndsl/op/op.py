@@ -59,10 +59,10 @@ class Op:
         if positional:
             raise errors.PositionalArgument(self.signature.name, example_call(self.signature))
         torch = sys.modules.get("torch")
-        if torch is not None and not torch.compiler.is_compiling() and self._tensor_calls is not None:
-            outputs = self._tensor_calls.gpu.replay(arguments)
-            if outputs is not None:
-                return self._outputs(*outputs)
+        if torch is None or not torch.compiler.is_dynamo_compiling():
+            for calls in (self._array_calls, self._tensor_calls):
+                if calls is not None and (outputs := calls.replay(arguments)) is not None:
+                    return self._outputs(*outputs)
         inputs, params = split(self.signature, arguments)
         if self._holds_tensors(inputs):
             self._register()

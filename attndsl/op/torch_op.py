@@ -42,13 +42,14 @@ class TensorCalls:
     gpu: GpuCalls
     cpu: CpuCalls[torch.Tensor]
 
+    def replay(self, arguments: Mapping[str, Any]) -> list[torch.Tensor] | None:
+        """The outputs of a call like an earlier one, whatever it is given by name; None for any other call."""
+        outputs = self.gpu.replay(arguments)
+        return self.cpu.replay(arguments) if outputs is None and not is_watched() else outputs
+
     def __call__(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
         """The outputs for these inputs and parameters, all of each in the order of their declarations."""
         tensors = list(inputs.values())
-        if not is_watched() and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)):
-            outputs = self.cpu.replay(tensors, params)
-            if outputs is not None:
-                return outputs
         if is_plain(tensors):
             return self.gpu.compute(tensors, params)
         return self.operator(*tensors, *params.values())

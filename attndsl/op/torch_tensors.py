@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from torch.nested._internal.nested_tensor import NestedTensor
 from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.checks import Bound, Given, bind
-from attndsl.op.dispatch import is_memory
+from attndsl.op.dispatch import are_memory
 
 DTYPES = {
     torch.float16: "f16",
@@ -40,9 +42,14 @@ PACKED = (NestedTensor, MaskedTensor)
 """The subclasses of torch's own that hold several tensors; torch asks them, and not their memory, to compute."""
 
 
-def kinds(inputs: Sequence[torch.Tensor]) -> tuple[object, ...] | None:
-    """All that `check` asks of inputs in the memory of a CPU but their shapes; None where one is something else."""
-    return (*[tensor.dtype for tensor in inputs],) if all([*map(is_memory, inputs)]) else None
+def kinds(inputs: Sequence[Any]) -> tuple[object, ...] | None:
+    """All that `check` asks of inputs in the memory of a CPU but their shapes.
+
+    None where one is something else, or wants a derivative.
+    """
+    if not are_memory(inputs) or (torch.is_grad_enabled() and True in [each.requires_grad for each in inputs]):
+        return None
+    return (*[tensor.dtype for tensor in inputs],)
 
 
 def check(signature: Signature, tensors: Sequence[torch.Tensor], params: Mapping[str, Any]) -> Bound:
@@ -64,9 +71,15 @@ def empty(shape: Sequence[int], element: str, device: torch.device) -> torch.Ten
     return torch.empty(shape, dtype=ELEMENTS[element], device=device)
 
 
-def allocator(element: str, inputs: Sequence[torch.Tensor]) -> Callable[[tuple[int, ...]], torch.Tensor]:
-    """What makes an output of this element type."""
-    return partial(torch.empty, dtype=ELEMENTS[element], device=inputs[0].device)
+def allocator(element: str, inputs: Sequence[torch.Tensor]) -> Callable[[tuple[int, ...]], Callable[[], torch.Tensor]]:
+    """What makes outputs of this element type, contiguous; given strides torch is quicker than by itself."""
+    dtype, device = ELEMENTS[element], inputs[0].device
+
+    def of(shape: tuple[int, ...]) -> Callable[[], torch.Tensor]:
+        *inner, _ = accumulate((max(size, 1) for size in reversed(shape)), mul, initial=1)
+        return partial(torch.empty_strided, shape, inner[::-1], dtype=dtype, device=device)
+
+    return of
 
 
 def describe(tensor: torch.Tensor) -> Given:
@@ -90,9 +103,11 @@ def _check_memory(signature: Signature, name: str, tensor: torch.Tensor) -> None
     raise errors.PackedTensor(signature.name, name, found, plain)
 
 
-def bits(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    """The memory of a CPU tensor as the compiled function takes it; nothing is copied."""
-    if tensor.requires_grad:
-        tensor = tensor.detach()
+def reader(tensor: torch.Tensor) -> Callable[[torch.Tensor], np.ndarray[Any, Any]]:
+    """What gives the memory of CPU tensors of this dtype as compiled functions take it."""
     held = _BITS.get(tensor.dtype)
-    return (tensor if held is None else tensor.view(held)).numpy()
+    return _array if held is None else lambda other: _array(other.view(held))
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    return (tensor.detach() if tensor.requires_grad else tensor).numpy()

@@ -21,7 +21,7 @@ from threading import RLock
 from typing import Any, Literal, NamedTuple
 
 from attndsl.backends.gpu.failing import compiling
-from attndsl.backends.gpu.host import host_text, kernel_names, without_imports
+from attndsl.backends.gpu.host import every_branch, host_text, kernel_names, without_imports
 from attndsl.backends.gpu.launcher import schedules_name
 from attndsl.backends.gpu.resources import Resources, parameter_count, resources_of
 from attndsl.backends.gpu.stand_ins import TORCH, StandIn, TooLarge
@@ -154,7 +154,8 @@ def launches(text: str, name: str, tensors: Sequence[StandIn]) -> Iterator[Kerne
     noted: list[KernelLaunch] = []
     stand_ins = {kernel: _Noted(kernel, functions[kernel].arg_names, noted) for kernel in kernels}
     host: dict[str, Any] = {"triton": triton, "tl": triton.language, "torch": TORCH, **stand_ins}
-    exec(compile(without_imports(host_text(text), ["torch"]), "<launches>", "exec"), host)
+    module = every_branch(without_imports(host_text(text), ["torch"]), f"{name}_launches")
+    exec(compile(module, "<launches>", "exec"), host)
     parameters = inspect.signature(host[name]).parameters.values()
     params = {p.name: 1 for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
     for kernel in kernels:
@@ -162,8 +163,7 @@ def launches(text: str, name: str, tensors: Sequence[StandIn]) -> Iterator[Kerne
         for schedule in functions[table]:
             noted.clear()
             host[table] = (schedule,)
-            for splits in (1, 2):  # a kernel belongs to one of these forms, or to both
-                host[name](*tensors, **params, schedule={SPLITS: splits})
+            host[name](*tensors, **params, schedule={SPLITS: 2})
             yield next(launch for launch in noted if launch.kernel == kernel)
 
 

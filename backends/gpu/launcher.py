@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attndsl.backends.branches import Branches
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.gpu.parameters import Parameters
 from attndsl.backends.names import Names, leaf_name, python_text
@@ -31,16 +32,6 @@ WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
 
 ENCODED = ("f8e4m3", "f8e5m2")
 """The element types that kernels take as bytes."""
-
-
-def spec_name(kernels: list[tile.KernelOp]) -> str:
-    """The name of the spec that kernels were made of."""
-    written = [{op.tensor.string_value() for op in kernel.walk() if isinstance(op, tile.StoreOp)} for kernel in kernels]
-    read = {op.tensor.string_value() for kernel in kernels for op in kernel.walk() if isinstance(op, tile.LoadOp)}
-    # Each block of the spec has one kernel that writes its outputs, whatever other form it has.
-    blocks = [k for k, stored in zip(kernels, written, strict=True) if not stored & read and k.form != SPLIT]
-    name = blocks[0].entry.data
-    return python_name(name if len(blocks) == 1 else name.removesuffix("_0"))
 
 
 def kernel_name(kernel: tile.KernelOp) -> str:
@@ -157,10 +148,12 @@ class Launcher:
         self.out.listed(f"def {self.name}_launches(", [*arguments, *keywords], "):")
         with self.out.indented():
             self.out.line('"""The launches of a call: a kernel, how many programs, its arguments, its options."""')
-            dims = {op.dim.data for each in launched for op in each.kernel.walk() if isinstance(op, spec.DimOp)}
-            self._dims(dims)
+            self._dims(_dims(launched))
             self.out.line(f"{self.launches} = []")
-            self._launches(launched)
+            branches = Branches(self.out)
+            for condition, group in groupby(launched, lambda each: (each.kernel.when, each.kernel.unless)):
+                with branches.branch(*condition):
+                    self._launches(list(group))
             self.out.line(f"return {self.launches}")
         self._caller(arguments, keywords)
 
@@ -288,6 +281,16 @@ class Launcher:
         self.out.line(")")
         given = [name, _grid(counts.values()), self.arguments, f"_options({self.chosen})"]
         self.out.listed(f"{self.launches}.append((", given, "))")
+
+
+def _dims(launched: Iterable[Launched]) -> set[str]:
+    """The dims that launches rest on."""
+    dims: set[str] = set()
+    for each in launched:
+        dims |= {op.dim.data for op in each.kernel.walk() if isinstance(op, spec.DimOp)}
+        dims |= dims.union(*(t.extents.dims for t in each.taken.tensors if t.role.data == "workspace"))
+        dims |= dims.union(*(c.dims for c in (each.kernel.when, each.kernel.unless) if c is not None))
+    return dims
 
 
 def terms(kernel: tile.KernelOp) -> list[str]:

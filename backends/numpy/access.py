@@ -34,12 +34,12 @@ class NumPyAccess:
     def places(self, op: tile.LoadOp | tile.StoreOp) -> list[SubscriptPart]:
         """The indices of an access, those that stay ranges marked as such.
 
-        NumPy puts the axes of computed indices first where ranges follow them; any other mixture is computed whole.
+        A load may mix them, where the axes of ranges come last in its tile; of a store only the last ones stay.
         """
         found = [self.place(value) for value in op.indices]
         axes = [p.axis for p in found if p.axis is not None]
         ranges_only = op.where is None and all(p.axis is not None or not self.text.axes(p.value) for p in found)
-        if ranges_only and len(set(axes)) == len(axes):
+        if len(set(axes)) == len(axes) and (ranges_only or (isinstance(op, tile.LoadOp) and self.are_last(op, found))):
             return found
         tail = len(found)
         while tail > 0 and found[tail - 1].axis is not None and (isinstance(op, tile.LoadOp) or op.where is None):
@@ -51,6 +51,19 @@ class NumPyAccess:
         if used.isdisjoint(axis for axis in kept if axis is not None) and len(set(kept)) == len(kept):
             return [SubscriptPart(p.value) for p in head] + rest
         return [SubscriptPart(p.value) for p in found]
+
+    def are_last(self, op: tile.LoadOp, places: Sequence[SubscriptPart]) -> bool:
+        """Whether the axes of ranges come last, in a load's tile and in what NumPy gives.
+
+        It gives them so where computed indices begin, or are parted by ranges; `_read` does, wherever these stand.
+        """
+        ranges = [p.axis for p in places if p.axis is not None]
+        computed = [n for n, p in enumerate(places) if p.axis is None]
+        varying = frozenset[Axis]().union(*(self.text.axes(places[n].value) for n in computed))
+        varying |= self.text.axes(op.where) if op.where is not None else frozenset()
+        if self.text.ordered({*varying, *ranges}) != (*self.text.ordered(varying), *ranges):
+            return False
+        return op.where is not None or computed[0] == 0 or computed[-1] - computed[0] >= len(computed)
 
     def place(self, value: SSAValue) -> SubscriptPart:
         if isinstance(value.owner, tile.RangeOp):
@@ -113,7 +126,7 @@ class NumPyAccess:
         """The expression of a load, its axes in the order that all arrays keep."""
         name, places = op.tensor.string_value(), self.places(op)
         computed = [p for p in places if p.axis is None]
-        ranges = [p for p in places if p.axis is not None]
+        ranges = [p.axis for p in places if p.axis is not None]
         axes = frozenset[Axis]().union(*(self.text.axes(p.value) for p in computed))
         axes |= self.text.axes(op.where) if op.where is not None else frozenset()
         head = self.text.ordered(axes)
@@ -121,12 +134,8 @@ class NumPyAccess:
             code = python_name(name) + self.subscript(name, places, head)
         else:
             arguments = [self.text.along(v, head).code for v in (op.where, *(p.value for p in computed))]
-            code = f"_read({', '.join([python_name(name), *arguments])})"
-            extents = [*map(python_text, self.tensors[name].shape)][len(computed) :]
-            cut = [self.slice(p, e) for p, e in zip(ranges, extents, strict=True)]
-            if any(part != ":" for part in cut):
-                code += f"[{', '.join(['...', *cut])}]"
-        unsorted = [*head, *(p.axis for p in ranges if p.axis is not None)]
+            code = f"_read({', '.join([self.gathered(name, places), *arguments])})"
+        unsorted = [*head, *ranges]
         text = self.widened(op, Text(code), bool(unsorted))
         order = self.text.ordered(unsorted)
         if tuple(unsorted) != order:
@@ -134,6 +143,20 @@ class NumPyAccess:
             permutation = ", ".join(str(unsorted.index(axis)) for axis in order)
             return Text(f"{code}.T" if len(unsorted) == 2 else f"{code}.transpose({permutation})")
         return text
+
+    def gathered(self, name: str, places: Sequence[SubscriptPart]) -> str:
+        """What of a tensor a gather reads: cut where indices are ranges, whose axes come last."""
+        extents = [*map(python_text, self.tensors[name].shape)]
+        cut = [":" if p.axis is None else self.slice(p, extent) for p, extent in zip(places, extents, strict=True)]
+        order = sorted(range(len(places)), key=lambda n: places[n].axis is not None)
+        code = python_name(name)
+        if any(part != ":" for part in cut):
+            while cut[0] == ":" and len(cut) > 1:
+                cut.pop(0)
+            code += f"[{', '.join(['...', *cut] if len(cut) < len(places) else cut)}]"
+        if order != [*range(len(places))]:
+            code += f".transpose({', '.join(map(str, order))})"
+        return code
 
     def widened(self, op: tile.LoadOp, text: Text, array: bool) -> Text:
         """What was read, in the type that it is computed with."""

@@ -8,13 +8,13 @@ in a function in it, and whoever calls the file's may hand in one that calls tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from attndsl.backends.branches import Branches
 from attndsl.backends.dims import dim_statements
-from attndsl.backends.names import Names, python_text, spec_names
+from attndsl.backends.names import Names, function_name, python_text, spec_names
 from attndsl.backends.numpy.access import NumPyAccess
 from attndsl.backends.numpy.expressions import NumPyExpressions, literal
 from attndsl.backends.numpy.legal import LEGAL
@@ -25,7 +25,6 @@ from attndsl.backends.text import ATOM, helpers_called
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
-from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.rewrite import number_in
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import python_name
@@ -58,7 +57,6 @@ class _Emitter:
         self.tensors = tensors
         self.workspaces = workspaces
         self.params = params
-        self.last: ConditionAttr | None = None
         self.out = Writer(source)
         self.names = names
         self.text = NumPyExpressions(names)
@@ -69,7 +67,7 @@ class _Emitter:
     # --- the file
 
     def file(self, kernels: list[tile.KernelOp]) -> str:
-        name = self.function_name(kernels)
+        name = function_name([kernel.entry.data for kernel in kernels])
         ops = [op for kernel in kernels for op in kernel.body.walk()]
         arguments = [python_name(t.sym_name.data) for t in self.tensors]
         conditions = [each for kernel in kernels for each in (kernel.when, kernel.unless) if each is not None]
@@ -89,8 +87,9 @@ class _Emitter:
             for tensor in self.tensors:
                 if tensor.partial is not None:
                     self.out.line(f"{python_name(tensor.sym_name.data)}[...] = 0  # what no row writes is 0")
+            branches = Branches(self.out)
             for condition, group in groupby(kernels, lambda kernel: (kernel.when, kernel.unless)):
-                with self.branch(*condition):
+                with branches.branch(*condition):
                     for kernel in group:
                         self.kernel(kernel)
         text = self.out.text()
@@ -101,12 +100,6 @@ class _Emitter:
         """A parameter of the function, with the default that the spec gives it."""
         name = python_name(param.sym_name.data)
         return name if param.default is None else f"{name}={literal(number_in(param.default), param.type)}"
-
-    def function_name(self, kernels: list[tile.KernelOp]) -> str:
-        entries = [kernel.entry.data for kernel in kernels]
-        name = min(entries, key=len)  # what else a block is computed with is called after it
-        several = name.removesuffix("_0")
-        return python_name(several if f"{several}_1" in entries else name)
 
     @staticmethod
     def header(name: str, kernels: str) -> str:
@@ -124,35 +117,6 @@ class _Emitter:
         self.out.line('"""')
 
     # --- statements
-
-    @contextmanager
-    def branch(self, when: ConditionAttr | None, unless: ConditionAttr | None) -> Iterator[None]:
-        """Kernels that run where something holds, or where it does not: those mostly stand right behind the others."""
-        if when is None and unless is None:
-            yield
-            return
-        self.out.line("")
-        if unless is not None and unless == self.last:
-            self.out.line("else:")
-        elif unless is not None:
-            self.out.line(f"if not ({python_text(unless.data)}):")
-        elif when is not None:
-            self.test(when)
-        self.last = when
-        with self.out.indented():
-            yield
-
-    def test(self, condition: ConditionAttr) -> None:
-        """An `if`, of several lines where one would be too long."""
-        terms = [python_text(term) for term in condition.terms]
-        if len(line := f"if {' and '.join(terms)}:") <= self.out.room:
-            self.out.line(line)
-            return
-        self.out.line("if (")
-        with self.out.indented():
-            for number, term in enumerate(terms):
-                self.out.line(f"and {term}" if number else term)
-        self.out.line("):")
 
     def kernel(self, kernel: tile.KernelOp) -> None:
         self.out.line("")

@@ -7,7 +7,7 @@ without axes is a Python or NumPy number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isinf
+from math import copysign, isinf
 from typing import NamedTuple
 
 from attndsl.backends.names import Names
@@ -17,7 +17,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.statements import named
+from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Axis, monoid_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index, scf
 from attndsl.python_names import python_name
@@ -54,7 +54,7 @@ class NumPyExpressions(Values):
     """Spells values.
 
     `homes` has the array of each home that has been declared, `kept` what has memory's type, `wraps` what Python brings
-    back to 64 bits.
+    back to 64 bits, `side_by_side` the tiles that have to lie in memory in the order of their axes.
     """
 
     def __init__(self, names: Names) -> None:
@@ -62,12 +62,15 @@ class NumPyExpressions(Values):
         self.homes: dict[str, str] = {}
         self.kept: frozenset[SSAValue] = frozenset()
         self.wraps: frozenset[SSAValue] = frozenset()
+        self.side_by_side: frozenset[SSAValue] = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
 
     def arrange(self, kernel: tile.KernelOp) -> None:
         """Prepares for the values of a kernel."""
         super().arrange(kernel)
         self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
+        sliced = [op for op in operations(kernel) if isinstance(op, tile.DotOp) and op.slices is not None]
+        self.side_by_side = frozenset(self.pair(op)[1][0] for op in sliced)
 
     # --- values
 
@@ -187,6 +190,8 @@ class NumPyExpressions(Values):
 
     def pointwise(self, op: Operation) -> Text:
         row = NUMPY_SPELLINGS[type(op)]
+        if op.results[0] in self.side_by_side and row.ufunc is not None:  # else it lies as what it is computed of
+            return Text(f'{row.ufunc}({", ".join(self.operands(op, 0))}, order="C")')
         if self.axes(op.results[0]):
             return Text(row.array.format(*self.operands(op, row.level)), row.level or ATOM)
         operands = self.operands(op, row.level)
@@ -228,7 +233,10 @@ class NumPyExpressions(Values):
         if not axes:
             return Text(f"{dtype(op.result.type)}({self[op.value].code})")
         if not self.axes(op.value):
-            return Text(f"np.full({shape}, {self[op.value].code}, {dtype(op.result.type)})")
+            number, type_ = constant(op.value), dtype(op.result.type)
+            if number == 0 and copysign(1, number) > 0:
+                return Text(f"np.zeros({shape}, {type_})")
+            return Text(f"np.full({shape}, {self[op.value].code}, {type_})")
         code = f"np.broadcast_to({self.along(op.value, axes).code}, {shape})"
         return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over
 
@@ -251,13 +259,16 @@ class NumPyExpressions(Values):
         """What `@` multiplies, and the axes that it gives; None where a product is not for it."""
         if op.where is not None or not self.is_matrix_product(op):
             return None
-        batch, left, right = map(self.ordered, op.sides(self.axes))
-        first, second = (op.lhs, left), (op.rhs, right)
-        if left and right and self.ordered([*left, *right])[0] in right:
-            first, second = second, first
+        batch, first, second = self.ordered(op.sides(self.axes)[0]), *self.pair(op)
         a = self.permuted(first[0], [*batch, *first[1], op.over])
         b = self.permuted(second[0], [*batch, op.over, *second[1]])
         return a, b, [*batch, *first[1], *second[1]]
+
+    def pair(self, op: tile.DotOp) -> list[tuple[SSAValue, tuple[Axis, ...]]]:
+        """The operands of a matrix product, each with its own axes, in the order in which `@` takes them."""
+        _, left, right = map(self.ordered, op.sides(self.axes))
+        pair = [(op.lhs, left), (op.rhs, right)]
+        return pair[::-1] if left and right and self.ordered([*left, *right])[0] in right else pair
 
     def is_matrix_product(self, op: tile.DotOp) -> bool:
         """Whether operands have at most one axis of their own; along batch axes exactly one, and no `where`."""

@@ -18,6 +18,8 @@ def _read(tensor, where, *indices):
     """tensor[indices] where `where` holds, 0 elsewhere; reads nothing outside the tensor."""
     where, *indices = np.broadcast_arrays(where, *indices)
     rest = tensor.shape[len(indices) :]
+    if where.all():
+        return tensor[tuple(indices)]
     if tensor.size == 0:
         return np.zeros(where.shape + rest, tensor.dtype)
     values = tensor[tuple(np.where(where, index, 0) for index in indices)]

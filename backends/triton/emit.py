@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.backends.gpu.launcher import HostText, Launched, Launcher, kernel_name, spec_name
+from attndsl.backends.gpu.launcher import HostText, Launched, Launcher, kernel_name
 from attndsl.backends.gpu.parameters import Parameters, size_key
-from attndsl.backends.names import Names, number_names, spec_names
+from attndsl.backends.names import Names, function_name, number_names, spec_names
 from attndsl.backends.text import Text
 from attndsl.backends.triton.access import TritonAccess, joined
 from attndsl.backends.triton.expressions import TritonExpressions
@@ -42,7 +42,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
         writer = _Kernel(kernel, parameters, Names(numbers), axes, out)
         writer.write()
         launched.append(Launched(writer.name, kernel, parameters, HostText(kernel)))
-    name = spec_name(kernels)
+    name = function_name([kernel.entry.data for kernel in kernels])
     kernels_text = out.text()
     launcher = Launcher(name, spec.arguments(module), params, spec_names(module), out)
     launcher.write(launched)

@@ -214,6 +214,17 @@ def last_key_of_a_row_hidden(module: ModuleOp) -> None:
             test.operands[0] = insert_before(test, arith.SubiOp(test.lhs, insert_before(test, index_constant(1))))
 
 
+# --- sum-by-products
+
+
+@spoils("numpy", "sum-by-products")
+def squares_summed(module: ModuleOp) -> None:
+    """A matrix is multiplied with itself where it is summed."""
+    for op in every(module, tile.DotOp):
+        if isinstance(op.rhs.owner, tile.BroadcastOp):
+            op.operands[1] = op.lhs
+
+
 # --- align-quotients
 
 

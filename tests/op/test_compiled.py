@@ -63,7 +63,7 @@ def test_extents_and_parameters_change_with_one_program() -> None:
         np.testing.assert_allclose(op(**given, window=window), expected, rtol=1e-5, atol=1e-6)
         tensors = {name: torch.from_numpy(array) for name, array in given.items()}
         torch.testing.assert_close(op(**tensors, window=window), expected)
-    assert len(op.binding._programs) == 1
+    assert len(op.binding._functions) == 1
 
 
 def test_names_that_mean_something_in_python_and_parameters_that_nothing_reads() -> None:

@@ -1,0 +1,112 @@
+"""order-axes: says of each kernel whether the rows of its tiles lie last, as keys by rows.
+
+Why: of a product of rows by keys, a BLAS library reads both operands along their features, and packs the keys, which
+are many, for few rows. Of keys by rows it reads the keys as they lie in memory: with 128 rows that is a quarter faster,
+with 4 twice to four times. What varies by row alone, the maxima and sums of a softmax, then lies along the axis that
+NumPy's loops run over, and broadcasts against scores with no axis added.
+
+Before:
+
+    spec.tensor @q "input" "f32" ["M", "D"]
+    spec.tensor @k "input" "f32" ["N", "D"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @sums {
+      %c0 = arith.constant 0 : index
+      %rows = arith.constant 128 : index
+      %keys = arith.constant 512 : index
+      %zero = arith.constant 0.0 : f32
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.range "i" from %i0 to %M size %rows
+      %d = tile.range "d" from %c0 to %D size %D
+      %q = tile.load @q[%i, %d] : f32
+      %none = tile.broadcast %zero over (%i) : f32 to f32
+      %sum = tile.loop %j0 = %c0 to %N step %keys iter_args(%l = %none) -> (f32) {
+        %j = tile.range "j" from %j0 to %N size %keys
+        %k = tile.load @k[%j, %d] : f32
+        %s = tile.dot %q, %k over %d : f32
+        %t = tile.sum %s over %j : f32 to f32
+        %l1 = arith.addf %l, %t : f32
+        tile.yield %l1 : f32
+      }
+      tile.store @o[%i] = %sum : f32
+    }
+
+After:
+
+    spec.tensor @q "input" "f32" ["M", "D"]
+    spec.tensor @k "input" "f32" ["N", "D"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @sums rows last {
+      %c0 = arith.constant 0 : index
+      %rows = arith.constant 128 : index
+      %keys = arith.constant 512 : index
+      %zero = arith.constant 0.0 : f32
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.range "i" from %i0 to %M size %rows
+      %d = tile.range "d" from %c0 to %D size %D
+      %q = tile.load @q[%i, %d] : f32
+      %none = tile.broadcast %zero over (%i) : f32 to f32
+      %sum = tile.loop %j0 = %c0 to %N step %keys iter_args(%l = %none) -> (f32) {
+        %j = tile.range "j" from %j0 to %N size %keys
+        %k = tile.load @k[%j, %d] : f32
+        %s = tile.dot %q, %k over %d : f32
+        %t = tile.sum %s over %j : f32 to f32
+        %l1 = arith.addf %l, %t : f32
+        tile.yield %l1 : f32
+      }
+      tile.store @o[%i] = %sum : f32
+    }
+
+A kernel that reads tiles in which keys lie side by side, a bias of each pair say, keeps rows first: two tiles that lie
+in different orders take NumPy thirty times as long to add.
+
+Requires: tile. Exactness: bit-exact. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.ir import tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
+from attndsl.ir.statements import operations
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, UnitAttr
+
+
+@dataclass(frozen=True)
+class OrderAxes(ModulePass):
+    """Puts rows last where a product is of rows by keys."""
+
+    name = "order-axes"
+    exactness = Exactness.EXACT
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp) and _wants_rows_last(kernel):
+                kernel.rows_last = UnitAttr()
+
+
+def _wants_rows_last(kernel: tile.KernelOp) -> bool:
+    axes = AxesAnalysis()
+    ops = operations(kernel)
+    scores = any(isinstance(op, tile.DotOp) and _is_of_pairs(op.result, axes) for op in ops)
+    return scores and not any(isinstance(op, tile.LoadOp) and _lies_by_keys(op, axes) for op in ops)
+
+
+def _is_of_pairs(value: SSAValue, axes: AxesAnalysis) -> bool:
+    """Whether a tile has an axis of keys, and another one."""
+    keys = [tile.is_key(axis) for axis in axes(value)]
+    return len(keys) == 2 and any(keys) and not all(keys)
+
+
+def _lies_by_keys(op: tile.LoadOp, axes: AxesAnalysis) -> bool:
+    """Whether a load brings a tile of pairs in which keys lie side by side in memory."""
+    last = axes(op.indices[-1]) if len(op.indices) else frozenset[SSAValue]()
+    return _is_of_pairs(op.result, axes) and len(last) == 1 and all(map(tile.is_key, last))
