@@ -40,9 +40,6 @@ After:
     spec.tensor @k "input" "f32" ["N", "D"]
     spec.tensor @o "output" "f32" ["M"]
     tile.kernel @sums {
-      %rows1 = arith.constant 128 : index
-      %keys1 = arith.constant 512 : index
-      tile.home @scratch(%rows1, %keys1) : f32
       %c0 = arith.constant 0 : index
       %rows = arith.constant 128 : index
       %keys = arith.constant 512 : index
@@ -50,6 +47,7 @@ After:
       %M = spec.dim "M"
       %N = spec.dim "N"
       %D = spec.dim "D"
+      tile.home @scratch(%rows, %keys) : f32
       %i0 = tile.program "i" to %M step %rows
       %i = tile.range "i" from %i0 to %M size %rows
       %d = tile.range "d" from %c0 to %D size %D
@@ -69,10 +67,13 @@ After:
       tile.store @o[%i] = %sum : f32
     }
 
-Homes have tiles of rows by keys, whose sizes are numbers, so that how much they hold in all does not grow with a call:
-tiles that are not needed at once share one. What rests on the extents of features is smaller, and is left, as are
-vectors: of few elements a new array costs less than finding the part of an old one. So is what no function of NumPy
-writes into an array that is there: a choice between two tiles, a product under a condition.
+Homes have tiles of rows by keys, whose sizes are bounded, so that how much they hold in all does not grow with a call:
+tiles that are not needed at once share one. Where products have batch axes, a home is as large as a call's tiles are at
+most, since they are many in one where they are small (`batch-programs`). Where rows lie last, so does what all keys are
+multiplied with, queries say: in a home it is turned once, not in each product. What else rests on the extents of
+features is smaller, and is left, as are vectors: of few elements a new array costs less than finding the part of an old
+one. So is what no function of NumPy writes into an array that is there: a choice between two tiles, a product under a
+condition. What puts a number into some places of a tile is written over that.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -82,11 +83,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import tile
-from attndsl.ir.allocation import assign, propose
+from attndsl.ir.allocation import assign, begin_of, propose
+from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, math
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, Use, arith, math
 
 WRITING: tuple[type[Operation], ...] = (
     *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp, arith.MinimumfOp, arith.MaximumfOp),
@@ -106,25 +108,61 @@ class AssignHomes(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp) and not any(isinstance(o, tile.HomeOp) for o in kernel.body.block.ops):
-                large = _Large()
-                assign(kernel, propose(kernel, large.wants))
+                large = _Large(kernel)
+                assign(kernel, propose(kernel, large.wants, large.size))
 
 
 class _Large:
-    """Which operations make tiles that get a home."""
+    """Which operations make tiles that get a home, and of what size."""
 
-    def __init__(self) -> None:
+    def __init__(self, kernel: tile.KernelOp) -> None:
         self.axes = AxesAnalysis()
+        dots = [op for op in kernel.walk() if isinstance(op, tile.DotOp)]
+        self.batch = frozenset[SSAValue]().union(*(dot.sides(self.axes)[0] for dot in dots))
+        self.lengths = Lengths(begin_of(kernel))
+        self.turns = kernel.rows_last is not None
 
     def wants(self, op: Operation) -> bool:
-        """Whether an operation makes a tile of rows by keys of known sizes, and can write it into an array."""
-        if type(op) not in WRITING and (type(op) is not tile.DotOp or op.where is not None):
+        """Whether an operation makes a tile of rows by keys, or what such are products of, and can write it."""
+        axes = self.axes(op.results[0]) - self.batch
+        if len(axes) != 2:
             return False
-        axes = self.axes(op.results[0])
-        tiled = len(axes) == 2 and any(map(tile.is_key, axes)) and all(map(_is_known, axes))
-        return tiled and (type(op) is not tile.DotOp or op.is_of_matrices(self.axes))
+        if any(map(tile.is_key, axes)):
+            return not any(map(_is_feature, axes)) and self.is_written(op)
+        return self.turns and isinstance(op, (tile.LoadOp, *WRITING)) and any(map(_is_factor, op.results[0].uses))
+
+    def is_written(self, op: Operation) -> bool:
+        """Whether NumPy writes what an operation makes into an array that is there."""
+        match op:
+            case tile.DotOp():
+                return op.where is None and op.is_of_matrices(self.axes)
+            case arith.SelectOp():  # a number, over a tile that nothing else reads
+                kept = [side for side in (op.lhs, op.rhs) if constant(side) is None]
+                return len(kept) == 1 and self.ends_here(kept[0], op)
+        return type(op) in WRITING
+
+    def ends_here(self, value: SSAValue, op: Operation) -> bool:
+        """Whether a tile that has a home is all that an operation gives axes to, and is read by that alone."""
+        same = self.axes(value) == self.axes(op.results[0]) and tile.users(value) == [op]
+        return same and isinstance(value.owner, Operation) and self.wants(value.owner)
+
+    def size(self, axis: SSAValue) -> SSAValue:
+        """The size of an axis; of one in tiles with batch axes no more than a call needs: they are as many as fit."""
+        assert isinstance(axis.owner, tile.RangeOp)
+        if not self.batch:
+            return axis.owner.size
+        length = self.lengths.of(axis)
+        return axis.owner.size if isinstance(length, int) else length
 
 
-def _is_known(axis: SSAValue) -> bool:
+def _is_factor(use: Use) -> bool:
+    """Whether something made before a loop is multiplied in it."""
+    op = use.operation
+    made = op.operands[use.index].owner
+    return isinstance(op, tile.DotOp) and isinstance(made, Operation) and op.parent is not made.parent
+
+
+def _is_feature(axis: SSAValue) -> bool:
+    """Whether an axis is that of a tensor, whole, and not a part of it that a program or a turn of a loop has."""
     assert isinstance(axis.owner, tile.RangeOp)
-    return constant(axis.owner.size) is not None
+    return constant(axis.owner.start) is not None

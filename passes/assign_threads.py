@@ -42,15 +42,20 @@ After:
     tile.kernel @sums {
       %M1 = spec.dim "M"
       %rows1 = arith.constant 128 : index
-      %0 = arith.minsi %M1, %rows1 : index
+      %tile_rows = arith.minsi %M1, %rows1 : index
       %D1 = spec.dim "D"
-      %1 = arith.muli %0, %D1 : index
       %N1 = spec.dim "N"
       %keys1 = arith.constant 512 : index
-      %2 = arith.minsi %N1, %keys1 : index
-      %3 = arith.muli %1, %2 : index
+      %0 = arith.minsi %N1, %keys1 : index
+      %three = arith.constant 3 : index
+      %1 = arith.muli %tile_rows, %three : index
+      %most = arith.constant 24 : index
+      %2 = arith.minsi %1, %most : index
+      %3 = arith.maxsi %tile_rows, %2 : index
+      %4 = arith.muli %3, %D1 : index
+      %5 = arith.muli %4, %0 : index
       %least = arith.constant 1048576 : index
-      %worth = arith.cmpi sge, %3, %least : index
+      %worth = arith.cmpi sge, %5, %least : index
       tile.threads where %worth
       %c0 = arith.constant 0 : index
       %rows = arith.constant 128 : index
@@ -76,7 +81,8 @@ After:
     }
 
 A step is an operation on tiles, as large as all axes of its operands together: for a matrix product its
-multiplications. What is known of an axis before a call reads data counts: its size, how many rows or keys there are at
+multiplications. Those of few rows take longer each: it is reading the keys that takes the time, and one row's worth of
+it is less. What is known of an axis before a call reads data counts: its size, how many rows or keys there are at
 most, or the extent of a tensor that keys are places of. `least` is the size from which on two threads were faster than
 one where that was measured.
 
@@ -87,14 +93,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attndsl.ir import spec, tile
-from attndsl.ir.analyses.facts import is_launch_time
-from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir import tile
+from attndsl.ir.analyses.arrangement import row_axis
+from attndsl.ir.analyses.lengths import Lengths
+from attndsl.ir.analyses.steps import largest_step
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.rewrite import constant, copy_before, index_constant, insert_before
-from attndsl.ir.sizes import known_limit
-from attndsl.ir.spec import enclosing_tensor
-from attndsl.ir.statements import operations
+from attndsl.ir.rewrite import index_constant, insert_before
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 
@@ -119,66 +123,22 @@ def _assign(kernel: tile.KernelOp, least: int) -> None:
         return
     begin = kernel.body.block.first_op
     assert begin is not None
-    lengths = _Lengths(begin)
-    step: SSAValue | None = None
-    for axis in _largest_step(kernel):
-        length = lengths.of(axis)
-        if isinstance(length, int):
-            least = -(-least // length)
-        else:
-            step = length if step is None else insert_before(begin, arith.MuliOp(step, length))
+    lengths = Lengths(begin)
+    rows = row_axis(kernel)
+    counted = [(op.result, lengths.of(op.result)) for op in largest_step(kernel)]
+    number, step = lengths.product(_slow(length, begin) if axis is rows else length for axis, length in counted)
     one = insert_before(begin, index_constant(1)) if step is None else step
-    worth = arith.CmpiOp(one, insert_before(begin, index_constant(least)), "sge")
+    one.name_hint = one.name_hint or "step"
+    worth = arith.CmpiOp(one, insert_before(begin, index_constant(-(-least // number))), "sge")
     said = tile.ThreadsOp(insert_before(begin, worth, "worth"))
     said.location = next(op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)).location
     kernel.body.block.insert_op_before(said, begin)
 
 
-def _largest_step(kernel: tile.KernelOp) -> list[SSAValue]:
-    """The axes of the operation on tiles that has most, in the order of the kernel."""
-    axes = AxesAnalysis()
-    makers = [op for op in operations(kernel) if op.results and not op.regions]
-    largest = max((frozenset[SSAValue]().union(*map(axes, op.operands)) for op in makers), key=len)
-    return [op.result for op in makers if isinstance(op, tile.RangeOp) and op.result in largest]
-
-
-class _Lengths:
-    """How long axes are at most, as far as that is known before a call reads data; computed before `begin`."""
-
-    def __init__(self, begin: Operation) -> None:
-        self.begin = begin
-        self.copies: dict[SSAValue, SSAValue] = {}
-
-    def of(self, axis: SSAValue) -> SSAValue | int:
-        """The smaller of an axis's size and of what else limits it; a number where that is all that is known."""
-        op = axis.owner
-        assert isinstance(op, tile.RangeOp)
-        limit = self.limit(op)
-        if limit is None and (known := constant(op.size)) is not None:
-            return int(known)
-        size = copy_before(self.begin, op.size, self.copies)
-        return size if limit is None else insert_before(self.begin, arith.MinSIOp(limit, size))
-
-    def limit(self, axis: tile.RangeOp) -> SSAValue | None:
-        """How many rows or keys there are, or of what tensor keys are places."""
-        start, loop = axis.start.owner, axis.parent_op()
-        found: SSAValue | None = None
-        if isinstance(start, tile.ProgramOp):
-            found = start.bound or start.extent
-        elif isinstance(loop, tile.LoopOp):
-            found = known_limit(loop.ub)
-            if found is None and (dim := _dim_indexed(axis.result)) is not None:
-                return insert_before(self.begin, spec.DimOp(dim))
-        known = found is not None and is_launch_time(found)
-        return copy_before(self.begin, found, self.copies) if found is not None and known else None
-
-
-def _dim_indexed(axis: SSAValue) -> str | None:
-    """A dim that is the extent of a tensor in which an axis, perhaps shifted, is a place."""
-    places = [axis, *(op.results[0] for op in tile.users(axis) if isinstance(op, arith.AddiOp))]
-    loads = [(op, place) for place in places for op in tile.users(place) if isinstance(op, tile.LoadOp)]
-    for op, place in loads:
-        match enclosing_tensor(op, op.tensor.string_value()).shape[list(op.indices).index(place)]:
-            case ("dim", str(name)):
-                return name
-    return None
+def _slow(rows: SSAValue | int, begin: Operation) -> SSAValue | int:
+    """How many rows' time a product with some rows takes: as it reads what few rows use, threefold up to 24."""
+    if isinstance(rows, int):
+        return max(rows, min(3 * rows, 24))
+    threefold = insert_before(begin, arith.MuliOp(rows, insert_before(begin, index_constant(3))))
+    few = insert_before(begin, arith.MinSIOp(threefold, insert_before(begin, index_constant(24))))
+    return insert_before(begin, arith.MaxSIOp(rows, few))

@@ -56,7 +56,8 @@ After:
       tile.store @o[%i] = %t : f32
     }
 
-A program has at least one row. The largest with its first row only tells what cannot be negative from what could.
+A program has at least one row. The largest with its first row only tells what cannot be negative from what could,
+which the widths of a GPU's numbers rest on; `plain` leaves it out.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -79,28 +80,31 @@ class FoldExtremes(ModulePass):
 
     name = "fold-extremes"
     exactness = Exactness.EXACT
+    plain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        folded = []
         for kernel in op.body.block.ops:
-            if isinstance(kernel, tile.KernelOp):
+            reduces = [o for o in kernel.walk() if isinstance(o, tile.MaxOp | tile.MinOp) and o.body.type == index]
+            if isinstance(kernel, tile.KernelOp) and reduces:
                 rows = _Rows(AxesAnalysis(), Facts(kernel.body.block))
-                for reduce in [o for o in kernel.walk() if isinstance(o, tile.MaxOp | tile.MinOp)]:
-                    _fold(reduce, rows)
-        remove_dead(op)
+                folded += [reduce for reduce in reduces if _fold(reduce, rows, self.plain)]
+        if folded:
+            remove_dead(op)
 
 
-def _fold(reduce: tile.MaxOp | tile.MinOp, rows: _Rows) -> None:
+def _fold(reduce: tile.MaxOp | tile.MinOp, rows: _Rows, plain: bool) -> bool:
     axis = reduce.over.owner
-    if reduce.body.type != index or not isinstance(axis, tile.RangeOp):
-        return
-    direction = rows.direction(reduce.body, axis.result)
+    direction = rows.direction(reduce.body, axis.result) if isinstance(axis, tile.RangeOp) else None
     if not direction:
-        return
+        return False
+    assert isinstance(axis, tile.RangeOp)
     is_last = (direction > 0) == isinstance(reduce, tile.MaxOp)
-    row = _last(axis, reduce) if is_last else axis.start
+    row = _last(axis, reduce, plain) if is_last else axis.start
     found = rows.at(reduce.body, {axis.result: row}, axis.result, reduce)
     found.name_hint = reduce.result.name_hint
     replace(reduce, [found])
+    return True
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,8 @@ class _Rows:
         if axis not in self.axes(value):
             return 0
         op = value.owner
+        if not self.facts.ranges.fits(value):
+            return None
         match op:
             case arith.AddiOp() | arith.MinSIOp() | arith.MaxSIOp():
                 return _together(self.direction(op.lhs, axis), self.direction(op.rhs, axis))
@@ -131,7 +137,6 @@ class _Rows:
                 return _together(self.direction(op.lhs, axis), None if falling is None else -falling)
             case arith.MuliOp() | arith.FloorDivSIOp():
                 steady = axis not in self.axes(op.rhs) and self.facts.nonnegative(self.facts.of(op.rhs))
-                steady = steady and self.facts.ranges.fits(value)
                 return self.direction(op.lhs, axis) if steady else None
         return None
 
@@ -152,9 +157,11 @@ def _together(one: int | None, other: int | None) -> int | None:
     return one or other
 
 
-def _last(axis: tile.RangeOp, anchor: Operation) -> SSAValue:
+def _last(axis: tile.RangeOp, anchor: Operation, plain: bool) -> SSAValue:
     """The last row of a tile, of which a program has at least one."""
     one = insert_before(anchor, index_constant(1))
     beyond = insert_before(anchor, arith.AddiOp(axis.start, axis.size))
     within = insert_before(anchor, arith.MinSIOp(beyond, axis.stop))
+    if plain:
+        return insert_before(anchor, arith.SubiOp(within, one), "last")
     return insert_before(anchor, arith.MaxSIOp(insert_before(anchor, arith.SubiOp(within, one)), axis.start), "last")

@@ -80,6 +80,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.ends import end_of
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Bounds
 from attndsl.ir.keys import conjunction, conjuncts
@@ -143,7 +144,6 @@ class _Edges:
         self.settled = settled
         self.axes = AxesAnalysis()
         self.known: dict[SSAValue, list[Edge]] = {}
-        self.ends: list[SSAValue] = []
 
     def mask(self) -> None:
         """Masks what is selected, and looks at products in mixed tiles alone."""
@@ -247,13 +247,7 @@ class _Edges:
     @property
     def end(self) -> SSAValue:
         """Where the axis of a tile ends."""
-        if not self.ends:
-            axis = self.axis
-            following = insert_before(axis, arith.AddiOp(axis.start, axis.size))
-            end = insert_before(axis, arith.MinSIOp(following, axis.stop), f"{axis.variable.data}_end")
-            axis.operands[1] = end
-            self.ends.append(end)
-        return self.ends[0]
+        return end_of(self.axis)
 
     # --- what only mixed tiles ask for
 

@@ -74,9 +74,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import tile
+from attndsl.ir.analyses.arrangement import row_axis
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.statements import operations
+from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, UnitAttr
 
 
@@ -94,19 +96,21 @@ class OrderAxes(ModulePass):
 
 
 def _wants_rows_last(kernel: tile.KernelOp) -> bool:
+    rows = row_axis(kernel)
+    if rows is None:
+        return False
     axes = AxesAnalysis()
-    ops = operations(kernel)
-    scores = any(isinstance(op, tile.DotOp) and _is_of_pairs(op.result, axes) for op in ops)
-    return scores and not any(isinstance(op, tile.LoadOp) and _lies_by_keys(op, axes) for op in ops)
+    pairs = [op for op in operations(kernel) if op.results and _is_of_pairs(axes(op.results[0]), rows)]
+    scores = any(isinstance(op, tile.DotOp) for op in pairs)
+    return scores and not any(isinstance(op, tile.LoadOp) and _lies_by_keys(op, rows, axes) for op in pairs)
 
 
-def _is_of_pairs(value: SSAValue, axes: AxesAnalysis) -> bool:
-    """Whether a tile has an axis of keys, and another one."""
-    keys = [tile.is_key(axis) for axis in axes(value)]
-    return len(keys) == 2 and any(keys) and not all(keys)
+def _is_of_pairs(axes: Axes, rows: SSAValue) -> bool:
+    """Whether a tile has a number for each row and each key."""
+    return rows in axes and any(map(tile.is_key, axes))
 
 
-def _lies_by_keys(op: tile.LoadOp, axes: AxesAnalysis) -> bool:
-    """Whether a load brings a tile of pairs in which keys lie side by side in memory."""
-    last = axes(op.indices[-1]) if len(op.indices) else frozenset[SSAValue]()
-    return _is_of_pairs(op.result, axes) and len(last) == 1 and all(map(tile.is_key, last))
+def _lies_by_keys(op: tile.LoadOp, rows: SSAValue, axes: AxesAnalysis) -> bool:
+    """Whether keys lie side by side in the memory that a tile of pairs is read from."""
+    last = axes(op.indices[-1])
+    return rows not in last and any(map(tile.is_key, last))

@@ -66,9 +66,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
-from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.blocks import shared_in_blocks
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant, index_constant, insert_before, remove_dead, replace
 from attndsl.ir.statements import operations
@@ -104,53 +103,32 @@ def _block_sizes(axis: tile.RangeOp) -> list[int]:
     return sorted({int(constant(op.operands[1]) or 0) for op in divisions})
 
 
-def _divides(op: Operation, axis: tile.RangeOp) -> bool:
-    """Whether an operation is a quotient of an axis by a number that is more than 1."""
-    return isinstance(op, arith.FloorDivSIOp) and op.lhs is axis.result and (constant(op.rhs) or 0) > 1
+def _divides(op: Operation, axis: tile.RangeOp, size: int | None = None) -> bool:
+    """Whether an operation is a quotient of an axis by a number that is more than 1: by `size`, where that is given."""
+    if not isinstance(op, arith.FloorDivSIOp) or op.lhs is not axis.result:
+        return False
+    return (constant(op.rhs) or 0) > 1 and size in (None, constant(op.rhs))
 
 
 def _share(kernel: tile.KernelOp, axis: tile.RangeOp, size: int) -> None:
     """Reads and computes once for each block of `size` what is the same for it."""
-    shared, read = _of_blocks(kernel, axis, size)
-    extent = _blocks(kernel, axis, size) if read else None
+    shared = shared_in_blocks(operations(kernel), axis.result, lambda op: _divides(op, axis, size))
+    extent = _blocks(kernel, axis, size) if shared.read else None
     if extent is None:
         return
     block = tile.RangeOp(f"{axis.variable.data}_block", axis.start, extent, extent)
     block.result.name_hint, block.location = block.variable.data, axis.location
     axis.parent.insert_op_after(block, axis)  # type: ignore[union-attr]
     copies: dict[SSAValue, SSAValue] = {}
-    for op in shared:
+    for op in shared.operations:
         (value,) = op.results
         if _divides(op, axis):
             copies[value] = block.result
             continue
         copies[value] = insert_before(op, op.clone(copies), value.name_hint)
-        if value in read and any(use.operation not in shared for use in value.uses):
+        if value in shared.read and any(use.operation not in shared.operations for use in value.uses):
             whole = insert_before(op, tile.RepeatOp(copies[value], block.result, axis.result, size), value.name_hint)
-            value.replace_uses_with_if(whole, lambda use: use.operation not in shared)
-
-
-def _of_blocks(kernel: tile.KernelOp, axis: tile.RangeOp, size: int) -> tuple[dict[Operation, None], set[SSAValue]]:
-    """The operations, in order, that are the same for a block of `size`, and which of their values rest on a read."""
-    axes = AxesAnalysis()
-    shared: dict[Operation, None] = {}
-    values, read = set[SSAValue](), set[SSAValue]()
-    for op in operations(kernel):
-        quotient = _divides(op, axis) and constant(op.operands[1]) == size
-        if quotient or _is_computed_of(op, axis.result, values, axes):
-            shared[op] = None
-            values.update(op.results)
-            if isinstance(op, tile.LoadOp) or not read.isdisjoint(op.operands):
-                read.update(op.results)
-    return shared, read
-
-
-def _is_computed_of(op: Operation, axis: SSAValue, values: set[SSAValue], axes: AxesAnalysis) -> bool:
-    """Whether what an operation gives varies along an axis as `values` do, and no more."""
-    if not (isinstance(op, tile.LoadOp) or is_elementwise(op)):
-        return False
-    varying = [operand for operand in op.operands if axis in axes(operand)]
-    return bool(varying) and values.issuperset(varying)
+            value.replace_uses_with_if(whole, lambda use: use.operation not in shared.operations)
 
 
 def _blocks(kernel: tile.KernelOp, axis: tile.RangeOp, size: int) -> SSAValue | None:

@@ -91,7 +91,7 @@ def _lies_as_read(op: tile.DotOp, axes: AxesAnalysis, order: Mapping[SSAValue, t
     (left_axis,), (right_axis,) = left, right
     own, second = (right_axis, op.rhs) if order[left_axis] < order[right_axis] else (left_axis, op.lhs)
     load = second.owner
-    if not isinstance(load, tile.LoadOp):
+    if not isinstance(load, tile.LoadOp) or tile.into_of(second) is not None:
         return order[op.over] < order[own]
     varying = [axes(value) for value in load.indices if not axes(value).isdisjoint((own, op.over))]
     return varying[-1] == {own}

@@ -13,7 +13,7 @@ from attndsl.cli.options import Duration, out_option
 from attndsl.cli.output import live_line
 
 ON_GPU = ("prefill", "flash-decoding", "paged", "mla-decode", "gallery", "launch")
-ON_CPU = ("cpu-prefill", "cpu-decode", "mla-cpu", "encoder", "memory", "startup")
+ON_CPU = ("cpu-prefill", "cpu-decode", "mla-cpu", "encoder", "cpu-call", "memory", "startup")
 """Each is a module of `attndsl.bench`, with an underscore for the hyphen."""
 
 PACKAGES = ("torch", "matplotlib")
@@ -53,6 +53,7 @@ def command(suite: str, effort: str | None, budget: float, threads: int | None, 
     attndsl bench cpu-decode       one token over shared heads, pages, integers, latents, beside torch's best
     attndsl bench mla-cpu          latent attention absorbed, expanded and chosen, caches in f32, f16 and q8_0
     attndsl bench encoder          batches of short sentences, beside SDPA
+    attndsl bench cpu-call         what a call costs beside its arithmetic
     attndsl bench memory           what a call holds as its sequence grows
     attndsl bench startup          the wait before anything is computed
 

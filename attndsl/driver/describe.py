@@ -5,7 +5,7 @@ from __future__ import annotations
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
-from attndsl.ir.rewrite import constant, number_in
+from attndsl.ir.rewrite import number_in
 from attndsl.ir.sizes import size_of
 from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1
 
@@ -46,12 +46,9 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
 
 def _threads(kernel: tile.KernelOp) -> str | None:
     """Of which calls threads share the programs; None where nothing says that they do."""
-    for op in kernel.body.block.ops:
-        if isinstance(op, tile.ThreadsOp) and isinstance(worth := op.where.owner, arith.CmpiOp):
-            step, least = size_of(worth.lhs), constant(worth.rhs)
-            told = f"where {extent_text(step)} is at least {least}" if step is not None else "where steps are large"
-            return f"share the programs {told}"
-    return None
+    if not any(isinstance(op, tile.ThreadsOp) for op in kernel.body.block.ops):
+        return None
+    return "share the programs where a product of tiles is large; with few rows it counts up to threefold"
 
 
 def _folds(loop: tile.LoopOp) -> bool:
@@ -60,8 +57,8 @@ def _folds(loop: tile.LoopOp) -> bool:
 
 
 def _size(axis: tile.RangeOp) -> str:
-    known = constant(axis.size)
-    return f"{known} a tile" if known is not None else "chosen at launch"
+    size = size_of(axis.size)
+    return f"{extent_text(size)} a tile" if size is not None else "chosen at launch"
 
 
 def _range(loop: tile.LoopOp) -> str:

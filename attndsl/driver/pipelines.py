@@ -16,8 +16,8 @@ Option = bool | int | str | tuple[str, ...] | tuple[int, ...]
 class Options:
     """What a pipeline leaves open.
 
-    Tiles have so many `rows` and `keys`, 0 where a launch chooses; code is made for the extents that are `known` of
-    dims, and suits `machine`, a GPU or CPU of attndsl.ir.machines.
+    Tiles have so many `rows` and `keys`, 0 where a launch chooses; NumPy's have more keys where rows are few. Code is
+    made for the extents that are `known` of dims, and suits `machine`, a GPU or CPU of attndsl.ir.machines.
     """
 
     rows: int
@@ -102,17 +102,38 @@ def numpy(options: Options) -> Pipeline:
         ),
         *SIMPLIFY,
     )
+    keys: dict[str, Option] = {
+        "least": options.keys,
+        "most": 4 * options.keys,
+        "products": 8 * options.rows * options.keys,
+    }
     tile = (
-        Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": options.keys}),
-        Step("assign-threads", "before cse: what it computes for all programs, they need not compute anew"),
+        Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": 0}),
+        Step("choose-keys", "before batch-programs, which asks how many there are", keys),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
+        Step(
+            "batch-programs",
+            "after scan-keys, whose loops may rest on a program's variable; as many scores as in a full tile",
+            {"numbers": options.rows * options.keys},
+        ),
+        Step("assign-threads", "after batch-programs: with batch axes steps are larger"),
+        Step("cse", "what the two compute for all programs, these need not compute anew"),
+        Step(
+            "gather-blocks", "wants equal quotients to be one value; before share-blocks, the last to read assumptions"
+        ),
         Step("share-blocks", "wants equal quotients to be one value, and reads bare of settled conditions"),
         Step("gather-scales", "makes one factor of several, so that it can be moved"),
         Step("scale-operands", "after gather-scales; a query that is scaled is read by nothing else"),
         Step("guess-finite", "before mask-edges, which tells where nothing is left out"),
         Step("mask-edges", "hides which conditions a tile tests"),
+        Step(
+            "fold-extremes",
+            "after mask-edges, which asks for extremes; no width of numbers is chosen",
+            {"plain": True},
+        ),
+        Step("gather-terms", "after fold-extremes, which leaves an end less 1 plus 1 behind"),
         Step("keep-stored", "asks what each tile is used for"),
         Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
         Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.arrangement import arrangement
@@ -22,8 +23,15 @@ class Proposal:
     tiles: Mapping[SSAValue, tuple[SSAValue, ...]]
 
 
-def propose(kernel: tile.KernelOp, wanted: Callable[[Operation], bool]) -> list[Proposal]:
-    """Homes for the tiles of the operations that are `wanted`.
+def _size(axis: SSAValue) -> SSAValue:
+    assert isinstance(axis.owner, tile.RangeOp)
+    return axis.owner.size
+
+
+def propose(
+    kernel: tile.KernelOp, wanted: Callable[[Operation], bool], size: Callable[[SSAValue], SSAValue] = _size
+) -> list[Proposal]:
+    """Homes for the tiles of the operations that are `wanted`, with the `size` that a home needs for each axis.
 
     Tiles share one where they have the same sizes and are never needed at once. A tile has none whose sizes a call does
     not know, or that a loop makes anew while the one before is still read. Axes lie as they do in tiles.
@@ -31,40 +39,40 @@ def propose(kernel: tile.KernelOp, wanted: Callable[[Operation], bool]) -> list[
     liveness = Liveness(kernel)
     order = arrangement(kernel)
     homes: dict[object, list[dict[SSAValue, tuple[SSAValue, ...]]]] = {}
+    known = cache(lambda axis: size_of(size(axis)))
     for op in kernel.walk():
         if op.regions or len(op.results) != 1 or isinstance(op, tile.RangeOp) or not wanted(op):
             continue
         value = op.results[0]
         axes = tuple(sorted(liveness.axes(value), key=order.__getitem__))
-        sizes = tuple(size_of(_size(axis)) for axis in axes)
+        sizes = tuple(map(known, axes))
         if not axes or None in sizes or liveness.clash(value, value):
             continue
         alike = homes.setdefault((value.type, sizes), [])
-        free = next((tiles for tiles in alike if not any(liveness.clash(value, other) for other in tiles)), None)
+        near = sorted(alike, key=lambda tiles: tiles.keys().isdisjoint(op.operands))
+        free = next((tiles for tiles in near if not any(liveness.clash(value, other) for other in tiles)), None)
         if free is None:
             alike.append(free := {})
         free[value] = axes
     found = [tiles for alike in homes.values() for tiles in alike]
-    return [Proposal(next(iter(t)).type, tuple(map(_size, next(iter(t.values())))), t) for t in found]
+    return [Proposal(next(iter(t)).type, tuple(map(size, next(iter(t.values())))), t) for t in found]
+
+
+def begin_of(kernel: tile.KernelOp) -> Operation:
+    """The first program of a kernel, or where it has none the first loop."""
+    ops = list(kernel.body.block.ops)
+    return next((op for op in ops if isinstance(op, tile.ProgramOp | tile.LoopOp)), ops[0])
 
 
 def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
     """Declares homes before the programs of a kernel, behind what all threads share; says which tiles live there."""
+    begin = begin_of(kernel)
     ops = list(kernel.body.block.ops)
-    threads = next((op for op in ops if isinstance(op, tile.ThreadsOp)), None)
-    begin = ops[0] if threads is None else threads.next_op
-    assert begin is not None
-    place = next((op for op in ops if isinstance(op, tile.ProgramOp)), begin).location
-    copies: dict[SSAValue, SSAValue] = {}
+    copies: dict[SSAValue, SSAValue] = {result: result for op in ops[: ops.index(begin)] for result in op.results}
     for number, proposal in enumerate(proposals):
-        for size in proposal.sizes:
-            copy_before(begin, size, copies)
-        home = tile.HomeOp(
-            "scratch" if number == 0 else f"scratch_{number + 1}",
-            [copies[size] for size in proposal.sizes],
-            proposal.element,
-        )
-        home.location = place
+        sizes = [copy_before(begin, size, copies) for size in proposal.sizes]
+        home = tile.HomeOp("scratch" if number == 0 else f"scratch_{number + 1}", sizes, proposal.element)
+        home.location = begin.location
         kernel.body.block.insert_op_before(home, begin)
         for value, axes in proposal.tiles.items():
             into = tile.IntoOp(home.sym_name.data, axes, value)
@@ -72,8 +80,3 @@ def assign(kernel: tile.KernelOp, proposals: Iterable[Proposal]) -> None:
             into.location = maker.location
             assert maker.parent is not None
             maker.parent.insert_op_after(into, maker)
-
-
-def _size(axis: SSAValue) -> SSAValue:
-    assert isinstance(axis.owner, tile.RangeOp)
-    return axis.owner.size

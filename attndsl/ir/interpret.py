@@ -316,6 +316,8 @@ class Run(OverKeys):
                 repeated = np.repeat(value.array, times, axis=value.axes.index(op.old))
                 assert len(self.values[op.new].array) == times * len(self.values[op.old].array), "has as many places"
                 return NamedArray(repeated, tuple(op.new if axis is op.old else axis for axis in value.axes))
+            case tile.FlattenOp():
+                return self.flatten(op)
             case attn.WeighOp():
                 return self.softmax(op)
             case attn.ReduceOp():
@@ -323,6 +325,15 @@ class Run(OverKeys):
             case _:
                 arrays, axes = self.align(*op.operands)
                 return NamedArray(POINTWISE[type(op)](*arrays), axes)
+
+    def flatten(self, op: tile.FlattenOp) -> NamedArray:
+        value, sizes = self.values[op.value], [self.values[axis].array.size for axis in (op.blocks, op.within)]
+        places = self.values[op.new].array - self.scalar(op.origin)
+        assert np.all((places >= 0) & (places < math.prod(sizes))), "what tile.flatten lays is all that is asked for"
+        rest = tuple(axis for axis in value.axes if axis not in (op.blocks, op.within))
+        found = value.along((op.blocks, op.within, *rest))
+        laid = np.broadcast_to(found, (*sizes, *found.shape[2:])).reshape(math.prod(sizes), *found.shape[2:])
+        return NamedArray(laid[places], (op.new, *rest))
 
     def place(self, op: tile.PlaceOp) -> NamedArray:
         starts = [axis.owner.start for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]

@@ -109,7 +109,7 @@ class Ranges:
                 return self._element(op)
             case tile.IdentityOp():
                 return Range(op.in_64_bits, op.in_64_bits)
-            case tile.BroadcastOp() | tile.RenameAxisOp() | tile.RepeatOp():
+            case tile.BroadcastOp() | tile.RenameAxisOp() | tile.RepeatOp() | tile.FlattenOp():
                 return self._known[op.value]
             case tile.MaxOp() | tile.MinOp():  # a tile has at least one row and one key
                 return self._known[op.body]

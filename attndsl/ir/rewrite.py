@@ -91,10 +91,15 @@ def insert_before(anchor: Operation, op: Operation, name: str | None = None) -> 
 
 
 def copy_before(anchor: Operation, value: SSAValue, copies: dict[SSAValue, SSAValue]) -> SSAValue:
-    """Computes an integer of dims, parameters and numbers once more, before `anchor`, by what `copies` has of it."""
+    """Computes an integer of dims, parameters and numbers once more, before `anchor`, by what `copies` has of it.
+
+    What stands before it already is not copied.
+    """
     op = value.owner
     if value not in copies:
         assert isinstance(op, Operation)
+        if op.parent is anchor.parent and op is not anchor and op.is_before_in_block(anchor):
+            return value
         for operand in op.operands:
             copy_before(anchor, operand, copies)
         copies[value] = insert_before(anchor, op.clone(copies), value.name_hint)

@@ -46,7 +46,7 @@ from attndsl.ir.statements import (
     WithinOp,
     WrapsOp,
 )
-from attndsl.ir.traits import Axes, Folds, Removes, Renames, WellFormed
+from attndsl.ir.traits import Axes, Flattens, Folds, Removes, Renames, WellFormed
 from attndsl.ir.xdsl import (
     ArrayAttr,
     AttrSizedOperandSegments,
@@ -88,6 +88,7 @@ __all__ = [
     "CoversOp",
     "DotOp",
     "FiniteOp",
+    "FlattenOp",
     "HoldsOp",
     "HomeOp",
     "IdentityOp",
@@ -293,6 +294,44 @@ class RepeatOp(IRDLOperation):
 
 
 @irdl_op_definition
+class FlattenOp(IRDLOperation):
+    """Lays blocks end to end, the first one from `origin` on: at n of `new` stands what is laid n - `origin` places on.
+
+    Blocks are those of the axis `blocks`, places in them those of the axis `within`; `new` has some of all of them.
+    What does not vary within blocks is repeated. So a page is read once, and not each of its keys:
+
+        %page0 = arith.floordivsi %j0, %S : index
+        %first = arith.muli %page0, %S : index
+        %page = tile.range "j_block" from %page0 to %page_end size %pages
+        %slot = tile.range "j_place" from %zero to %S size %S
+        %table = tile.load @table[%page] : index
+        %rows = tile.load @pages[%table, %slot, %d] : f32
+        %k = tile.flatten %rows from %page, %slot at %first to %j : f32 to f32
+    """
+
+    name = "tile.flatten"
+    value = operand_def()
+    blocks = operand_def(IndexType)
+    within = operand_def(IndexType)
+    origin = operand_def(IndexType)
+    new = operand_def(IndexType)
+    result = result_def()
+    traits = traits_def(Pure(), Flattens())
+    assembly_format = (
+        "$value `from` $blocks `,` $within `at` $origin `to` $new attr-dict `:` type($value) `to` type($result)"
+    )
+
+    def __init__(self, value: SSAValue, blocks: SSAValue, within: SSAValue, origin: SSAValue, new: SSAValue) -> None:
+        super().__init__(operands=[value, blocks, within, origin, new], result_types=[value.type])
+
+    def verify_(self) -> None:
+        for axis in (self.blocks, self.within, self.new):
+            verify_axis(axis)
+        if self.value.type != self.result.type:
+            raise VerifyException("gives the type that it takes")
+
+
+@irdl_op_definition
 class WidenedOp(IRDLOperation):
     """A tile that `tile.kept` names, in the type that the IR gives it: the same numbers."""
 
@@ -447,9 +486,9 @@ class DotOp(IRDLOperation):
         return left & right, left - right, right - left
 
     def is_of_matrices(self, axes: Callable[[SSAValue], Axes]) -> bool:
-        """Whether each operand has one axis of its own, and they share none but that which is summed."""
-        batch, left, right = self.sides(axes)
-        return not batch and len(left) == len(right) == 1
+        """Whether each operand has one axis of its own, beside batch axes and that which is summed."""
+        _, left, right = self.sides(axes)
+        return len(left) == len(right) == 1
 
 
 @irdl_op_definition
@@ -502,6 +541,7 @@ TILE = Dialect(
         BroadcastOp,
         RenameAxisOp,
         RepeatOp,
+        FlattenOp,
         WidenedOp,
         IdentityOp,
         SumOp,

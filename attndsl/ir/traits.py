@@ -82,6 +82,16 @@ class Renames(Variables):
         return merged - {op.old} | {op.new}
 
 
+class Flattens(Variables):
+    """That the axes `blocks` and `within` of `value` become `new`."""
+
+    def rests_on(self, op: Any, result: SSAValue) -> tuple[SSAValue, ...]:
+        return (op.value,)
+
+    def axes(self, op: Any, result: SSAValue, merged: Axes) -> Axes:
+        return merged - {op.blocks, op.within} | {op.new}
+
+
 @dataclass(frozen=True)
 class Folds(OpTrait):
     """That an operation reduces `body` over the variable `over` with a monoid."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
+from attndsl.ir.analyses.lengths import is_long_enough
 from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
 from attndsl.ir.rewrite import constant
-from attndsl.ir.sizes import is_same_size
 from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
@@ -142,8 +142,8 @@ def _verify_into(op: tile.IntoOp, axes: AxesAnalysis) -> None:
         raise VerifyException("stands right behind the operation that makes its tile")
     if not op.axes or frozenset(op.axes) != axes(op.value) or len(set(op.axes)) != len(op.axes):
         raise VerifyException("names the axes of its tile, each once")
-    sizes = [axis.owner.size for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]
-    if len(sizes) != len(home.sizes) or not all(map(is_same_size, sizes, home.sizes)):
+    owners = [axis.owner for axis in op.axes if isinstance(axis.owner, tile.RangeOp)]
+    if len(owners) != len(home.sizes) or not all(map(is_long_enough, home.sizes, owners)):
         raise VerifyException(f"{name} has other sizes than its tile")
     if (op.stage is None) != (home.stages is None):
         raise VerifyException(f"says which stage of {name} it means, if that has any")
@@ -206,6 +206,10 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.RenameAxisOp() | tile.RepeatOp():
                 if op.old not in axes(op.value) or op.new in axes(op.value):
                     raise VerifyException(f"{op.name} makes of an axis of its operand one that is new to it")
+            case tile.FlattenOp():
+                _independent(axes, op, [op.origin], tile.RangeOp, "where blocks are laid")
+                if op.blocks not in axes(op.value) or op.new in axes(op.value):
+                    raise VerifyException("tile.flatten makes of an axis of blocks one that is new to its operand")
             case tile.StoreOp():
                 _placed(axes, op, op.indices, op.value)
             case tile.LoopOp():

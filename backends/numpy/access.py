@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from attndsl.backends.names import python_text
 from attndsl.backends.numpy.expressions import NumPyExpressions, dtype
-from attndsl.backends.text import ATOM, Text
+from attndsl.backends.text import Text
 from attndsl.ir import spec, tile
 from attndsl.ir.traits import Axis
 from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index
@@ -87,7 +87,7 @@ class NumPyAccess:
             return user.body is value
         if isinstance(user, (tile.DotOp, tile.IntoOp)):
             return False
-        if isinstance(user, (tile.BroadcastOp, tile.RepeatOp)):
+        if isinstance(user, (tile.BroadcastOp, tile.RepeatOp, tile.FlattenOp)):
             return user.value is value
         if isinstance(user, arith.AddiOp) and self.place(user.result).axis is value:
             return any(self.computes(use.operation, user.result) for use in user.result.uses)
@@ -137,12 +137,7 @@ class NumPyAccess:
             code = f"_read({', '.join([self.gathered(name, places), *arguments])})"
         unsorted = [*head, *ranges]
         text = self.widened(op, Text(code), bool(unsorted))
-        order = self.text.ordered(unsorted)
-        if tuple(unsorted) != order:
-            code = text.within(ATOM)
-            permutation = ", ".join(str(unsorted.index(axis)) for axis in order)
-            return Text(f"{code}.T" if len(unsorted) == 2 else f"{code}.transpose({permutation})")
-        return text
+        return self.text.turned(text, unsorted, self.text.ordered(unsorted))
 
     def gathered(self, name: str, places: Sequence[SubscriptPart]) -> str:
         """What of a tensor a gather reads: cut where indices are ranges, whose axes come last."""
@@ -150,10 +145,10 @@ class NumPyAccess:
         cut = [":" if p.axis is None else self.slice(p, extent) for p, extent in zip(places, extents, strict=True)]
         order = sorted(range(len(places)), key=lambda n: places[n].axis is not None)
         code = python_name(name)
-        if any(part != ":" for part in cut):
-            while cut[0] == ":" and len(cut) > 1:
-                cut.pop(0)
-            code += f"[{', '.join(['...', *cut] if len(cut) < len(places) else cut)}]"
+        written = [n for n, part in enumerate(cut) if part != ":"]
+        if written:
+            before = ["..."] if written[0] > 1 and written[-1] == len(cut) - 1 else cut[: written[0]]
+            code += f"[{', '.join([*before, *cut[written[0] : written[-1] + 1]])}]"
         if order != [*range(len(places))]:
             code += f".transpose({', '.join(map(str, order))})"
         return code

@@ -15,6 +15,7 @@ from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.ends import stops_in_time
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named, operations
@@ -79,16 +80,21 @@ class NumPyExpressions(Values):
         users = tile.users(value)
         if _is_extent(value, users):
             return len(text.code) <= LONGEST_EXTENT
-        if len(users) != 1 or len(text.code) > LONGEST:
+        if len(users) != 1:
             return False
         (user,) = users
+        starts = isinstance(user, tile.LoopOp) and value in user.iter_args  # it has a line of its own there
+        if len(text.code) > LONGEST and not starts:
+            return False
         owner = value.owner
         assert isinstance(owner, Operation)
         if isinstance(owner, (tile.LoadOp, tile.DotOp)) or (isinstance(user, tile.RangeOp) and user.size is not value):
             return False
-        if user.parent is not owner.parent or (self.homes and _writes_between(owner, user)):
+        read = self.read(owner)
+        tiles = any(self.axes(v) and not isinstance(v.owner, tile.RangeOp) for v in read)
+        if user.parent is not owner.parent or (tiles and _writes_between(owner, user)):
             return False
-        return self.read(owner).isdisjoint(_changed_between(owner, user))
+        return read.isdisjoint(_changed_between(owner, user))
 
     def read(self, op: Operation) -> set[SSAValue]:
         """The values whose names an operation's expression has in it."""
@@ -119,13 +125,23 @@ class NumPyExpressions(Values):
             start, stop = self[op.start], self[op.stop]
             if constant(op.start) == 0 and op.size is op.stop:
                 self._spans[axis] = AxisSpan("0", stop.code, "", cut=False)
-            elif _stops_in_time(op):
+            elif stops_in_time(op):
                 self._spans[axis] = AxisSpan(start.code, stop.code, "")
             else:
                 end = self.names.fresh(f"{op.variable.data}_end")
                 definition = f"{end} = min({start.code} + {self[op.size].within(6)}, {stop.code})"
                 self._spans[axis] = AxisSpan(start.code, end, definition)
         return self._spans[axis]
+
+    def end_of_axis(self, op: arith.MinSIOp) -> str | None:
+        """The name of the end of an axis, where a number is that end."""
+        for axis, span in self._spans.items():
+            range_ = axis.owner
+            if span.definition and isinstance(range_, tile.RangeOp) and op.rhs is range_.stop:
+                reach = op.lhs.owner
+                if isinstance(reach, arith.AddiOp) and (reach.lhs, reach.rhs) == (range_.start, range_.size):
+                    return span.stop
+        return None
 
     def size(self, axis: Axis) -> str:
         """How many values an axis has."""
@@ -141,7 +157,8 @@ class NumPyExpressions(Values):
         places = [axis in own for axis in axes]
         if not own or False not in places[places.index(True) :]:
             return text
-        subscript = ", ".join(":" if place else "None" for place in places[places.index(True) :])
+        last = max(n for n, place in enumerate(places) if not place)
+        subscript = ", ".join(":" if place else "None" for place in places[places.index(True) : last + 1])
         return Text(f"{text.within(ATOM)}[{subscript}]")
 
     def permuted(self, value: SSAValue, axes: Sequence[Axis]) -> Text:
@@ -155,6 +172,8 @@ class NumPyExpressions(Values):
             return text
         if len(own) == 2:
             return Text(f"{text.within(ATOM)}.T")
+        if tuple(axes) == (*own[:-2], own[-1], own[-2]):
+            return Text(f"{text.within(ATOM)}.mT")
         order = ", ".join(str(own.index(axis)) for axis in axes)
         return Text(f"{text.within(ATOM)}.transpose({order})")
 
@@ -173,6 +192,8 @@ class NumPyExpressions(Values):
                 if not self.axes(op.operand):
                     return Text(f"{target}({text.code})")
                 return Text(f"{text.within(ATOM)}.astype({target})")
+            case arith.MinSIOp() if (end := self.end_of_axis(op)) is not None:
+                return Text(end)
             case tile.BroadcastOp():
                 return self.broadcast(op)
             case tile.DotOp():
@@ -180,6 +201,8 @@ class NumPyExpressions(Values):
             case tile.RepeatOp():
                 axis = self.axes_of(op.value).index(op.old)
                 return Text(f"np.repeat({self[op.value].code}, {op.times.value.data}, axis={axis})")
+            case tile.FlattenOp():
+                return self.flatten(op)
             case tile.ReduceOp():
                 return self.reduce(op)
             case tile.FiniteOp():
@@ -240,20 +263,32 @@ class NumPyExpressions(Values):
         code = f"np.broadcast_to({self.along(op.value, axes).code}, {shape})"
         return Text(f"{code}.copy()" if self.homes else code)  # it is a view, and what lives in a home is written over
 
+    def flatten(self, op: tile.FlattenOp) -> Text:
+        """Blocks laid end to end, of which the new axis has a part; or what is the same for a block, repeated."""
+        axes, span, origin = self.axes_of(op.value), self.span(op.new), self[op.origin].within(7)
+        value, place = self[op.value], axes.index(op.blocks)
+        start, stop = f"{span.start} - {origin}", f"{span.stop} - {origin}"
+        if op.within in axes:
+            return Text(f"_laid({value.code}, {start}, {stop}{f', axis={place}' if place else ''})")
+        axis = f", axis={place}" if len(axes) > 1 else ""
+        cut = ", ".join([":"] * place + [f"{start}:{stop}"])
+        return Text(f"np.repeat({value.code}, {self.size(op.within)}{axis})[{cut}]")
+
     def dot(self, op: tile.DotOp) -> Text:
         if (factors := self.factors(op)) is not None:
             a, b, axes = factors
             whole = Text(f"{a.within(7)} @ {b.within(8)}", 7)
             product = whole if op.slices is None else Text(f"_by_eights({a.code}, {b.code})")
             return self.turned(product, axes, self.axes_of(op.result))
-        _, left, right = map(self.ordered, op.sides(self.axes))
+        batch, left, right = map(self.ordered, op.sides(self.axes))
         if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
-        weights, values = self.permuted(op.lhs, [*left, op.over]), self.permuted(op.rhs, [op.over, *right])
-        condition = self.along(op.where, [*left, op.over])
+        weights = self.permuted(op.lhs, [*batch, *left, op.over])
+        values = self.permuted(op.rhs, [*batch, op.over, *right])
+        condition = self.along(op.where, [*batch, *left, op.over])
         by = "" if op.slices is None else ", _by_eights"
         text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code}{by})")
-        return self.turned(text, [*left, *right], self.axes_of(op.result))
+        return self.turned(text, [*batch, *left, *right], self.axes_of(op.result))
 
     def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Axis]] | None:
         """What `@` multiplies, and the axes that it gives; None where a product is not for it."""
@@ -271,11 +306,13 @@ class NumPyExpressions(Values):
         return pair[::-1] if left and right and self.ordered([*left, *right])[0] in right else pair
 
     def is_matrix_product(self, op: tile.DotOp) -> bool:
-        """Whether operands have at most one axis of their own; along batch axes exactly one, and no `where`."""
+        """Whether operands have at most one axis of their own, along batch axes one, or the second is a vector."""
         batch, left, right = op.sides(self.axes)
-        if batch:
-            return len(left) == len(right) == 1 and op.where is None
-        return len(left) < 2 and len(right) < 2 and (op.where is None or self.axes(op.where) <= {*left, op.over})
+        if self.axes(op.rhs) == {op.over} and op.where is None:
+            return True
+        if not all((1 if batch else 0) <= len(own) <= 1 for own in (left, right)):
+            return False
+        return op.where is None or self.axes(op.where) <= {*batch, *left, op.over}
 
     def general_dot(self, op: tile.DotOp) -> Text:
         """A product of values with more axes than a matrix has: elementwise, then summed."""
@@ -317,15 +354,6 @@ class NumPyExpressions(Values):
         if len(axes) == 1 and op.body.type in (index, i1):
             code = f"{'int' if op.body.type == index else 'bool'}({code})"
         return Text(code)
-
-
-def _stops_in_time(op: tile.RangeOp) -> bool:
-    """Whether an axis stops at what its size reaches to, or before: then no smaller end has to be found."""
-    size, stop = op.size.owner, op.stop.owner
-    if isinstance(size, arith.SubiOp) and (size.lhs, size.rhs) == (op.stop, op.start):
-        return True
-    reach = stop.lhs.owner if isinstance(stop, arith.MinSIOp) else None
-    return isinstance(reach, arith.AddiOp) and (reach.lhs, reach.rhs) == (op.start, op.size)
 
 
 def _has_rows(axis: Axis) -> bool:

@@ -16,14 +16,21 @@ def _int64(number):
     "_read": '''
 def _read(tensor, where, *indices):
     """tensor[indices] where `where` holds, 0 elsewhere; reads nothing outside the tensor."""
+    if np.all(where) and np.broadcast(*indices).shape == np.broadcast(where, *indices).shape:
+        return tensor[indices]
     where, *indices = np.broadcast_arrays(where, *indices)
     rest = tensor.shape[len(indices) :]
-    if where.all():
-        return tensor[tuple(indices)]
     if tensor.size == 0:
         return np.zeros(where.shape + rest, tensor.dtype)
     values = tensor[tuple(np.where(where, index, 0) for index in indices)]
     return np.where(where.reshape(where.shape + (1,) * len(rest)), values, tensor.dtype.type(0))
+''',
+    "_laid": '''
+def _laid(blocks, start, stop, axis=0):
+    """What lies from `start` up to `stop` where blocks, of the places of the next axis each, are laid end to end."""
+    shape = blocks.shape
+    flat = blocks.reshape(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+    return flat[(slice(None),) * axis + (slice(start, stop),)]
 ''',
     "_write": '''
 def _write(tensor, where, values, *indices):
@@ -34,11 +41,13 @@ def _write(tensor, where, values, *indices):
     "_by_eights": '''
 def _by_eights(a, b, out=None):
     """a @ b, eight rows of it at a time: of so small a product OpenBLAS packs no operand, where CPUs have AVX-512."""
-    rows, columns = len(a), b.shape[1]
-    if rows % 8 or columns < 32 or 8 * b.size > 10**6 or b.strides[1] != b.itemsize:  # all else it does as a whole
+    *batch, rows, terms = a.shape
+    columns = b.shape[-1]
+    if rows % 8 or columns < 32 or 8 * terms * columns > 10**6 or b.strides[-1] != b.itemsize:  # all else as a whole
         return np.matmul(a, b, out=out)
-    slices = None if out is None else out.reshape(rows // 8, 8, columns)
-    return np.matmul(a.reshape(rows // 8, 8, a.shape[1]), b, out=slices).reshape(rows, columns)
+    slices = None if out is None else out.reshape(*batch, rows // 8, 8, columns)
+    product = np.matmul(a.reshape(*batch, rows // 8, 8, terms), b[..., None, :, :], out=slices)
+    return product.reshape(*batch, rows, columns)
 ''',
     "_dot_where": '''
 def _dot_where(weights, values, where, product=np.matmul):
@@ -46,9 +55,9 @@ def _dot_where(weights, values, where, product=np.matmul):
     # A row that sees only numbers is summed as it would be without the others, to the bit.
     product = product(weights, np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0))
     where = np.broadcast_to(where, weights.shape)
-    odd = ~np.isfinite(values).all(axis=1)
-    for row in np.flatnonzero(where[:, odd].any(axis=1) | ~np.isfinite(product).all(axis=1)):
-        product[row] = weights[row, where[row]] @ values[where[row]]
+    odd = ~np.isfinite(values).all(axis=-1)
+    for row in zip(*np.nonzero((where & odd[..., None, :]).any(axis=-1) | ~np.isfinite(product).all(axis=-1))):
+        product[row] = weights[row][where[row]] @ values[row[:-1]][where[row]]
     return product
 ''',
     "_erf": '''

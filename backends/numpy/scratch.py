@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from attndsl.backends.numpy.access import NumPyAccess
 from attndsl.backends.numpy.expressions import NumPyExpressions, dtype
 from attndsl.backends.numpy.pointwise import COMPARING, NUMPY_SPELLINGS
-from attndsl.backends.text import COMPARISON_SIGNS, Text
+from attndsl.backends.text import ATOM, COMPARISON_SIGNS, Text
 from attndsl.ir import tile
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import number_in
@@ -65,6 +65,8 @@ class Scratch:
                     return None
                 function = "np.matmul" if op.slices is None else "_by_eights"
                 return f"{function}({factors[0].code}, {factors[1].code}, out={out})"
+            case arith.SelectOp():
+                return self.selected(op, out)
             case arith.CmpiOp() | arith.CmpfOp():
                 function = COMPARING[COMPARISON_SIGNS[predicate(op)]]
             case _ if type(op) in NUMPY_SPELLINGS and (ufunc := NUMPY_SPELLINGS[type(op)].ufunc) is not None:
@@ -76,6 +78,16 @@ class Scratch:
         if row is not None and row.level and operands[0] == out and len(operands) == 2:
             return f"{out} {row.sign}= {operands[1]}"
         return f"{function}({', '.join([*operands, f'out={out}'])})"
+
+    def selected(self, op: arith.SelectOp, out: str) -> str | None:
+        """A choice between an array that is there already and what is written over it."""
+        axes = self.text.axes_of(op.result)
+        condition, first, second = (self.text.along(operand, axes) for operand in op.operands)
+        if second.code == out:
+            return f"np.copyto({out}, {first.code}, where={condition.code})"
+        if first.code == out:
+            return f"np.copyto({out}, {second.code}, where=~{condition.within(ATOM)})"
+        return None
 
     def copied(self, op: Operation) -> str:
         """What is copied into a home."""

@@ -27,7 +27,7 @@ def lower_kernel(source: attn.KernelOp, rows: int, keys: int, fixed: bool) -> ti
     target = tile.KernelOp(source.entry.data, source.form)
     target.when, target.unless = source.when, source.unless
     target.location = source.location
-    lowering, block = Lowering(source), target.body.block
+    lowering, block = Lowering(source, fixed), target.body.block
     at = Where(TileBuilder(block), (BlockScope(block, None),))
     lowering.need([op.result for op in lowering.ops if isinstance(op, attn.GridOp)], at)
     at = _rows(lowering, at, rows)

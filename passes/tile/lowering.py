@@ -20,10 +20,14 @@ from attndsl.passes.tile.where import BlockScope, Where
 
 
 class Lowering:
-    """What is known of a kernel of the source, and how its operations are lowered; where to, each method is told."""
+    """What is known of a kernel of the source, and how its operations are lowered; where to, each method is told.
 
-    def __init__(self, source: attn.KernelOp) -> None:
+    Tiles of keys may be of a `fixed` size, as a GPU's are.
+    """
+
+    def __init__(self, source: attn.KernelOp, fixed: bool) -> None:
         self.source = source
+        self.fixed = fixed
         self.ops = list(source.body.block.ops)
         self.axes = AxesAnalysis()
         self.rows = [op for op in self.ops if isinstance(op, attn.RowOp)]
@@ -203,8 +207,8 @@ class Lowering:
         left = self.product(weight, plan.left, at, block)
         if plan.form == "dot":
             right = self.product(None, plan.right, at, block)
-            # A condition on keys alone is put into the values; one that tells rows apart is left to the product.
-            alone = [c for c in where if build.axes(c) <= {axis}]
+            # A GPU selects as it reads: conditions on keys alone are put into the values, others left to the product.
+            alone = [c for c in where if self.fixed and build.axes(c) <= {axis}]
             others = build.conjunction((c for c in where if c not in alone), block) if exact else None
             right = build.along(build.select(alone, right, block), axis, block)
             left = build.select(alone, left, block) if plan.left else left

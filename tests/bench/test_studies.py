@@ -12,7 +12,7 @@ import pytest
 import torch
 from rich.progress import Progress
 
-from attndsl.bench import launch, memory, startup
+from attndsl.bench import cpu_call, launch, memory, startup
 from attndsl.bench.results import Results
 from attndsl.bench.suite import Effort, Rig, Study, run
 from attndsl.op.op import Op
@@ -26,7 +26,11 @@ def ran(study: Study, folder: Path) -> Results:
         return run(study, study.jobs(Effort.QUICK), rig, 600.0, folder / "rows.csv", progress)
 
 
-@pytest.mark.parametrize(("study", "drawn"), [(memory.SUITE, True), (startup.SUITE, False)], ids=["memory", "startup"])
+@pytest.mark.parametrize(
+    ("study", "drawn"),
+    [(memory.SUITE, True), (startup.SUITE, False), (cpu_call.SUITE, False)],
+    ids=["memory", "startup", "cpu-call"],
+)
 def test_smallest(study: Study, drawn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "SIZES", (256, 512))
     monkeypatch.setattr(startup, "QUICK_ROUNDS", 2)

@@ -266,6 +266,20 @@ TILE_RULES = [
     ),
     (tile("%w = tile.repeat %i from %i to %d times 2 : index to f32"), "gives the type that it takes"),
     (tile("%w = tile.repeat %i from %i to %d times 0 : index to index"), "repeats each element at least once"),
+    (
+        tile("%w = tile.flatten %i from %i, %c0 at %c0 to %j : index to index"),
+        "works over a value that is no tile.range",
+    ),
+    (
+        tile("%w = tile.flatten %i from %j, %i at %c0 to %d : index to index"),
+        "tile.flatten makes of an axis of blocks one that is new to its operand",
+    ),
+    (
+        tile("%w = tile.flatten %y from %i, %d at %c0 to %j : f32 to f32"),
+        "tile.flatten makes of an axis of blocks one that is new to its operand",
+    ),
+    (tile("%w = tile.flatten %i from %i, %j at %i to %d : index to index"), "where blocks are laid depends on"),
+    (tile("%w = tile.flatten %i from %i, %j at %c0 to %d : index to f32"), "gives the type that it takes"),
     (tile("%s = tile.sum %y over %c0 : f32 to f32"), "works over a value that is no tile.range"),
     (tile("%s = tile.max %y over %j : f32 to index"), "gives the type that it takes"),
     (tile("%s = tile.sum %y over %d : f32 to f32"), "tile.sum removes an axis that its operand does not vary along"),
@@ -400,6 +414,7 @@ EVERY_OP = [
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.rename_axis %i from %i to %j
         %r = tile.repeat %y from %j to %d times 2 : f32 to f32
+        %flat = tile.flatten %y from %i, %j at %c0 to %d : f32 to f32
         %l = tile.loop full stages 2 %n = %c0 to %N step %c4 rows from %c0 to %i iter_args(%a = %zero) -> (f32) {
           tile.present %yes
           %m = tile.range "m" from %n to %N size %c4

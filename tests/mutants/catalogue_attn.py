@@ -49,6 +49,17 @@ def keys_of_no_tile_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "canonicalize")
+def guards_taken_for_all_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a guarded load gives is not masked, whatever is asked beside its guard."""
+    wraps(
+        monkeypatch,
+        canonicalize.DropGuardedSelect,
+        "_holds",
+        lambda original, pattern, condition, known: True,
+    )
+
+
+@planted("numpy", "canonicalize")
 def differences_commute(monkeypatch: pytest.MonkeyPatch) -> None:
     """3 - x becomes x - 3."""
     monkeypatch.setattr(canonicalize, "COMMUTATIVE", (*canonicalize.COMMUTATIVE, arith.SubiOp))

@@ -70,6 +70,12 @@ def blocks_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "numpy")
+def some_read_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gather is taken to be in range where any of it is."""
+    rewords(monkeypatch, prelude.PRELUDE, "_read", "np.all(where)", "np.any(where)")
+
+
+@planted("numpy", "numpy")
 def short_constants(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constants are written with two digits."""
 
@@ -94,3 +100,9 @@ def written_over_the_other_operand(monkeypatch: pytest.MonkeyPatch) -> None:
         return found if level else found[::-1]
 
     wraps(monkeypatch, expressions.NumPyExpressions, "operands", operands)
+
+
+@planted("numpy", "numpy")
+def written_over_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number is put where a condition holds, and not where it does not."""
+    rewrites_lines(monkeypatch, r"where=~", "where=")

@@ -15,6 +15,7 @@ from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
 from attndsl.passes import (
     fold_extremes,
     gather_scales,
+    gather_terms,
     narrow_products,
     pad_axes,
     prefetch_gathers,
@@ -74,6 +75,26 @@ def greatest_score_of_no_keys_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
         return states
 
     wraps(monkeypatch, key_loop.KeyLoop, "start", start)
+
+
+@spoils("numpy", "batch-programs")
+def last_batch_left_out(module: ModuleOp) -> None:
+    """Programs start below the last value of a variable of which they have several, not below its end."""
+    for op in module.walk():
+        if isinstance(op, tile.ProgramOp) and isinstance(op.step.owner, arith.MaxSIOp):
+            one = insert_before(op, index_constant(1))
+            op.operands[0] = insert_before(op, arith.SubiOp(op.extent, one))
+
+
+@spoils("numpy", "batch-programs")
+def keys_of_the_shortest_sentence(module: ModuleOp) -> None:
+    """Sentences that are computed together end where the first of them does."""
+    for loop in every(module, tile.LoopOp):
+        end = loop.ub.owner
+        if isinstance(end, tile.MaxOp) and isinstance(end.over.owner, tile.RangeOp):
+            start = end.over.owner.start.owner
+            if isinstance(start, tile.ProgramOp) and start.step is end.over.owner.size and constant(start.step) is None:
+                replace(end, [insert_before(end, tile.MinOp(end.body, end.over))])
 
 
 @spoils("numpy", "tile")
@@ -193,6 +214,35 @@ def factors_lost(module: ModuleOp) -> None:
     for op in every(module, arith.MulfOp):
         if op.result.name_hint == "scaled":
             replace(op, [op.lhs])
+
+
+# --- gather-blocks
+
+
+@spoils("numpy", "gather-blocks")
+def blocks_laid_where_a_tile_begins(module: ModuleOp) -> None:
+    """The first block of a tile of keys is taken to begin where the tile does."""
+    for op in every(module, tile.FlattenOp):
+        op.operands[3] = op.new.owner.start
+
+
+@spoils("numpy", "gather-blocks")
+def every_block_begins_like_the_first(module: ModuleOp) -> None:
+    """Where a tile of keys begins within a block, the places before are left out of all blocks."""
+    for op in every(module, arith.SelectOp):
+        if op.result.name_hint == "j_place0":
+            replace(op, [op.lhs])
+
+
+# --- gather-terms
+
+
+@planted("numpy", "gather-terms")
+def subtracted_numbers_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the numbers in a sum over a tile, none is subtracted."""
+    wraps(
+        monkeypatch, gather_terms, "_sum", lambda original, at, terms: original(at, [(value, 1) for value, _ in terms])
+    )
 
 
 # --- guess-finite, mask-edges

@@ -123,6 +123,6 @@ class Significands:
                 return self(op.lhs) | self(op.rhs)
             case arith.NegfOp() | math.AbsFOp() | arith.MaximumfOp() | arith.MinimumfOp():
                 return reduce(or_, map(self, op.operands))
-            case tile.BroadcastOp() | tile.RenameAxisOp() | tile.RepeatOp():
+            case tile.BroadcastOp() | tile.RenameAxisOp() | tile.RepeatOp() | tile.FlattenOp():
                 return self(op.value)
         return ANY

@@ -1,8 +1,9 @@
 // RUN: attndsl opt %s --passes assign-homes
 
 // Scores and weights share a home with those of another loop: none is needed when the next is made. It stands behind what
-// threads share, so that each has its own. A choice, a product under a condition, vectors, and what has features, have
-// none. Two tiles that are needed at once live apart.
+// threads share, so that each has its own. A product under a condition, vectors, and what has features, have none; sizes
+// that are known before the programs are not computed anew. Two tiles that are needed at once live apart. A choice between
+// a tile and a number is written over the tile.
 
 spec.tensor @q "input" "f32" ["M", "D"]
 spec.tensor @k "input" "f32" ["N", "D"]
@@ -10,11 +11,12 @@ spec.tensor @o "output" "f32" ["M", "D"]
 tile.kernel @twice {
   %c0 = arith.constant 0 : index
   %rows = arith.constant 8 : index
-  %keys = arith.constant 16 : index
+  %few = arith.constant 16 : index
   %zero = arith.constant 0.0 : f32
   %M = spec.dim "M"
   %N = spec.dim "N"
   %D = spec.dim "D"
+  %keys = arith.maxsi %few, %D : index
   %worth = arith.cmpi sge, %M, %rows : index
   tile.threads where %worth
   %i0 = tile.program "i" to %M step %rows
@@ -49,10 +51,8 @@ tile.kernel @twice {
 
 // CHECK-LABEL: tile.kernel @twice
 // CHECK:         tile.threads where %worth
-// CHECK-NEXT:    %[[rows:\S+]] = arith.constant 8 : index
-// CHECK-NEXT:    %[[keys:\S+]] = arith.constant 16 : index
-// CHECK-NEXT:    tile.home @scratch(%[[rows]], %[[keys]]) : f32
-// CHECK-NEXT:    tile.home @scratch_2(%[[rows]], %[[keys]]) : f32
+// CHECK-NEXT:    tile.home @scratch(%rows, %keys) : f32
+// CHECK-NEXT:    tile.home @scratch_2(%rows, %keys) : f32
 // CHECK-NOT:     tile.home
 // CHECK:         %s = tile.dot
 // CHECK-NEXT:    tile.into @scratch[%i, %j] = %s : f32
@@ -63,8 +63,9 @@ tile.kernel @twice {
 // CHECK-NEXT:    tile.into @scratch[%i, %n] = %s_1 : f32
 // CHECK-NEXT:    %e = math.exp %s_1 : f32
 // CHECK-NEXT:    tile.into @scratch_2[%i, %n] = %e : f32
-// CHECK-NOT:     tile.into
-// CHECK:         %w = arith.divf
-// CHECK-NEXT:    tile.into @scratch[%i, %n] = %w : f32
+// CHECK:         %u = arith.select
+// CHECK-NEXT:    tile.into @scratch_2[%i, %n] = %u : f32
+// CHECK-NEXT:    %w = arith.divf
+// CHECK-NEXT:    tile.into @scratch_2[%i, %n] = %w : f32
 // CHECK-NOT:     tile.into
 // CHECK:         tile.store

@@ -1,7 +1,8 @@
 // RUN: attndsl opt %s --passes assign-threads
 
 // Before a call reads data, what it knows of its rows is their bound, and of its keys the extent of the tensor in which
-// they are places, here shifted by what a program reads. Features count whole, and the largest operation has all three.
+// they are places, here shifted by what a program reads. Features count whole, and the largest operation has all three. Few
+// rows take longer than their share.
 
 spec.tensor @q "input" "f32" ["M", "D"]
 spec.tensor @k "input" "f32" ["N", "D"]
@@ -46,13 +47,18 @@ tile.kernel @ragged {
 
 // CHECK-LABEL: tile.kernel @ragged
 // CHECK-NEXT:    %M = spec.dim "M"
-// CHECK-NEXT:    %[[rows:\S+]] = arith.constant 64 : index
-// CHECK-NEXT:    %[[i:\S+]] = arith.minsi %M, %[[rows]] : index
+// CHECK-NEXT:    %[[size:\S+]] = arith.constant 64 : index
+// CHECK-NEXT:    %i_size = arith.minsi %M, %[[size]] : index
 // CHECK-NEXT:    %D = spec.dim "D"
-// CHECK-NEXT:    %[[id:\S+]] = arith.muli %[[i]], %D : index
 // CHECK-NEXT:    %[[N:\S+]] = spec.dim "N"
 // CHECK-NEXT:    %[[keys:\S+]] = arith.constant 256 : index
 // CHECK-NEXT:    %[[j:\S+]] = arith.minsi %[[N]], %[[keys]] : index
+// CHECK-NEXT:    %[[three:\S+]] = arith.constant 3 : index
+// CHECK-NEXT:    %[[threefold:\S+]] = arith.muli %i_size, %[[three]] : index
+// CHECK-NEXT:    %[[most:\S+]] = arith.constant 24 : index
+// CHECK-NEXT:    %[[few:\S+]] = arith.minsi %[[threefold]], %[[most]] : index
+// CHECK-NEXT:    %[[i:\S+]] = arith.maxsi %i_size, %[[few]] : index
+// CHECK-NEXT:    %[[id:\S+]] = arith.muli %[[i]], %D : index
 // CHECK-NEXT:    %[[step:\S+]] = arith.muli %[[id]], %[[j]] : index
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 1048576 : index
 // CHECK-NEXT:    %worth = arith.cmpi sge, %[[step]], %[[least]] : index

@@ -1,7 +1,7 @@
 // RUN: attndsl opt %s --passes assign-threads{least=1000}
 
-// Where no call knows how many rows or keys there are, tiles count as full: of 1000 elements 8 rows leave 125 keys, and
-// 8 rows of 4 keys, which is all that is known, are never worth it.
+// Where no call knows how many rows or keys there are, tiles count as full: 8 rows, which take the time of
+// 24, leave 42 keys of 1000 elements, and 8 rows of 4 keys, which is all that is known, are never worth it.
 
 spec.tensor @x "input" "f32" ["2 * N"]
 spec.tensor @rows "input" "i32" ["B"]
@@ -54,11 +54,11 @@ tile.kernel @known {
 
 // CHECK-LABEL: tile.kernel @open
 // CHECK-NEXT:    %N = spec.dim "N"
-// CHECK-NEXT:    %[[least:\S+]] = arith.constant 125 : index
+// CHECK-NEXT:    %[[least:\S+]] = arith.constant 42 : index
 // CHECK-NEXT:    %worth = arith.cmpi sge, %N, %[[least]] : index
 // CHECK-NEXT:    tile.threads where %worth
 // CHECK-LABEL: tile.kernel @known
 // CHECK-NEXT:    %[[one:\S+]] = arith.constant 1 : index
-// CHECK-NEXT:    %[[least:\S+]] = arith.constant 32 : index
+// CHECK-NEXT:    %[[least:\S+]] = arith.constant 11 : index
 // CHECK-NEXT:    %worth = arith.cmpi sge, %[[one]], %[[least]] : index
 // CHECK-NEXT:    tile.threads where %worth

@@ -66,3 +66,29 @@ tile.kernel @neither {
   }
   tile.store @o[%i] = %t : f32
 }
+
+// What leaves 64 bits in some row comes back from the other end.
+// CHECK-LABEL: tile.kernel @wraps
+// CHECK: tile.max %far over %i
+spec.parameter @w index = 2 : index
+tile.kernel @wraps {
+  %rows = spec.choice "ROWS"
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f32
+  %M = spec.dim "M"
+  %i0 = tile.program "i" to %M step %rows
+  %i = tile.range "i" from %i0 to %M size %rows
+  %w = spec.param "w" : index
+  %square = arith.muli %w, %w : index
+  %far = arith.addi %i, %square : index
+  %end = tile.max %far over %i : index to index
+  %stop = arith.minsi %end, %M : index
+  %t0 = tile.broadcast %none over (%i) : f32 to f32
+  %t = tile.loop %j = %zero to %stop step %one iter_args(%s = %t0) -> (f32) {
+    %v = tile.load @x[%j] : f32
+    %s1 = arith.addf %s, %v : f32
+    tile.yield %s1 : f32
+  }
+  tile.store @o[%i] = %t : f32
+}

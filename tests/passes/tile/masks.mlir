@@ -1,5 +1,5 @@
 // RUN: attndsl opt %s --passes tile{rows=4,keys=8},canonicalize,cse
-// A mask of keys alone is put into the values, one of rows and keys into the product; ends of rows are tested.
+// A mask, of keys alone or of rows and keys, is put into the product; ends of rows are tested.
 
 spec.tensor @s "input" "f32" ["M", "N"]
 spec.tensor @v "input" "f32" ["N", "E"]
@@ -27,10 +27,8 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:      %p = tile.load @p[%j] : i1
 // CHECK-NEXT:      [[V5:%\w+]] = arith.select %p, [[V4]], [[V3]] : f32
 // CHECK-NEXT:      [[V6:%\w+]] = arith.mulf [[V5]], %s : f32
-// CHECK-NEXT:      %v_1 = arith.select %p, %v, [[V3]] : f32
-// CHECK-NEXT:      [[V7:%\w+]] = arith.select %p, [[V6]], [[V3]] : f32
-// CHECK-NEXT:      [[V8:%\w+]] = tile.dot [[V7]], %v_1 over %j : f32
-// CHECK-NEXT:      %t_3 = arith.addf %t_2, [[V8]] : f32
+// CHECK-NEXT:      [[V7:%\w+]] = tile.dot [[V6]], %v over %j where %p : f32
+// CHECK-NEXT:      %t_3 = arith.addf %t_2, [[V7]] : f32
 // CHECK-NEXT:      tile.present %p
 // CHECK-NEXT:      tile.yield %t_3 : f32
 // CHECK-NEXT:    }

@@ -1,0 +1,101 @@
+"""How long the axes of tiles are at most, as integers that a call computes before it reads data. An analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attndsl.ir import spec, tile
+from attndsl.ir.analyses.facts import is_launch_time
+from attndsl.ir.rewrite import constant, copy_before, insert_before
+from attndsl.ir.sizes import is_same_size, known_limit, size_of
+from attndsl.ir.spec import enclosing_tensor
+from attndsl.ir.xdsl import Operation, SSAValue, arith
+
+
+class Lengths:
+    """How long axes are at most, as far as that is known before a call reads data; computed before `begin`."""
+
+    def __init__(self, begin: Operation) -> None:
+        self.begin = begin
+        self._copies: dict[SSAValue, SSAValue] = {}
+        self._dims: dict[str, SSAValue] = {}
+        self._lengths: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
+        op = begin.prev_op
+        while op is not None:  # what stands there already
+            if isinstance(op, arith.MinSIOp):
+                self._lengths[op.lhs, op.rhs] = op.result
+            elif isinstance(op, spec.DimOp):
+                self._dims[op.dim.data] = op.result
+            op = op.prev_op
+
+    def of(self, axis: SSAValue) -> SSAValue | int:
+        """The smaller of an axis's size and of what else limits it; a number where that is all that is known."""
+        op = axis.owner
+        assert isinstance(op, tile.RangeOp)
+        limit = self.limit(op)
+        if limit is None and (known := constant(op.size)) is not None:
+            return int(known)
+        size = copy_before(self.begin, op.size, self._copies)
+        if limit is None or limit is size:
+            return size
+        if (limit, size) not in self._lengths:
+            name = f"{op.variable.data}_size"
+            self._lengths[limit, size] = insert_before(self.begin, arith.MinSIOp(limit, size), name)
+        return self._lengths[limit, size]
+
+    def product(self, lengths: Iterable[SSAValue | int]) -> tuple[int, SSAValue | None]:
+        """The product of lengths: a number, times an integer where it takes one."""
+        number, integer = 1, None
+        for length in lengths:
+            if isinstance(length, int):
+                number *= length
+            else:
+                integer = length if integer is None else insert_before(self.begin, arith.MuliOp(integer, length))
+        return number, integer
+
+    def limit(self, axis: tile.RangeOp) -> SSAValue | None:
+        """What else limits an axis, computed before."""
+        found = limit_of(axis)
+        if isinstance(found, str):
+            if found not in self._dims:
+                self._dims[found] = insert_before(self.begin, spec.DimOp(found))
+            return self._dims[found]
+        return copy_before(self.begin, found, self._copies) if found is not None else None
+
+
+def limit_of(axis: tile.RangeOp) -> SSAValue | str | None:
+    """How many rows or keys there are, or of what dim keys are places; None where a call does not know it."""
+    start, loop = axis.start.owner, axis.parent_op()
+    found: SSAValue | None = None
+    if isinstance(start, tile.ProgramOp):
+        found = start.bound or start.extent
+    elif isinstance(loop, tile.LoopOp):
+        found = known_limit(_before_rows(loop.ub))
+        if found is None and (dim := _dim_indexed(axis.result)) is not None:
+            return dim
+    return found if found is not None and is_launch_time(found) else None
+
+
+def _before_rows(end: SSAValue) -> SSAValue:
+    """What an end is the largest of, for all rows."""
+    while isinstance(end.owner, tile.MaxOp):
+        end = end.owner.body
+    return end
+
+
+def is_long_enough(size: SSAValue, axis: tile.RangeOp) -> bool:
+    """Whether a size is that of an axis, or what `Lengths` computes of it."""
+    limit = limit_of(axis)
+    most = ("dim", limit) if isinstance(limit, str) else size_of(limit) if limit is not None else None
+    return is_same_size(size, axis.size) or (most is not None and size_of(size) == ("imin", most, size_of(axis.size)))
+
+
+def _dim_indexed(axis: SSAValue) -> str | None:
+    """A dim that is the extent of a tensor in which an axis, perhaps shifted, is a place."""
+    places = [axis, *(op.results[0] for op in tile.users(axis) if isinstance(op, arith.AddiOp))]
+    loads = [(op, place) for place in places for op in tile.users(place) if isinstance(op, tile.LoadOp)]
+    for op, place in loads:
+        match enclosing_tensor(op, op.tensor.string_value()).shape[list(op.indices).index(place)]:
+            case ("dim", str(name)):
+                return name
+    return None

@@ -1,0 +1,264 @@
+"""batch-programs: several values of a program's variable, as heads, become a batch axis where tiles are small.
+
+Why: a program of a short sentence is some thirty operations on tiles of a few hundred numbers, and starting them takes
+longer than the numbers do. With heads for a batch axis the same operations compute several programs at once. How many
+is chosen at the call: as many as hold no more than `numbers` in a tile, and so one where tiles are full.
+
+Before:
+
+    spec.tensor @q "input" "f32" ["H", "M", "D"]
+    spec.tensor @k "input" "f32" ["H", "N", "D"]
+    spec.tensor @o "output" "f32" ["H", "M"]
+    tile.kernel @k {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %none = arith.constant 0.0 : f32
+      %size = arith.constant 128 : index
+      %H = spec.dim "H"
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %h = tile.program "h" to %H step %one
+      %i0 = tile.program "i" to %M step %size
+      %i = tile.range "i" from %i0 to %M size %size
+      %d = tile.range "d" from %zero to %D size %D
+      %q = tile.load @q[%h, %i, %d] : f32
+      %start = tile.broadcast %none over (%i) : f32 to f32
+      %sum = tile.loop %j0 = %zero to %N step %size iter_args(%a = %start) -> (f32) {
+        %j = tile.range "j" from %j0 to %N size %size
+        %k = tile.load @k[%h, %j, %d] : f32
+        %score = tile.dot %q, %k over %d : f32
+        %part = tile.sum %score over %j : f32 to f32
+        %next = arith.addf %a, %part : f32
+        tile.yield %next : f32
+      }
+      tile.store @o[%h, %i] = %sum : f32
+    }
+
+After:
+
+    spec.tensor @q "input" "f32" ["H", "M", "D"]
+    spec.tensor @k "input" "f32" ["H", "N", "D"]
+    spec.tensor @o "output" "f32" ["H", "M"]
+    tile.kernel @k {
+      %zero = arith.constant 0 : index
+      %none = arith.constant 0.000000e+00 : f32
+      %size = arith.constant 128 : index
+      %H = spec.dim "H"
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %0 = arith.constant 65536 : index
+      %j_size = arith.minsi %N, %size : index
+      %i_size = arith.minsi %M, %size : index
+      %1 = arith.maxsi %i_size, %D : index
+      %2 = arith.muli %j_size, %1 : index
+      %3 = arith.constant 1 : index
+      %4 = arith.maxsi %2, %3 : index
+      %5 = arith.floordivsi %0, %4 : index
+      %h_step = arith.maxsi %5, %3 : index
+      %h0 = tile.program "h" to %H step %h_step
+      %h = tile.range "h" from %h0 to %H size %h_step
+      %i0 = tile.program "i" to %M step %size
+      %i = tile.range "i" from %i0 to %M size %size
+      %d = tile.range "d" from %zero to %D size %D
+      %q = tile.load @q[%h, %i, %d] : f32
+      %start = tile.broadcast %none over(%h, %i) : f32 to f32
+      %sum = tile.loop %j0 = %zero to %N step %size iter_args(%a = %start) -> (f32) {
+        %j = tile.range "j" from %j0 to %N size %size
+        %k = tile.load @k[%h, %j, %d] : f32
+        %score = tile.dot %q, %k over %d : f32
+        %part = tile.sum %score over %j : f32 to f32
+        %next = arith.addf %a, %part : f32
+        tile.yield %next : f32
+      }
+      tile.store @o[%h, %i] = %sum : f32
+    }
+
+Variables are taken from the innermost one on: each where all products can have a batch axis of it, as both operands
+rest on it, or neither. Nothing may rest on it that is one number for a tile; and it is an index by itself wherever
+something is read, so that what is read is still a slice. Where a first look at what masks read has narrowed a loop for
+each of its values (`scan-keys`), the loop runs from the first of these keys to the last.
+
+Requires: tile, scan-keys. Exactness: reassociates sums, where keys begin elsewhere. Idempotent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+from attndsl.ir import tile
+from attndsl.ir.analyses.facts import launch_time
+from attndsl.ir.analyses.lengths import Lengths
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
+from attndsl.ir.rewrite import constant, index_constant, insert_before, replace, sort_block
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, scf
+
+
+@dataclass(frozen=True)
+class BatchPrograms(ModulePass):
+    """Makes batch axes of programs' variables in each kernel that has such."""
+
+    name = "batch-programs"
+    exactness = Exactness.REASSOCIATES
+    numbers: int = 1 << 16
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp) and _multiplies_matrices(kernel, known := launch_time(kernel)):
+                _batch_programs(kernel, known, self.numbers)
+
+
+def _batch_programs(kernel: tile.KernelOp, known: Container[SSAValue], numbers: int) -> None:
+    """Makes batch axes of the variables that can be, the innermost first, as long as tiles have room for them."""
+    programs = [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]
+    begin = programs[0]
+    made: list[SSAValue] = []
+    for program in reversed(programs):
+        if constant(program.step) != 1 or program.bound is not None or program.extent not in known:
+            continue
+        resting = _resting(program, kernel)
+        if _is_batch(program, kernel, resting, made):
+            if not made:
+                left, each = insert_before(begin, index_constant(numbers)), _largest_tile(kernel, begin)
+            step = _quotient(begin, left, each, f"{program.result.name_hint}_step")
+            left, each = step, program.extent  # so many are left for one that has all of these
+            made.append(_batch(program, kernel, resting, step))
+    if made:
+        sort_block(kernel.body.block)
+
+
+def _multiplies_matrices(kernel: tile.KernelOp, known: Container[SSAValue]) -> bool:
+    """Whether a kernel has products, all of matrices, and sizes of tiles that are known before."""
+    axes = AxesAnalysis()
+    for op in kernel.body.walk():
+        match op:
+            case tile.DotOp():
+                batch, left, right = op.sides(axes)
+                where = axes(op.where) if op.where is not None else frozenset()
+                if batch or len(left) != 1 or len(right) != 1 or not where <= {*left, op.over}:
+                    return False
+            case tile.RangeOp() if op.size not in known:
+                return False
+            case scf.IfOp():
+                return False
+    return any(_multiplies(op) for op in kernel.body.block.ops)
+
+
+def _is_batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAValue], made: list[SSAValue]) -> bool:
+    """Whether a variable can be an axis, and a batch axis, as those `made` are, of each product that rests on it."""
+    axes, products = AxesAnalysis(), 0
+    for op in kernel.body.walk():
+        if resting.isdisjoint(op.operands):
+            continue
+        match op:
+            case tile.DotOp():
+                products += 1
+                if not resting.issuperset((op.lhs, op.rhs)):
+                    return False
+            case tile.LoopOp():
+                ends = [end for end in (op.lb, op.ub) if end in resting]
+                if not resting.isdisjoint((op.step, op.row_start, op.row_stop)) or not all(map(_is_found, ends)):
+                    return False
+            case tile.LoadOp():
+                if op.where is not None or any(v in resting and v is not program.result for v in op.indices):
+                    return False
+            case tile.StoreOp():
+                if op.value not in resting:
+                    return False
+            case tile.RangeOp() if not _ends_with_loop(op):
+                return False
+            case tile.ProgramOp() | tile.HoldsOp() | tile.RepeatOp():
+                return False
+    return products > 0 and all(len(axes(value).difference(made)) <= 2 for value in resting)
+
+
+def _is_found(end: SSAValue) -> bool:
+    """Whether a look through data has found where keys begin or end: those beyond it count for nothing."""
+    owner = end.owner
+    if isinstance(owner, arith.MinSIOp | arith.MaxSIOp):
+        return any(map(_is_found, owner.operands))
+    return isinstance(owner, tile.LoopOp)
+
+
+def _ends_with_loop(axis: tile.RangeOp) -> bool:
+    """Whether an axis rests on nothing but where the loop around it begins and ends."""
+    loop = axis.parent_op()
+    return isinstance(loop, tile.LoopOp) and axis.start is loop.body.block.args[0] and axis.stop is loop.ub
+
+
+def _resting(program: tile.ProgramOp, kernel: tile.KernelOp) -> set[SSAValue]:
+    """The values that differ from one value of a program's variable to the next; which keys a turn has does not."""
+    found: set[SSAValue] = {program.result}
+    before = 0
+    while len(found) > before:  # what loops carry may come to rest on it in a later turn
+        before = len(found)
+        for op in kernel.body.walk():
+            if isinstance(op, tile.LoopOp):
+                for carried in zip(op.iter_args, op.body.block.args[1:], op.end.values, op.results, strict=True):
+                    if found.intersection(carried):
+                        found.update((carried[1], carried[3]))
+            elif found.intersection(op.operands) and not (isinstance(op, tile.RangeOp) and _ends_with_loop(op)):
+                found.update(op.results)
+    return found
+
+
+def _multiplies(op: Operation) -> bool:
+    """Whether an operation is a loop over tiles of keys that makes products."""
+    return (
+        isinstance(op, tile.LoopOp) and op.axis is not None and any(isinstance(each, tile.DotOp) for each in op.walk())
+    )
+
+
+def _batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAValue], step: SSAValue) -> SSAValue:
+    """Lets an axis stand for a program's variable, and gives the axis."""
+    name, variable = program.result.name_hint, program.variable.data
+    start = insert_before(program, tile.ProgramOp(variable, program.extent, None, step), f"{name}0")
+    axis = insert_before(program, tile.RangeOp(variable, start, program.extent, step), name)
+    replace(program, [axis])
+    for loop in [each for each in kernel.body.walk() if isinstance(each, tile.LoopOp)]:
+        for position, (first, result) in enumerate(zip(loop.iter_args, loop.results, strict=True), 3):
+            if result in resting and first not in resting:
+                loop.operands[position] = insert_before(loop, _broadcast(first, axis), first.name_hint)
+                if isinstance(first.owner, tile.BroadcastOp) and not first.uses and first.owner.parent is not None:
+                    first.owner.parent.erase_op(first.owner)
+        keys = loop.axis
+        for position, extreme in enumerate((tile.MinOp, tile.MaxOp)):
+            if (end := loop.operands[position]) in resting:
+                common = insert_before(loop, extreme(end, axis), "stop" if position else "start")
+                loop.operands[position] = common
+                if keys is not None and keys.stop is end:
+                    keys.operands[1] = common
+    return axis
+
+
+def _broadcast(value: SSAValue, axis: SSAValue) -> tile.BroadcastOp:
+    """A value along one axis more."""
+    if isinstance(value.owner, tile.BroadcastOp):
+        return tile.BroadcastOp(value.owner.value, [axis, *value.owner.axes])
+    return tile.BroadcastOp(value, [axis])
+
+
+def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
+    """How many numbers a tile has at most, before `begin`: a turn's keys times the longest other axis of a product."""
+    axes, lengths = AxesAnalysis(), Lengths(begin)
+    used = {axis for op in kernel.body.walk() if isinstance(op, tile.DotOp) for axis in axes(op.lhs) | axes(op.rhs)}
+    walked = [op for op in kernel.body.walk() if isinstance(op, tile.RangeOp) and op.result in used]
+
+    def longest(found: Iterable[tile.RangeOp]) -> SSAValue:
+        each = dict.fromkeys(lengths.of(axis.result) for axis in found)
+        values = [insert_before(begin, index_constant(v)) if isinstance(v, int) else v for v in each]
+        return reduce(lambda a, b: insert_before(begin, arith.MaxSIOp(a, b)), values)
+
+    keys = longest(op for op in walked if tile.is_key(op.result))
+    return insert_before(begin, arith.MuliOp(keys, longest(op for op in walked if not tile.is_key(op.result))))
+
+
+def _quotient(anchor: Operation, numbers: SSAValue, each: SSAValue, name: str) -> SSAValue:
+    """How often `each` goes into so many; at least 1."""
+    one = insert_before(anchor, index_constant(1))
+    least = insert_before(anchor, arith.MaxSIOp(each, one))
+    return insert_before(anchor, arith.MaxSIOp(insert_before(anchor, arith.FloorDivSIOp(numbers, least)), one), name)

@@ -1,0 +1,139 @@
+"""choose-keys: how many keys a tile has follows from the extents of a call: where a key costs little, it has more.
+
+Why: a turn of a loop over keys is some twenty calls of NumPy, each of about a microsecond whatever it computes. Where a
+tile has many rows that is nothing; with the one row of decoding, the calls take as long as the products. Tiles of more
+keys have fewer turns. Of a tile of many rows they would leave the cache.
+
+Before:
+
+    spec.tensor @q "input" "f32" ["M", "D"]
+    spec.tensor @k "input" "f32" ["N", "D"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @sums {
+      %c0 = arith.constant 0 : index
+      %rows = arith.constant 128 : index
+      %keys = spec.choice "KEYS"
+      %zero = arith.constant 0.0 : f32
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.range "i" from %i0 to %M size %rows
+      %d = tile.range "d" from %c0 to %D size %D
+      %q = tile.load @q[%i, %d] : f32
+      %none = tile.broadcast %zero over (%i) : f32 to f32
+      %sum = tile.loop %j0 = %c0 to %N step %keys iter_args(%l = %none) -> (f32) {
+        %j = tile.range "j" from %j0 to %N size %keys
+        %k = tile.load @k[%j, %d] : f32
+        %s = tile.dot %q, %k over %d : f32
+        %t = tile.sum %s over %j : f32 to f32
+        %l1 = arith.addf %l, %t : f32
+        tile.yield %l1 : f32
+      }
+      tile.store @o[%i] = %sum : f32
+    }
+
+After:
+
+    spec.tensor @q "input" "f32" ["M", "D"]
+    spec.tensor @k "input" "f32" ["N", "D"]
+    spec.tensor @o "output" "f32" ["M"]
+    tile.kernel @sums {
+      %M1 = spec.dim "M"
+      %rows1 = arith.constant 128 : index
+      %i_size = arith.minsi %M1, %rows1 : index
+      %D1 = spec.dim "D"
+      %1 = arith.muli %i_size, %D1 : index
+      %few = arith.constant 256 : index
+      %2 = arith.maxsi %1, %few : index
+      %many = arith.constant 1024 : index
+      %3 = arith.floordivsi %many, %2 : index
+      %one = arith.constant 1 : index
+      %times = arith.maxsi %3, %one : index
+      %least = arith.constant 512 : index
+      %keys = arith.muli %times, %least : index
+      %c0 = arith.constant 0 : index
+      %rows = arith.constant 128 : index
+      %zero = arith.constant 0.0 : f32
+      %M = spec.dim "M"
+      %N = spec.dim "N"
+      %D = spec.dim "D"
+      %i0 = tile.program "i" to %M step %rows
+      %i = tile.range "i" from %i0 to %M size %rows
+      %d = tile.range "d" from %c0 to %D size %D
+      %q = tile.load @q[%i, %d] : f32
+      %none = tile.broadcast %zero over (%i) : f32 to f32
+      %sum = tile.loop %j0 = %c0 to %N step %keys iter_args(%l = %none) -> (f32) {
+        %j = tile.range "j" from %j0 to %N size %keys
+        %k = tile.load @k[%j, %d] : f32
+        %s = tile.dot %q, %k over %d : f32
+        %t = tile.sum %s over %j : f32 to f32
+        %l1 = arith.addf %l, %t : f32
+        tile.yield %l1 : f32
+      }
+      tile.store @o[%i] = %sum : f32
+    }
+
+A tile has as many keys, a multiple of `least`, as the largest operation on keys has `products`, and no more than
+`most`. No thread, machine or value decides, so that a call has the same bits wherever it is made.
+
+Requires: tile. Ensures: no launch chooses keys. Exactness: reassociates sums. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attndsl.choices import KEYS
+from attndsl.ir import spec, tile
+from attndsl.ir.analyses.lengths import Lengths
+from attndsl.ir.analyses.steps import largest_step
+from attndsl.ir.exactness import Exactness
+from attndsl.ir.rewrite import index_constant, insert_before, replace
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith
+
+
+@dataclass(frozen=True)
+class ChooseKeys(ModulePass):
+    """Computes how many keys a tile has in each kernel that leaves it open."""
+
+    name = "choose-keys"
+    exactness = Exactness.REASSOCIATES
+
+    least: int = 512
+    most: int = 2048
+    products: int = 1 << 19
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.block.ops:
+            if isinstance(kernel, tile.KernelOp):
+                found = [each for each in kernel.body.block.ops if _is_of_keys(each)]
+                if found:
+                    keys = self.keys(kernel)
+                    for choice in found:
+                        replace(choice, [keys])
+
+    def keys(self, kernel: tile.KernelOp) -> SSAValue:
+        """How many keys a tile has, computed before all of a kernel."""
+        begin = kernel.body.block.first_op
+        assert begin is not None
+
+        def number(value: int) -> SSAValue:
+            return insert_before(begin, index_constant(value))
+
+        most = self.most // self.least
+        lengths = Lengths(begin)
+        others = [op.result for op in largest_step(kernel, of_keys=True) if not tile.is_key(op.result)]
+        counted, integer = lengths.product(map(lengths.of, others))
+        times = self.products // (self.least * max(counted, 1))
+        if integer is None or times < 2:
+            return insert_before(begin, index_constant(self.least * min(max(times, 1), most)), "keys")
+        integer.name_hint = integer.name_hint or "per_key"
+        divisor = insert_before(begin, arith.MaxSIOp(integer, number(-(-times // most))))
+        quotient = insert_before(begin, arith.FloorDivSIOp(number(times), divisor))
+        whole = insert_before(begin, arith.MaxSIOp(quotient, number(1)))
+        return insert_before(begin, arith.MuliOp(whole, number(self.least)), "keys")
+
+
+def _is_of_keys(op: object) -> bool:
+    return isinstance(op, spec.ChoiceOp) and op.choice.data == KEYS
