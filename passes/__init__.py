@@ -18,6 +18,7 @@ PASSES = {
     "specialise": "Specialise",
     "reassociate-contractions": "ReassociateContractions",
     "materialise": "Materialise",
+    "fold-contractions": "FoldContractions",
     "split-axes": "SplitAxes",
     "share-operands": "ShareOperands",
     "pack-rows": "PackRows",

@@ -5,7 +5,7 @@ are exact in such a type nothing is lost: their product fits f32, in which it is
 holds in the type, and of what has no more bits: an integer of 8, or one of 4 times a scale of 4. Where one operand is
 exact, and the other is a weight of the key that the product sums over, the weight is rounded: an error of each weight
 by at most half a step of the type, which comes out of a weighted mean no larger than it went in. (So do FlashAttention
-and what came after it: Dao et al., 2022.)
+and what came after it: Dao et al., 2022.) Products that are `precise` have no weights.
 
 Before:
 
@@ -112,7 +112,7 @@ def _narrow(op: tile.DotOp, significands: Significands, elements: set[str]) -> s
     left, right = ([half for half in HALVES if significands(value).fits(half)] for value in (op.lhs, op.rhs))
     if left and right:
         return next((half for half in left if half in right), None)
-    if not tile.is_key(op.over):
+    if not tile.is_key(op.over) or op.precise is not None:
         return None
     held, weight = (left, op.rhs) if left else (right, op.lhs)
     suited = [half for half in held if half in elements and (half == "bf16" or _is_at_most_one(weight))]

@@ -225,7 +225,7 @@ def _product(factors: Iterable[SSAValue], outer: Outer) -> SSAValue:
 
 
 def _conditions(kernel: attn.KernelOp, nests: list[_Nest], always: bool) -> list[Expression] | None:
-    """At which extents the other form may run, and costs less; None where that is none, or no call knows."""
+    """At which extents the other form may run, and costs less; None where there are none, or no call knows."""
     facts, axes = Facts(kernel.body.block), AxesAnalysis()
     known: dict[SSAValue, Expression] = {}
     for op in kernel.body.block.ops:
@@ -245,7 +245,7 @@ def _conditions(kernel: attn.KernelOp, nests: list[_Nest], always: bool) -> list
         after += terms_of((moved | others) - {outer.over}, known, ELEMENT)
     summed = {v for nest in nests for v in (nest.outer.over, nest.inner.over) if isinstance(v.owner, attn.AxisOp)}
     open_ = sorted({known[v] for v in summed if not isinstance(known[v], int)}, key=extent_text)
-    if any(known[v] == 0 for v in summed):
+    if any(known[v] == 0 for v in summed) or not (always or before - after):
         return None
     return [*(("igt", extent, 0) for extent in open_), *([] if always else [is_fewer(after, before)])]
 

@@ -81,17 +81,16 @@ from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import folded_in, levels, over_of
-from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
-from attndsl.ir.workspaces import fresh, limit_of, room_of, symbols_of
+from attndsl.ir.workspaces import ELEMENTS, Workspace, fresh, limit_of, rooms_of, symbols_of, variables_of
 from attndsl.ir.xdsl import (
     Context,
     IntegerAttr,
     ModuleOp,
     ModulePass,
+    Operation,
     SSAValue,
     StringAttr,
-    f64,
 )
 
 Values = dict[SSAValue, SSAValue]
@@ -111,28 +110,16 @@ class SplitReduction(ModulePass):
         remove_dead(op)
 
 
-@dataclass(frozen=True)
-class _Workspace:
-    """Where splits leave one state; its indices are the rows, the split, and these features."""
-
-    tensor: spec.TensorOp
-    features: list[SSAValue]
-
-    def indices(self, rows: list[SSAValue], split: SSAValue, copied: Values) -> list[SSAValue]:
-        return [*rows, split, *(copied[feature] for feature in self.features)]
-
-
 def _add_splits(kernel: attn.KernelOp, module: ModuleOp) -> None:
     splits = _pinned(kernel)
-    if splits == 1 or kernel.form is not None or _is_step(kernel) or len(levels(kernel)) != 1:
+    if splits == 1 or kernel.form is not None or _is_step(kernel, module) or len(levels(kernel)) != 1:
         return
     over = over_of(kernel)
-    workspaces = _workspaces(kernel, module, splits)
-    if over is None or limit_of(over) is None or workspaces is None:
+    if over is None or limit_of(over) is None or (workspaces := _workspaces(kernel, over, module, splits)) is None:
         return
     for workspace in workspaces.values():
         module.body.block.insert_op_before(workspace.tensor, kernel)
-    steps = [_fold_split(kernel, workspaces, splits), _merge(kernel, workspaces, splits)]
+    steps = [_fold_split(kernel, over, workspaces, splits), _merge(kernel, over, workspaces, splits)]
     module.body.block.insert_ops_after(steps, kernel)
     if splits is not None:
         steps[-1].entry = kernel.entry  # it takes the kernel's place
@@ -148,34 +135,52 @@ def _pinned(kernel: attn.KernelOp) -> int | None:
     return value.value.data if isinstance(value, IntegerAttr) else None
 
 
-def _is_step(kernel: attn.KernelOp) -> bool:
-    """Whether a kernel already is one of those that this pass makes."""
-    accesses = (op for op in kernel.body.block.ops if isinstance(op, attn.ReadOp | attn.WriteOp))
-    return any(spec.enclosing_tensor(op, op.tensor.string_value()).role.data == "workspace" for op in accesses)
+def _is_step(kernel: attn.KernelOp, module: ModuleOp) -> bool:
+    """Whether a kernel is one of those that this pass makes: it folds a split, or reads what such a one left."""
+    if _folds_split(kernel):
+        return True
+    left = {name for op in module.body.block.ops if _folds_split(op) for name in _tensors(op, attn.WriteOp)}
+    return not left.isdisjoint(_tensors(kernel, attn.ReadOp))
+
+
+def _folds_split(op: Operation) -> bool:
+    over = over_of(op) if isinstance(op, attn.KernelOp) else None
+    return over is not None and over.split is not None
+
+
+def _tensors(kernel: Operation, kind: type[attn.ReadOp | attn.WriteOp]) -> set[str]:
+    """The tensors that a kernel reads, or writes."""
+    return {op.tensor.string_value() for op in kernel.walk() if isinstance(op, kind)}
 
 
 def _rows(kernel: attn.KernelOp) -> list[attn.IndexOp]:
     return [op for op in kernel.body.block.ops if isinstance(op, attn.GridOp | attn.RowOp)]
 
 
-def _workspaces(kernel: attn.KernelOp, module: ModuleOp, splits: int | None) -> dict[SSAValue, _Workspace] | None:
-    """A workspace for each state that a reduction has; None where a launch cannot know how large they are."""
-    facts, axes = Facts(kernel.body.block), AxesAnalysis()
-    symbols = symbols_of(module)
-    rows = [room_of(row, facts) for row in _rows(kernel)]
-    workspaces: dict[SSAValue, _Workspace] = {}
+def _workspaces(
+    kernel: attn.KernelOp, over: attn.OverOp, module: ModuleOp, splits: int | None
+) -> dict[SSAValue, Workspace] | None:
+    """Where splits leave each state that a reduction has; None where a launch cannot know how large that is.
+
+    In an element's place the number of the split stands for the key, behind the rows and before the features.
+    """
+    axes, symbols = AxesAnalysis(), symbols_of(module)
+    workspaces: dict[SSAValue, Workspace] = {}
     for reduction in folded_in(kernel):
         for state, name in zip(reduction.results, reduction.states, strict=True):
-            variables = [op for op in kernel.body.block.ops if isinstance(op, attn.AxisOp) and op.result in axes(state)]
-            sizes = [*rows, ("choice", SPLITS) if splits is None else splits, *(room_of(op, facts) for op in variables)]
+            variables = [op.result for op in variables_of(state, kernel, axes)]
+            sizes = rooms_of(state, kernel, axes)
             extents = [extent for extent in sizes if extent is not None]
             if len(extents) < len(sizes):
                 return None
+            rows = sum(not isinstance(variable.owner, attn.AxisOp) for variable in variables)
+            variables.insert(rows, over.result)
+            extents.insert(rows, ("choice", SPLITS) if splits is None else splits)
             symbol = fresh(f"{kernel.entry.data}_{name}", symbols)
             symbols.add(symbol)
-            tensor = spec.TensorOp(symbol, "workspace", "f64" if state.type == f64 else "f32", extents)
+            tensor = spec.TensorOp(symbol, "workspace", ELEMENTS[state.type], extents)
             tensor.location = reduction.location
-            workspaces[state] = _Workspace(tensor, [op.result for op in variables])
+            workspaces[state] = Workspace(tensor, state, tuple(variables))
     return workspaces
 
 
@@ -200,7 +205,9 @@ def _split_name(kernel: attn.KernelOp) -> str:
     return fresh("split", {op.variable.data for op in kernel.body.block.ops if isinstance(op, attn.IndexOp)})
 
 
-def _fold_split(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], splits: int | None) -> attn.KernelOp:
+def _fold_split(
+    kernel: attn.KernelOp, keys: attn.OverOp, workspaces: dict[SSAValue, Workspace], splits: int | None
+) -> attn.KernelOp:
     """The kernel that folds one split of the keys, and writes the states."""
     step, over, copied = _copy(kernel, "split")
     block = step.body.block
@@ -210,17 +217,16 @@ def _fold_split(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], s
     split = insert_before(over, attn.GridOp(name, choice), name)
     cut = attn.OverOp(over.variable.data, over.extent, over.bound, over.start, split, choice)
     replace(over, [insert_before(over, cut)])
-    rows = [copied[row.result] for row in _rows(kernel)]
+    copied[keys.result] = split
     for state, workspace in workspaces.items():
-        indices = workspace.indices(rows, split, copied)
-        write = attn.WriteOp(workspace.tensor.sym_name.data, indices, copied[state], None)
-        write.location = workspace.tensor.location
-        block.add_op(write)
+        block.add_op(workspace.write(copied[state], copied))
     sort_block(block)
     return step
 
 
-def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], splits: int | None) -> attn.KernelOp:
+def _merge(
+    kernel: attn.KernelOp, keys: attn.OverOp, workspaces: dict[SSAValue, Workspace], splits: int | None
+) -> attn.KernelOp:
     """The kernel that folds the states of the splits, and does all that followed the reductions.
 
     No two rows share what they read, so that each is a program's.
@@ -229,19 +235,14 @@ def _merge(kernel: attn.KernelOp, workspaces: dict[SSAValue, _Workspace], splits
     step.schedule = None  # what a spec pins is for tiles of keys
     choice, name = _choice(over, splits), _split_name(kernel)
     split = insert_before(over, attn.OverOp(name, choice), name)
-    rows: list[SSAValue] = []
-    for row in _rows(step):
+    copied[keys.result] = split
+    for old, row in zip(_rows(kernel), _rows(step), strict=True):
         limit = limit_of(row)
         bound = limit if limit is not row.extent else None
-        rows.append(insert_before(row, attn.GridOp(row.variable.data, row.extent, bound)))
-        replace(row, [rows[-1]])
+        copied[old.result] = insert_before(row, attn.GridOp(row.variable.data, row.extent, bound))
+        replace(row, [copied[old.result]])
     for reduction, merging in zip(folded_in(kernel), folded_in(step), strict=True):
-        read = []
-        for state in reduction.results:
-            workspace = workspaces[state]
-            indices = [*rows, split, *(copied[feature] for feature in workspace.features)]
-            tensor = workspace.tensor.sym_name.data
-            read.append(insert_before(merging, attn.ReadOp(tensor, indices, None, state.type), state.name_hint))
+        read = [insert_before(merging, workspaces[state].read(copied), state.name_hint) for state in reduction.results]
         merged, results = merging.merging(read, split)
         insert_before(merging, merged)
         replace(merging, results)

@@ -69,6 +69,12 @@ TO_ROWS = (
 )
 """From simple `attn` IR to rows that share tiles and keys that have ranges."""
 
+IN_THE_CHEAPER_ORDER = (
+    Step("reassociate-contractions", "before materialise, which makes kernels of what it has put in order"),
+    Step("materialise", "before bound-loops: which keys some row sees is one question, which one row does another"),
+)
+"""From simple `attn` IR to contractions that are made in the order, and as often, as is cheapest."""
+
 TO_ATTN = (*SIMPLIFY, *TO_ROWS)
 """The same, from freshly built IR."""
 
@@ -92,8 +98,7 @@ def numpy(options: Options) -> Pipeline:
     attn = (
         *specialised(options),
         *SIMPLIFY,
-        Step("reassociate-contractions", "before materialise, which makes kernels of what it has put in order"),
-        Step("materialise", "before bound-loops: which keys some row sees is one question, which one row does another"),
+        *IN_THE_CHEAPER_ORDER,
         *TO_ROWS,
         Step(
             "stream-softmax",
@@ -150,6 +155,8 @@ def triton(options: Options) -> Pipeline:
     attn = (
         *specialised(options),
         *SIMPLIFY,
+        *IN_THE_CHEAPER_ORDER,
+        Step("fold-contractions", "before split-axes: what is read tile by tile fits tiles without being cut"),
         Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
         Step("split-axes", "tiles are powers of two; after bound-loops, while a mask is still said once"),
         *SIMPLIFY,

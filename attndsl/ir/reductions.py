@@ -189,10 +189,22 @@ class ReduceOp(IRDLOperation):
 
 @irdl_op_definition
 class TotalOp(ReduceOp):
-    """The sum of `body` over the key positions; 0 where there is none."""
+    """The sum of `body` over the key positions; 0 where there is none.
+
+    A `precise` one is a contraction of features that are walked as keys are: no factor of it is the weight of a key,
+    which may be rounded.
+
+        %t = attn.total %wc over %r precise : f32
+    """
 
     name = "attn.total"
+    precise = opt_prop_def(UnitAttr)
+    assembly_format = "$body `over` $over (`where` $where^)? (`precise` $precise^)? attr-dict `:` type($result)"
     traits = traits_def(Pure(), Removes(), Folds(SUM))
+
+    def __init__(self, body: SSAValue, over: SSAValue, where: SSAValue | None, precise: bool = False) -> None:
+        super().__init__(body, over, where)
+        self.precise = UnitAttr() if precise else None
 
     @property
     def folded(self) -> tuple[SSAValue, ...]:

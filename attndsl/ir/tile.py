@@ -454,6 +454,7 @@ class DotOp(IRDLOperation):
 
     With `slices` a product of two matrices is made so many rows at a time, rows being the axis that its tile has first:
     the same sums, as a product that a library has other code for.
+    A `precise` one has no operand that is the weight of a key, which may be rounded to a type that does not hold it.
     """
 
     name = "tile.dot"
@@ -461,17 +462,22 @@ class DotOp(IRDLOperation):
     rhs = operand_def(Float)
     over = operand_def(IndexType)
     where = opt_operand_def(i1)
+    precise = opt_prop_def(UnitAttr)
     rounded = opt_prop_def(StringAttr)
     slices = opt_prop_def(IntegerAttr[IndexType])
     result = result_def(Float)
     traits = traits_def(Pure(), Removes())
     assembly_format = (
-        "$lhs `,` $rhs `over` $over (`where` $where^)? (`rounded` `to` $rounded^)? (`in` `slices` `of` $slices^)? "
+        "$lhs `,` $rhs `over` $over (`where` $where^)? (`precise` $precise^)? (`rounded` `to` $rounded^)? "
+        "(`in` `slices` `of` $slices^)? "
         "attr-dict `:` type($result)"
     )
 
-    def __init__(self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, where: SSAValue | None = None) -> None:
-        super().__init__(operands=[lhs, rhs, over, where], result_types=[lhs.type])
+    def __init__(
+        self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, where: SSAValue | None = None, precise: bool = False
+    ) -> None:
+        properties = {"precise": UnitAttr() if precise else None}
+        super().__init__(operands=[lhs, rhs, over, where], properties=properties, result_types=[lhs.type])
 
     def verify_(self) -> None:
         verify_axis(self.over)

@@ -19,7 +19,7 @@ class ContractionPlan:
     """The factors of a sum over one axis, sorted out.
 
     `left` and `right` are what is multiplied inside the sum (`right` is empty unless the form is `dot`); `outside` and
-    `divisors` do not vary along the axis.
+    `divisors` do not vary along the axis. In a `precise` one no factor may be rounded.
     """
 
     form: Literal["dot", "sum", "loop"]
@@ -28,6 +28,7 @@ class ContractionPlan:
     outside: tuple[SSAValue, ...]
     divisors: tuple[SSAValue, ...]
     negative: bool
+    precise: bool = False
 
     @property
     def values(self) -> tuple[SSAValue, ...]:

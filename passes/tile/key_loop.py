@@ -207,7 +207,8 @@ class KeyLoop:
                 weight = self.condition_axes(op) | axes(op.score) | {over}
                 return [contraction(value, over, axes, weight) for value in op.values]
             case attn.TotalOp():
-                return [contraction(op.body, over, axes, self.condition_axes(op) | {over})]
+                plan = contraction(op.body, over, axes, self.condition_axes(op) | {over})
+                return [replace(plan, precise=op.precise is not None)]
             case _:
                 return []
 

@@ -212,7 +212,8 @@ class Lowering:
             others = build.conjunction((c for c in where if c not in alone), block) if exact else None
             right = build.along(build.select(alone, right, block), axis, block)
             left = build.select(alone, left, block) if plan.left else left
-            result = build.add(tile.DotOp(build.along(left, axis, block), right, axis, others), block)
+            dot = tile.DotOp(build.along(left, axis, block), right, axis, others, plan.precise)
+            result = build.add(dot, block)
         else:
             terms = build.along(build.select(where, left, block), axis, block)
             result = build.add(tile.SumOp(terms, axis), block)

@@ -51,6 +51,30 @@ LINEAR = check(
 )
 """Keys and values that mix those of N positions into L (Wang et al., "Linformer", 2020), of which a request has n."""
 
+FORMS = (Form(), Form("triton", 16, 16, splits=3))
+
+PRODUCT = check(
+    Source(
+        """attention product {
+    dims B, H, M, N, D, E, R
+    types T
+    input q : T[B, H, M, D]
+    input k : T[B, N, D]
+    input c : T[B, N, R]
+    input w : T[H, E, R]
+    output o : T[B, H, M, E]
+    each b in B, h in H, i in M
+    over j in N
+    score = q[b,h,i,:] . k[b,j,:] / sqrt(D)
+    mask = j <= i + (N - M)
+    o[b,h,i,:] = w[h,:,:] . (softmax(score, mask) . c[b,j,:])
+}
+""",
+        "product.attn",
+    )
+)
+"""What is folded over the keys, times a matrix that each head has of its own: the heads share tiles."""
+
 FEW: Mapping[str, Mapping[str, int]] = {
     "mla_projections": {"B": 2, "H": 3, "M": 2, "N": 9, "D": 5, "E": 4, "R": 3, "P": 2},
     "linear": {"B": 2, "H": 2, "M": 2, "N": 3, "D": 5, "E": 4, "L": 7},
@@ -60,6 +84,7 @@ FEW: Mapping[str, Mapping[str, int]] = {
 MANY: Mapping[str, Mapping[str, int]] = {
     "mla_projections": {"B": 1, "H": 2, "M": 9, "N": 7, "D": 3, "E": 4, "R": 8, "P": 2},
     "linear": {"B": 1, "H": 2, "M": 9, "N": 8, "D": 3, "E": 2, "L": 4},
+    "product": {"B": 2, "H": 3, "M": 5, "N": 4, "D": 3, "E": 2, "R": 5},
 }
 """Extents at which it is cheaper to project the keys."""
 
@@ -78,11 +103,27 @@ def ran(module: ModuleOp, dims: Mapping[str, int]) -> list[str]:
     return [op.entry.data for op in kernels if runs(op, dims, {}, 1)]
 
 
+@pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("spec", [LATENT, LINEAR], ids=lambda spec: spec.name)
-def test_a_call_takes_the_cheaper_form(spec: Spec) -> None:
+def test_a_call_takes_the_cheaper_form(spec: Spec, form: Form) -> None:
     for extents, suffix in ((FEW, "_reassociated"), (MANY, "")):
-        module = check_stages(cases_of(spec, extents[spec.name]))
+        module = check_stages(cases_of(spec, extents[spec.name]), form=form)
         assert f"{spec.name}{suffix}" in ran(module, extents[spec.name])
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_what_is_folded_may_be_multiplied_with_a_matrix_of_each_row(form: Form) -> None:
+    module = check_stages(cases_of(PRODUCT, MANY["product"]), form=form)
+    assert ran(module, MANY["product"]) == ["product", "product_results"]
+
+
+def test_what_another_kernel_has_made_may_be_split() -> None:
+    """On a GPU: the absorbed form reads queries that were projected, and has most keys."""
+    module = lower(cases_of(LATENT, FEW["mla_projections"])[0], Form("triton", 16, 16))
+    kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
+    forms = [(kernel.entry.data.partition("_reassociated")[2], kernel.form) for kernel in kernels if kernel.when]
+    told = [(name, form.data if form else "") for name, form in forms]
+    assert told == [("_q_nope_w_uk", ""), ("", "whole"), ("_split", "split"), ("_merge", "split"), ("_results", "")]
 
 
 @pytest.mark.parametrize("spec", [LATENT, LINEAR], ids=lambda spec: spec.name)
@@ -124,6 +165,7 @@ def test_of_many_rows_what_is_made_of_keys_is_made_once() -> None:
         (catalogue_attn.other_factors_forgotten, LATENT, FEW),
         (catalogue_attn.nothing_is_projected, LINEAR, FEW),
         (catalogue_attn.last_key_not_made, LINEAR, MANY),
+        (catalogue_attn.last_term_left_out, PRODUCT, MANY),
     ],
     ids=lambda given: getattr(given, "name", ""),
 )
@@ -133,5 +175,5 @@ def test_the_stage_that_is_wrong_is_named(
     cases = cases_of(spec, extents[spec.name])
     mutant.patch(monkeypatch)
     with pytest.raises(Disagreement) as caught:
-        check_stages(cases)
+        check_stages(cases, form=Form(mutant.target))
     assert {caught.value.stage} == mutant.blame
