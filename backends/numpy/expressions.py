@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from math import copysign, isinf
 from typing import NamedTuple
 
+import numpy as np
+
 from attndsl.backends.names import Names
 from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
@@ -18,7 +20,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.ends import stops_in_time
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.statements import named, operations
+from attndsl.ir.statements import named
 from attndsl.ir.traits import Axis, monoid_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index, scf
 from attndsl.python_names import python_name
@@ -55,7 +57,7 @@ class NumPyExpressions(Values):
     """Spells values.
 
     `homes` has the array of each home that has been declared, `kept` what has memory's type, `wraps` what Python brings
-    back to 64 bits, `side_by_side` the tiles that have to lie in memory in the order of their axes.
+    back to 64 bits.
     """
 
     def __init__(self, names: Names) -> None:
@@ -63,15 +65,12 @@ class NumPyExpressions(Values):
         self.homes: dict[str, str] = {}
         self.kept: frozenset[SSAValue] = frozenset()
         self.wraps: frozenset[SSAValue] = frozenset()
-        self.side_by_side: frozenset[SSAValue] = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
 
     def arrange(self, kernel: tile.KernelOp) -> None:
         """Prepares for the values of a kernel."""
         super().arrange(kernel)
         self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
-        sliced = [op for op in operations(kernel) if isinstance(op, tile.DotOp) and op.slices is not None]
-        self.side_by_side = frozenset(self.pair(op)[1][0] for op in sliced)
 
     # --- values
 
@@ -213,8 +212,6 @@ class NumPyExpressions(Values):
 
     def pointwise(self, op: Operation) -> Text:
         row = NUMPY_SPELLINGS[type(op)]
-        if op.results[0] in self.side_by_side and row.ufunc is not None:  # else it lies as what it is computed of
-            return Text(f'{row.ufunc}({", ".join(self.operands(op, 0))}, order="C")')
         if self.axes(op.results[0]):
             return Text(row.array.format(*self.operands(op, row.level)), row.level or ATOM)
         operands = self.operands(op, row.level)
@@ -247,7 +244,13 @@ class NumPyExpressions(Values):
             row = NUMPY_SPELLINGS[type(op)]
             return Text(row.array.format(left.within(row.level), right.within(row.level + 1)), row.level)
         sign = {arith.AndIOp: "and", arith.OrIOp: "or", arith.XOrIOp: "!="}[type(op)]
-        return Text(f"({left.within(COMPARISON_LEVEL)} {sign} {right.within(COMPARISON_LEVEL)})")
+        first = left.within(COMPARISON_LEVEL)
+        first = self.bare(op.lhs, first) if type(op.lhs.owner) is type(op) else first
+        return Text(f"({first} {sign} {right.within(COMPARISON_LEVEL)})")
+
+    def bare(self, value: SSAValue, code: str) -> str:
+        """A condition on single numbers, without the parentheses that it has where it is written out."""
+        return code[1:-1] if code.startswith("(") and not self.axes(value) else code
 
     def broadcast(self, op: tile.BroadcastOp) -> Text:
         axes = self.axes_of(op.result)
@@ -294,16 +297,13 @@ class NumPyExpressions(Values):
         """What `@` multiplies, and the axes that it gives; None where a product is not for it."""
         if op.where is not None or not self.is_matrix_product(op):
             return None
-        batch, first, second = self.ordered(op.sides(self.axes)[0]), *self.pair(op)
+        batch, left, right = map(self.ordered, op.sides(self.axes))
+        first, second = (op.lhs, left), (op.rhs, right)
+        if left and right and self.ordered([*left, *right])[0] in right:
+            first, second = second, first
         a = self.permuted(first[0], [*batch, *first[1], op.over])
         b = self.permuted(second[0], [*batch, op.over, *second[1]])
         return a, b, [*batch, *first[1], *second[1]]
-
-    def pair(self, op: tile.DotOp) -> list[tuple[SSAValue, tuple[Axis, ...]]]:
-        """The operands of a matrix product, each with its own axes, in the order in which `@` takes them."""
-        _, left, right = map(self.ordered, op.sides(self.axes))
-        pair = [(op.lhs, left), (op.rhs, right)]
-        return pair[::-1] if left and right and self.ordered([*left, *right])[0] in right else pair
 
     def is_matrix_product(self, op: tile.DotOp) -> bool:
         """Whether operands have at most one axis of their own, along batch axes one, or the second is a vector."""
@@ -351,8 +351,8 @@ class NumPyExpressions(Values):
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
         code = f"{self[op.body].within(ATOM)}.{method}({', '.join([*arguments, *more])})"
-        if len(axes) == 1 and op.body.type in (index, i1):
-            code = f"{'int' if op.body.type == index else 'bool'}({code})"
+        if len(axes) == 1 and op.body.type == index:
+            code = f"int({code})"
         return Text(code)
 
 
@@ -395,7 +395,7 @@ def _changed_between(first: Operation, last: Operation) -> set[SSAValue]:
 def literal(value: int | float | bool | None, type_: Attribute) -> str:
     """A number as Python writes it, floats to the digits that tell the numbers of their type apart."""
     if isinstance(value, float):
-        text = repr(value) if type_ == f64 else f"{value:.9g}"
+        text = repr(value) if type_ == f64 else str(np.float32(value))
         if text.lstrip("-") in ("inf", "nan"):
             return text.replace("inf", "np.inf").replace("nan", "np.nan")
         return text if any(c in text for c in ".e") else f"{text}.0"
