@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 
 from attndsl.checking.spelling import PYTHON
 from attndsl.checking.symbolic import Expression, leaves
@@ -67,6 +68,13 @@ class Names:
     def begin_scope(self) -> None:
         """What has been named so far is used no more: others may go by these names."""
         self._taken = set(self._reserved)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is named within is used no more afterwards, and others may go by these names."""
+        taken = set(self._taken)
+        yield
+        self._taken = taken
 
     def fresh(self, hint: str) -> str:
         """A name like `hint`, whatever number that ends with, that nothing else has."""

@@ -34,6 +34,7 @@ PASSES = {
     "scale-operands": "ScaleOperands",
     "guess-finite": "GuessFinite",
     "mask-edges": "MaskEdges",
+    "skip-maxima": "SkipMaxima",
     "align-quotients": "AlignQuotients",
     "split-loops": "SplitLoops",
     "fold-extremes": "FoldExtremes",

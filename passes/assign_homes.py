@@ -88,6 +88,7 @@ from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, Use, arith, math
 
 WRITING: tuple[type[Operation], ...] = (
@@ -117,7 +118,7 @@ class _Large:
 
     def __init__(self, kernel: tile.KernelOp) -> None:
         self.axes = AxesAnalysis()
-        dots = [op for op in kernel.walk() if isinstance(op, tile.DotOp)]
+        dots = [op for op in operations(kernel) if isinstance(op, tile.DotOp)]
         self.batch = frozenset[SSAValue]().union(*(dot.sides(self.axes)[0] for dot in dots))
         self.lengths = Lengths(begin_of(kernel))
         self.turns = kernel.rows_last is not None

@@ -95,6 +95,7 @@ from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant, index_constant, insert_before, replace, sort_block
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, scf
 
 
@@ -134,7 +135,7 @@ def _batch_programs(kernel: tile.KernelOp, known: Container[SSAValue], numbers: 
 def _multiplies_matrices(kernel: tile.KernelOp, known: Container[SSAValue]) -> bool:
     """Whether a kernel has products, all of matrices, and sizes of tiles that are known before."""
     axes = AxesAnalysis()
-    for op in kernel.body.walk():
+    for op in operations(kernel):
         match op:
             case tile.DotOp():
                 batch, left, right = op.sides(axes)
@@ -151,7 +152,7 @@ def _multiplies_matrices(kernel: tile.KernelOp, known: Container[SSAValue]) -> b
 def _is_batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAValue], made: list[SSAValue]) -> bool:
     """Whether a variable can be an axis, and a batch axis, as those `made` are, of each product that rests on it."""
     axes, products = AxesAnalysis(), 0
-    for op in kernel.body.walk():
+    for op in operations(kernel):
         if resting.isdisjoint(op.operands):
             continue
         match op:
@@ -193,10 +194,10 @@ def _ends_with_loop(axis: tile.RangeOp) -> bool:
 def _resting(program: tile.ProgramOp, kernel: tile.KernelOp) -> set[SSAValue]:
     """The values that differ from one value of a program's variable to the next; which keys a turn has does not."""
     found: set[SSAValue] = {program.result}
-    before = 0
+    before, ops = 0, operations(kernel)
     while len(found) > before:  # what loops carry may come to rest on it in a later turn
         before = len(found)
-        for op in kernel.body.walk():
+        for op in ops:
             if isinstance(op, tile.LoopOp):
                 for carried in zip(op.iter_args, op.body.block.args[1:], op.end.values, op.results, strict=True):
                     if found.intersection(carried):
@@ -219,7 +220,7 @@ def _batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAValue
     start = insert_before(program, tile.ProgramOp(variable, program.extent, None, step), f"{name}0")
     axis = insert_before(program, tile.RangeOp(variable, start, program.extent, step), name)
     replace(program, [axis])
-    for loop in [each for each in kernel.body.walk() if isinstance(each, tile.LoopOp)]:
+    for loop in [each for each in operations(kernel) if isinstance(each, tile.LoopOp)]:
         for position, (first, result) in enumerate(zip(loop.iter_args, loop.results, strict=True), 3):
             if result in resting and first not in resting:
                 loop.operands[position] = insert_before(loop, _broadcast(first, axis), first.name_hint)
@@ -245,8 +246,9 @@ def _broadcast(value: SSAValue, axis: SSAValue) -> tile.BroadcastOp:
 def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
     """How many numbers a tile has at most, before `begin`: a turn's keys times the longest other axis of a product."""
     axes, lengths = AxesAnalysis(), Lengths(begin)
-    used = {axis for op in kernel.body.walk() if isinstance(op, tile.DotOp) for axis in axes(op.lhs) | axes(op.rhs)}
-    walked = [op for op in kernel.body.walk() if isinstance(op, tile.RangeOp) and op.result in used]
+    ops = operations(kernel)
+    used = {axis for op in ops if isinstance(op, tile.DotOp) for axis in axes(op.lhs) | axes(op.rhs)}
+    walked = [op for op in ops if isinstance(op, tile.RangeOp) and op.result in used]
 
     def longest(found: Iterable[tile.RangeOp]) -> SSAValue:
         each = dict.fromkeys(lengths.of(axis.result) for axis in found)

@@ -102,13 +102,13 @@ class GatherBlocks(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                facts = Facts(kernel.body.block)
                 loops = [each for each in kernel.body.block.ops if isinstance(each, tile.LoopOp)]
-                sizes = {loop: [size for size in _divisors(loop) if facts.positive(size)] for loop in loops}
-                for loop, divisors in sizes.items():
-                    for size in divisors:
-                        _Blocks(loop, size).gather()
-        remove_dead(op)
+                found = [(loop, size) for loop in loops for size in _divisors(loop)]
+                facts = Facts(kernel.body.block)
+                for loop, size in [each for each in found if facts.positive(each[1])]:
+                    _Blocks(loop, size).gather()
+                if found:
+                    remove_dead(op)
 
 
 def _divisors(loop: tile.LoopOp) -> list[SSAValue]:

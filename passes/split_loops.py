@@ -90,7 +90,7 @@ from attndsl.ir.clip import not_far_above, not_far_below
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Bounds
 from attndsl.ir.polynomial import Facts
-from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
+from attndsl.ir.rewrite import constant_op, copied, index_constant, insert_before, remove_dead, replace
 from attndsl.ir.settled import over_rows, settled_in
 from attndsl.ir.xdsl import (
     Context,
@@ -136,7 +136,7 @@ def _split(loop: tile.LoopOp, facts: Facts) -> None:
     start = _full_start(loop, starts, facts)
     covered = _covered(loop, start, stops, facts)
     stop = insert_before(loop, arith.AddiOp(start, covered), "full_stop")
-    full = _copy(loop)
+    full = copied(loop)
     loop.parent.insert_op_before(full, loop)  # type: ignore[union-attr]
     positions = {result: n for n, op in enumerate(loop.parent_op().walk()) for result in op.results}  # type: ignore[union-attr]
     copies = dict(zip(loop.walk(), full.walk(), strict=True))
@@ -223,14 +223,6 @@ def _jump(loop: tile.LoopOp, start: SSAValue, covered: SSAValue) -> None:
         if use.operation not in (beyond.owner, before.owner, key.owner):
             use.operation.operands[use.index] = key
     loop.operands[1] = insert_before(loop, arith.SubiOp(loop.ub, covered))
-
-
-def _copy(loop: tile.LoopOp) -> tile.LoopOp:
-    """A loop like another, places in the source and names included."""
-    copy = loop.clone()
-    for old, new in zip(loop.walk(), copy.walk(), strict=True):
-        new.location = old.location
-    return copy
 
 
 def _zero(anchor: Operation) -> SSAValue:

@@ -63,6 +63,9 @@ After:
       attn.write @o[%i] = %lse : f32
     }
 
+On a CPU nothing is launched. With `splits` their number is that, and a condition on extents takes the place of forms:
+the same call has the same bits, whatever shares its programs. There the rows of what merges stay rows of tiles.
+
 Merging streams is a stream: over the splits, of their maxima as scores and of their sums as values. What a spec pins
 with `schedule { split_k = 1 }` stays whole, and where it pins more only the split form is made. A kernel stays as it
 is where a reduction rests on another one, or where a launch does not know how large the workspaces would be.
@@ -74,15 +77,19 @@ normalizer calculation for softmax", 2018; Dao, Haziza, Massa and Sizov, "Flash-
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attndsl.checking.symbolic import Expression
 from attndsl.choices import SPLITS
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import folded_in, levels, over_of
+from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
-from attndsl.ir.workspaces import ELEMENTS, Workspace, fresh, limit_of, rooms_of, symbols_of, variables_of
+from attndsl.ir.workspaces import ELEMENTS, Workspace, fresh, limit_of, room_of, rooms_of, symbols_of, variables_of
 from attndsl.ir.xdsl import (
     Context,
     IntegerAttr,
@@ -98,20 +105,64 @@ Values = dict[SSAValue, SSAValue]
 
 @dataclass(frozen=True)
 class SplitReduction(ModulePass):
-    """Adds to each kernel whose reductions stand side by side one that folds splits, and one that merges them."""
+    """Adds to each kernel whose reductions stand side by side one that folds splits, and one that merges them.
+
+    A launch chooses how many splits there are, and so the form. With `splits` there are so many, and extents decide:
+    calls are cut that have fewer programs than that, of `rows` rows each, and at least so many `keys`.
+    """
 
     name = "split-reduction"
     exactness = Exactness.REASSOCIATES
 
+    splits: int = 0
+    rows: int = 128
+    keys: int = 4096
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in list(op.body.block.ops):
             if isinstance(kernel, attn.KernelOp):
-                _add_splits(kernel, op)
+                self.split(kernel, op)
         remove_dead(op)
 
+    def split(self, kernel: attn.KernelOp, module: ModuleOp) -> None:
+        """Adds the forms of one kernel."""
+        if not self.splits:
+            _add_splits(kernel, module, _pinned(kernel), None)
+        elif _pinned(kernel) is None and (few := _has_few_programs(kernel, self)) is not None:
+            _add_splits(kernel, module, self.splits, few)
 
-def _add_splits(kernel: attn.KernelOp, module: ModuleOp) -> None:
-    splits = _pinned(kernel)
+
+def _has_few_programs(kernel: attn.KernelOp, given: SplitReduction) -> ConditionAttr | None:
+    """At which calls a kernel has many keys and few programs; None where it has many at nearly all, or none knows.
+
+    Where two variables tell programs apart, as a batch and heads do, there are many.
+    """
+    grid = [op for op in kernel.body.block.ops if isinstance(op, attn.GridOp)]
+    rows = [op for op in kernel.body.block.ops if isinstance(op, attn.RowOp)]
+    over, facts = over_of(kernel), Facts(kernel.body.block)
+    if over is None or len(grid) > 1 or kernel.when is not None or kernel.unless is not None:
+        return None
+    batches, heights = ([room_of(op, facts) for op in each] for each in (grid, rows))
+    keys, height, batch = room_of(over, facts), _product(heights), _product(batches)
+    if keys is None or height is None or batch is None:
+        return None
+    tiles: Expression = ("idiv", ("iadd", height, given.rows - 1), given.rows)
+    programs = tiles if batch == 1 else ("imul", batch, tiles)
+    return ConditionAttr(("and", ("ilt", programs, given.splits), ("ige", keys, given.keys)))
+
+
+def _product(extents: Sequence[Expression | None]) -> Expression | None:
+    """The product of extents, None where one of them is unknown."""
+    product: Expression = 1
+    for extent in extents:
+        if extent is None:
+            return None
+        product = extent if product == 1 else ("imul", product, extent)
+    return product
+
+
+def _add_splits(kernel: attn.KernelOp, module: ModuleOp, splits: int | None, when: ConditionAttr | None) -> None:
+    """Adds the kernels of the split form: that of launches that choose it, or of calls of which something holds."""
     if splits == 1 or kernel.form is not None or _is_step(kernel, module) or len(levels(kernel)) != 1:
         return
     over = over_of(kernel)
@@ -119,7 +170,14 @@ def _add_splits(kernel: attn.KernelOp, module: ModuleOp) -> None:
         return
     for workspace in workspaces.values():
         module.body.block.insert_op_before(workspace.tensor, kernel)
-    steps = [_fold_split(kernel, over, workspaces, splits), _merge(kernel, over, workspaces, splits)]
+    packed = when is not None
+    steps = [_fold_split(kernel, over, workspaces, splits), _merge(kernel, over, workspaces, splits, packed)]
+    if when is not None:
+        module.body.block.insert_ops_before(steps, kernel)
+        kernel.unless = when
+        for op in steps:
+            op.when = when
+        return
     module.body.block.insert_ops_after(steps, kernel)
     if splits is not None:
         steps[-1].entry = kernel.entry  # it takes the kernel's place
@@ -225,11 +283,11 @@ def _fold_split(
 
 
 def _merge(
-    kernel: attn.KernelOp, keys: attn.OverOp, workspaces: dict[SSAValue, Workspace], splits: int | None
+    kernel: attn.KernelOp, keys: attn.OverOp, workspaces: dict[SSAValue, Workspace], splits: int | None, packed: bool
 ) -> attn.KernelOp:
     """The kernel that folds the states of the splits, and does all that followed the reductions.
 
-    No two rows share what they read, so that each is a program's.
+    No two rows share what they read, so that each is a program's; unless they are to stay `packed` in tiles.
     """
     step, over, copied = _copy(kernel, "merge")
     step.schedule = None  # what a spec pins is for tiles of keys
@@ -237,6 +295,9 @@ def _merge(
     split = insert_before(over, attn.OverOp(name, choice), name)
     copied[keys.result] = split
     for old, row in zip(_rows(kernel), _rows(step), strict=True):
+        if packed:
+            copied[old.result] = row.result
+            continue
         limit = limit_of(row)
         bound = limit if limit is not row.extent else None
         copied[old.result] = insert_before(row, attn.GridOp(row.variable.data, row.extent, bound))

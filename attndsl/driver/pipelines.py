@@ -95,6 +95,12 @@ def sliced(options: Options) -> tuple[Step, ...]:
 
 def numpy(options: Options) -> Pipeline:
     """For CPUs: values of every size, loops that run in Python, and whose tiles threads may share."""
+    keys: dict[str, Option] = {
+        "least": options.keys,
+        "most": 4 * options.keys,
+        "products": 8 * options.rows * options.keys,
+    }
+    splits: dict[str, Option] = {"splits": 4, "rows": options.rows, "keys": 8 * options.keys}
     attn = (
         *specialised(options),
         *SIMPLIFY,
@@ -106,12 +112,8 @@ def numpy(options: Options) -> Pipeline:
             {"natural": True},
         ),
         *SIMPLIFY,
+        Step("split-reduction", "needs streams, whose states can be merged", splits),
     )
-    keys: dict[str, Option] = {
-        "least": options.keys,
-        "most": 4 * options.keys,
-        "products": 8 * options.rows * options.keys,
-    }
     tile = (
         Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": 0}),
         Step("choose-keys", "before batch-programs, which asks how many there are", keys),
@@ -139,6 +141,7 @@ def numpy(options: Options) -> Pipeline:
             {"plain": True},
         ),
         Step("gather-terms", "after fold-extremes, which leaves an end less 1 plus 1 behind"),
+        Step("skip-maxima", "after mask-edges, whose work both loops need; before assign-homes: they share scratch"),
         Step("keep-stored", "asks what each tile is used for"),
         Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
         Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),

@@ -37,8 +37,8 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "attribute", "constant", "constant_op", "copy_before", "cse", "guarded", "index_constant", "insert_before",
-    "number_in", "remove_dead", "replace", "rewrite", "say", "sort_block", "uniform",
+    "attribute", "constant", "constant_op", "copied", "copy_before", "cse", "guarded", "index_constant",
+    "insert_before", "number_in", "remove_dead", "replace", "rewrite", "say", "sort_block", "uniform",
 ]  # fmt: skip
 
 
@@ -75,9 +75,9 @@ def rewrite(
     return PatternRewriteWalker(located, listener=listener, post_walk_func=walked).rewrite_module(module)
 
 
-def remove_dead(module: ModuleOp) -> None:
-    """Removes operations whose results nothing uses."""
-    region_dce(module.body)
+def remove_dead(op: ModuleOp | tile.LoopOp) -> None:
+    """Removes operations in a module or a loop whose results nothing uses."""
+    region_dce(op.body)
 
 
 def insert_before(anchor: Operation, op: Operation, name: str | None = None) -> SSAValue:
@@ -88,6 +88,14 @@ def insert_before(anchor: Operation, op: Operation, name: str | None = None) -> 
     block.insert_op_before(op, anchor)
     op.results[0].name_hint = hint(name)
     return op.results[0]
+
+
+def copied(loop: tile.LoopOp, copies: dict[SSAValue, SSAValue] | None = None) -> tile.LoopOp:
+    """A loop like another, places in the source and names included, in no block yet; `copies` gets its values."""
+    copy = loop.clone(copies)
+    for old, new in zip(loop.walk(), copy.walk(), strict=True):
+        new.location = old.location
+    return copy
 
 
 def copy_before(anchor: Operation, value: SSAValue, copies: dict[SSAValue, SSAValue]) -> SSAValue:

@@ -56,7 +56,10 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
       are the sums of weights and of weighted values, each with its n u of a sum; a quotient's relative error is that of
       both. Where weights are rounded to 16 bits (narrow-products) each is off by the factor `rounding.weight` more, and
       by `rounding.floor` below the range of normal numbers. Before an infinity a weight that underflows
-      has no bound.
+      has no bound. Where no maximum is taken off (skip-maxima), the sum L of weights lies between `rounding.least` and
+      `rounding.most`. A weight, and a product with a value v, that underflows is off by `rounding.tiny`, t, at most:
+      n t / L of the sum of n weights, t (|v| + 1) / L for each key of the mean. A sink above what t is the power of
+      scales sums with a factor that underflows: t L more of the mean of 1.
     - logsumexp: the largest error of a score, and those of the sum above; max, min, over keys or an axis: the largest
       error of a score.
     - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.

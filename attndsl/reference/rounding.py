@@ -23,7 +23,7 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """How exactly a program computes: relative errors, but for the last three, which are numbers of its type."""
+    """How exactly a program computes: relative errors, but for the last five, which are numbers of its type."""
 
     unit: float
     """Half a step of the type that computes, at 1."""
@@ -42,6 +42,12 @@ class Rounding:
 
     largest: float = float(np.finfo(np.float32).max)
     """What is larger overflows."""
+
+    least: float = 1e-6
+    """The least sum of weights from whose scores no maximum is taken off: all of them may be this small."""
+
+    most: float = 1e30
+    """The largest such sum."""
 
     def number(self, value: Array) -> Errors:
         """A number of the spec, which is rounded where the type that computes does not hold it."""
@@ -94,10 +100,13 @@ class Rounding:
         sunk = np.exp(sink - shift)
         off_sunk = np.exp(sink - shift + sinks + 6 * self.unit * scale + rescaled) - sunk
         total = weight.sum(axis=0) + sunk
-        relative = (off.sum(axis=0) + off_sunk + len(score) * self.tiny) / total + (len(score) + 2) * self.unit
+        # Sums of which no maximum was taken off are scaled to a larger sink by a factor that may underflow.
+        faded = np.where(np.exp(-np.where(sink > 0, sink, 0.0)) < 2 * self.tiny, self.tiny * self.most, 0.0)
+        lost = len(score) * self.tiny * (1 / total + 1 / self.least) + faded
+        relative = (off.sum(axis=0) + off_sunk) / total + lost + (len(score) + 2) * self.unit
         within = (scale <= self.largest / 4) & (relative < 0.5) & np.isfinite(scores.error).all(axis=0)
         relative = np.where(total == 0, 0.0, np.where(within, relative, np.inf))
-        return Weights(weight, off, total, relative, score == -np.inf)
+        return Weights(weight, off, total, relative, score == -np.inf, faded)
 
     def log_sum(self, weights: Weights, size: Array, result: Array) -> Errors:
         """The log-sum-exp of those weights; `size` is that of the scores, `result` what comes out."""
@@ -111,16 +120,18 @@ class Rounding:
 
         Infinities of both signs may have one factor that is infinite, as those of a sum may.
         """
-        weight, off, total, relative, none = weights
+        weight, off, total, relative, none, faded = weights
         rounded = self.weight + self.product + (len(weight) + 4) * self.unit
         counts = (weight > 0) | (off > 0)
         size = np.where(counts, values.size, 0.0)
         terms = off * size + weight * size * rounded + (weight + off) * np.where(counts, values.error, 0.0)
         floor = (self.tiny + self.floor) * size
         wide = (weight * size).sum(axis=0) / total
-        error = ((terms + floor).sum(axis=0) / total + np.abs(result) * relative + 4 * self.unit * wide) / (
-            1 - relative
-        )
+        # Of weights and products that underflow where no maximum was taken off.
+        lost = self.tiny / self.least * np.where(size > 0, size + 1, 0.0).sum(axis=0)
+        lost += faded * size.max(axis=0, initial=0.0)
+        error = (terms + floor).sum(axis=0) / total + lost + np.abs(result) * relative + 4 * self.unit * wide
+        error /= 1 - relative
         # A small weight may be taken for 0, and one that underflows may be the product of two that do not.
         seen = np.isfinite(value) | none | (weight > max(1e-30, 2 * self.floor))
         certain = np.isfinite(relative) & (np.isfinite(values.error) & seen).all(axis=0)
@@ -139,7 +150,8 @@ def _of_both_signs(terms: Array) -> Array:
 class Weights(NamedTuple):
     """Weights of keys along the first dimension, how far off each may be, their sum, and its relative error.
 
-    `none` says where a weight is 0 for certain: where the score is -inf.
+    `none` says where a weight is 0 for certain: where the score is -inf. `faded` is how far off the mean of ones may be
+    that are scaled to a sink.
     """
 
     weight: Array
@@ -147,6 +159,7 @@ class Weights(NamedTuple):
     total: Array
     relative: Array
     none: Array
+    faded: Array
 
 
 WEIGHTS = {"f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-134)}

@@ -8,6 +8,7 @@ in a function in it, and whoever calls the file's may hand in one that calls tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -196,7 +197,11 @@ class _Emitter:
         else:
             if result.name_hint is None and result.type == i1:
                 self.names.bind(result, self.names.fresh("seen"))
-            self.out.line(f"{self.names[result]} = {text.code}")
+            self.out.line(f"{self.names[result]} = {self.condition(result, text.code)}")
+
+    def condition(self, value: SSAValue, code: str) -> str:
+        """The expression of a value that stands alone, where conditions need no parentheses."""
+        return self.text.bare(value, code) if isinstance(value.owner, arith.AndIOp | arith.OrIOp) else code
 
     def range(self, op: tile.RangeOp) -> None:
         """The end of an axis, and its values where something other than a subscript needs them."""
@@ -214,11 +219,13 @@ class _Emitter:
             self.names.bind(result, name)
             self.out.line(f"{name} = {self.text[start].code}")
         low, high, step = (self.text.scalar(v) for v in (op.lb, op.ub, op.step))
-        self.out.line(f"for {self.names[block.args[0]]} in range({low}, {high}, {step}):")
-        with self.out.indented():
-            self.block(block)
-            names = [self.names[argument] for argument in block.args[1:]]
-            self.out.line(f"{', '.join(names)} = {', '.join(self.text[v].code for v in op.end.values)}")
+        span = f"{low}, {high}, {step}" if step != "1" else f"{low}, {high}" if low != "0" else high
+        with self.names.scope():
+            self.out.line(f"for {self.names[block.args[0]]} in range({span}):")
+            with self.out.indented():
+                self.block(block)
+                names = [self.names[argument] for argument in block.args[1:]]
+                self.out.line(f"{', '.join(names)} = {', '.join(self.text[v].code for v in op.end.values)}")
 
     def choice(self, op: scf.IfOp) -> None:
         """One of two blocks. What the second one passes on keeps its name, where nothing reads it afterwards."""
@@ -230,9 +237,7 @@ class _Emitter:
             lives = tile.into_of(old) is not None and not isinstance(new.owner, tile.MaskOp)
             if isinstance(new.owner, Operation) and new.owner.next_op is then.last_op and not lives:
                 self.names.bind(new, self.names[result])
-        code = self.text[op.cond].code
-        joined = isinstance(op.cond.owner, arith.AndIOp | arith.OrIOp) and code.startswith("(")
-        self.out.line(f"if {code[1:-1] if joined else code}:")
+        self.out.line(f"if {self.condition(op.cond, self.text[op.cond].code)}:")
         self.outcome(then, op, made)
         if len(otherwise.ops) > 1 or any(
             self.text[v].code != self.names[r] for r, v in zip(op.results, kept, strict=True)
@@ -252,7 +257,13 @@ class _Emitter:
                 # What goes by the name of a home goes there.
                 kept = list(op.false_region.block.ops)[-1].operands
                 homes = {self.names[v] for v in kept if v in self.names and tile.into_of(v) is not None}
-                self.out.line(f"np.copyto({names}, {texts})" if names in homes else f"{names} = {texts}")
+                if names in homes:
+                    self.out.line(f"np.copyto({names}, {texts})")
+                elif len(f"{names} = {texts}") <= self.out.room or _depend(renamed):
+                    self.out.line(f"{names} = {texts}")
+                else:
+                    for name, text in renamed:
+                        self.out.line(f"{name} = {text}")
             elif len(block.ops) == 1:
                 self.out.line("pass")
 
@@ -266,6 +277,11 @@ class _Emitter:
 
     def store(self, op: tile.StoreOp) -> None:
         self.out.line(self.access.store(op))
+
+
+def _depend(assigned: Sequence[tuple[str, str]]) -> bool:
+    """Whether an expression has a name in it that an earlier one of the list goes by."""
+    return any(re.search(rf"\b{name}\b", text) for n, (name, _) in enumerate(assigned) for _, text in assigned[n + 1 :])
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from attndsl.ir import attn, spec
 from attndsl.ir.build import build
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.xdsl import ModuleOp
-from attndsl.testing import Case
+from attndsl.testing import Case, Form, check_stages
 
 GALLERY = sorted(path.stem for path in (Path(__file__).parents[2] / "examples").glob("*.attn"))
 
@@ -74,3 +74,15 @@ def test_a_workspace_holds_nothing_before_it_is_written(spec_of: Any) -> None:
     folding = next(op for op in module.body.block.ops if isinstance(op, attn.KernelOp) and op.entry.data == "mha_split")
     module.body.block.erase_op(folding)
     assert np.isnan(interpret(module, case.arrays, case.dims, case.params)["o"]).all()
+
+
+@pytest.mark.parametrize(
+    "dims", [{"N": 7, "M": 3}, {"N": 8, "M": 3}, {"N": 17, "M": 1}, {"N": 9, "M": 24}, {"N": 9, "M": 0}]
+)
+@pytest.mark.parametrize("name", ["mqa", "mla_latent"])
+def test_a_cpu_splits_many_keys_of_few_programs(name: str, dims: dict[str, int], spec_of: Any) -> None:
+    """From 8 tiles of keys on and with fewer than 4 programs; where rows come before all keys, splits have none."""
+    case = Case.make(
+        spec_of(name), dims={"B": 1, "H": 2, "D": 3, "E": 2, "R": 3, "P": 2, "M": 3} | dims, seed=2, hostile=True
+    )
+    check_stages([case.poisoned()], form=Form(rows=4, keys=1))

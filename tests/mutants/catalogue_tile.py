@@ -11,7 +11,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
-from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.passes import (
     fold_extremes,
     gather_scales,
@@ -20,6 +20,7 @@ from attndsl.passes import (
     pad_axes,
     prefetch_gathers,
     scan_keys,
+    skip_maxima,
     split_loops,
 )
 from attndsl.passes.tile import builder, key_loop
@@ -380,3 +381,26 @@ def pads_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def pads_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies behind the end of an axis is summed, and may be the largest."""
     monkeypatch.setattr(pad_axes._Guards, "select", lambda guards, op, value, axis, otherwise: value)
+
+
+# --- skip-maxima
+
+
+@spoils("numpy", "skip-maxima")
+def sums_never_looked_at(module: ModuleOp) -> None:
+    """No maximum is ever taken."""
+    for choice in every(module, scf.IfOp):
+        if any(isinstance(op, tile.LoopOp) for op in choice.true_region.block.ops):
+            choice.operands[0] = insert_before(choice, constant_op(False, i1))
+
+
+@planted("numpy", "skip-maxima")
+def sums_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights are right if they are infinite, too."""
+    monkeypatch.setattr(skip_maxima, "MOST", inf)
+
+
+@planted("numpy", "skip-maxima")
+def sums_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights are right if they have all underflowed, too."""
+    monkeypatch.setattr(skip_maxima, "LEAST", 0.0)

@@ -87,17 +87,40 @@ def test_large_calls_do(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [2]
 
 
+@pytest.mark.parametrize(("heads", "keys", "helpers"), [(32, 1024, [2]), (32, 512, []), (8, 1024, [])])
+def test_decoding_does_where_keys_are_many_and_rows_several(
+    heads: int, keys: int, helpers: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(threads._helpers, "ask", lambda tasks: asked.append(len(tasks)))
+    k = np.ones((1, 8, keys, 128), np.float32)
+    attndsl.load(EXAMPLES / "gqa.attn")(q=np.ones((1, heads, 1, 128), np.float32), k=k, v=k)
+    assert asked == helpers
+
+
+@pytest.mark.parametrize(("keys", "helpers"), [(4096, [2]), (4095, [])])
+def test_one_tile_of_rows_is_shared_in_splits_of_its_keys(
+    keys: int, helpers: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(threads._helpers, "ask", lambda tasks: asked.append(len(tasks)))
+    q, k = np.ones((1, 16, 1, 128), np.float32), np.ones((1, keys, 128), np.float32)
+    attndsl.load(EXAMPLES / "mqa.attn")(q=q, k=k, v=k)
+    assert asked == helpers
+
+
 @cache
 def program(name: str) -> Program:
     spec = checked(read_source(EXAMPLES / f"{name}.attn"))
     return compile_program(spec, dict.fromkeys(spec.types, "f32"), rows=2, keys=3)
 
 
-@pytest.mark.parametrize("name", ["gqa", "packed_ragged", "co_attention", "topk_sparse", "padding"])
+@pytest.mark.parametrize("name", ["gqa", "packed_ragged", "co_attention", "topk_sparse", "padding", "mqa"])
 def test_the_number_of_threads_changes_no_bit(name: str) -> None:
     """Extents that data give, outputs of which rows leave elements unwritten, several kernels one after another."""
     compiled = program(name)
-    case = Case.make(checked(read_source(EXAMPLES / f"{name}.attn")), seed=5)
+    dims = {"B": 1, "M": 1, "H": 3, "N": 50} if name == "mqa" else {}  # its keys are split
+    case = Case.make(checked(read_source(EXAMPLES / f"{name}.attn")), dims=dims, seed=5)
     alone = compiled.run(case)
     shared = Program(compiled.source, partial(compiled.function, _run=lambda tiles, worth: threads.run(tiles, True)))
     interval = sys.getswitchinterval()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import is_launch_time
 from attndsl.ir.rewrite import constant, copy_before, insert_before
-from attndsl.ir.sizes import is_same_size, known_limit, size_of
+from attndsl.ir.sizes import is_same_size, known_limit, leaf_of
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 
@@ -55,7 +55,7 @@ class Lengths:
 
     def limit(self, axis: tile.RangeOp) -> SSAValue | None:
         """What else limits an axis, computed before."""
-        found = limit_of(axis)
+        found = extent_known(axis)
         if isinstance(found, str):
             if found not in self._dims:
                 self._dims[found] = insert_before(self.begin, spec.DimOp(found))
@@ -63,7 +63,7 @@ class Lengths:
         return copy_before(self.begin, found, self._copies) if found is not None else None
 
 
-def limit_of(axis: tile.RangeOp) -> SSAValue | str | None:
+def extent_known(axis: tile.RangeOp) -> SSAValue | str | None:
     """How many rows or keys there are, or of what dim keys are places; None where a call does not know it."""
     start, loop = axis.start.owner, axis.parent_op()
     found: SSAValue | None = None
@@ -85,9 +85,13 @@ def _before_rows(end: SSAValue) -> SSAValue:
 
 def is_long_enough(size: SSAValue, axis: tile.RangeOp) -> bool:
     """Whether a size is that of an axis, or what `Lengths` computes of it."""
-    limit = limit_of(axis)
-    most = ("dim", limit) if isinstance(limit, str) else size_of(limit) if limit is not None else None
-    return is_same_size(size, axis.size) or (most is not None and size_of(size) == ("imin", most, size_of(axis.size)))
+    if size is axis.size:
+        return True
+    limit, owner = extent_known(axis), size.owner
+    if limit is None or not isinstance(owner, arith.MinSIOp):
+        return is_same_size(size, axis.size)
+    known = leaf_of(owner.lhs) == ("dim", limit) if isinstance(limit, str) else is_same_size(owner.lhs, limit)
+    return (known and is_same_size(owner.rhs, axis.size)) or is_same_size(size, axis.size)
 
 
 def _dim_indexed(axis: SSAValue) -> str | None:
