@@ -55,7 +55,6 @@ VALUES: dict[str, Callable[[Array, np.random.Generator, float], Array]] = {
     "zeros of both signs": lambda values, rng, normal: np.copysign(0.0, values),
     "small": lambda values, rng, normal: values * 0.01,
     "large": lambda values, rng, normal: values * 300,
-    "below zero": lambda values, rng, normal: -60 * np.abs(values),
     "huge": lambda values, rng, normal: _some(values, rng, 3e4, -6e4),
     "far apart": lambda values, rng, normal: values * 10.0 ** rng.integers(-6, 4, values.shape),
     "tiny": lambda values, rng, normal: values * 1e-6,

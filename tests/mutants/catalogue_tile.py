@@ -398,9 +398,3 @@ def sums_never_looked_at(module: ModuleOp) -> None:
 def sums_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights are right if they are infinite, too."""
     monkeypatch.setattr(skip_maxima, "MOST", inf)
-
-
-@planted("numpy", "skip-maxima")
-def sums_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights are right if they have all underflowed, too."""
-    monkeypatch.setattr(skip_maxima, "LEAST", 0.0)
