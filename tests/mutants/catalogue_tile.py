@@ -87,17 +87,6 @@ def last_batch_left_out(module: ModuleOp) -> None:
             op.operands[0] = insert_before(op, arith.SubiOp(op.extent, one))
 
 
-@spoils("numpy", "batch-programs")
-def keys_of_the_shortest_sentence(module: ModuleOp) -> None:
-    """Sentences that are computed together end where the first of them does."""
-    for loop in every(module, tile.LoopOp):
-        end = loop.ub.owner
-        if isinstance(end, tile.MaxOp) and isinstance(end.over.owner, tile.RangeOp):
-            start = end.over.owner.start.owner
-            if isinstance(start, tile.ProgramOp) and start.step is end.over.owner.size and constant(start.step) is None:
-                replace(end, [insert_before(end, tile.MinOp(end.body, end.over))])
-
-
 @spoils("numpy", "tile")
 def last_keys_left_out(module: ModuleOp) -> None:
     """A loop takes whole tiles only."""
