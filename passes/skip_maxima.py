@@ -125,6 +125,8 @@ from attndsl.ir.keys import conjunction
 from attndsl.ir.monoids import MAX
 from attndsl.ir.polynomial import Facts, add, number
 from attndsl.ir.rewrite import constant_op, copied, insert_before, remove_dead, replace, terms_before
+from attndsl.ir.statements import operations
+from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, Region, SSAValue, arith, i1, math, scf
 
 LEAST = 1e-6
@@ -193,7 +195,7 @@ def _keep_right_rows(
         if n != state.total:
             size = terms.apply(math.AbsFOp, plain[n])
             finite = terms.apply(arith.CmpfOp, size, terms.number(inf), "olt")
-            for axis in axes(finite) - rows:
+            for axis in _in_order(axes(finite) - rows, loop):
                 finite = terms.apply(tile.AllOp, finite, axis)
             right = insert_before(last, arith.AndIOp(right, finite), "right")
     places: dict[SSAValue, int] = {loop.results[n]: n for n in (state.maximum, *state.sums)}
@@ -257,12 +259,21 @@ def _look(
     large = terms.apply(arith.CmpfOp, least, terms.number(LEAST), "oge")
     small = terms.apply(arith.CmpfOp, total, terms.number(MOST), "ole")
     right = in_range = insert_before(loop, arith.AndIOp(large, small), "in_range")
-    for axis in AxesAnalysis()(in_range):
+    for axis in _in_order(AxesAnalysis()(in_range), loop):
         right = terms.apply(tile.AllOp, right, axis)
     for n in state.sums:
         if n != state.total:
             right = terms.apply(arith.AndIOp, right, terms.apply(tile.FiniteOp, sums[n]))
     return in_range, right
+
+
+def _in_order(axes: Axes, loop: tile.LoopOp) -> list[SSAValue]:
+    """Axes, the innermost first, so that text does not depend on where objects lie in memory."""
+    kernel = loop.parent_op()
+    while kernel is not None and not isinstance(kernel, tile.KernelOp):
+        kernel = kernel.parent_op()
+    assert kernel is not None
+    return [op.result for op in reversed(operations(kernel)) if isinstance(op, tile.RangeOp) and op.result in axes]
 
 
 def _has_keys(loop: tile.LoopOp, facts: Facts) -> SSAValue | None:

@@ -50,7 +50,10 @@ def spec_of(name: str) -> Spec:
     ("name", "target"), [*((name, "numpy") for name in GALLERY), *((name, "triton") for name in UNLIKE)]
 )
 def test_the_interpreter_does_as_many(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With extents that tiles divide and that they do not, the keys not split and in three where they can be."""
+    """With extents that tiles divide and that they do not, the keys not split and in three where they can be.
+
+    No numbers are so large that something is computed anew: nobody counts that before a call.
+    """
     monkeypatch.setattr(interpreter, "Run", Counting)
     spec = unmasked(spec_of(name))
     cases = [Case.make(spec, seed=seed) for seed in (0, 1)]
@@ -58,9 +61,9 @@ def test_the_interpreter_does_as_many(name: str, target: str, monkeypatch: pytes
     size = 4 if target == "numpy" else 0
     run_pipeline(module, Form(target, rows=size, keys=size).passes(cases[0]))
     for case, choices in zip(cases, CHOSEN, strict=True):
-        zeros = {name: np.zeros_like(array) for name, array in case.arrays.items() if array.dtype.kind in "iu"}
+        tame = {name: np.full_like(array, 0 if array.dtype.kind in "iu" else 0.125) for name, array in case.arrays.items()}
         Counting.count = 0
-        interpret(module, {**case.arrays, **zeros}, case.dims, case.params, choices)
+        interpret(module, tame, case.dims, case.params, choices)
         assert Counting.count == work_of(module, case.dims, case.params, choices) > 0
 
 

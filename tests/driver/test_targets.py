@@ -111,7 +111,7 @@ def test_what_a_launch_chooses_is_what_its_row_says(row: Target) -> None:
             "numpy",
             ("no spec.choice (gqa.attn:", "no tile.place (gqa.attn:22", "no tile.dot with `rounded` (gqa.attn:19"),
         ),
-        ("numpy", "triton", ("no tile.range that is not full (gqa.attn:14", "no tile.mask (gqa.attn:22)")),
+        ("numpy", "triton", ("no tile.range that is not full (gqa.attn:14", "no tile.home (gqa.attn:14")),
     ],
 )
 def test_the_module_of_another_target_is_refused_in_words(made: str, given: str, said: tuple[str, ...]) -> None:
