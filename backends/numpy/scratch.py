@@ -86,7 +86,8 @@ class Scratch:
         if second.code == out:
             return f"np.copyto({out}, {first.code}, where={condition.code})"
         if first.code == out:
-            return f"np.copyto({out}, {second.code}, where=~{condition.within(ATOM)})"
+            no = "~" if self.text.axes(op.cond) else "not "
+            return f"np.copyto({out}, {second.code}, where={no}{condition.within(ATOM)})"
         return None
 
     def copied(self, op: Operation) -> str:

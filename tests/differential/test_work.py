@@ -61,7 +61,9 @@ def test_the_interpreter_does_as_many(name: str, target: str, monkeypatch: pytes
     size = 4 if target == "numpy" else 0
     run_pipeline(module, Form(target, rows=size, keys=size).passes(cases[0]))
     for case, choices in zip(cases, CHOSEN, strict=True):
-        tame = {name: np.full_like(array, 0 if array.dtype.kind in "iu" else 0.125) for name, array in case.arrays.items()}
+        tame = {
+            name: np.full_like(array, 0 if array.dtype.kind in "iu" else 0.125) for name, array in case.arrays.items()
+        }
         Counting.count = 0
         interpret(module, tame, case.dims, case.params, choices)
         assert Counting.count == work_of(module, case.dims, case.params, choices) > 0

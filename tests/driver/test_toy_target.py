@@ -190,7 +190,9 @@ class _Loops:
 def pipeline(options: Options) -> Pipeline:
     """NumPy's, but for what makes one operation of a whole tile cheaper: plain loops have none."""
     attn, tiles = numpy(options)
-    return Pipeline(attn, tuple(step for step in tiles if step.name not in ("guess-finite", "mask-edges", "skip-maxima")))
+    return Pipeline(
+        attn, tuple(step for step in tiles if step.name not in ("guess-finite", "mask-edges", "skip-maxima"))
+    )
 
 
 LOOPS = Target("loops", pipeline=pipeline, legal=lambda: LEGAL, emitter=lambda: emit, tiles=(2, 3))

@@ -29,7 +29,7 @@ SHOWN = (
     (catalogue_attn.last_key_not_made, "mla_projections"),
     (catalogue_attn.sink_forgotten, "softmax_plus_one"),
     (catalogue_tile.no_rescaling, "mha"),
-    (catalogue_numpy.mask_multiplied, "document_mask"),
+    (catalogue_numpy.mask_multiplied, "packed_ragged"),
 )
 """Mutants of several stages, and specs that show them."""
 

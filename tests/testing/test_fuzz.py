@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
 from attndsl.checking.check import check
+from attndsl.driver.passes import passes_of
+from attndsl.driver.targets import target_of
 from attndsl.ir.build import build
 from attndsl.ir.context import context
 from attndsl.passes import PASSES
@@ -69,9 +71,10 @@ def note_rewrites(number: int, changed: Counter[str]) -> None:
     @settings(max_examples=10, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(examples(FuzzPlan(None, ("triton",))))
     def draw(example: Example) -> None:
-        for form in (Form("triton", 0, 0, known=True), Form("numpy")):
+        sliced = target_of("numpy").lowering((4, 3), machine="cpu:slices")
+        for passes in (Form("triton", 0, 0, known=True).passes(example.case), passes_of(sliced.steps)):
             module = build(example.case.spec, example.case.types)
-            for each in form.passes(example.case):
+            for each in passes:
                 before = module.clone() if each.name not in SIMPLE else None
                 each.apply(context(), module)
                 changed[each.name] += before is None or not before.is_structurally_equivalent(module)
