@@ -20,7 +20,7 @@ from attndsl.choices import CHOICES
 
 MODULES = frozenset({"np", "torch", "triton", "tl"})
 BUILTINS = frozenset(
-    {"ValueError", "abs", "bool", "float", "int", "iter", "len", "max", "min", "range", "sum", "tuple"}
+    {"ValueError", "abs", "bool", "float", "int", "iter", "len", "max", "min", "range", "sum", "tuple", "zip"}
 )
 AGREED = frozenset({"INDEX", *CHOICES, "schedule"})
 """What a launch chooses, by the names under which a call, a schedule and a kernel know it."""

@@ -14,11 +14,20 @@ from attndsl.testing import Case, check_stages
 
 GALLERY = sorted(path.stem for path in (Path(__file__).parents[2] / "examples").glob("*.attn"))
 
+UNLIKE = GALLERY[::3]
+"""Specs whose stages are tried at once; those of all others take a minute more."""
+
+
+def others_in_the_matrix(names: list[str]) -> list[Any]:
+    """All names; those that are not tried at once belong to the matrix."""
+    return [name if name in UNLIKE else pytest.param(name, marks=pytest.mark.matrix) for name in names]
+
+
 LONG = {"H": 1, "Hq": 2, "Hkv": 1, "M": 129, "N": 513, "D": 5, "E": 3}
 """Just beyond one tile of rows and one of keys, at the sizes that tiles have by default."""
 
 
-@pytest.mark.parametrize("name", GALLERY)
+@pytest.mark.parametrize("name", others_in_the_matrix(GALLERY))
 def test_every_stage_agrees_whatever_absent_memory_holds(name: str, spec_of: Any) -> None:
     spec = spec_of(name)
     check_stages([Case.make(spec, seed=0).poisoned(), Case.make(spec, seed=1, hostile=True).poisoned()])

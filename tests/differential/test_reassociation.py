@@ -103,7 +103,7 @@ def ran(module: ModuleOp, dims: Mapping[str, int]) -> list[str]:
     return [op.entry.data for op in kernels if runs(op, dims, {}, 1)]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("form", [FORMS[0], pytest.param(FORMS[1], marks=pytest.mark.matrix)], ids=str)
 @pytest.mark.parametrize("spec", [LATENT, LINEAR], ids=lambda spec: spec.name)
 def test_a_call_takes_the_cheaper_form(spec: Spec, form: Form) -> None:
     for extents, suffix in ((FEW, "_reassociated"), (MANY, "")):

@@ -47,7 +47,11 @@ def spec_of(name: str) -> Spec:
 
 
 @pytest.mark.parametrize(
-    ("name", "target"), [*((name, "numpy") for name in GALLERY), *((name, "triton") for name in UNLIKE)]
+    ("name", "target"),
+    [
+        *((name, target) for target in ("numpy", "triton") for name in UNLIKE),
+        *(pytest.param(name, "numpy", marks=pytest.mark.matrix) for name in GALLERY if name not in UNLIKE),
+    ],
 )
 def test_the_interpreter_does_as_many(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With extents that tiles divide and that they do not, the keys not split and in three where they can be.
