@@ -12,15 +12,14 @@ from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.ir import attn, tile
 from attndsl.ir.forms import runs
-from attndsl.ir.rewrite import constant_op, insert_before
-from attndsl.ir.xdsl import ModuleOp, arith
+from attndsl.ir.xdsl import ModuleOp
 from attndsl.passes.reassociate_contractions import ReassociateContractions
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, Disagreement, check_stages
 from attndsl.testing.stages import Form, compile_program, lower
 from tests.mutants import catalogue_attn
-from tests.mutants.mutant import Mutant, every, spoils
+from tests.mutants.mutant import Mutant
 
 LATENT = check(read_source(Path(__file__).parents[2] / "examples/mla_projections.attn"))
 
@@ -160,22 +159,13 @@ def test_of_many_rows_what_is_made_of_keys_is_made_once() -> None:
     assert reads == {"q_nope", "q_rope", "k_rope", "w_uk_c", "w_uv_c"}
 
 
-@spoils("triton", "fold-contractions")
-def last_term_left_out(module: ModuleOp) -> None:
-    """Of what is contracted as keys the last term is not summed."""
-    for total in every(module, attn.TotalOp):
-        if total.precise is not None and isinstance(over := total.over.owner, attn.OverOp):
-            one = insert_before(over, constant_op(1, over.result.type))
-            over.operands[0] = insert_before(over, arith.SubiOp(over.extent, one))
-
-
 @pytest.mark.parametrize(
     ("mutant", "spec", "extents"),
     [
         (catalogue_attn.other_factors_forgotten, LATENT, FEW),
         (catalogue_attn.nothing_is_projected, LINEAR, FEW),
         (catalogue_attn.last_key_not_made, LINEAR, MANY),
-        (last_term_left_out, PRODUCT, MANY),
+        (catalogue_attn.last_term_left_out, PRODUCT, MANY),
     ],
     ids=lambda given: getattr(given, "name", ""),
 )

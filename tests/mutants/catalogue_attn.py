@@ -181,6 +181,18 @@ def last_key_not_made(module: ModuleOp) -> None:
             op.operands[0] = insert_before(op, arith.SubiOp(op.extent, one))
 
 
+# --- fold-contractions
+
+
+@spoils("triton", "fold-contractions")
+def last_term_left_out(module: ModuleOp) -> None:
+    """Of what is contracted as keys the last term is not summed."""
+    for total in every(module, attn.TotalOp):
+        if total.precise is not None and isinstance(over := total.over.owner, attn.OverOp):
+            one = insert_before(over, constant_op(1, over.result.type))
+            over.operands[0] = insert_before(over, arith.SubiOp(over.extent, one))
+
+
 # --- split-axes
 
 
