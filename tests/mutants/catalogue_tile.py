@@ -320,7 +320,7 @@ def full_for_the_last_row(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("triton", "fold-extremes")
 def first_row_for_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last row of a tile is taken to be its first."""
-    monkeypatch.setattr(fold_extremes, "_last", lambda axis, anchor: axis.start)
+    monkeypatch.setattr(fold_extremes, "_last", lambda axis, anchor, plain: axis.start)
 
 
 # --- prefetch-gathers
