@@ -102,7 +102,7 @@ def test_blocks_run_in_their_order() -> None:
     module = build(case.spec, case.types)
     case.check("build", interpret(module, case.arrays, case.dims, case.params))
     first, second, _ = (op for op in module.body.block.ops if isinstance(op, attn.KernelOp))
-    first.detach()
+    module.body.block.detach_op(first)
     module.body.block.insert_op_after(first, second)
     with pytest.raises(Disagreement):
         case.check("build", interpret(module, case.arrays, case.dims, case.params))
