@@ -466,6 +466,24 @@ def qk_clip() -> Case:
 
 
 @case
+def weights() -> Case:
+    x, params, outputs = masked(CAUSAL)
+    powers = np.where(CAUSAL, np.exp(scores(x["q"], x["k"])), 0.0)
+    return x, params, outputs | {"p": powers / powers.sum(-1, keepdims=True)}
+
+
+@case
+def indexer() -> Case:
+    x = {"q": normal(B, H, M, D), "k": normal(B, N, D), "v": normal(B, N, E)}
+    x |= {"q_index": normal(B, 3, M, R), "k_index": normal(B, N, R), "weight": normal(B, 3, M)}
+    found = np.maximum(x["q_index"] @ x["k_index"][:, None].mT, 0.0)
+    index = (x["weight"][..., None] * found).sum(1)
+    mean = np.where(CAUSAL, index, 0.0).sum(-1, keepdims=True) / CAUSAL.sum(-1, keepdims=True)
+    mask = (CAUSAL & (index >= mean))[:, None]
+    return x, {}, {"o": attend(scores(x["q"], x["k"][:, None]), x["v"][:, None], mask)}
+
+
+@case
 def pair_bias() -> Case:
     x = {name: normal(B, H, N, D) for name in ("q", "k", "v", "gate")} | {"bias": normal(H, N, N)}
     o = attend(scores(x["q"], x["k"]) + x["bias"], x["v"]) / (1 + np.exp(-x["gate"]))

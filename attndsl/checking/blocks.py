@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attndsl import diagnostics as errors
 from attndsl.checking.bounds import infer_bound
 from attndsl.checking.constants import may_be_in_range
@@ -10,9 +12,11 @@ from attndsl.checking.expressions import Expressions
 from attndsl.checking.graph import MAX_PARTS, PartLimitPassed
 from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, ScalarBinding, Scope, Storage
-from attndsl.checking.typed import Block, Expr, Index, Kind, Reduce, Tensor, Write, walk
-from attndsl.checking.values import Value
+from attndsl.checking.typed import COMPUTED, Block, Expr, Index, Kind, Reduce, Tensor, Write, walk
+from attndsl.checking.values import Result, SoftmaxWeights, Value
+from attndsl.checking.weights import key_block, weight_of
 from attndsl.syntax import tree
+from attndsl.syntax.source import Span
 
 
 class Blocks:
@@ -65,12 +69,15 @@ class Blocks:
             self._astray = True
             self._context.report(errors.indices.OutsideBlock(node.span, what="a write"))
             return
-        value = self._expressions.value(node.value, self.scope)
+        value = self._value(node)
         tensor = self._target(name)
         if tensor is None:
             self._astray = True
             return
-        subscripts = self._subscripts(node)
+        at_key = isinstance(value, SoftmaxWeights)
+        if isinstance(value, SoftmaxWeights):
+            value = Value.scalar(weight_of(self._context, rows.number, value))
+        subscripts = self._subscripts(node, at_key)
         if name.text in self._written:
             self._context.report(
                 errors.outputs.WrittenTwice(
@@ -86,8 +93,19 @@ class Blocks:
         variables, body = self._context.axes.bind(axes, node.span, lambda where: real(value.at(where)))
         rest = iter([self._context.graph.index(variable, node.span) for variable in variables])
         places = tuple(next(rest) if s is None else s for s in subscripts)
-        if self._rows_tell(node, places, body) and self._keys_tell(rows, places, body):
-            rows.writes.append(Write(tensor, places, variables, body, node.span))
+        if self._rows_tell(node, places, body, at_key) and self._keys_tell(rows, places, body):
+            (rows.at_keys if at_key else rows.writes).append(Write(tensor, places, variables, body, node.span))
+
+    def _value(self, node: tree.WriteStatement) -> Result:
+        """What a statement writes; weights where its subscripts tell keys apart."""
+        result = self._expressions.result(node.value, self.scope)
+        if not isinstance(result, SoftmaxWeights):
+            return result
+        subscripts = [subscript for subscript in node.subscripts if not isinstance(subscript, tree.Whole)]
+        indices = [self._expressions.integer(subscript, self.scope, "a subscript") for subscript in subscripts]
+        if any(index is None or self._over(index) for index in indices):
+            return result
+        return self._context.report(errors.reductions.SoftmaxAlone(result.span))
 
     def writes_whole(self, node: tree.Definition) -> bool:
         """Whether `o = …` is meant to write an output; reports it."""
@@ -113,18 +131,33 @@ class Blocks:
         if rows is None:
             return
         sound = not self._context.diagnostics
-        if sound and not rows.writes:
+        writes = [*rows.writes, *rows.at_keys]
+        if sound and not writes:
             self._context.report(errors.outputs.EmptyBlock(rows.span))
         for index, binder in self._unbounded.items():
-            if sound and rows.writes:
-                bound = infer_bound(self._context, index, rows.writes)
-                if bound is None:
-                    self._context.report(errors.indices.NoBound(binder.span, name=index.name))
-                else:
-                    object.__setattr__(index, "bound", bound)  # known only now that the block has been read
+            if sound and writes:
+                self._bound(index, binder.span, writes)
         self._unbounded.clear()
-        self.blocks.append(Block(rows.each, rows.over or (), tuple(rows.writes)))
+        moved = (
+            key_block(self._context, rows, self._tensors) if rows.at_keys and not self._context.diagnostics else None
+        )
+        left = () if moved is None else moved.left
+        self._tensors.update({write.tensor.name: write.tensor for write in left})
+        self.blocks.append(Block(rows.each, rows.over or (), (*rows.writes, *left)))
+        if moved is not None:
+            for index in moved.each[len(rows.each) :]:
+                if self._context.graph.facts(index.extent).free:
+                    self._bound(index, index.span, moved.writes)
+            self.blocks.append(Block(moved.each, (), moved.writes))
         self._context.rows = None
+
+    def _bound(self, index: Index, span: Span, writes: Sequence[Write]) -> None:
+        """Gives an index the bound that is found in what is written; reports where there is none."""
+        bound = infer_bound(self._context, index, writes)
+        if bound is None:
+            self._context.report(errors.indices.NoBound(span, name=index.name))
+        else:
+            object.__setattr__(index, "bound", bound)  # known only now that the block has been read
 
     def finish(self, name: tree.Name) -> None:
         """Ends the last block and checks that the spec has outputs and all that is not given is written."""
@@ -133,7 +166,9 @@ class Blocks:
         if not outputs and not self._context.diagnostics:
             self._context.report(errors.outputs.NoOutput(name.span, name=name.text))
         for tensor in self._tensors.values():
-            if tensor.role != "input" and tensor.name not in self._written and not self._astray:
+            if tensor.role == "input" or tensor.element == COMPUTED:
+                continue
+            if tensor.name not in self._written and not self._astray:
                 self._context.report(errors.outputs.NotWritten(tensor.span, role=tensor.role, name=tensor.name))
 
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
@@ -159,7 +194,7 @@ class Blocks:
         scope.add(name.text, ScalarBinding(name.span, graph.index(index, name.span), "an index", shadowable=True))
         return index
 
-    def _subscripts(self, node: tree.WriteStatement) -> list[Expr | None] | None:
+    def _subscripts(self, node: tree.WriteStatement, at_key: bool) -> list[Expr | None] | None:
         found: list[Expr | None] = []
         sound = True
         for subscript in node.subscripts:
@@ -167,7 +202,7 @@ class Blocks:
             if not isinstance(subscript, tree.Whole):
                 index = self._expressions.integer(subscript, self.scope, "a subscript")
                 sound = sound and index is not None
-                over = [] if index is None else self._over(index)
+                over = [] if index is None or at_key else self._over(index)
                 if over:
                     self._context.report(errors.outputs.KeyInWrite(subscript.span, name=over[0]))
                     sound = False
@@ -213,15 +248,16 @@ class Blocks:
             return False
         return True
 
-    def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr) -> bool:
-        """Whether the value is one of the row and each row has its own place; reports where not."""
-        assert self._context.rows is not None
+    def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr, at_key: bool) -> bool:
+        """Whether the value is one of the row, or `at_key`, and each has its own place; reports where not."""
+        rows = self._context.rows
+        assert rows is not None
         over = self._over(body)
-        if over:
+        if over and not at_key:
             self._context.report(errors.outputs.KeyOutsideReduction(node.value.span, name=over[0]))
             return False
         used = {index for place in places for index in self._context.graph.facts(place).free}
-        for index in self._context.rows.each:
+        for index in (*rows.each, *(rows.over or ())) if at_key else rows.each:
             if index not in used:
                 self._context.report(errors.outputs.RowsCollide(node.span, output=node.name.text, name=index.name))
                 return False

@@ -23,6 +23,7 @@ class CheckedBlock:
     over: tuple[Index, ...] | None = None
     over_span: Span | None = None
     writes: list[Write] = field(default_factory=list)
+    at_keys: list[Write] = field(default_factory=list)  # weights, each at the place of its key
 
 
 Definers = dict[str, list[tuple[Span, Span]]]

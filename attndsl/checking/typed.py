@@ -15,7 +15,7 @@ where its sink is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal as OneOf
@@ -44,6 +44,15 @@ STORAGE_KINDS = {
 """Every element type and the kind of scalar that reading it gives. f8e4m3 is the finite form (`e4m3fn`)."""
 
 
+COMPUTED = "computed"
+"""The element type of what the checker has kept between blocks: that which sums are kept in."""
+
+
+def computed_in(elements: Collection[str]) -> str:
+    """The type that sums are kept in, beside tensors of these element types."""
+    return "f64" if "f64" in elements else "f32"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Index:
     """An index variable, told from others by identity.
@@ -65,7 +74,8 @@ class Index:
 class Tensor:
     """An input, an output, or a `temp`, which blocks write and read and no caller sees.
 
-    `element` is a type variable's name or a key of STORAGE_KINDS; extents are made of dims.
+    `element` is a type variable's name, a key of STORAGE_KINDS, or COMPUTED; extents are made of dims, those of what is
+    COMPUTED of parameters too.
     """
 
     name: str

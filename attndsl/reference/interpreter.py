@@ -9,7 +9,7 @@ import numpy as np
 
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.numbers import single
-from attndsl.checking.typed import STORAGE_KINDS, Block, Index, Kind, Spec
+from attndsl.checking.typed import COMPUTED, STORAGE_KINDS, Block, Index, Kind, Spec, computed_in
 from attndsl.reference.dims import dims_of
 from attndsl.reference.row import Environment, Row
 from attndsl.storage import decode, float_element
@@ -66,6 +66,7 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
         if element not in STORAGE_KINDS:
             types[tensor.element] = element = float_element(array.dtype)
         tensors[tensor.name] = decode(array, element)
+    types[COMPUTED] = computed_in([types.get(tensor.element, tensor.element) for tensor in spec.tensors.values()])
     for tensor in spec.written:
         tensors[tensor.name] = np.zeros([evaluate(extent, dims, known) for extent in tensor.extents])
     return Environment(dims, known, tensors, types)

@@ -13,6 +13,7 @@ from typing import TypeVar
 from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
+    COMPUTED,
     FLOAT_TYPES,
     FOLDS,
     STORAGE_KINDS,
@@ -237,6 +238,7 @@ SPECS: Table[Spec] = {
     "several blocks": lambda s: len(s.blocks) > 1,
     "output that is read": lambda s: _reads_of(s, "output"),
     "temp that is read": lambda s: _reads_of(s, "temp"),
+    "weights at their keys": lambda s: any(t.element == COMPUTED for t in s.written),
     "temp that rows may leave unwritten": lambda s: any(s.tensors[n].role == "temp" for n in partial_outputs(s)),
     "schedule": lambda s: bool(s.schedule),
 }

@@ -266,7 +266,12 @@ class _Draft:
     def _write(self, name: str, suffix: str) -> str:
         """A statement that writes an output, which it declares."""
         value = self._say(name)
-        place, _, shape = self._say(f"{name}_place").partition(" of ")
+        place, _, shape = self._say("lse_place" if name == "weights" else f"{name}_place").partition(" of ")
+        if name == "weights":
+            keys, _, extents = self._say("at_keys").partition(" of ")
+            known = _DIM.sub(lambda dim: dim[0] if dim[0] in self.told else "5", f"{shape[:-1]}, {extents}]")
+            self._outputs[name + suffix] = known
+            return f"{name}{suffix}{place[:-1]}, {keys}] = {value}"
         if not set(_DIM.findall(shape)) <= self.told.keys():
             query = self._say("query")
             value = f"{value} + 0.1 * ({query} . {query})"

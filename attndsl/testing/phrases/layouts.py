@@ -98,6 +98,13 @@ lse_place@grid
 lse_place@flat
     [i] of [M]
 
+at_keys
+    j of N
+at_keys@gathered
+    t of K
+at_keys@pair
+    t, u of Y, X
+
 last
     N - 1
     N - p

@@ -49,6 +49,9 @@ counted@found
     sum(score, mask)
 counted@joined
     sum(score, mask)
+weights
+    2 | softmax(score, mask{sink})
+    softmax({scoring})
 row_number
     {slope}
     {query} . {query} * 0.1
@@ -87,6 +90,12 @@ writes
     9 | o
     3 | o lse
     2 | lse
+    weights
+    o weights
+writes@none
+    3 | o
+    o lse
+    lse
 first_block
     18 | keys
     no_keys
