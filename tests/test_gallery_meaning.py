@@ -260,7 +260,7 @@ def projections(rank: int, rope: int) -> dict[str, Array]:
 
 def blocks_of_32(**widths: int) -> tuple[dict[str, Array], dict[str, Array]]:
     """Caches of 8-bit integers with a scale for every 32, and the numbers that they hold."""
-    inputs, real = {}, {}
+    inputs, real = dict[str, Array](), dict[str, Array]()
     for name, width in widths.items():
         codes = RANDOM.integers(-128, 128, (B, N, width)).astype(np.int8)
         scale = RANDOM.uniform(0.01, 0.02, (B, N, width // 32)).astype(np.float16)

@@ -238,6 +238,8 @@ NODES: Table[tree.Node] = {
     "definition: vector": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.AxisParam) for p in n.params),
     "definition: function": lambda n: isinstance(n, tree.Let) and _all_ints(n),
     "definition: view": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.WholeParam) for p in n.params),
+    "slice read": lambda n: isinstance(n, tree.Subscripted) and _has_slice(n),
+    "slice written": lambda n: isinstance(n, tree.WriteStatement) and _has_slice(n),
     "score =": lambda n: isinstance(n, tree.Definition) and n.name.text == "score",
     "mask =": lambda n: isinstance(n, tree.Definition) and n.name.text == "mask",
     "require": lambda n: isinstance(n, tree.Require),
@@ -249,6 +251,10 @@ NODES: Table[tree.Node] = {
         isinstance(n, tree.Binary) and n.operator == "." and isinstance(n.right, tree.Reference)
     ),
 }
+
+
+def _has_slice(node: tree.Subscripted | tree.WriteStatement) -> bool:
+    return any(isinstance(subscript, tree.Slice) for subscript in node.subscripts)
 
 
 def _all_ints(let: tree.Let) -> bool:
