@@ -75,10 +75,12 @@ class Blocks:
         subscripts = self._subscripts(node)
         if name.text in self._written:
             self._context.report(
-                errors.outputs.WrittenTwice(name.span, name=name.text, first=self._written[name.text].span)
+                errors.outputs.WrittenTwice(
+                    name.span, role=tensor.role, name=name.text, first=self._written[name.text].span
+                )
             )
             return
-        self._written[name.text] = name
+        self._note(name)
         if subscripts is None or value is None or not self._fits(node, tensor, subscripts, value):
             return
         taken = self._parts(tensor, subscripts)
@@ -94,12 +96,20 @@ class Blocks:
     def writes_whole(self, node: tree.Definition) -> bool:
         """Whether `o = …` is meant to write an output; reports it."""
         match self.scope.find(node.name.text):
-            case Storage(tensor=Tensor(role="output", name=name, extents=extents)):
+            case Storage(tensor=Tensor(role="output" | "temp" as role, name=name, extents=extents)):
                 subscripts = ", ".join([":"] * len(extents))
-                self._context.report(errors.names.BareOutput(node.name.span, name=name, subscripts=subscripts))
-                self._written[name] = node.name
+                self._context.report(
+                    errors.names.BareOutput(node.name.span, role=role, name=name, subscripts=subscripts)
+                )
+                self._note(node.name)
                 return True
         return False
+
+    def _note(self, name: tree.Name) -> None:
+        """That a statement writes a tensor: the blocks behind may read it."""
+        self._written[name.text] = name
+        if self._context.rows is not None:
+            self._context.writers.setdefault(name.text, []).append(self._context.rows.number)
 
     def close(self) -> None:
         """Ends the block that is open, if there is one."""
@@ -121,14 +131,14 @@ class Blocks:
         self._context.rows = None
 
     def finish(self, name: tree.Name) -> None:
-        """Ends the last block and checks that the spec has outputs and every one is written."""
+        """Ends the last block and checks that the spec has outputs and all that is not given is written."""
         self.close()
         outputs = [tensor for tensor in self._tensors.values() if tensor.role == "output"]
         if not outputs and not self._context.diagnostics:
             self._context.report(errors.outputs.NoOutput(name.span, name=name.text))
-        for tensor in outputs:
-            if tensor.name not in self._written and not self._astray:
-                self._context.report(errors.outputs.NotWritten(tensor.span, name=tensor.name))
+        for tensor in self._tensors.values():
+            if tensor.role != "input" and tensor.name not in self._written and not self._astray:
+                self._context.report(errors.outputs.NotWritten(tensor.span, role=tensor.role, name=tensor.name))
 
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
         """Binds one index variable in `scope`; its extent sees the names of `seen`."""
@@ -169,12 +179,12 @@ class Blocks:
 
     def _target(self, name: tree.Name) -> Tensor | None:
         match self.scope.find(name.text):
-            case Storage(tensor=tensor) if tensor.role == "output":
+            case Storage(tensor=tensor) if tensor.role != "input":
                 return tensor
             case Broken():
                 return None
             case None:
-                known = tuple(t.name for t in self._tensors.values() if t.role == "output")
+                known = tuple(t.name for t in self._tensors.values() if t.role != "input")
                 self._context.report(errors.names.UnknownOutput(name.span, name=name.text, known=known))
                 self.scope.add(name.text, Broken(name.span))
             case binding:
@@ -187,7 +197,7 @@ class Blocks:
         if len(subscripts) != wanted:
             self._context.report(
                 errors.outputs.WrongOutputRank(
-                    node.span, name=name, wanted=wanted, got=len(subscripts), first=tensor.span
+                    node.span, role=tensor.role, name=name, wanted=wanted, got=len(subscripts), first=tensor.span
                 )
             )
             return False
@@ -206,7 +216,7 @@ class Blocks:
             )
             return False
         if value.kind is Kind.BOOL:
-            self._context.report(errors.outputs.BoolWritten(node.value.span, name=name))
+            self._context.report(errors.outputs.BoolWritten(node.value.span, role=tensor.role, name=name))
             return False
         return True
 

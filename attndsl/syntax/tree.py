@@ -176,7 +176,7 @@ class Types(Node):
 
 @dataclass(frozen=True, slots=True)
 class TensorDeclaration(Node):
-    """`input q : T[B, H, M, D]`; `role` is `input` or `output`."""
+    """`input q : T[B, H, M, D]`; `role` is `input`, `output` or `temp`."""
 
     role: str
     name: Name

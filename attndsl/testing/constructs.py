@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
     FLOAT_TYPES,
@@ -215,6 +216,11 @@ def _has_extent(operator: str) -> Callable[[Spec], bool]:
     return lambda s: any(isinstance(e, Apply) and e.operator == operator for t in s.inputs for e in t.extents)
 
 
+def _reads_of(spec: Spec, role: str) -> bool:
+    """Whether a block reads an output, or a temp, which an earlier one has written."""
+    return any(isinstance(e, Read) and e.tensor.role == role for e in expressions(spec))
+
+
 SPECS: Table[Spec] = {
     **{f"input of {name}": _has_input(name) for name in STORAGE_KINDS},
     "type variable": lambda s: bool(s.types),
@@ -229,6 +235,9 @@ SPECS: Table[Spec] = {
     "extent divided": _has_extent("idiv"),
     "extent that is a number": lambda s: any(isinstance(e, Constant) for t in s.inputs for e in t.extents),
     "several blocks": lambda s: len(s.blocks) > 1,
+    "output that is read": lambda s: _reads_of(s, "output"),
+    "temp that is read": lambda s: _reads_of(s, "temp"),
+    "temp that rows may leave unwritten": lambda s: any(s.tensors[n].role == "temp" for n in partial_outputs(s)),
     "schedule": lambda s: bool(s.schedule),
 }
 
