@@ -86,14 +86,16 @@ parameters, what a program reads. It has to choose between tiles of features, or
 read, or where one of them is read: for less the code is not worth having twice. All conditions are settled that an end
 decides, the ends of the rows' own keys among them: of a causal mask the keys before the rows need none. A loop is cut
 into four at most, what is left is chosen as before. The end is brought between those of the loop, wherever it lies.
+Where tiles are of a fixed size, the last of a loop may reach beyond its end: rows' own keys then stop there, too.
 
-Requires: tile. Exactness: reassociates sums. Idempotent.
+Requires: tile; runs before scan-keys. Exactness: reassociates sums. Idempotent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.order import is_at_least
@@ -150,16 +152,16 @@ def _find_cut(loop: tile.LoopOp, facts: Facts) -> _Cut | None:
     if axis is None or not choices:
         return None
     settled, axes = settled_in(loop, axis, facts), AxesAnalysis()
-    if axis.stop is not loop.ub and not any(is_own_stop(op, loop, axis.result) for op in settled):
+    stops_with_loop = axis.stop is loop.ub
+    if not stops_with_loop and not any(is_own_stop(op, loop, axis.result) for op in settled):
         return None  # nothing would leave out what lies behind the last key in its tile
     for choice in choices:
         for condition in _compared(choice.cond):
             for end in settled.get(condition, ()):
-                beyond = (
-                    end is None or axes(end) or is_at_least(loop.lb, end, facts) or is_at_least(end, loop.ub, facts)
-                )
-                if end is not None and not beyond:
-                    return _Cut(loop, axis, end, settled, facts)
+                if end is None or axes(end):
+                    continue
+                if not is_at_least(loop.lb, end, facts) and not is_at_least(end, loop.ub, facts):
+                    return _Cut(loop, axis, end, settled, facts, stops_with_loop)
     return None
 
 
@@ -174,21 +176,19 @@ def _choices(loop: tile.LoopOp, axis: tile.RangeOp) -> Iterator[arith.SelectOp]:
     tiles = {op for op in loads if axis.result in axes(op.result) and len(axes(op.result)) > 1}
     for op in found:
         one, other = (tiles.intersection(computed_in(loop, arm)) for arm in (op.lhs, op.rhs))
-        # A mask has one arm that reads; it is the key's alone where it is no row's.
-        chooses = one != other and (bool(one and other) or axes(op.cond) == {axis.result})
+        chooses = one and other and one != other  # of a mask one arm reads nothing
         if chooses or any(op in computed_in(loop, *load.indices) for load in tiles):
             yield op
 
 
 def _live(loop: tile.LoopOp) -> set[Operation]:
     """What the body of a loop computes, but for the arms of choices that are not taken."""
-    body, found = loop.body.block, set[Operation]()
+    body, truths, found = loop.body.block, _truths(loop), set[Operation]()
     stack: list[Operation] = [op for op in body.ops if isinstance(op, tile.YieldOp | tile.PresentOp)]
     while stack:
         op = stack.pop()
-        truth = _truth(op.cond) if isinstance(op, arith.SelectOp) else None
-        if isinstance(op, arith.SelectOp) and truth is not None:
-            operands = [op.lhs if truth else op.rhs]
+        if isinstance(op, arith.SelectOp) and op.cond in truths:
+            operands = [op.lhs if truths[op.cond] else op.rhs]
         else:
             found.add(op)
             operands = [operand for inner in op.walk() for operand in inner.operands]
@@ -197,19 +197,22 @@ def _live(loop: tile.LoopOp) -> set[Operation]:
     return found
 
 
-def _truth(condition: SSAValue) -> bool | None:
-    """What a condition is known to be at all places of its tile."""
-    op, known = condition.owner, uniform(condition)
-    if known is not None:
-        return bool(known)
-    match op:
-        case arith.AndIOp() | arith.OrIOp():
-            decisive, parts = isinstance(op, arith.OrIOp), [_truth(operand) for operand in op.operands]
-            return decisive if decisive in parts else None if None in parts else not decisive
-        case arith.XOrIOp():
-            left, right = map(_truth, op.operands)
-            return None if left is None or right is None else left != right
-    return None
+def _truths(loop: tile.LoopOp) -> dict[SSAValue, bool]:
+    """What conditions in a loop are known to be at all places of their tiles."""
+    known: dict[SSAValue, bool] = {}
+    for op in loop.body.block.ops:
+        if not op.results or op.results[0].type != i1:
+            continue
+        truth, parts = uniform(op.results[0]), [known.get(v, uniform(v)) for v in op.operands]
+        match op:
+            case arith.AndIOp() | arith.OrIOp():
+                decisive = isinstance(op, arith.OrIOp)
+                truth = decisive if decisive in parts else None if None in parts else not decisive
+            case arith.XOrIOp() if None not in parts:
+                truth = parts[0] != parts[1]
+        if truth is not None:
+            known[op.results[0]] = bool(truth)
+    return known
 
 
 def _compared(condition: SSAValue) -> Iterator[arith.CmpiOp]:
@@ -230,6 +233,15 @@ def _compared(condition: SSAValue) -> Iterator[arith.CmpiOp]:
 # --- cutting it there
 
 
+class _Ends(NamedTuple):
+    """Where a loop, and its rows' own keys, start and stop."""
+
+    low: SSAValue
+    high: SSAValue
+    row_start: SSAValue
+    row_stop: SSAValue
+
+
 @dataclass(frozen=True)
 class _Cut:
     """A place at which a loop over keys is cut, and the conditions in it that hold in intervals of keys."""
@@ -239,54 +251,47 @@ class _Cut:
     place: SSAValue
     settled: dict[Operation, Bounds]
     facts: Facts
+    stops_with_loop: bool
+    """Whether the last tile ends where the loop does, and is not as large as the others."""
 
     def apply(self) -> tile.LoopOp:
-        """Cuts the loop, which then has the keys from the place on; the loop of those before it."""
-        loop, place = self.loop, self.place
-        low, high, *_, row_start, row_stop = loop.operands
-        first = copied(loop)
+        """Cuts the loop, which then has the keys from the place on; gives the loop of those before it."""
+        loop, place, first = self.loop, self.place, copied(self.loop)
         assert loop.parent is not None
         loop.parent.insert_op_before(first, loop)
+        copies = dict(zip(loop.walk(), first.walk(), strict=True))
+        low, high, *_, row_start, row_stop = loop.operands
         end = self.between(place, low, high, first)
-        seen = self.at_least(row_stop, place)
-        own = end if row_stop is high or seen else row_stop
-        if not self.stops_with_loop and own is not end:
-            own = insert_before(first, arith.MinSIOp(row_stop, end), "row_stop")
-        order = {result: n for n, op in enumerate(loop.parent_op().walk()) for result in op.results}  # type: ignore[union-attr]
-        for op, copy in zip(list(loop.walk()), list(first.walk()), strict=True):
-            bounds = self.settled.get(op)
-            if bounds is None:
-                continue
-            if is_own_stop(op, loop, self.axis.result):
-                # What lies behind the last key in its tile is left out by this comparison alone.
-                if not self.stops_with_loop:
-                    copy.operands[0] = end if op.operands[0] is high else own
-                elif own is end:
-                    settle(copy, True, order)
-                continue
-            for each, lows, highs in ((copy, (low,), (place, high)), (op, (place, low), (high,))):
-                if (truth := self.truth(bounds, lows, highs)) is not None:
-                    settle(each, truth, order)
-        self.set_ends(first, low, end, row_start, own)
-        starts_before = row_start is not low and not self.at_least(place, row_start)
-        self.set_ends(loop, end, high, row_start if starts_before else end, row_stop)
+        starts_before = row_start is low or self.at_least(place, row_start)
+        stops_behind = row_stop is high or self.at_least(row_stop, place)
+        before = _Ends(low, end, row_start, end if stops_behind else self.stop(row_stop, end, first))
+        after = _Ends(end, high, end if starts_before else row_start, self.stop(row_stop, high, loop))
+        settled = self.settled.items()
+        self.limit(first, before, {copies[op]: self.truth(bounds, (low,), (place, high)) for op, bounds in settled})
+        self.limit(loop, after, {op: self.truth(bounds, (place, low), (high,)) for op, bounds in settled})
         for position, result in enumerate(first.results, 3):  # after its start, end and step
             loop.operands[position] = result
         return first
 
-    @property
-    def stops_with_loop(self) -> bool:
-        """Whether the last tile ends where the loop does, and is not as large as the others."""
-        return self.axis.stop is self.loop.ub
+    def limit(self, loop: tile.LoopOp, ends: _Ends, truths: Mapping[Operation, bool | None]) -> None:
+        """Gives a loop other ends, and settles the conditions that are true or false between them."""
+        axis, kernel = loop.axis, loop.parent_op()
+        assert axis is not None and kernel is not None
+        order = {result: n for n, op in enumerate(kernel.walk()) for result in op.results}
+        for op, truth in truths.items():
+            if not self.stops_with_loop and is_own_stop(op, loop, axis.result):
+                op.operands[0] = ends.high if op.operands[0] is loop.ub else ends.row_stop
+            elif truth is not None:
+                settle(op, truth, order)
+        if self.stops_with_loop:
+            axis.operands[1] = ends.high
+        loop.operands = [ends.low, ends.high, *loop.operands[2:-2], ends.row_start, ends.row_stop]
 
-    def set_ends(
-        self, loop: tile.LoopOp, low: SSAValue, high: SSAValue, row_start: SSAValue, row_stop: SSAValue
-    ) -> None:
-        """Lets a loop run, and its rows' own keys lie, between other ends."""
-        axis = loop.axis
-        if axis is not None and self.stops_with_loop:
-            axis.operands[1] = high
-        loop.operands = [low, high, *loop.operands[2:-2], row_start, row_stop]
+    def stop(self, row_stop: SSAValue, end: SSAValue, anchor: Operation) -> SSAValue:
+        """Where rows' own keys stop in a loop: where the last tile ends behind it, not behind the loop's end."""
+        if self.stops_with_loop or self.at_least(end, row_stop):
+            return row_stop
+        return insert_before(anchor, arith.MinSIOp(row_stop, end), "row_stop")
 
     def between(self, place: SSAValue, low: SSAValue, high: SSAValue, anchor: Operation) -> SSAValue:
         """The place, or the end of the loop that it lies beyond."""

@@ -135,7 +135,8 @@ class _Emitter:
             self.block(kernel.body.block)
         if self.shared is not None:
             self.out.gap()
-            self.out.line(f"_run({self.shared.function}, {self.text[self.shared.where].code})")
+            worth = self.condition(self.shared.where, self.text[self.shared.where].code)
+            self.out.line(f"_run({self.shared.function}, {worth})")
 
     def block(self, block: Block) -> None:
         for op in block.ops:

@@ -1,10 +1,11 @@
 // RUN: attndsl opt %s --passes split-ranges
 
 // Tiles of a fixed size, rows with ends of their own, and an end that is read: it is brought between those of the loop.
-// The last tile of the first loop ends behind it, so that the keys there are left out as those behind a row's end are.
+// The last tile of a loop ends behind it, so that the keys there are left out as those behind a row's end are: in both,
+// as the second does not begin at a multiple of a tile either.
 // CHECK-LABEL: tile.kernel @k
 // CHECK: %[[LOW:.*]] = arith.maxsi %length, %zero : index
-// CHECK: %[[CUT:.*]] = arith.minsi %[[LOW]], %N : index
+// CHECK: %[[CUT:.*]] = arith.minsi %[[LOW]], %stop : index
 // CHECK: %[[OWN:.*]] = arith.minsi %i, %[[CUT]] : index
 // CHECK: %[[FIRST:.*]] = tile.loop %j0 = %zero to %[[CUT]] step %keys rows from %zero to %[[OWN]] iter_args(%m = %m0)
 // CHECK: %seen = arith.cmpi sgt, %[[OWN]], %j : index
@@ -12,9 +13,10 @@
 // CHECK: %old = tile.broadcast %{{.*}} over(%j)
 // CHECK-NOT: cmpi
 // CHECK: tile.yield
-// CHECK: tile.loop %{{.*}} = %[[CUT]] to %N step %keys rows from %[[CUT]] to %i iter_args(%{{.*}} = %[[FIRST]])
-// CHECK: arith.cmpi sgt, %i, %{{.*}} : index
-// CHECK: arith.cmpi sgt, %N, %{{.*}} : index
+// CHECK: %[[LAST:.*]] = arith.minsi %i, %stop : index
+// CHECK: tile.loop %{{.*}} = %[[CUT]] to %stop step %keys rows from %[[CUT]] to %[[LAST]] iter_args(%{{.*}} = %[[FIRST]])
+// CHECK: arith.cmpi sgt, %[[LAST]], %{{.*}} : index
+// CHECK: arith.cmpi sgt, %stop, %{{.*}} : index
 // CHECK-NOT: cmpi
 // CHECK: tile.yield
 // CHECK-NOT: tile.loop
@@ -34,11 +36,12 @@ tile.kernel @k {
   %d = tile.range "d" from %zero to %D size %D
   %length = tile.load @n[] : index
   %m0 = tile.broadcast %low over (%i, %d) : f32 to f32
-  %t = tile.loop %j0 = %zero to %N step %keys rows from %zero to %i iter_args(%m = %m0) -> (f32) {
+  %stop = arith.minsi %N, %keys : index
+  %t = tile.loop %j0 = %zero to %stop step %keys rows from %zero to %i iter_args(%m = %m0) -> (f32) {
     %end = arith.addi %j0, %keys : index
     %j = tile.range "j" from %j0 to %end size %keys
     %seen = arith.cmpi sgt, %i, %j : index
-    %in = arith.cmpi sgt, %N, %j : index
+    %in = arith.cmpi sgt, %stop, %j : index
     %old = arith.cmpi slt, %j, %length : index
     %x = tile.load @a[%j, %d] where %in : f32
     %y = tile.load @b[%j, %d] where %in : f32
