@@ -167,14 +167,16 @@ def _find_cut(loop: tile.LoopOp, facts: Facts) -> _Cut | None:
 
 def _choices(loop: tile.LoopOp, axis: tile.RangeOp) -> Iterator[arith.SelectOp]:
     """The choices that the key decides, and that tell which tiles are read."""
-    axes, live = AxesAnalysis(), _live(loop)
-    found = [op for op in loop.body.block.ops if isinstance(op, arith.SelectOp) and op in live]
-    found = [op for op in found if any(axes(each.result) == {axis.result} for each in _compared(op.cond))]
+    axes, ends = AxesAnalysis(), (loop.lb, loop.ub, loop.row_start, loop.row_stop)
+    found = [op for op in loop.body.block.ops if isinstance(op, arith.SelectOp)]
+    asked = {op: [each for each in _compared(op.cond) if each.lhs not in ends] for op in found}
+    found = [op for op in found if any(axes(each.result) == {axis.result} for each in asked[op])]
     if not found:
         return
+    live = _live(loop)
     loads = [op for op in loop.body.block.ops if isinstance(op, tile.LoadOp)]
     tiles = {op for op in loads if axis.result in axes(op.result) and len(axes(op.result)) > 1}
-    for op in found:
+    for op in filter(live.__contains__, found):
         one, other = (tiles.intersection(computed_in(loop, arm)) for arm in (op.lhs, op.rhs))
         chooses = one and other and one != other  # of a mask one arm reads nothing
         if chooses or any(op in computed_in(loop, *load.indices) for load in tiles):
