@@ -504,6 +504,16 @@ def co_attention() -> Case:
 
 
 @case
+def cache_and_new() -> Case:
+    past, x = 4, qkv(HKV, queries=N)
+    k_old, v_old = normal(B, HKV, past, D), normal(B, HKV, past, E)
+    keys, values = np.concatenate([k_old, x["k"]], axis=2), np.concatenate([v_old, x["v"]], axis=2)
+    seen = np.arange(past + N) <= np.arange(N)[:, None] + past
+    inputs = {"q": x["q"], "k_old": k_old, "v_old": v_old, "k_new": x["k"], "v_new": x["v"]}
+    return inputs, {}, {"o": attend(scores(x["q"], grouped(keys)), grouped(values), seen)}
+
+
+@case
 def shared_prefix() -> Case:
     prefix, length = 4, [N, 2]
     q, k, v = normal(B, H, D), normal(HKV, prefix, D), normal(HKV, prefix, E)

@@ -22,6 +22,8 @@ stored
     2 | v_scaled
     v_odd
     2 | (if {atom} then v_shared[{head}, j, :] else v[b, h, j - p, :])
+    4 | (if {range} then v_shared[{head}, j, :] else v[b, h, {past}, :])
+    (if {range} then v[b, h, j, :] else if {range} then v_f8[b, {head}, {past}, :] else v_group[b, {head}, {past}, :])
     2 | v_up
     v_up[:]
     4 | v_large
@@ -133,6 +135,10 @@ far
     i - j + 1
     M - i + j
     abs(i - j)
+past
+    3 | j - p
+    j
+    j - N / 2
 low_bits
     15
     0x0F
