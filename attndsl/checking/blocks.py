@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl import diagnostics as errors
+from attndsl.checking import slices
 from attndsl.checking.bounds import infer_bound
 from attndsl.checking.constants import may_be_in_range
 from attndsl.checking.context import CheckedBlock, Context
@@ -12,6 +13,7 @@ from attndsl.checking.expressions import Expressions
 from attndsl.checking.graph import MAX_PARTS, PartLimitPassed
 from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, ScalarBinding, Scope, Storage
+from attndsl.checking.slices import Ends, Part, Subscripts
 from attndsl.checking.typed import COMPUTED, Block, Expr, Index, Kind, Reduce, Tensor, Write, walk
 from attndsl.checking.values import Result, SoftmaxWeights, Value
 from attndsl.checking.weights import key_block, weight_of
@@ -88,11 +90,13 @@ class Blocks:
         self._note(name)
         if subscripts is None or value is None or not self._fits(node, tensor, subscripts, value):
             return
-        axes = [e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None]
-        real = self._context.graph.real
+        taken = self._parts(tensor, subscripts)
+        assert taken is not None, "the value fits"
+        real, index = self._context.graph.real, self._context.graph.index
+        axes = [part.extent for part in taken]
         variables, body = self._context.axes.bind(axes, node.span, lambda where: real(value.at(where)))
-        rest = iter([self._context.graph.index(variable, node.span) for variable in variables])
-        places = tuple(next(rest) if s is None else s for s in subscripts)
+        rest = iter(slices.places(self._context, taken, [index(each, node.span) for each in variables], node))
+        places = tuple(next(rest) if isinstance(each, Ends) else each for each in subscripts)
         if self._rows_tell(node, places, body, at_key) and self._keys_tell(rows, places, body):
             (rows.at_keys if at_key else rows.writes).append(Write(tensor, places, variables, body, node.span))
 
@@ -101,9 +105,8 @@ class Blocks:
         result = self._expressions.result(node.value, self.scope)
         if not isinstance(result, SoftmaxWeights):
             return result
-        subscripts = [subscript for subscript in node.subscripts if not isinstance(subscript, tree.Whole)]
-        indices = [self._expressions.integer(subscript, self.scope, "a subscript") for subscript in subscripts]
-        if any(index is None or self._over(index) for index in indices):
+        subscripts = self._expressions.subscripts(node.subscripts, self.scope)
+        if subscripts is None or any(index is not None and self._over(index) for index in slices.indices(subscripts)):
             return result
         return self._context.report(errors.reductions.SoftmaxAlone(result.span))
 
@@ -194,20 +197,19 @@ class Blocks:
         scope.add(name.text, ScalarBinding(name.span, graph.index(index, name.span), "an index", shadowable=True))
         return index
 
-    def _subscripts(self, node: tree.WriteStatement, at_key: bool) -> list[Expr | None] | None:
-        found: list[Expr | None] = []
-        sound = True
-        for subscript in node.subscripts:
-            index = None
-            if not isinstance(subscript, tree.Whole):
-                index = self._expressions.integer(subscript, self.scope, "a subscript")
-                sound = sound and index is not None
-                over = [] if index is None or at_key else self._over(index)
-                if over:
-                    self._context.report(errors.outputs.KeyInWrite(subscript.span, name=over[0]))
-                    sound = False
-            found.append(index)
-        return found if sound else None
+    def _subscripts(self, node: tree.WriteStatement, at_key: bool) -> Subscripts | None:
+        found = self._expressions.subscripts(node.subscripts, self.scope)
+        for subscript, written in zip(found or (), node.subscripts, strict=False):
+            ends = (subscript.start, subscript.stop) if isinstance(subscript, Ends) else (subscript,)
+            over = [name for end in ends if end is not None for name in self._over(end)]
+            if over and (isinstance(subscript, Ends) or not at_key):
+                self._context.report(errors.outputs.KeyInWrite(written.span, name=over[0]))
+                found = None
+        return found
+
+    def _parts(self, tensor: Tensor, subscripts: Subscripts) -> list[Part] | None:
+        axes = [e for e, s in zip(tensor.extents, subscripts, strict=True) if isinstance(s, Ends)]
+        return slices.parts(self._context, subscripts, axes)
 
     def _target(self, name: tree.Name) -> Tensor | None:
         match self.scope.find(name.text):
@@ -223,7 +225,7 @@ class Blocks:
                 self._context.report(errors.outputs.NotOutput(name.span, name=name.text, first=binding.span))
         return None
 
-    def _fits(self, node: tree.WriteStatement, tensor: Tensor, subscripts: list[Expr | None], value: Value) -> bool:
+    def _fits(self, node: tree.WriteStatement, tensor: Tensor, subscripts: Subscripts, value: Value) -> bool:
         """Whether the subscripts suit the tensor and the value suits both; reports where not."""
         name, wanted = tensor.name, len(tensor.extents)
         if len(subscripts) != wanted:
@@ -233,9 +235,13 @@ class Blocks:
                 )
             )
             return False
-        if not may_be_in_range(self._context, node.subscripts, subscripts, tensor.extents):
+        spans = [subscript.span for subscript in node.subscripts]
+        if not may_be_in_range(self._context, spans, slices.indices(subscripts), tensor.extents):
             return False
-        axes = tuple(e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None)
+        taken = self._parts(tensor, subscripts)
+        if taken is None:
+            return False
+        axes = tuple(part.extent for part in taken)
         if axes != value.axes:
             self._context.report(
                 errors.outputs.WrongOutputAxes(

@@ -131,7 +131,8 @@ class NameLookup:
 
         Such a definition may test them before it reads.
         """
-        return self._lets.expanding or may_be_in_range(self._context, node.subscripts, subscripts, extents)
+        spans = [subscript.span for subscript in node.subscripts]
+        return self._lets.expanding or may_be_in_range(self._context, spans, subscripts, extents)
 
     def _unknown(self, name: tree.Name, scope: Scope) -> Value | None:
         if name.text in FUNCTION_NAMES:

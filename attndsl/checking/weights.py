@@ -30,7 +30,7 @@ from attndsl.checking.values import SoftmaxWeights
 def weight_of(context: Context, block: int, weights: SoftmaxWeights) -> Expr:
     """The weight of a key, 0 where the mask leaves it out."""
     graph, score, mask, sink, span = context.graph, weights.score, weights.mask, weights.sink, weights.span
-    total = graph.reduce(block, "logsumexp", score, mask, None, sink, span)
+    total: Expr = graph.reduce(block, "logsumexp", score, mask, None, sink, span)
     if sink is not None and graph.facts(sink).partial:  # absent where the sink is, as the reduction is
         total = graph.apply("fselect", (graph.apply("feq", (sink, sink), span), total, total), span)
     counts: Expr = graph.apply("fne", (score, graph.constant(float("-inf"), span)), span)

@@ -66,6 +66,22 @@ INDICES: Table[Expr] = {
 }
 """Of the indices of what is read."""
 
+
+def _tells_ranges(choice: Apply) -> bool:
+    """Whether it chooses between what is read by a comparison of the key, in which no variable of the row stands."""
+    condition, *arms = choice.arguments
+    compared = (part for part in walk(condition) if isinstance(part, Apply) and part.operator in ORDERS)
+    roles = ({e.index.role for e in without_reads(part) if isinstance(e, IndexValue)} for part in compared)
+    return choice.operator == "fselect" and all(map(reads, arms)) and {"over"} in roles
+
+
+CHOICES: Table[Apply] = {
+    "choice: ranges of keys": _tells_ranges,
+    "choice: three ranges of keys": lambda e: (
+        _tells_ranges(e) and any(isinstance(arm, Apply) and _tells_ranges(arm) for arm in e.arguments[1:])
+    ),
+}
+
 SUMS: Table[ReduceAxis] = {
     "contraction": lambda e: True,
     "contraction of ints": lambda e: e.kind is Kind.INT,
@@ -249,6 +265,8 @@ NODES: Table[tree.Node] = {
     "definition: vector": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.AxisParam) for p in n.params),
     "definition: function": lambda n: isinstance(n, tree.Let) and _all_ints(n),
     "definition: view": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.WholeParam) for p in n.params),
+    "slice read": lambda n: isinstance(n, tree.Subscripted) and _has_slice(n),
+    "slice written": lambda n: isinstance(n, tree.WriteStatement) and _has_slice(n),
     "score =": lambda n: isinstance(n, tree.Definition) and n.name.text == "score",
     "mask =": lambda n: isinstance(n, tree.Definition) and n.name.text == "mask",
     "require": lambda n: isinstance(n, tree.Require),
@@ -260,6 +278,10 @@ NODES: Table[tree.Node] = {
         isinstance(n, tree.Binary) and n.operator == "." and isinstance(n.right, tree.Reference)
     ),
 }
+
+
+def _has_slice(node: tree.Subscripted | tree.WriteStatement) -> bool:
+    return any(isinstance(subscript, tree.Slice) for subscript in node.subscripts)
 
 
 def _all_ints(let: tree.Let) -> bool:
@@ -282,7 +304,7 @@ CONSTRUCTS: tuple[str, ...] = (
     *OPERATIONS.values(),
     *(
         name
-        for table in (INDICES, SUMS, EXTREMES, REDUCTION_CONSTRUCTS, MASKS, PLACES, WRITES, EXTENTS, BLOCKS)
+        for table in (INDICES, CHOICES, SUMS, EXTREMES, REDUCTION_CONSTRUCTS, MASKS, PLACES, WRITES, EXTENTS, BLOCKS)
         for name in table
     ),
     *(name for table in (PARAMETERS, SPECS, NODES, TEXTS) for name in table),
@@ -299,6 +321,7 @@ def constructs(spec: Spec) -> set[str]:
     variables = [index for block in spec.blocks for index in (*block.each, *block.over)]
     used = {OPERATIONS[e.operator] for e in found if isinstance(e, Apply)}
     used |= _answered(INDICES, (index for e in found if isinstance(e, Read) for index in e.indices))
+    used |= _answered(CHOICES, (e for e in found if isinstance(e, Apply)))
     used |= _answered(SUMS, (e for e in found if isinstance(e, ReduceAxis) and e.function == "sum"))
     used |= _answered(EXTREMES, (e for e in found if isinstance(e, ReduceAxis) and e.function != "sum"))
     used |= _answered(REDUCTION_CONSTRUCTS, reductions)

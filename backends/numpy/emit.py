@@ -139,7 +139,8 @@ class _Emitter:
             self.block(kernel.body.block)
         if self.shared is not None:
             self.out.gap()
-            self.out.line(f"_run({self.shared.function}, {self.text[self.shared.where].code})")
+            worth = self.condition(self.shared.where, self.text[self.shared.where].code)
+            self.out.line(f"_run({self.shared.function}, {worth})")
 
     def block(self, block: Block) -> None:
         for op in block.ops:
@@ -189,7 +190,7 @@ class _Emitter:
     def value(self, op: Operation) -> None:
         """An operation with one result: kept for its one use where it reads better there, else given a name."""
         result = op.results[0]
-        if isinstance(op, arith.AddiOp) and self.access.is_range_only(op):
+        if isinstance(op, arith.AddiOp | arith.SubiOp) and self.access.is_range_only(op):
             return
         if self.text.homes and (into := tile.into_of(result)) is not None:
             for statement in self.scratch.statements(op, into):
@@ -218,10 +219,13 @@ class _Emitter:
     def loop(self, op: tile.LoopOp) -> None:
         block = op.body.block
         for argument, start, result in zip(block.args[1:], op.iter_args, op.results, strict=True):
-            name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+            if isinstance(start.owner, tile.LoopOp) and is_last_use(start, op):
+                name = self.names[start]  # the state goes on where the loop before it ended
+            else:
+                name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+                self.out.line(f"{name} = {self.text[start].code}")
             self.names.bind(argument, name)
             self.names.bind(result, name)
-            self.out.line(f"{name} = {self.text[start].code}")
         low, high, step = (self.text.scalar(v) for v in (op.lb, op.ub, op.step))
         span = f"{low}, {high}, {step}" if step != "1" else f"{low}, {high}" if low != "0" else high
         with self.names.scope():
