@@ -52,13 +52,14 @@ class Scalar:
         self.spec, self.arrays, self.dims, self.params = spec, arrays, dims, params
 
     def outputs(self) -> dict[str, Array]:
-        outputs = {t.name: np.zeros([self.value(e, {}) for e in t.extents]) for t in self.spec.outputs}
+        written = {t.name: np.zeros([self.value(e, {}) for e in t.extents]) for t in self.spec.written}
+        self.arrays = {**self.arrays, **written}  # what a block has written, a later one reads
         for block in self.spec.blocks:
             for row in self.rows(block.each, {}):
                 for write in block.writes:
                     for at in self.rows(write.axes, row):
-                        self.write(block, write, at, outputs[write.tensor.name])
-        return outputs
+                        self.write(block, write, at, written[write.tensor.name])
+        return {tensor.name: written[tensor.name] for tensor in self.spec.outputs}
 
     def write(self, block: Block, write: Write, at: Where, output: Array) -> None:
         try:
