@@ -16,6 +16,7 @@ from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature
 from attndsl.driver.targets import UnknownTarget
+from attndsl.syntax.gallery import names, path_of
 from attndsl.syntax.read import decode, read_source
 from attndsl.syntax.source import MAX_BYTES, Source
 
@@ -30,10 +31,20 @@ SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 class SpecFile(click.Path):
-    """A file that holds a spec, or `-` for the standard input; read by `read_spec`."""
+    """A file that holds a spec, the name of one of the gallery, or `-` for the standard input; read by `read_spec`."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, dir_okay=False, allow_dash=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        path, name = Path(value), str(value)
+        if not path.is_file() and (named := path_of(name)):
+            value = named
+        elif not path.exists() and name.isidentifier():
+            hint = did_you_mean(name, names()) or ": `attndsl list` tells all."
+            self.fail(f"there is no file {name}, and no spec of the gallery is called so{hint}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def read_spec(path: str) -> Source:

@@ -5,8 +5,11 @@ Shapes may be symbolic (torch's SymInt), as they are while torch traces a progra
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from inspect import Parameter
+from keyword import iskeyword
 from typing import Any
 
 from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE, single
@@ -96,6 +99,37 @@ def example_call(signature: Signature) -> str:
     arguments = [f"{tensor.name}=…" for tensor in signature.inputs]
     arguments += [f"{param.name}={'…' if param.default is None else param.default}" for param in signature.params]
     return f"{signature.name}({', '.join(arguments)})"
+
+
+def python_signature(signature: Signature) -> inspect.Signature:
+    """How an operator is called, in Python's terms.
+
+    An input whose name Python reserves can only be given by position there, and so are those before it; a parameter
+    whose name it reserves is one of `**`.
+    """
+    inputs, taken = [tensor.name for tensor in signature.inputs], {*signature.names, "out"}
+    reserved = max((number for number, name in enumerate(inputs, 1) if iskeyword(name)), default=0)
+    found = [
+        Parameter(_fresh(name, taken) if iskeyword(name) else name, Parameter.POSITIONAL_ONLY)
+        for name in inputs[:reserved]
+    ]
+    found += [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in inputs[reserved:]]
+    for param in signature.params:
+        if not iskeyword(param.name):
+            default = Parameter.empty if param.default is None else param.default
+            found.append(Parameter(param.name, Parameter.KEYWORD_ONLY, default=default, annotation=KINDS[param.kind]))
+    if "out" not in signature.names:
+        found.append(Parameter("out", Parameter.KEYWORD_ONLY, default=None))
+    if any(iskeyword(param.name) for param in signature.params):
+        found.append(Parameter(_fresh("parameters", taken), Parameter.VAR_KEYWORD))
+    return inspect.Signature(found)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """This name, or one like it that no argument has."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def join(words: Iterable[str], last: str = "and") -> str:

@@ -21,7 +21,7 @@ from attndsl.reference.dims import dims_of
 from attndsl.storage import accepts
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
-from attndsl.testing.calls import Calling
+from attndsl.testing.calls import INTO, Calling
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.failures import CALL, INPUTS, SPEC
 from attndsl.testing.fuzz import Example
@@ -37,7 +37,14 @@ MOST_TEXT = 2**20
 MOST_OF_A_FORM = 2**12
 """The most rows, keys and splits."""
 
-CALLING = {"framework": ("numpy", "torch"), "scalars": (False, True), "threads": range(1, 9), "blas": (None, 1, 2)}
+CALLING = {
+    "framework": ("numpy", "torch"),
+    "scalars": (False, True),
+    "positional": (False, True),
+    "into": (None, *INTO),
+    "threads": range(1, 9),
+    "blas": (None, 1, 2),
+}
 """What describes who calls, and what it may be."""
 
 FIELDS = {"types": dict, "dims": dict, "params": dict, "strides": dict, "forms": list, "file": str}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,27 @@ def self_is_an_argument(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(self, **arguments)
 
     monkeypatch.setattr(Op, "__call__", call)
+
+
+@planted("numpy", CALL)
+def inputs_in_the_order_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs that go by position are taken in alphabetical order."""
+
+    def by_name(original: Any, op: Op, inputs: Sequence[Any], arguments: Any) -> Any:
+        names = sorted(tensor.name for tensor in op.signature.inputs)
+        return {**dict(zip(names, inputs, strict=False)), **arguments}
+
+    wraps(monkeypatch, Op, "_by_name", by_name)
+
+
+@planted("numpy", CALL)
+def outputs_of_the_caller_made_contiguous(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written into memory of the caller goes into a copy where its elements do not lie in order."""
+
+    def into(original: Any, *given: Any) -> Any:
+        return [*map(np.ascontiguousarray, original(*given))]
+
+    wraps(monkeypatch, numpy_arrays, "into", into)
 
 
 @planted("numpy", CALL)
