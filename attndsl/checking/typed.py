@@ -74,12 +74,16 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A number or flag given at a call; `default` is None where it must be given."""
+    """A number or flag given at a call; one that has neither a `default` nor a `formula` must be.
+
+    A formula is what it is where it is left out, made of dims and of parameters before it.
+    """
 
     name: str
     kind: Kind
     default: int | float | bool | None
     span: Span
+    formula: Expr | None = None
 
 
 # --- expressions; `kind` is what the scalar is, `span` where it was written

@@ -51,7 +51,7 @@ def attndsl() -> None:
     """Say what an attention variant is, in index notation; get a program that computes it.
 
     \b
-    A first walk, with a spec of the gallery; a file will do as well:
+    A first walk, with a spec of the gallery; a file of yours, my.attn, will do as well:
       attndsl list                          what there is
       attndsl check   gqa                   is it right? what does it take and give?
       attndsl run     gqa --shape M=64      make inputs, run it, compare with the reference

@@ -192,14 +192,14 @@ def bind_types(signature: Signature, types: Mapping[str, str]) -> dict[str, str]
 
 
 def bind_params(signature: Signature, given: Iterable[Mapping[str, str]]) -> dict[str, Any]:
-    """The parameters to use: those asked for, else their defaults."""
+    """The parameters to use: those asked for, else their defaults; those with a formula are told by dims."""
     texts = {name: text for assignments in given for name, text in assignments.items()}
     kinds = {param.name: param.kind for param in signature.params}
     values: dict[str, Any] = {param.name: param.default for param in signature.params if param.default is not None}
     for name, text in texts.items():
         _known("parameter", name, kinds, signature.name)
         values[name] = _number(name, kinds[name], text)
-    if missing := [name for name in kinds if name not in values]:
+    if missing := [param.name for param in signature.params if not param.optional and param.name not in values]:
         raise click.UsageError(f"{signature.name} needs a value for {', '.join(missing)}: --param {missing[0]}=…")
     return values
 

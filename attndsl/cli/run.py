@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attndsl.checking.evaluate import with_defaults
 from attndsl.cli.memory import require_memory
 from attndsl.cli.options import (
     WholeNumber,
@@ -86,6 +87,7 @@ def command(
     signature = signature_of(source)
     bound_types, values = bind_types(signature, types), bind_params(signature, params)
     dims = bind_dims(source, signature, shape, values)
+    known = with_defaults(checked(source).params, dims, values)
     require_memory(signature, dims)
     arrays = make_inputs(checked(source), dims, bound_types, seed, values)
     op = Op(source)
@@ -95,9 +97,9 @@ def command(
         compared = _compare(op, source, arrays, values, outputs, bound_types)
     moved = traffic(signature, bound_types, dims)
     if as_json:
-        show_json(_as_json(compared, bound_types, dims, values, seconds, moved))
+        show_json(_as_json(compared, bound_types, dims, known, seconds, moved))
     else:
-        _show(compared, f"{signature.name}, {_equations({**bound_types, **dims, **values})}", seconds, moved)
+        _show(compared, f"{signature.name}, {_equations({**bound_types, **dims, **known})}", seconds, moved)
     if not all(output.ok for output in compared):
         raise click.exceptions.Exit(1)
 

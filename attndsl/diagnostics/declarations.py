@@ -19,6 +19,15 @@ class WrongDefault(Diagnostic):
 
 
 @dataclass(frozen=True)
+class DefaultReads(Diagnostic):
+    name: str
+
+    code = "E712"
+    message = "the default of `{name}` is made of more than dims, numbers and the parameters before it"
+    label = "is not known before a call"
+
+
+@dataclass(frozen=True)
 class DefaultTooLarge(Diagnostic):
     name: str
     room: str

@@ -35,11 +35,15 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a call says of a spec: an element type for each type variable, extents for dims and for each output."""
+    """What a call says of a spec: an element type for each type variable, extents for dims and for each output.
+
+    `params` has a value for each parameter, also for those that formulas tell.
+    """
 
     types: dict[str, str]
     dims: dict[str, int]
     shapes: tuple[tuple[int, ...], ...]
+    params: Mapping[str, Any]
 
 
 def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -51,7 +55,10 @@ def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str,
 
 
 def parameters(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters among a call's arguments, which has all that it must, in the order of their declarations."""
+    """The parameters among a call's arguments, which has all that it must, in the order of their declarations.
+
+    None stands for one that a formula tells.
+    """
     return {
         param.name: _parameter(signature, param, arguments.get(param.name, param.default)) for param in signature.params
     }
@@ -78,27 +85,66 @@ def bind(signature: Signature, given: Mapping[str, Given], params: Mapping[str, 
     _check_ranks(signature, given)
     dims = {dim: _dim(signature, dim, given) for dim in signature.origins}
     _check_extents(signature, given, dims)
-    check_params(signature, signature.requires, dims, params)
+    params = complete(signature, signature.requires, dims, params)
     shapes = tuple(_output_shape(signature, tensor, dims) for tensor in signature.outputs)
-    return Bound(types, dims, shapes)
+    return Bound(types, dims, shapes, params)
 
 
-def check_params(
+def complete(
     signature: Signature, requires: Iterable[Expression], dims: Mapping[str, int], params: Mapping[str, Any]
-) -> None:
-    """Raises CallError where an `f32` parameter has no number of f32, or one of these requirements does not hold."""
+) -> Mapping[str, Any]:
+    """A value for each parameter: that of its formula for None.
+
+    Raises CallError where there is none, where an `f32` parameter has no number of f32, or where one of these
+    requirements does not hold.
+    """
+    if signature.formulas:
+        params = _computed(signature, dims, params)
+    singles = params
     if signature.reals:
-        params = {**params, **{name: _single(signature, name, params[name]) for name in signature.reals}}
+        singles = {**params, **{name: _single(signature, name, params[name]) for name in signature.reals}}
     for require in requires:
-        if not _holds(require, dims, params):
-            raise errors.RequirementFails(signature.name, show(require), _because(signature, require, dims, params))
+        if not _holds(require, dims, singles):
+            raise errors.RequirementFails(signature.name, show(require), _because(signature, require, dims, singles))
+    return params
+
+
+def _computed(signature: Signature, dims: Mapping[str, int], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters with those that formulas tell. Raises CallError."""
+    found: dict[str, Any] = {}
+    singles: dict[str, Any] = {}
+    for param in signature.params:
+        value = params[param.name]
+        if value is None and param.formula is not None:
+            try:
+                value = evaluate(param.formula, dims, singles)
+            except ZeroDivisionError:
+                because = _because(signature, param.formula, dims, singles)
+                raise errors.UndefinedDefault(signature.name, param.name, show(param.formula), because) from None
+            if param.kind == "int" and type(value) is int:
+                value = _parameter(signature, param, value)
+        found[param.name] = value
+        singles[param.name] = _single(signature, param.name, value) if param.kind == "float" else value
+        if params[param.name] is None:
+            found[param.name] = singles[param.name]
+    return found
 
 
 def example_call(signature: Signature) -> str:
     """A call as it is written, `gqa(q=…, k=…, window=4096)`."""
     arguments = [f"{tensor.name}=…" for tensor in signature.inputs]
-    arguments += [f"{param.name}={'…' if param.default is None else param.default}" for param in signature.params]
+    arguments += [f"{param.name}={param.default_text}" for param in signature.params]
     return f"{signature.name}({', '.join(arguments)})"
+
+
+def listed(signature: Signature, out: Any) -> tuple[Any, ...]:
+    """What `out=` has for each output, in their order. Raises OutputsCounted."""
+    given = tuple(out) if isinstance(out, tuple | list) else (out,)
+    if len(given) != len(signature.outputs):
+        names = ", ".join(tensor.name for tensor in signature.outputs)
+        call = names if len(signature.outputs) == 1 else f"({names})"
+        raise errors.OutputsCounted(signature.name, len(given), len(signature.outputs), call)
+    return given
 
 
 def python_signature(signature: Signature) -> inspect.Signature:
@@ -116,7 +162,7 @@ def python_signature(signature: Signature) -> inspect.Signature:
     found += [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in inputs[reserved:]]
     for param in signature.params:
         if not iskeyword(param.name):
-            default = Parameter.empty if param.default is None else param.default
+            default = param.default if param.optional else Parameter.empty
             found.append(Parameter(param.name, Parameter.KEYWORD_ONLY, default=default, annotation=KINDS[param.kind]))
     if "out" not in signature.names:
         found.append(Parameter("out", Parameter.KEYWORD_ONLY, default=None))
@@ -149,7 +195,9 @@ def shown(value: object) -> str:
     return repr(value) if bits <= 256 else f"an int of {bits} bits"
 
 
-def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int | float | bool:
+def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int | float | bool | None:
+    if value is None and param.formula is not None:
+        return None
     if type(value) is KINDS[param.kind] and (param.kind != "int" or abs(value) <= LARGEST_PARAMETER):
         return value  # as most are
     import numpy as np

@@ -18,7 +18,7 @@ from attndsl.checking.numbers import LARGEST_SIZE
 from attndsl.checking.symbolic import Expression, leaves
 from attndsl.driver.signature import Signature
 from attndsl.op.binding import CompiledSpec
-from attndsl.op.checks import Bound, check_params, parameters
+from attndsl.op.checks import Bound, complete, parameters
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
@@ -93,6 +93,7 @@ class TiedExtents:
         inputs, outputs = ([tensor.extents for tensor in side] for side in (signature.inputs, signature.outputs))
         extents = [*chain(*inputs)]
         parts = [extent for extent in (*extents, *chain(*outputs), *signature.requires) if _whole(extent) is None]
+        parts += signature.formulas.values()
         bound = {name for extent in parts for _, name in leaves(extent)}
         free: dict[str | None, int] = {}
         for place, dim in enumerate(map(_whole, extents)):
@@ -137,13 +138,13 @@ def _whole(extent: Expression) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CpuCall(Generic[T]):
-    """A call that fits, with inputs of known shapes; `check` asks what rests on parameters, of each call anew.
+    """A call that fits, with inputs of known shapes; `complete` gives, and checks, parameters of each call anew.
 
     For each input there is what reads it; for each output what makes it, and what reads that. Those that a call brings
     along are `accept`ed: checked against the memory of the inputs, and read.
     """
 
-    check: Callable[[Mapping[str, Any]], None]
+    complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
     outputs: Sequence[tuple[Callable[[], T], Reader[T]]]
     accept: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
@@ -152,7 +153,7 @@ class CpuCall(Generic[T]):
     def __call__(self, inputs: Sequence[T], params: Mapping[str, Any], out: Sequence[T] | None = None) -> Sequence[T]:
         """The outputs, which are new ones or those of `out`. Raises CallError."""
         if params:
-            self.check(params)
+            params = self.complete(params)
         given = [each if read is None else read(each) for each, read in zip(inputs, self.inputs, strict=True)]
         if out is not None:
             pass_arguments(self.program, given, self.accept(given, out), params)
@@ -174,7 +175,7 @@ class CpuPlan(Generic[T]):
     None, and what it was. A small call goes to the `function` alone, any other to the `program` that it is part of.
     """
 
-    check: Callable[[Mapping[str, Any]], None]
+    complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
     outputs: Sequence[tuple[Allocator[T], Reader[T], Sequence[tuple[int | None, int]]]]
     into: Callable[..., Sequence[Any]]
@@ -188,7 +189,7 @@ class CpuPlan(Generic[T]):
         ]
         outputs = [(allocator(shape), read) for (allocator, read, _), shape in zip(self.outputs, shapes, strict=True)]
         accept = partial(self.into, shapes)
-        return CpuCall(self.check, self.inputs, outputs, accept, self.function if small else self.program)
+        return CpuCall(self.complete, self.inputs, outputs, accept, self.function if small else self.program)
 
 
 class CpuCalls(Generic[T]):
@@ -253,7 +254,7 @@ class CpuCalls(Generic[T]):
             allocator = self._framework.allocator(element, inputs)
             outputs.append((allocator, self._framework.reader(allocator((0,))()), [*zip(places, shape, strict=True)]))
         return CpuPlan(
-            partial(check_params, signature, asked, bound.dims),
+            partial(complete, signature, asked, bound.dims),
             [*map(self._framework.reader, inputs)],
             outputs,
             partial(self._framework.into, signature, elements),

@@ -213,6 +213,15 @@ class UndefinedExtent(CallError, ValueError):
 
 
 @dataclass(eq=False, repr=False)
+class UndefinedDefault(CallError, ValueError):
+    name: str
+    formula: str
+    because: str
+
+    message = "{name} is left out of a call of {spec}, and is no {formula}, which divides by zero{because}"
+
+
+@dataclass(eq=False, repr=False)
 class ExtentIsNegative(CallError, ValueError):
     name: str
     dimension: int

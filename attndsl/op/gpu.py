@@ -34,8 +34,8 @@ from attndsl.python_names import launches_name
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
 
-_TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, bool: repr}
-"""What tells a parameter from all others: 0.0 equals -0.0, True equals 1, and NaN not itself."""
+_TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, bool: repr, type(None): repr}
+"""What tells a parameter from all others: 0.0 equals -0.0, True equals 1, and NaN not itself. None rests on shapes."""
 
 
 def is_plain(tensors: Iterable[Any]) -> bool:
@@ -116,7 +116,7 @@ class GpuCalls:
             program = self.program(bound, device)
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
             with compiling(self._binding.signature.name):
-                plan, outputs = first_call(launches, inputs, self.outputs(bound, device), params, out)
+                plan, outputs = first_call(launches, inputs, self.outputs(bound, device), bound.params, out)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
                 self._plans.clear()

@@ -39,16 +39,6 @@ class Strided:
         }
 
 
-def listed(signature: Signature, out: Any) -> tuple[Any, ...]:
-    """What `out=` has for each output, in their order. Raises OutputsCounted."""
-    given = tuple(out) if isinstance(out, tuple | list) else (out,)
-    if len(given) != len(signature.outputs):
-        names = ", ".join(tensor.name for tensor in signature.outputs)
-        call = names if len(signature.outputs) == 1 else f"({names})"
-        raise errors.OutputsCounted(signature.name, len(given), len(signature.outputs), call)
-    return given
-
-
 def require_disjoint(signature: Signature, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Raises OutputOverlaps where memory of an output is, or may be, another's too; arrays, or Strided for them."""
     sides = ((signature.inputs, inputs), (signature.outputs, outputs))

@@ -12,9 +12,8 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
-from attndsl.op.checks import declaration, example_call, python_signature, split
+from attndsl.op.checks import declaration, example_call, listed, python_signature, split
 from attndsl.op.cpu import CpuCalls
-from attndsl.op.into import listed
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 

@@ -180,5 +180,6 @@ def _refuse_derivatives(signature: Signature, arguments: Sequence[Any]) -> None:
 def _schema(signature: Signature, written: Sequence[str] = ()) -> str:
     """Its arguments go by their places alone: torch has words of its own, as `self`."""
     arguments = [f"Tensor input_{n}" for n in range(len(signature.inputs))]
-    arguments += [f"{_KINDS[param.kind]} param_{n}" for n, param in enumerate(signature.params)]
+    kinds = [_KINDS[param.kind] + ("" if param.formula is None else "?") for param in signature.params]
+    arguments += [f"{kind} param_{n}" for n, kind in enumerate(kinds)]
     return f"({', '.join([*arguments, *written])}) -> {'()' if written else 'Tensor[]'}"

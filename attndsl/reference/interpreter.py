@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.checking.evaluate import evaluate
+from attndsl.checking.evaluate import evaluate, with_defaults
 from attndsl.checking.numbers import single
 from attndsl.checking.typed import STORAGE_KINDS, Block, Index, Kind, Spec
 from attndsl.reference.dims import dims_of
@@ -49,12 +49,11 @@ def written(spec: Spec, call: Environment, write: Callable[[Block, Row, Outputs]
 def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
     """What a call with these arrays and parameters gives. Raises ValueError as `reference` does."""
     dims = dims_of(spec, arrays)
-    given = {param.name: params.get(param.name, param.default) for param in spec.params}
-    known = {name: value for name, value in given.items() if value is not None}
+    known = with_defaults(spec.params, dims, params)
     for param in spec.params:
         if param.kind is Kind.FLOAT and param.name in known:
             known[param.name] = single(known[param.name])
-    if missing := given.keys() - known.keys():
+    if missing := {param.name for param in spec.params} - known.keys():
         raise ValueError(f"no value for the parameter `{min(missing)}`")
     tensors = {}
     for tensor in spec.inputs:

@@ -165,12 +165,6 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def param(self, meta: Meta, name: Token, type_: Token, default: Any) -> tree.Parameter:
         return tree.Parameter(_span(meta), _name(name), _name(type_), default)
 
-    def literal(self, meta: Meta, first: Any, second: Any = None) -> int | float | bool:
-        if isinstance(first, tree.Boolean):
-            return first.value
-        value: int | float = second.value
-        return -value if first == "-" else value
-
     def dims(self, meta: Meta, *names: Token) -> tree.Dims:
         return tree.Dims(_span(meta), tuple(map(_name, names)))
 

@@ -140,7 +140,7 @@ class Parameter(Node):
 
     name: Name
     type: Name
-    default: int | float | bool | None
+    default: Expression | None
 
 
 @dataclass(frozen=True, slots=True)

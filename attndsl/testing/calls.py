@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from attndsl.checking.evaluate import Number
+from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.typed import Kind
 from attndsl.driver.cache import ENVIRONMENT
 from attndsl.inputs import relay
@@ -117,7 +117,7 @@ def _call(case: Case, calling: Calling, op: Op) -> Callable[[], dict[str, Array]
     """The call, which raises InputChanged."""
     convert = given if calling.framework == "torch" else lambda array, element: array
     inputs = {tensor.name: convert(case.arrays[tensor.name], case.element(tensor.name)) for tensor in case.spec.inputs}
-    params: dict[str, Any] = dict(case.params)
+    params: dict[str, Any] = {name: value for name, value in case.params.items() if not _may_be_left_out(case, name)}
     if calling.scalars:
         kinds = {param.name: param.kind for param in case.spec.params}
         params = {name: _numpy_number(kinds[name], value) for name, value in params.items()}
@@ -138,6 +138,12 @@ def _call(case: Case, calling: Calling, op: Op) -> Callable[[], dict[str, Array]
         return {name: _as_array(value, case.element(name)) for name, value in zip(names, listed, strict=True)}
 
     return call
+
+
+def _may_be_left_out(case: Case, name: str) -> bool:
+    """Whether a parameter is what its formula makes of the dims and of the others."""
+    formula = next(param.formula for param in case.spec.params if param.name == name)
+    return formula is not None and repr(evaluate(formula, case.dims, case.params)) == repr(case.params[name])
 
 
 def _memory(case: Case, output: str, layout: str) -> Array:

@@ -192,7 +192,8 @@ PARAMETERS: Table[Param] = {
     "parameter: int": lambda p: p.kind is Kind.INT,
     "parameter: f32": lambda p: p.kind is Kind.FLOAT,
     "parameter: bool": lambda p: p.kind is Kind.BOOL,
-    "parameter without a default": lambda p: p.default is None,
+    "parameter without a default": lambda p: p.default is None and p.formula is None,
+    "parameter with a formula": lambda p: p.formula is not None,
 }
 
 

@@ -125,7 +125,7 @@ def _types(spec: Spec, given: Mapping[str, Any]) -> dict[str, str]:
 def _params(spec: Spec, given: Mapping[str, Any]) -> dict[str, Number]:
     """Those that are not given need a default."""
     known = {param.name: param for param in spec.params}
-    needed = {name for name, param in known.items() if param.default is None}
+    needed = {name for name, param in known.items() if param.default is None and param.formula is None}
     _require(needed <= given.keys() <= known.keys(), f"the spec has the parameters {', '.join(known) or 'none'}")
     return {name: _number(known[name], value) for name, value in given.items()}
 

@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 from attndsl.backends import names, writer
 from attndsl.backends.numpy import emit
 from attndsl.ir import build, spec
-from attndsl.op import blas, numpy_arrays
+from attndsl.op import blas, checks, numpy_arrays
 from attndsl.op.op import Op
 from attndsl.passes import wrap_integers
 
@@ -83,6 +83,16 @@ def outputs_of_the_caller_made_contiguous(monkeypatch: pytest.MonkeyPatch) -> No
         return [*map(np.ascontiguousarray, original(*given))]
 
     wraps(monkeypatch, numpy_arrays, "into", into)
+
+
+@planted("numpy", CALL)
+def formulas_go_before_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parameter that may be left out always is."""
+
+    def computed(original: Any, signature: Any, dims: Any, params: Any) -> Any:
+        return original(signature, dims, {**params, **dict.fromkeys(signature.formulas)})
+
+    wraps(monkeypatch, checks, "_computed", computed)
 
 
 @planted("numpy", CALL)

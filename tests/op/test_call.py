@@ -314,6 +314,59 @@ def test_what_a_gpu_is_prepared_with() -> None:
     assert op(**arguments).shape[-1] == 8
 
 
+FORMULAS = """attention told(scale: f32 = 1.0 / sqrt(D), twice: f32 = 2.0 * scale, n: int = N / (M - 3)) {
+    dims N, M, D
+    input  x : f32[N, D]
+    input  y : f32[M]
+    output o : f32[N, 3]
+    require n < 4
+    each i in N, c in 3
+    o[i,c] = if c == 0 then scale else if c == 1 then twice else f32(n) + 0.0 * x[i,0] * y[0]
+}"""
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
+def test_defaults_that_are_formulas_are_computed_at_each_call(convert: Any) -> None:
+    op = attndsl.compile(FORMULAS)
+
+    def told(n: int, m: int, d: int, /, **given: Any) -> list[float]:
+        o = op(convert(np.ones((n, d), np.float32)), convert(np.ones(m, np.float32)), **given)
+        return np.asarray(o)[0].tolist()  # type: ignore[no-any-return]
+
+    for _ in range(2):  # by what was checked, and by plans
+        assert told(4, 5, 4) == [0.5, 1.0, 2.0]
+        assert told(6, 5, 16) == [0.25, 0.5, 3.0]
+        assert told(6, 6, 16) == [0.25, 0.5, 2.0]
+        assert told(4, 5, 4, scale=3.0) == [3.0, 6.0, 2.0]
+        assert told(4, 5, 4, twice=3.0, n=1) == [0.5, 3.0, 1.0]
+        assert told(4, 5, 4, scale=None) == [0.5, 1.0, 2.0]
+        third = np.float32(1 / np.sqrt(3))
+        assert told(1, 4, 3) == [third, 2 * third, 1.0]
+        says(lambda: told(8, 5, 4), errors.RequirementFails, "told requires n < 4; here n = 4")
+        message = "n is left out of a call of told, and is no N / (M - 3), which divides by zero; "
+        says(lambda: told(4, 3, 4), errors.UndefinedDefault, f"{message}here N = 4 (from x) and M = 3 (from y)")
+        assert told(4, 3, 4, n=2)[2] == 2.0
+        wrong = "scale is [1.0] (list), but told wants a float"
+        says(lambda: told(4, 5, 4, scale=[1.0]), errors.WrongParameter, wrong)
+
+
+def test_a_default_that_is_too_large_for_f32() -> None:
+    body = "dims N input x : f32[N] output o : f32[N] each i in N o[i] = w * x[i]"
+    op = attndsl.compile(f"attention a(w: f32 = exp(f32(N))) {{ {body} }}")
+    assert op(np.ones(1, np.float32))[0] == np.float32(np.e)
+    message = "w is 9.889030319346946e+42, but a wants a number that fits in f32"
+    says(lambda: op(np.ones(99, np.float32)), errors.WrongParameter, message)
+
+
+def test_torch_compile_leaves_formulas_to_the_call() -> None:
+    op = attndsl.compile(FORMULAS)
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x, y: op(x, y), fullgraph=True, backend="aot_eager")
+    for n, d in ((4, 4), (6, 16), (6, 9)):
+        given = torch.ones(n, d), torch.ones(5)
+        assert torch.equal(compiled(*given), op(*given))
+
+
 def test_extents_that_are_expressions_say_how_they_come_about(odd: Any) -> None:
     op, _ = odd
     given = {"is": np.zeros(2, np.uint8), "cu": np.zeros(3, np.int32), "bits": np.zeros(5, np.uint8), "in_": True}

@@ -71,7 +71,7 @@ mask         mask = {mask}
 """
 
 PARAMETERS = """
-p     {int_parameter}
+p     {number_parameter}
 w     {f32_parameter}
 flag  {bool_parameter}
 seed  {seed_parameter}

@@ -89,6 +89,9 @@ int_parameter
     3 | int = 2
     int = 3
     int
+number_parameter
+    7 | {int_parameter}
+    int = N / 2 + 1
 seed_parameter
     int
     int = 2
@@ -97,6 +100,7 @@ seed_parameter
 f32_parameter
     3 | f32 = 0.5
     f32
+    f32 = 1.0 / sqrt(1 + D)
 bool_parameter
     3 | bool = true
     bool = false
