@@ -11,7 +11,7 @@ from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import is_exact, line_of
-from attndsl.checking.numbers import single
+from attndsl.checking.numbers import holds, single
 from attndsl.checking.scopes import Binding, Broken, ElementType, ScalarBinding, Scope, Storage
 from attndsl.checking.typed import (
     FLOAT_TYPES,
@@ -29,6 +29,9 @@ from attndsl.syntax import tree
 
 PARAMETER_KINDS = {"int": Kind.INT, "f32": Kind.FLOAT, "bool": Kind.BOOL}
 _KIND_NAMES = {kind: name for name, kind in PARAMETER_KINDS.items()}
+_GIVEN = {Kind.BOOL: (Kind.BOOL,), Kind.INT: (Kind.INT,), Kind.FLOAT: (Kind.FLOAT, Kind.INT)}
+"""The kinds of what an input of each kind may be full of."""
+
 SETTINGS = ("tile_rows", "tile_keys", "split_k")
 
 
@@ -137,9 +140,31 @@ class Declarations:
             self._broken = True
             return
         role: OneOf["input", "output"] = "input" if node.role == "input" else "output"
-        tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span)
+        default = None if node.default is None else self._filling(node, kind)
+        tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span, default)
         self._bind(node.name, Storage(node.name.span, tensor, kind))
         self.tensors.setdefault(tensor.name, tensor)
+
+    def _filling(self, node: tree.TensorDeclaration, kind: Kind) -> Constant | None:
+        """The number that an input is full of where it is left out."""
+        assert node.default is not None
+        name = node.name.text
+        if node.role == "output":
+            self._context.report(errors.declarations.OutputDefault(node.default.span, name=name))
+            return None
+        expr = self._expressions.scalar(node.default, self._scope, "a default", *_GIVEN[kind])
+        if expr is None:
+            return None
+        real = self._context.graph.real(expr) if kind is Kind.FLOAT else expr
+        elements = self.types.get(node.element.text, (node.element.text,))
+        if not isinstance(real, Constant):
+            self._context.report(errors.declarations.DefaultComputed(node.default.span, name=name))
+        elif rounds := [element for element in elements if not holds(element, real.value)]:
+            error = errors.declarations.DefaultRounds
+            self._context.report(error(node.default.span, name=name, element=rounds[0]))
+        else:
+            return real
+        return None
 
     def require(self, node: tree.Require) -> None:
         """`require Hq % Hkv == 0`."""

@@ -63,13 +63,17 @@ class Index:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
-    """An input or output. `element` is a type variable's name or a key of STORAGE_KINDS; extents are made of dims."""
+    """An input or output. `element` is a type variable's name or a key of STORAGE_KINDS; extents are made of dims.
+
+    An input that has a `default` may be left out of a call: it is then full of that, a number which its type holds.
+    """
 
     name: str
     role: OneOf["input", "output"]
     element: str
     extents: tuple[Expr, ...]
     span: Span
+    default: Constant | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import click
 
 from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE
 from attndsl.driver.hints import did_you_mean
-from attndsl.driver.library import checked
+from attndsl.driver.library import checked, signature_of
 from attndsl.driver.signature import Signature
 from attndsl.driver.targets import UnknownTarget
 from attndsl.syntax.gallery import names, path_of
@@ -136,6 +136,32 @@ def types_option(command: Command) -> Command:
     """--types."""
     text = "Element types of type variables; f32 where it is allowed and nothing is said."
     return _assignments("--types", Assignments(), "T=bf16,…", text)(command)
+
+
+def without_option(command: Command) -> Command:
+    """--without."""
+
+    def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(filter(None, (name.strip() for name in (value or "").split(",")))))
+
+    text = "Inputs that calls leave out, which have defaults."
+    return click.option("--without", "left_out", metavar="NAME,…", callback=names, help=text)(command)
+
+
+def check_left_out(source: Source, names: Iterable[str]) -> tuple[str, ...]:
+    """The inputs to leave out, in the order of their declarations; refuses what a call must give."""
+    from attndsl.checking.omission import Untold
+
+    signature = signature_of(source)
+    asked = set(names)
+    for name in asked:
+        _known("input with a default", name, signature.optional, signature.name)
+    left_out = tuple(name for name in signature.optional if name in asked)
+    try:
+        signature_of(source, left_out)
+    except Untold as error:
+        raise click.UsageError(f"{signature.name} knows {error.name} from {', '.join(error.inputs)} alone.") from None
+    return left_out
 
 
 def params_option(command: Command) -> Command:

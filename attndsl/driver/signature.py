@@ -41,11 +41,15 @@ class ParamSignature:
 
 @dataclass(frozen=True, slots=True)
 class TensorSignature:
-    """An input or output; `element` is a type variable or an element type, extents are expressions of the dims."""
+    """An input or output; `element` is a type variable or an element type, extents are expressions of the dims.
+
+    An input that has a `default` may be left out.
+    """
 
     name: str
     element: str
     extents: tuple[Expression, ...]
+    default: int | float | bool | None = None
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,13 @@ class Signature:
 
     @cached_property
     def needed(self) -> frozenset[str]:
-        """What it must give: all but the parameters that may be left out."""
-        return self.names - {param.name for param in self.params if param.optional}
+        """What it must give: all but what may be left out."""
+        return self.names - {param.name for param in self.params if param.optional} - {*self.optional}
+
+    @cached_property
+    def optional(self) -> tuple[str, ...]:
+        """The inputs that a call may leave out."""
+        return tuple(tensor.name for tensor in self.inputs if tensor.default is not None)
 
     @cached_property
     def origins(self) -> dict[str, Origin]:
@@ -144,7 +153,7 @@ class Signature:
 
 
 def _tensor(data: Mapping[str, Any]) -> TensorSignature:
-    return TensorSignature(data["name"], data["element"], tuple(map(_expression, data["extents"])))
+    return TensorSignature(data["name"], data["element"], tuple(map(_expression, data["extents"])), data["default"])
 
 
 def _expression(data: Any) -> Expression:

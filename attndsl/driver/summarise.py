@@ -43,7 +43,8 @@ def summarise(spec: Spec) -> Signature:
 
 
 def _tensor(tensor: Tensor) -> TensorSignature:
-    return TensorSignature(tensor.name, tensor.element, tuple(map(plain, tensor.extents)))
+    default = None if tensor.default is None else tensor.default.value
+    return TensorSignature(tensor.name, tensor.element, tuple(map(plain, tensor.extents)), default)
 
 
 def feature_dims(spec: Spec) -> tuple[str, ...]:

@@ -48,10 +48,15 @@ class Bound:
 
 def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The inputs and the parameters among a call's arguments, all of each, in the order of their declarations."""
-    # Comparing sets of names would be quicker to read: torch 2.11 traces no such comparison.
-    if not (all(name in arguments for name in signature.needed) and all(name in signature.names for name in arguments)):
+    if not names_fit(signature, arguments):
         _check_names(signature, arguments)
     return {tensor.name: arguments[tensor.name] for tensor in signature.inputs}, parameters(signature, arguments)
+
+
+def names_fit(signature: Signature, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call gives all that it must, and nothing that there is not."""
+    # Comparing sets of names would be quicker to read: torch 2.11 traces no such comparison.
+    return all(name in arguments for name in signature.needed) and all(name in signature.names for name in arguments)
 
 
 def parameters(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +137,7 @@ def _computed(signature: Signature, dims: Mapping[str, int], params: Mapping[str
 
 def example_call(signature: Signature) -> str:
     """A call as it is written, `gqa(q=…, k=…, window=4096)`."""
-    arguments = [f"{tensor.name}=…" for tensor in signature.inputs]
+    arguments = [f"{tensor.name}={default_text(tensor)}" for tensor in signature.inputs]
     arguments += [f"{param.name}={param.default_text}" for param in signature.params]
     return f"{signature.name}({', '.join(arguments)})"
 
@@ -159,7 +164,11 @@ def python_signature(signature: Signature) -> inspect.Signature:
         Parameter(_fresh(name, taken) if iskeyword(name) else name, Parameter.POSITIONAL_ONLY)
         for name in inputs[:reserved]
     ]
-    found += [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in inputs[reserved:]]
+    optional = False
+    for tensor in signature.inputs[reserved:]:
+        optional = optional or tensor.default is not None  # Python has no default before what has none
+        missing = None if optional else Parameter.empty
+        found.append(Parameter(tensor.name, Parameter.POSITIONAL_OR_KEYWORD, default=missing))
     for param in signature.params:
         if not iskeyword(param.name):
             default = param.default if param.optional else Parameter.empty
@@ -178,6 +187,11 @@ def _fresh(name: str, taken: set[str]) -> str:
     return name
 
 
+def default_text(tensor: TensorSignature) -> str:
+    """What an input is full of where it is left out; `…` where it may not be."""
+    return "…" if tensor.default is None else str(tensor.default)
+
+
 def join(words: Iterable[str], last: str = "and") -> str:
     """`a, b and c`."""
     *front, end = words
@@ -186,7 +200,8 @@ def join(words: Iterable[str], last: str = "and") -> str:
 
 def declaration(tensor: TensorSignature) -> str:
     """A tensor as the spec declares it, `q : T[B, H, M, D]`."""
-    return f"{tensor.name} : {tensor.element}[{', '.join(map(show, tensor.extents))}]"
+    default = "" if tensor.default is None else f" = {tensor.default}"
+    return f"{tensor.name} : {tensor.element}[{', '.join(map(show, tensor.extents))}]{default}"
 
 
 def shown(value: object) -> str:

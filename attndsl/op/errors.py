@@ -63,6 +63,29 @@ class MissingArgument(CallError, TypeError):
     message = "{spec} needs {names} too: {call}"
 
 
+@dataclass(eq=False, repr=False)
+class NoDefault(CallError, TypeError):
+    name: str
+    call: str
+
+    message = "{name} is nothing that a call of {spec} may leave out: {call}"
+
+
+@dataclass(eq=False, repr=False)
+class NothingGiven(CallError, TypeError):
+    call: str
+
+    message = "{spec} needs an input to know where it computes, and all are left out: {call}"
+
+
+@dataclass(eq=False, repr=False)
+class LeftOutTells(CallError, TypeError):
+    names: str
+    told: str
+
+    message = "{spec} knows {told} from {names} alone, which is left out"
+
+
 # --- kinds
 
 

@@ -134,7 +134,10 @@ def computed(source: Source, artifact: Artifact, dims: Mapping[str, int], needed
     from attndsl.driver.unmasked import unmasked
     from attndsl.ir.work import work_of
 
-    spec, signature = unmasked(checked(source)), artifact.signature
+    signature = artifact.signature
+    given = {tensor.name for tensor in signature.inputs}
+    left_out = [tensor.name for tensor in checked(source).inputs if tensor.name not in given]
+    spec = unmasked(checked(source, *left_out))
     sizes = {dim: dims[dim] for dim in signature.features} if target_of(artifact.target).specialised else {}
     module, _ = lower(spec, artifact.types, artifact.target, sizes, artifact.machine)
     return work_of(module, dims, _params(signature, dims))

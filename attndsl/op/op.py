@@ -12,7 +12,7 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
-from attndsl.op.checks import declaration, example_call, listed, python_signature, split
+from attndsl.op.checks import declaration, example_call, join, listed, names_fit, python_signature, split
 from attndsl.op.cpu import CpuCalls
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
@@ -45,14 +45,15 @@ class Op:
     of feature dims, at the first call or from the cache; other extents and parameters change freely.
     """
 
-    def __init__(self, spec: Source) -> None:
-        self.binding = CompiledSpec(spec)
+    def __init__(self, spec: Source, left_out: tuple[str, ...] = ()) -> None:
+        self.binding = CompiledSpec(spec, left_out)
         self.spec, self.signature, self.key = spec, self.binding.signature, self.binding.key
         _ = self.signature.names, self.signature.needed  # kept from here on: torch.compile traces no cached_property
         self._array_calls: CpuCalls[Array] | None = None
         self._tensor_calls: TensorCalls | None = None
         self._outputs = _outputs_type(self.signature)
         self._inputs = tuple(tensor.name for tensor in self.signature.inputs)
+        self._forms: dict[tuple[str, ...], Op] = {}
         self.__name__ = self.__qualname__ = self.signature.name
         self.__signature__ = python_signature(self.signature)
         if "torch" in sys.modules:  # else at the first call with tensors
@@ -66,6 +67,12 @@ class Op:
         """
         if inputs:
             arguments = self._by_name(inputs, arguments)
+        if self.signature.optional:
+            left_out = tuple(name for name in self.signature.optional if arguments.get(name) is None)
+            if left_out and names_fit(self.signature, arguments):
+                given = {name: value for name, value in arguments.items() if name not in left_out}
+                self._make_form(left_out)
+                return self._forms[left_out](out=out, **given)
         written = None
         if out is not None:
             if "out" in self.signature.names:
@@ -86,11 +93,35 @@ class Op:
             return self._outputs(*self._tensor_calls(given, params, written))
         return self._outputs(*self._compute_arrays(list(given.values()), params, written))
 
-    def __reduce__(self) -> tuple[type[Op], tuple[Source]]:
-        return type(self), (self.spec,)
+    def __reduce__(self) -> tuple[type[Op], tuple[Source, tuple[str, ...]]]:
+        return type(self), (self.spec, self.binding.left_out)
 
     def __repr__(self) -> str:
         return f"<attndsl operator {example_call(self.signature)}>"
+
+    def without(self, *inputs: str) -> Op:
+        """The operator of calls that leave out these inputs, which have defaults: it has them no more.
+
+        Raises CallError where one has none, or where nothing else tells a dim or a type of the call.
+        """
+        self._make_form(inputs)
+        return self._forms[inputs]
+
+    def _make_form(self, inputs: tuple[str, ...]) -> None:
+        """Makes the operator without these inputs, once."""
+        if inputs in self._forms:
+            return
+        from attndsl.checking.omission import Untold
+
+        for name in inputs:
+            if name not in self.signature.optional:
+                raise errors.NoDefault(self.signature.name, name, example_call(self.signature))
+        if len(inputs) == len(self._inputs):
+            raise errors.NothingGiven(self.signature.name, example_call(self.signature))
+        try:
+            self._forms[inputs] = Op(self.spec, (*self.binding.left_out, *inputs))
+        except Untold as error:
+            raise errors.LeftOutTells(self.signature.name, join(error.inputs), error.name) from None
 
     def artifact(
         self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str | None = None, /, **types: str
@@ -120,7 +151,8 @@ class Op:
     @property
     def compilations(self) -> int:
         """How many kernels Triton has compiled, or loaded from its own cache, for calls with tensors of GPUs."""
-        return 0 if self._tensor_calls is None else self._tensor_calls.gpu.compilations
+        own = 0 if self._tensor_calls is None else self._tensor_calls.gpu.compilations
+        return own + sum(form.compilations for form in self._forms.values())
 
     @property
     def source(self) -> str:
@@ -172,7 +204,7 @@ class Op:
     # That call may be one that torch.compile traces, and what it traces cannot register an operator; what is marked so
     # it runs, and takes the result for a constant. It is what torch.compiler.assume_constant_result sets, for which
     # torch would have to be imported.
-    vars(_register)["_dynamo_marked_constant"] = True
+    vars(_register)["_dynamo_marked_constant"] = vars(_make_form)["_dynamo_marked_constant"] = True
 
     def _holds_tensors(self, inputs: Mapping[str, Any]) -> bool:
         """Whether the inputs are torch's and not NumPy's."""

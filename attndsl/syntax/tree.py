@@ -167,12 +167,13 @@ class Types(Node):
 
 @dataclass(frozen=True, slots=True)
 class TensorDeclaration(Node):
-    """`input q : T[B, H, M, D]`; `role` is `input` or `output`."""
+    """`input bias : T[H, M, N] = 0.0`; `role` is `input` or `output`."""
 
     role: str
     name: Name
     element: Name
     extents: tuple[Expression, ...]
+    default: Expression | None
 
 
 @dataclass(frozen=True, slots=True)

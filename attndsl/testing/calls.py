@@ -17,11 +17,12 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.omission import Untold, without
 from attndsl.checking.typed import Kind
 from attndsl.driver.cache import ENVIRONMENT
 from attndsl.inputs import relay
 from attndsl.op.op import Op
-from attndsl.storage import ELEMENTS
+from attndsl.storage import ELEMENTS, decode
 from attndsl.syntax.source import Source
 from attndsl.testing.against import given
 from attndsl.testing.case import Array, Case
@@ -64,13 +65,15 @@ class Calling:
     """How the operator of a spec is called: by whom, and beside what.
 
     Parameters, and inputs without dims, are numbers of NumPy if they are to be `scalars`. Inputs are `positional` or go
-    by name. Outputs are written `into` memory of the caller in one of the LAYOUTS, or are new. With several `threads`
-    calls of this operator and of another one overlap, while BLAS has so many threads as `blas` says, or as it had.
+    by name; those that are full of their defaults are not given if the call `leaves_out` such. Outputs are written
+    `into` memory of the caller in one of the LAYOUTS, or are new. With several `threads` calls of this operator and of
+    another one overlap, while BLAS has so many threads as `blas` says, or as it had.
     """
 
     framework: str = "numpy"
     scalars: bool = False
     positional: bool = False
+    leaves_out: bool = False
     into: str | None = None
     threads: int = 1
     blas: int | None = None
@@ -81,11 +84,11 @@ def draw_calling(choices: Choices) -> Calling | None:
     if choices.of((True, True, True, False)):
         return None
     framework = choices.of(("numpy", "numpy", "torch") if find_spec("torch") else ("numpy",))
-    scalars, positional = choices.of((False, True)), choices.of((False, True))
+    scalars, positional, leaves_out = (choices.of((False, True)) for _ in range(3))
     into = choices.of((None, None, *INTO))
     threads = choices.of((1, 1, 3))
     blas = choices.of((2, 1, None)) if threads > 1 else None
-    return Calling(framework, scalars, positional, into, threads, blas)
+    return Calling(framework, scalars, positional, leaves_out, into, threads, blas)
 
 
 def operator_of(source: Source, types: Mapping[str, str]) -> Op:
@@ -123,6 +126,10 @@ def _call(case: Case, calling: Calling, op: Op) -> Callable[[], dict[str, Array]
         params = {name: _numpy_number(kinds[name], value) for name, value in params.items()}
         if calling.framework == "numpy":
             inputs = {name: array if array.ndim else array[()] for name, array in inputs.items()}
+    if calling.leaves_out:
+        inputs = {name: None if _is_default(case, name) else value for name, value in inputs.items()}
+    if not calling.positional:
+        inputs = {name: value for name, value in inputs.items() if value is not None}
     names = [tensor.name for tensor in case.spec.outputs]
     placed = [*inputs.values()] if calling.positional else []
     named = {**({} if calling.positional else inputs), **params}
@@ -138,6 +145,18 @@ def _call(case: Case, calling: Calling, op: Op) -> Callable[[], dict[str, Array]
         return {name: _as_array(value, case.element(name)) for name, value in zip(names, listed, strict=True)}
 
     return call
+
+
+def _is_default(case: Case, name: str) -> bool:
+    """Whether an input is full of its default, and another one tells all that it does."""
+    tensor, array = case.spec.tensors[name], case.arrays[name]
+    if tensor.default is None or not (decode(array, case.element(name)) == tensor.default.value).all():
+        return False
+    try:
+        without(case.spec, [name])
+    except Untold:
+        return False
+    return True
 
 
 def _may_be_left_out(case: Case, name: str) -> bool:

@@ -124,7 +124,10 @@ def draw_call(
             values = choices.of(PLAIN if plain else _kinds(element))
             arrays[tensor.name] = _revalued(arrays[tensor.name], element, values, rng)
         layout = choices.of((None, None, *LAYOUTS))
-        if layout is not None:
+        if tensor.default is not None and choices.of((False, True)):
+            full = np.full(arrays[tensor.name].shape, tensor.default.value)
+            arrays[tensor.name] = np.asarray(encode(full, element))
+        elif layout is not None:
             arrays[tensor.name] = relay(arrays[tensor.name], layout)
     case = Case(spec, types, sizes, numbers, arrays)
     return case.poisoned() if not plain and choices.of((False, True)) else case

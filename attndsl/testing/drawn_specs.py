@@ -156,7 +156,7 @@ class _Draft:
         if word in PARAMETERS and word not in self._parameters:
             self._parameters[word] = self._fill(PARAMETERS[word])
         elif word in INPUTS and word not in self._inputs:
-            self._inputs[word] = self._fill(INPUTS[word])
+            self._inputs[word] = self._fill(INPUTS[word]).strip()
         elif let := next((LETS[key] for key in (*self._here(word), word) if key in LETS), None):
             self._define(word, let)
 

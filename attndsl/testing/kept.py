@@ -41,6 +41,7 @@ CALLING = {
     "framework": ("numpy", "torch"),
     "scalars": (False, True),
     "positional": (False, True),
+    "leaves_out": (False, True),
     "into": (None, *INTO),
     "threads": range(1, 9),
     "blas": (None, 1, 2),

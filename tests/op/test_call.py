@@ -361,7 +361,7 @@ def test_a_default_that_is_too_large_for_f32() -> None:
 def test_torch_compile_leaves_formulas_to_the_call() -> None:
     op = attndsl.compile(FORMULAS)
     torch._dynamo.reset()
-    compiled = torch.compile(lambda x, y: op(x, y), fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(op, fullgraph=True, backend="aot_eager")
     for n, d in ((4, 4), (6, 16), (6, 9)):
         given = torch.ones(n, d), torch.ones(5)
         assert torch.equal(compiled(*given), op(*given))
