@@ -48,8 +48,9 @@ def holds(element: str, value: int | float | bool) -> bool:
     if element == "bool":
         return isinstance(value, bool)
     if element not in _FLOATS:
-        low = -(2 ** (int(element[1:]) - 1)) if element[0] == "i" else 0
-        return low <= value < low + 2 ** int(element[1:])
+        numbers = 1 << int(element[1:])
+        low = -numbers // 2 if element[0] == "i" else 0
+        return low <= value < low + numbers
     if math.isinf(value):
         return element != "f8e4m3"
     bits, least, most = _FLOATS[element]

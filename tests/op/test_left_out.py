@@ -19,6 +19,7 @@ from attndsl.checking.typed import Read, walk
 from attndsl.op import errors
 from attndsl.reference import reference
 from attndsl.syntax.source import Source
+from attndsl.testing import Case, check_stages
 
 SPEC = """attention biased(scale: f32 = 0.5) {
     dims H, M, N, D, P
@@ -93,6 +94,10 @@ def test_the_program_reads_nothing_of_it(op: Any) -> None:
     assert "def biased(q, k, spare, o, *, scale=0.5" in form.source
     code = [line for line in form.source.splitlines() if not line.lstrip().startswith("#")]
     assert [line for line in code if re.search(r"\b(sink|bias|gain)\[", line)] == []
+
+
+def test_every_stage_of_its_form_agrees() -> None:
+    check_stages([Case.make(without(check(Source(SPEC)), tuple(FULL)[:5]), seed=3, hostile=True)])
 
 
 def test_a_sum_of_defaults_costs_nothing() -> None:
