@@ -27,6 +27,7 @@ class Blocks:
         self._outermost = self.scope = outermost
         self._unbounded: dict[Index, tree.Binder] = {}
         self._written: dict[str, tree.Name] = {}
+        self._added: set[str] = set()
         self._astray = False  # whether a write was meant for who knows which output
         self.blocks: list[Block] = []
 
@@ -59,7 +60,7 @@ class Blocks:
         rows.over = tuple(index for index in found if index is not None)
 
     def write(self, node: tree.WriteStatement) -> None:
-        """`o[b, h, i, :] = …`."""
+        """`o[b, h, i, :] = …`, or `+= …`."""
         name, rows = node.name, self._context.rows
         if rows is None:
             self._astray = True
@@ -71,12 +72,14 @@ class Blocks:
             self._astray = True
             return
         subscripts = self._subscripts(node)
-        if name.text in self._written:
-            self._context.report(
-                errors.outputs.WrittenTwice(name.span, name=name.text, first=self._written[name.text].span)
-            )
+        if name.text in self._written and not (node.adds and name.text in self._added):
+            mixed = node.adds or name.text in self._added
+            error = errors.outputs.WrittenAndAdded if mixed else errors.outputs.WrittenTwice
+            self._context.report(error(name.span, name=name.text, first=self._written[name.text].span))
             return
-        self._written[name.text] = name
+        self._written.setdefault(name.text, name)
+        if node.adds:
+            self._added.add(name.text)
         if subscripts is None or value is None or not self._fits(node, tensor, subscripts, value):
             return
         axes = [e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None]
@@ -85,7 +88,7 @@ class Blocks:
         rest = iter([self._context.graph.index(variable, node.span) for variable in variables])
         places = tuple(next(rest) if s is None else s for s in subscripts)
         if self._rows_tell(node, places, body) and self._keys_tell(rows, places, body):
-            rows.writes.append(Write(tensor, places, variables, body, node.span))
+            rows.writes.append(Write(tensor, places, variables, body, node.span, node.adds))
 
     def writes_whole(self, node: tree.Definition) -> bool:
         """Whether `o = …` is meant to write an output; reports it."""
@@ -204,12 +207,14 @@ class Blocks:
         return True
 
     def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr) -> bool:
-        """Whether the value is one of the row and each row has its own place; reports where not."""
+        """Whether the value is one of the row, and each row has its own place or adds to one; reports where not."""
         assert self._context.rows is not None
         over = self._over(body)
         if over:
             self._context.report(errors.outputs.KeyOutsideReduction(node.value.span, name=over[0]))
             return False
+        if node.adds:
+            return True
         used = {index for place in places for index in self._context.graph.facts(place).free}
         for index in self._context.rows.each:
             if index not in used:

@@ -26,9 +26,25 @@ class WrittenTwice(Diagnostic):
     code = "E602"
     message = "the output `{name}` is written twice"
     label = "again"
+    fix = "where both add up, write `+=` in both"
 
     def others(self) -> tuple[Label, ...]:
         return (Label(self.first, "first written here"),)
+
+
+@dataclass(frozen=True)
+class WrittenAndAdded(Diagnostic):
+    name: str
+    first: Span
+
+    code = "E615"
+    message = "the output `{name}` is written by `=` and by `+=`"
+    label = "here by one"
+    note = "an output has one `=`, or any number of `+=`, which add up from 0"
+    fix = "write `+=` in both"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.first, "here by the other"),)
 
 
 @dataclass(frozen=True)
@@ -110,6 +126,7 @@ class RowsCollide(Diagnostic):
     code = "E609"
     message = "rows that differ in `{name}` alone write the same place of `{output}`"
     label = "`{name}` is missing here"
+    fix = "to add up what such rows give, write `{output}[…] += …`"
 
 
 @dataclass(frozen=True)

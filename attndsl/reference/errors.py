@@ -25,7 +25,7 @@ from attndsl.checking.typed import (
 from attndsl.reference.arrays import Array, Axes, along, union
 from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, written
 from attndsl.reference.pointwise_errors import pointwise
-from attndsl.reference.rounding import Errors, Rounding
+from attndsl.reference.rounding import Added, Errors, Rounding
 from attndsl.reference.row import Row
 
 
@@ -62,15 +62,19 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
       scales sums with a factor that underflows: t L more of the mean of 1.
     - logsumexp: the largest error of a score, and those of the sum above; max, min, over keys or an axis: the largest
       error of a score.
+    - what rows add to an element: as a sum, of as many terms as there are such rows.
     - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.
 
     Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
     """
 
-    def write(block: Block, row: Row, bounds: Outputs) -> None:
-        _Analysis(row, rounding).write(block, bounds)
+    added: dict[str, Added] = {}
 
-    return written(spec, call_of(spec, arrays, params or {}), write)
+    def write(block: Block, row: Row, bounds: Outputs) -> None:
+        _Analysis(row, rounding, added).write(block, bounds)
+
+    bounds = written(spec, call_of(spec, arrays, params or {}), write)
+    return bounds | {name: rounding.added(terms) for name, terms in added.items()}
 
 
 class _Analysis:
@@ -79,9 +83,10 @@ class _Analysis:
     Ints and bools that are made of such alone are certain, and not listed.
     """
 
-    def __init__(self, row: Row, rounding: Rounding) -> None:
+    def __init__(self, row: Row, rounding: Rounding, added: dict[str, Added]) -> None:
         self._row = row
         self._rounding = rounding
+        self._added = added
         self._known: dict[Expr, Errors] = {}
 
     def write(self, block: Block, bounds: Outputs) -> None:
@@ -96,14 +101,21 @@ class _Analysis:
             self._put(write, bounds[write.tensor.name])
 
     def _put(self, write: Write, bound: Array) -> None:
+        terms = self._added.setdefault(write.tensor.name, Added.none(bound.shape)) if write.adds else None
+        if terms is not None:
+            bound = terms.error
         if any(np.isinf(self._found(index).error).any() for index in write.indices):
             bound[...] = np.inf  # it may be anywhere
             return
         value = self._row.array(write.value)
-        error = self._found(write.value).error
+        size, error = self._found(write.value)
         # An absent value is 0 for certain, unless an index of it may be another.
         error = np.where(value.present | np.isinf(error), error, 0.0)
         self._row.put(write, error, value.axes, bound)
+        if terms is not None:
+            self._row.write(write, terms.value)
+            self._row.put(write, np.where(value.present, size, 0.0), value.axes, terms.size)
+            self._row.put(write, np.ones(size.shape), value.axes, terms.count)
 
     def _of(self, expr: Expr) -> Errors:
         own = self._row.known[expr]

@@ -64,6 +64,7 @@ class _Emitter:
         self.access = NumPyAccess([*tensors, *workspaces], self.text)
         self.scratch = Scratch(self.text, self.access)
         self.shared: _Shared | None = None
+        self.allocated: set[str] = set()
 
     # --- the file
 
@@ -123,11 +124,12 @@ class _Emitter:
         self.out.line("")
         stored = {op.tensor.string_value() for op in kernel.body.walk() if isinstance(op, tile.StoreOp)}
         for workspace in self.workspaces:
-            if workspace.sym_name.data in stored:
+            if workspace.sym_name.data in stored - self.allocated:
                 shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
                 shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
                 element = "np.float64" if workspace.element.data == "f64" else "np.float32"
                 self.out.line(f"{python_name(workspace.sym_name.data)} = np.empty(({shape}), {element})")
+        self.allocated |= stored
         self.names.begin_scope()
         self.text.arrange(kernel)
         self.shared = _Shared.of(kernel, self.names)
