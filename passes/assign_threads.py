@@ -82,9 +82,11 @@ After:
 
 A step is an operation on tiles, as large as all axes of its operands together: for a matrix product its
 multiplications. Those of few rows take longer each: it is reading the keys that takes the time, and one row's worth of
-it is less. Programs that add to one element run one after another: their order is that of the sum. What is known of an axis before a call reads data counts: its size, how many rows or keys there are at
+it is less. What is known of an axis before a call reads data counts: its size, how many rows or keys there are at
 most, or the extent of a tensor that keys are places of. `least` is the size from which on two threads were faster than
 one where that was measured.
+
+Programs that may add to one element run one after another: their order is that of the sum, whoever runs them.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """

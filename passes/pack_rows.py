@@ -54,7 +54,7 @@ Ensures: no attn.each is left. Exactness: bit-exact. Idempotent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attndsl.ir import attn
@@ -130,7 +130,7 @@ def _placed(kernel: attn.KernelOp) -> Iterator[tuple[attn.EachOp, bool, SSAValue
         yield each, is_apart or each.result in kept, divisor
 
 
-def _kept_apart(kernel: attn.KernelOp, rows: list[SSAValue], axes: AxesAnalysis) -> frozenset[SSAValue]:
+def _kept_apart(kernel: attn.KernelOp, rows: Sequence[SSAValue], axes: AxesAnalysis) -> frozenset[SSAValue]:
     """Which of the variables stay apart so that rows of a tile that add meet nowhere, or all in one place.
 
     The last one tells which: its rows are mostly many, and neighbours in memory. Where its places are known to a

@@ -73,9 +73,12 @@ class Blocks:
             return
         subscripts = self._subscripts(node)
         if name.text in self._written and not (node.adds and name.text in self._added):
-            mixed = node.adds or name.text in self._added
-            error = errors.outputs.WrittenAndAdded if mixed else errors.outputs.WrittenTwice
-            self._context.report(error(name.span, name=name.text, first=self._written[name.text].span))
+            first = self._written[name.text].span
+            if node.adds or name.text in self._added:
+                sign = "+=" if node.adds else "="
+                self._context.report(errors.outputs.WrittenAndAdded(name.span, name=name.text, sign=sign, first=first))
+            else:
+                self._context.report(errors.outputs.WrittenTwice(name.span, name=name.text, first=first))
             return
         self._written.setdefault(name.text, name)
         if node.adds:

@@ -35,16 +35,17 @@ class WrittenTwice(Diagnostic):
 @dataclass(frozen=True)
 class WrittenAndAdded(Diagnostic):
     name: str
+    sign: str
     first: Span
 
     code = "E615"
     message = "the output `{name}` is written by `=` and by `+=`"
-    label = "here by one"
+    label = "by `{sign}` here"
     note = "an output has one `=`, or any number of `+=`, which add up from 0"
     fix = "write `+=` in both"
 
     def others(self) -> tuple[Label, ...]:
-        return (Label(self.first, "here by the other"),)
+        return (Label(self.first, f"by `{'=' if self.sign == '+=' else '+='}` here"),)
 
 
 @dataclass(frozen=True)

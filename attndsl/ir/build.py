@@ -91,7 +91,9 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
         for total in totals:
             if number == total.last:
                 builder(f"_stores_{total.output.name}").store(total)
-    workspaces = [spec.TensorOp(t.name, "workspace", str(compute), [plain(e) for e in t.output.extents]) for t in totals]
+    workspaces = [
+        spec.TensorOp(t.name, "workspace", str(compute), [plain(e) for e in t.output.extents]) for t in totals
+    ]
     return ModuleOp([*tensors, *workspaces, *parameters, *kernels])
 
 

@@ -381,7 +381,7 @@ class Run(OverKeys):
         if op.adds is None:
             output[places] = value[where]
         else:
-            np.add.at(np.atleast_1d(output), places or 0, value[where])
+            np.add.at(np.atleast_1d(output), places or np.zeros(value[where].size, int), value[where])
             along = [np.broadcast_to(self.values[v].along(axes), shape)[where] for v in op.along]
             self.meetings.meet(op, along, places)
 

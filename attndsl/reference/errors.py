@@ -67,14 +67,13 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
 
     Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
     """
-
     added: dict[str, Added] = {}
 
     def write(block: Block, row: Row, bounds: Outputs) -> None:
         _Analysis(row, rounding, added).write(block, bounds)
 
     bounds = written(spec, call_of(spec, arrays, params or {}), write)
-    return bounds | {name: rounding.added(terms) for name, terms in added.items()}
+    return bounds | {name: rounding.added_up(terms) for name, terms in added.items()}
 
 
 class _Analysis:
@@ -101,9 +100,9 @@ class _Analysis:
             self._put(write, bounds[write.tensor.name])
 
     def _put(self, write: Write, bound: Array) -> None:
-        terms = self._added.setdefault(write.tensor.name, Added.none(bound.shape)) if write.adds else None
-        if terms is not None:
-            bound = terms.error
+        added = self._added.setdefault(write.tensor.name, Added.none(bound.shape)) if write.adds else None
+        if added is not None:
+            bound = added.error
         if any(np.isinf(self._found(index).error).any() for index in write.indices):
             bound[...] = np.inf  # it may be anywhere
             return
@@ -112,10 +111,10 @@ class _Analysis:
         # An absent value is 0 for certain, unless an index of it may be another.
         error = np.where(value.present | np.isinf(error), error, 0.0)
         self._row.put(write, error, value.axes, bound)
-        if terms is not None:
-            self._row.write(write, terms.value)
-            self._row.put(write, np.where(value.present, size, 0.0), value.axes, terms.size)
-            self._row.put(write, np.ones(size.shape), value.axes, terms.count)
+        if added is not None:
+            self._row.write(write, added.value)
+            self._row.put(write, np.where(value.present, size, 0.0), value.axes, added.size)
+            self._row.put(write, np.ones(size.shape), value.axes, added.terms)
 
     def _of(self, expr: Expr) -> Errors:
         own = self._row.known[expr]

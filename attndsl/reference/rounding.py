@@ -27,7 +27,7 @@ class Added(NamedTuple):
     value: Array
     size: Array
     error: Array
-    count: Array
+    terms: Array
 
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> Added:
@@ -90,10 +90,10 @@ class Rounding:
         certain &= ~_of_both_signs(value)
         return self.settled(value.sum(axis=0), size, error + (len(value) * self.unit + relative) * size, certain)
 
-    def added(self, terms: Added) -> Array:
+    def added_up(self, added: Added) -> Array:
         """The errors of sums of terms that are added one by one, in whatever order, from 0."""
-        error = terms.error + terms.count * self.unit * terms.size
-        return self.settled(terms.value, terms.size, error, np.isfinite(terms.error)).error
+        error = added.error + added.terms * self.unit * added.size
+        return self.settled(added.value, added.size, error, np.isfinite(added.error)).error
 
     def extreme(self, terms: Errors, result: Array) -> Errors:
         """The largest or smallest along the first dimension, which comes out as `result`."""

@@ -89,7 +89,7 @@ class Row:
         kept = broadcast(inside.value, inside.axes)
         places = tuple(broadcast(index.value, index.axes)[kept] for index in indices)
         if write.adds:
-            np.add.at(np.atleast_1d(output), places or 0, broadcast(values, axes)[kept])
+            np.add.at(np.atleast_1d(output), places or [0], broadcast(values, axes)[kept])
         else:
             output[places] = broadcast(values, axes)[kept]
 

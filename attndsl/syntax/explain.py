@@ -256,7 +256,7 @@ def _wanted(accepts: set[str]) -> str:
 
 
 _PLAIN = {
-    "NAME": "a name", "NUMBER": "a number", "SIGN": "a sign", "EQUAL": "`=`", "ADDS": "`+=`", "COLON": "`:`", "COMMA": "`,`",
-    "RSQB": "`]`", "RPAR": "`)`", "LSQB": "`[`", "LPAR": "`(`", "LBRACE": "`{`", "RBRACE": "`}`", "BIT_OR": "`|`",
-    "SEMICOLON": "`;`", "$END": "the end",
+    "NAME": "a name", "NUMBER": "a number", "SIGN": "a sign", "EQUAL": "`=`", "ADDS": "`+=`", "COLON": "`:`",
+    "COMMA": "`,`", "RSQB": "`]`", "RPAR": "`)`", "LSQB": "`[`", "LPAR": "`(`", "LBRACE": "`{`", "RBRACE": "`}`",
+    "BIT_OR": "`|`", "SEMICOLON": "`;`", "$END": "the end",
 }  # fmt: skip

@@ -233,14 +233,15 @@ class _Draft:
         return _lines([*rows, *map(_let, before), *walked, *map(_let, after), *writes])
 
     def _write(self, name: str, suffix: str) -> str:
-        """A statement that writes an output, which it declares."""
-        value = self._say(name)
-        place, _, shape = self._say(f"{name}_place").partition(" of ")
+        """The statements that write an output, which they declare: one, or some that add to it."""
+        signs = self._say("signs").split()
+        place, _, shape = self._say(f"{name}_place" if signs == ["="] else f"{name}_sums").partition(" of ")
+        values = [self._say(name) for _ in signs]
         if not set(_DIM.findall(shape)) <= self.told.keys():
             query = self._say("query")
-            value = f"{value} + 0.1 * ({query} . {query})"
+            values[0] += f" + 0.1 * ({query} . {query})"
         self._outputs[name + suffix] = shape
-        return f"{name}{suffix}{place} = {value}"
+        return "\n    ".join(f"{name}{suffix}{place} {sign} {value}" for sign, value in zip(signs, values, strict=True))
 
 
 def _let(text: str) -> str:

@@ -74,6 +74,10 @@ writes
     9 | o
     3 | o lse
     2 | lse
+signs
+    18 | =
+    3 | +=
+    += +=
 first_block
     18 | keys
     no_keys
