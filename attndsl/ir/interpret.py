@@ -377,11 +377,13 @@ class Run(OverKeys):
         where = np.ones(shape, bool)
         for guard in (*operands[len(op.indices) + 1 :], *valid):
             where &= guard.along(axes)
-        places = tuple(i[where] for i in indices)
+        places, terms = tuple(i[where] for i in indices), value[where]
+        flat, at = np.atleast_1d(output), places or (np.zeros(terms.size, int),)
         if op.adds is None:
-            output[places] = value[where]
+            flat[at] = terms
         else:
-            np.add.at(np.atleast_1d(output), places or np.zeros(value[where].size, int), value[where])
+            order = np.lexsort((terms, *at))  # what is added has no order: an exact pass changes no bit of it
+            np.add.at(flat, tuple(i[order] for i in at), terms[order])
             along = [np.broadcast_to(self.values[v].along(axes), shape)[where] for v in op.along]
             self.meetings.meet(op, along, places)
 

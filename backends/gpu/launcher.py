@@ -222,7 +222,7 @@ class Launcher:
         stored = {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, tile.StoreOp)}
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored - self.allocated:
-                shape = [*map(python_text, tensor.shape)]
+                shape = [*map(python_text, tensor.shape)] or ["()"]
                 dtype = "torch.float64" if tensor.element.data == "f64" else "torch.float32"
                 name = python_name(tensor.sym_name.data)
                 self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
