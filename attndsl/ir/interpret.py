@@ -103,10 +103,10 @@ class Run(OverKeys):
             self.arrays[name] = decode(self.arrays[name], op.element.data)
             return
         shape = [evaluate(extent, self.dims, self.params, self.choices) for extent in op.shape]
+        holds = op.role.data == "output" or op.partial is not None
+        self.arrays[name] = np.zeros(shape) if holds else np.full(shape, np.nan)
         if op.role.data == "output":
-            self.outputs[name] = np.zeros(shape)
-        else:
-            self.arrays[name] = np.full(shape, np.nan, op.element.data.replace("f", "float"))
+            self.outputs[name] = self.arrays[name]
 
     # --- running
 
@@ -364,7 +364,6 @@ class Run(OverKeys):
 
     def write(self, op: attn.WriteOp | tile.StoreOp) -> None:
         name = op.tensor.string_value()
-        output = self.outputs[name] if name in self.outputs else self.arrays[name]
         block = op.parent_block()
         assert block is not None
         rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp))]
@@ -378,9 +377,10 @@ class Run(OverKeys):
         for guard in (*operands[len(op.indices) + 1 :], *valid):
             where &= guard.along(axes)
         places, terms = tuple(i[where] for i in indices), value[where]
-        flat, at = np.atleast_1d(output), places or (np.zeros(terms.size, int),)
+        flat, at = np.atleast_1d(self.arrays[name]), places or (np.zeros(terms.size, int),)
         if op.adds is None:
-            flat[at] = terms
+            element = self.elements[name]
+            flat[at] = decode(encode(terms, element), element)
         else:
             order = np.lexsort((terms, *at))  # what is added has no order: an exact pass changes no bit of it
             np.add.at(flat, tuple(i[order] for i in at), terms[order])

@@ -22,9 +22,8 @@ class Errors(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What has been added to each element of an output: the sums of values, sizes and errors, and of how many terms."""
+    """What has been added to each element of an output: the sums of sizes and errors, and of how many terms."""
 
-    value: Array
     size: Array
     error: Array
     terms: Array
@@ -90,10 +89,10 @@ class Rounding:
         certain &= ~_of_both_signs(value)
         return self.settled(value.sum(axis=0), size, error + (len(value) * self.unit + relative) * size, certain)
 
-    def added_up(self, added: Added) -> Array:
-        """The errors of sums of terms that are added one by one, in whatever order, from 0."""
+    def added_up(self, value: Array, added: Added) -> Array:
+        """The errors of sums of terms, which are added one by one, in whatever order, from 0."""
         error = added.error + added.terms * self.unit * added.size
-        return self.settled(added.value, added.size, error, np.isfinite(added.error)).error
+        return self.settled(value, added.size, error, np.isfinite(added.error)).error
 
     def extreme(self, terms: Errors, result: Array) -> Errors:
         """The largest or smallest along the first dimension, which comes out as `result`."""
