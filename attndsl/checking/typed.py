@@ -203,10 +203,10 @@ class Reduce(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """`tensor[indices] = value`, for every row and every value of the axis variables.
+    """`tensor[indices] = value`, for every row and every value of the axis variables; `+=` where it `adds`.
 
-    A write whose index is out of range is dropped, one whose value is absent writes 0, and an element that nothing
-    writes is 0.
+    A write whose index is out of range is dropped, one whose value is absent writes or adds 0, and an element that
+    nothing writes is 0. What is added to an element adds up, in any order, from 0.
     """
 
     tensor: Tensor
@@ -214,6 +214,7 @@ class Write:
     axes: tuple[Index, ...]
     value: Expr
     span: Span
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

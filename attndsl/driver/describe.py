@@ -37,6 +37,8 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
         told["mask"] = masks[0] if len(masks) == 1 else f"{masks[0]} in full tiles; in others {masks[-1]}"
     if (threads := _threads(kernel)) is not None:
         told["threads"] = threads
+    if (sums := [_sum(op) for op in kernel.walk() if isinstance(op, tile.StoreOp) and op.adds is not None]) != []:
+        told["sums"] = "; ".join(sums)
     if kernel.schedules is not None:
         told["schedules"] = "; or ".join(
             ", ".join(f"{name} {number_in(value)}" for name, value in each.data.items()) for each in kernel.schedules
@@ -49,6 +51,14 @@ def _threads(kernel: tile.KernelOp) -> str | None:
     if not any(isinstance(op, tile.ThreadsOp) for op in kernel.body.block.ops):
         return None
     return "share the programs where a product of tiles is large; with few rows it counts up to threefold"
+
+
+def _sum(op: tile.StoreOp) -> str:
+    """What adds to one element of an output, besides the rows that a tile has summed up."""
+    meeting = ["rows of a tile"] if op.within is not None else []
+    along = [value.owner.variable.data for value in op.along if isinstance(value.owner, tile.ProgramOp)]
+    meeting += [f"programs of {' and '.join(along)}"] if along else []
+    return f"{op.tensor.string_value()}: {' and '.join(meeting) or 'no two programs'} may add to one element"
 
 
 def _folds(loop: tile.LoopOp) -> bool:

@@ -264,19 +264,21 @@ class _Draft:
         return "temp" if name in self._temps else "output"
 
     def _write(self, name: str, suffix: str) -> str:
-        """A statement that writes an output, which it declares."""
-        value = self._say(name)
-        place, _, shape = self._say("lse_place" if name == "weights" else f"{name}_place").partition(" of ")
+        """The statements that write an output, which they declare: one, or some that add to it."""
+        signs = self._say("signs").split()
+        of = "lse" if name == "weights" else name
+        place, _, shape = self._say(f"{of}_place" if signs == ["="] else f"{of}_sums").partition(" of ")
+        values = [self._say(name) for _ in signs]
         if name == "weights":
             keys, _, extents = self._say("at_keys").partition(" of ")
-            known = _DIM.sub(lambda dim: dim[0] if dim[0] in self.told else "5", f"{shape[:-1]}, {extents}]")
-            self._outputs[name + suffix] = known
-            return f"{name}{suffix}{place[:-1]}, {keys}] = {value}"
+            place = f"{place[:-1]}, {keys}]".replace("[, ", "[")
+            shape = _DIM.sub(lambda dim: dim[0] if dim[0] in self.told else "5", f"{shape[:-1]}, {extents}]")
+            shape = shape.replace("[, ", "[")
         if not set(_DIM.findall(shape)) <= self.told.keys():
             query = self._say("query")
-            value = f"{value} + 0.1 * ({query} . {query})"
+            values[0] += f" + 0.1 * ({query} . {query})"
         self._outputs[name + suffix] = shape
-        return f"{name}{suffix}{place} = {value}"
+        return "\n    ".join(f"{name}{suffix}{place} {sign} {value}" for sign, value in zip(signs, values, strict=True))
 
 
 def _let(text: str) -> str:

@@ -96,6 +96,10 @@ writes@none
     3 | o
     o lse
     lse
+signs
+    18 | =
+    3 | +=
+    += +=
 first_block
     18 | keys
     no_keys
