@@ -260,22 +260,20 @@ def _unique(variables: Iterable[attn.IndexOp]) -> None:
 
 def _writes(kernel: Operation, write: type[Access], read: type[Access]) -> None:
     """Raises where a kernel writes nothing, or reads what it writes, or an output that no kernel before it writes."""
-    written = _accessed(kernel, write)
+    written, taken = set[str](), set[str]()
+    for op in kernel.walk():
+        if isinstance(op, (write, read)):
+            (written if isinstance(op, write) else taken).add(op.tensor.string_value())
     if not written:
         raise VerifyException(f"a kernel writes something: {kernel.name} has no {write.name}")
-    taken = _accessed(kernel, read)
     for name in sorted(taken & written):
         raise VerifyException(f"@{name} is read by the kernel that writes it, and its programs have no order")
     missing, before = taken & _outputs(kernel), kernel.prev_op
     while missing and before is not None:
-        missing, before = missing - _accessed(before, write), before.prev_op
+        missing -= {op.tensor.string_value() for op in before.walk() if isinstance(op, write)}
+        before = before.prev_op
     for name in sorted(missing):
         raise VerifyException(f"@{name} is read, and no kernel before has written it")
-
-
-def _accessed(kernel: Operation, kind: type[Access]) -> set[str]:
-    """The tensors that a kernel reads, or writes."""
-    return {op.tensor.string_value() for op in kernel.walk() if isinstance(op, kind)}
 
 
 def _outputs(kernel: Operation) -> set[str]:
