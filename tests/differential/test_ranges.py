@@ -11,9 +11,11 @@ from attndsl.checking.check import check
 from attndsl.ir import tile
 from attndsl.ir.interpret import interpret
 from attndsl.ir.xdsl import ModuleOp
+from attndsl.passes import split_ranges
 from attndsl.syntax.source import Source
-from attndsl.testing import Case
+from attndsl.testing import Case, Disagreement
 from attndsl.testing.stages import Form, choices_of, lower, program_of
+from tests.mutants.mutant import planted
 
 ENDS = (3, 0, 9, -1, 2**62)
 
@@ -59,3 +61,15 @@ def test_ranges_that_end_anywhere(name: str) -> None:
     for case in cases:
         case.check("numpy", program.run(case))
         case.check("triton", interpret(module, case.arrays, case.dims, case.params, choices_of(triton)))
+
+
+@planted("triton", "split-ranges")
+def keys_behind_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the last tile of a range the keys behind its end count as well, which few drawn specs would show."""
+    monkeypatch.setattr(split_ranges._Cut, "stop", lambda cut, row_stop, end, anchor: row_stop)
+
+
+def test_keys_behind_a_range_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys_behind_a_range.patch(monkeypatch)
+    with pytest.raises(Disagreement):
+        test_ranges_that_end_anywhere("three ranges")
