@@ -15,7 +15,7 @@ where its sink is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal as OneOf
@@ -44,6 +44,15 @@ STORAGE_KINDS = {
 """Every element type and the kind of scalar that reading it gives. f8e4m3 is the finite form (`e4m3fn`)."""
 
 
+COMPUTED = "computed"
+"""The element type of what the checker has kept between blocks: that which sums are kept in."""
+
+
+def computed_in(elements: Collection[str]) -> str:
+    """The type that sums are kept in, beside tensors of these element types."""
+    return "f64" if "f64" in elements else "f32"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Index:
     """An index variable, told from others by identity.
@@ -63,10 +72,14 @@ class Index:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
-    """An input or output. `element` is a type variable's name or a key of STORAGE_KINDS; extents are made of dims."""
+    """An input, an output, or a `temp`, which blocks write and read and no caller sees.
+
+    `element` is a type variable's name, a key of STORAGE_KINDS, or COMPUTED; extents are made of dims, those of what is
+    COMPUTED of parameters too.
+    """
 
     name: str
-    role: OneOf["input", "output"]
+    role: OneOf["input", "output", "temp"]
     element: str
     extents: tuple[Expr, ...]
     span: Span
@@ -123,7 +136,7 @@ class IndexValue(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Read(Expr):
-    """An element of an input tensor, one integer expression a dimension."""
+    """An element of an input, or of what an earlier block wrote, one integer expression a dimension."""
 
     tensor: Tensor
     indices: tuple[Expr, ...]
@@ -205,7 +218,10 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One `each … over …` and the outputs it writes; `over` is empty where nothing is reduced."""
+    """One `each … over …` and what it writes; `over` is empty where nothing is reduced.
+
+    Blocks run one after another: what one of them reads, an earlier one has written, all rows of it.
+    """
 
     each: tuple[Index, ...]
     over: tuple[Index, ...]
@@ -239,6 +255,11 @@ class Spec:
     def inputs(self) -> tuple[Tensor, ...]:
         """The input tensors in the order of their declarations."""
         return self.arguments.inputs
+
+    @property
+    def written(self) -> tuple[Tensor, ...]:
+        """The tensors that blocks write: outputs and temps, in the order of their declarations."""
+        return tuple(tensor for tensor in self.tensors.values() if tensor.role != "input")
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:

@@ -10,21 +10,23 @@ from attndsl.syntax.source import Span
 
 @dataclass(frozen=True)
 class NotWritten(Diagnostic):
+    role: str
     name: str
 
     code = "E601"
-    message = "nothing writes the output `{name}`"
+    message = "nothing writes the {role} `{name}`"
     label = "declared here"
     fix = "`{name}[…] = …`"
 
 
 @dataclass(frozen=True)
 class WrittenTwice(Diagnostic):
+    role: str
     name: str
     first: Span
 
     code = "E602"
-    message = "the output `{name}` is written twice"
+    message = "the {role} `{name}` is written twice"
     label = "again"
 
     def others(self) -> tuple[Label, ...]:
@@ -37,7 +39,7 @@ class NotOutput(Diagnostic):
     first: Span
 
     code = "E603"
-    message = "`{name}` is not an output"
+    message = "`{name}` is no output and no temp"
     label = "written here"
 
     def others(self) -> tuple[Label, ...]:
@@ -46,13 +48,14 @@ class NotOutput(Diagnostic):
 
 @dataclass(frozen=True)
 class WrongOutputRank(Diagnostic):
+    role: str
     name: str
     wanted: int
     got: int
     first: Span
 
     code = "E604"
-    message = "the output `{name}` takes {wanted:subscript}, not {got}"
+    message = "the {role} `{name}` takes {wanted:subscript}, not {got}"
     label = "{got:subscript}"
 
     def others(self) -> tuple[Label, ...]:
@@ -75,10 +78,11 @@ class WrongOutputAxes(Diagnostic):
 
 @dataclass(frozen=True)
 class BoolWritten(Diagnostic):
+    role: str
     name: str
 
     code = "E606"
-    message = "the output `{name}` holds numbers, and this is a truth value"
+    message = "the {role} `{name}` holds numbers, and this is a truth value"
     label = "a truth value"
     fix = "make it a number: `(if … then 1.0 else 0.0)`"
 
@@ -125,7 +129,7 @@ class NoOutput(Diagnostic):
 @dataclass(frozen=True)
 class EmptyBlock(Diagnostic):
     code = "E610"
-    message = "the block writes no output"
+    message = "the block writes nothing"
     label = "opened here"
     note = "every `each` opens a block of its own, which ends at the next one"
     fix = "name all indices of a row in one, `each b in B, i in M`, and write `o[b,i] = …` in its block"

@@ -44,6 +44,10 @@ PARAMETERS: Mapping[Kind, Attribute] = {Kind.BOOL: i1, Kind.INT: index, Kind.FLO
 """The types of parameters: a real one is of f32, whatever it is computed with."""
 
 
+ROLES = {"input": "input", "output": "output", "temp": "workspace"}
+"""The roles of a spec's tensors in the IR."""
+
+
 class Scalar(NamedTuple):
     """A value and where it is present; None: everywhere."""
 
@@ -57,10 +61,12 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     Sums are kept in f32, in f64 where a tensor is f64.
     """
     elements = {t.name: types.get(t.element, t.element) for t in checked.tensors.values()}
-    compute = f64 if "f64" in elements.values() else f32
+    computed = typed.computed_in(elements.values())
+    elements = {name: computed if element == typed.COMPUTED else element for name, element in elements.items()}
+    compute = f64 if computed == "f64" else f32
     partial = partial_outputs(checked)
     tensors = [
-        spec.TensorOp(t.name, t.role, elements[t.name], [plain(e) for e in t.extents], t.name in partial)
+        spec.TensorOp(t.name, ROLES[t.role], elements[t.name], [plain(e) for e in t.extents], t.name in partial)
         for t in checked.tensors.values()
     ]
     kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}

@@ -101,10 +101,10 @@ class Run(OverKeys):
             self.arrays[name] = decode(self.arrays[name], op.element.data)
             return
         shape = [evaluate(extent, self.dims, self.params, self.choices) for extent in op.shape]
+        holds = op.role.data == "output" or op.partial is not None
+        self.arrays[name] = np.zeros(shape) if holds else np.full(shape, np.nan)
         if op.role.data == "output":
-            self.outputs[name] = np.zeros(shape)
-        else:
-            self.arrays[name] = np.full(shape, np.nan, op.element.data.replace("f", "float"))
+            self.outputs[name] = self.arrays[name]
 
     # --- running
 
@@ -362,7 +362,6 @@ class Run(OverKeys):
 
     def write(self, op: attn.WriteOp | tile.StoreOp) -> None:
         name = op.tensor.string_value()
-        output = self.outputs[name] if name in self.outputs else self.arrays[name]
         block = op.parent_block()
         assert block is not None
         rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp))]
@@ -374,7 +373,8 @@ class Run(OverKeys):
         where = np.ones(shape, bool)
         for guard in (*operands[len(op.indices) + 1 :], *valid):
             where &= guard.along(axes)
-        output[tuple(i[where] for i in indices)] = value[where]
+        element = self.elements[name]
+        self.arrays[name][tuple(i[where] for i in indices)] = decode(encode(value[where], element), element)
 
     def reduce(self, op: attn.ReduceAxisOp | tile.ReduceOp) -> NamedArray:
         arrays, axes = self.align(op.body, op.over)

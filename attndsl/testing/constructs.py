@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
+    COMPUTED,
     FLOAT_TYPES,
     FOLDS,
     STORAGE_KINDS,
@@ -231,6 +233,11 @@ def _has_extent(operator: str) -> Callable[[Spec], bool]:
     return lambda s: any(isinstance(e, Apply) and e.operator == operator for t in s.inputs for e in t.extents)
 
 
+def _reads_of(spec: Spec, role: str) -> bool:
+    """Whether a block reads an output, or a temp, which an earlier one has written."""
+    return any(isinstance(e, Read) and e.tensor.role == role for e in expressions(spec))
+
+
 SPECS: Table[Spec] = {
     **{f"input of {name}": _has_input(name) for name in STORAGE_KINDS},
     "type variable": lambda s: bool(s.types),
@@ -245,6 +252,10 @@ SPECS: Table[Spec] = {
     "extent divided": _has_extent("idiv"),
     "extent that is a number": lambda s: any(isinstance(e, Constant) for t in s.inputs for e in t.extents),
     "several blocks": lambda s: len(s.blocks) > 1,
+    "output that is read": lambda s: _reads_of(s, "output"),
+    "temp that is read": lambda s: _reads_of(s, "temp"),
+    "weights at their keys": lambda s: any(t.element == COMPUTED for t in s.written),
+    "temp that rows may leave unwritten": lambda s: any(s.tensors[n].role == "temp" for n in partial_outputs(s)),
     "schedule": lambda s: bool(s.schedule),
 }
 
@@ -254,6 +265,8 @@ NODES: Table[tree.Node] = {
     "definition: vector": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.AxisParam) for p in n.params),
     "definition: function": lambda n: isinstance(n, tree.Let) and _all_ints(n),
     "definition: view": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.WholeParam) for p in n.params),
+    "slice read": lambda n: isinstance(n, tree.Subscripted) and _has_slice(n),
+    "slice written": lambda n: isinstance(n, tree.WriteStatement) and _has_slice(n),
     "score =": lambda n: isinstance(n, tree.Definition) and n.name.text == "score",
     "mask =": lambda n: isinstance(n, tree.Definition) and n.name.text == "mask",
     "require": lambda n: isinstance(n, tree.Require),
@@ -265,6 +278,10 @@ NODES: Table[tree.Node] = {
         isinstance(n, tree.Binary) and n.operator == "." and isinstance(n.right, tree.Reference)
     ),
 }
+
+
+def _has_slice(node: tree.Subscripted | tree.WriteStatement) -> bool:
+    return any(isinstance(subscript, tree.Slice) for subscript in node.subscripts)
 
 
 def _all_ints(let: tree.Let) -> bool:

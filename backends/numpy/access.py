@@ -117,7 +117,8 @@ class NumPyAccess:
             return f"{span.start} - {offset}:{span.stop} - {offset}"
         if place.offset is not None:
             offset = self.text[place.offset].within(6)
-            return f"{offset} + {span.start}:{offset} + {span.stop}"
+            start = offset if span.start == "0" else f"{offset} + {span.start}"
+            return f"{start} : {offset} + {span.stop}"
         if span.start == "0":
             return ":" if span.stop == extent else f":{span.stop}"
         return f"{span.start}:{span.stop}"

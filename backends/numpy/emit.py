@@ -33,6 +33,9 @@ from attndsl.python_names import python_name
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
 """Element types that NumPy lacks, and the type of the bit patterns that stand for them in arrays."""
 
+ARRAYS = {**BITS, "f16": "float16", "f32": "float32", "f64": "float64"}
+"""The types of arrays that workspaces are."""
+
 
 def emit(module: ModuleOp, source: str = "") -> str:
     """The text of a NumPy file for a module at the `tile` level.
@@ -126,8 +129,9 @@ class _Emitter:
             if workspace.sym_name.data in stored:
                 shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
                 shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
-                element = "np.float64" if workspace.element.data == "f64" else "np.float32"
-                self.out.line(f"{python_name(workspace.sym_name.data)} = np.empty(({shape}), {element})")
+                made = "empty" if workspace.partial is None else "zeros"
+                dtype = ARRAYS[workspace.element.data]
+                self.out.line(f"{python_name(workspace.sym_name.data)} = np.{made}(({shape}), np.{dtype})")
         self.names.begin_scope()
         self.text.arrange(kernel)
         self.shared = _Shared.of(kernel, self.names)

@@ -45,6 +45,27 @@ def keys_of_no_tile_read(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, build._KernelBuilder, "both", lambda original, builder, a, b: b if b is not None else a)
 
 
+@planted("numpy", "build")
+def unwritten_places_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no row wrote of a temp is whatever memory holds."""
+
+    def outputs(original: Any, spec: Any) -> Any:
+        return [name for name in original(spec) if spec.tensors[name].role == "output"]
+
+    wraps(monkeypatch, build, "partial_outputs", outputs)
+
+
+@planted("numpy", "build")
+def read_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block that reads a temp runs before the one that writes it."""
+
+    def module(original: Any, ops: Any) -> Any:
+        kernels = [op for op in ops if isinstance(op, attn.KernelOp)]
+        return original([*(op for op in ops if op not in kernels), *reversed(kernels)])
+
+    wraps(monkeypatch, build, "ModuleOp", module)
+
+
 # --- canonicalize
 
 

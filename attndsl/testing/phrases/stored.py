@@ -30,6 +30,7 @@ stored
     (v_wide[{head}, :, :] . v_low[b, {place}, :])
     v_far[{far}, {head}, :]
     v_turned[b, :, {head}, {place}]
+    2 | v_side[b, {head}, {place}, p : p + E]
 threshold
     3 | 1.0001
     w
@@ -57,6 +58,7 @@ v        {real}[B, H, N, E]
 v_group  {real}[B, G, N, E]
 v_pages  {real}[C, S, G, E]
 v_book   {real}[C, 32, G, E]
+v_side   {real}[B, G, N, E + 3]
 v_small  i8[B, G, N, E]
 v_scale  {real}[B, G, N]
 v_step   {real}[B, G, N, E]
