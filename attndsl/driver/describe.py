@@ -31,10 +31,15 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
         axis = loop.axis
         told["keys"] = f"{axis.variable.data}, {_size(axis)}" if axis else "one at a time"
         told["range"] = _range(loop)
+    later = [op for op in loops if not op.is_mixed and any(isinstance(v.owner, tile.LoopOp) for v in op.iter_args)]
+    if later:
+        told["ranges"] = f"{len(later) + 1}, a loop for each: what is read changes from one to the next"
     # A loop that was split is two: one over full tiles, and one over the others.
     masks = list(dict.fromkeys(map(_mask, loops)))
-    if masks:
+    if masks and any(op.is_full for op in loops):
         told["mask"] = masks[0] if len(masks) == 1 else f"{masks[0]} in full tiles; in others {masks[-1]}"
+    elif masks:
+        told["mask"] = "; in another range ".join(masks)
     if (threads := _threads(kernel)) is not None:
         told["threads"] = threads
     if (sums := [_sum(op) for op in kernel.walk() if isinstance(op, tile.StoreOp) and op.adds is not None]) != []:
