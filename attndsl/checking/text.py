@@ -31,7 +31,9 @@ def expression_text(expr: Expr) -> str:
 def spec_text(spec: Spec) -> str:
     """A typed spec, one line a tensor, a condition, an index variable and a write."""
     lines = [f"attention {spec.name}"]
-    lines += [f"param {p.name}: {p.kind.value} = {p.default}" for p in spec.params]
+    for param in spec.params:
+        default = param.default if param.formula is None else expression_text(param.formula)
+        lines.append(f"param {param.name}: {param.kind.value} = {default}")
     for tensor in spec.tensors.values():
         extents = ", ".join(map(expression_text, tensor.extents))
         lines.append(f"{tensor.role} {tensor.name}: {tensor.element}[{extents}]")

@@ -75,7 +75,8 @@ class Tensor:
     """An input, an output, or a `temp`, which blocks write and read and no caller sees.
 
     `element` is a type variable's name, a key of STORAGE_KINDS, or COMPUTED; extents are made of dims, those of what is
-    COMPUTED of parameters too.
+    COMPUTED of parameters too. An input that has a `default` may be left out of a call: it is then full of that, a
+    number which its type holds.
     """
 
     name: str
@@ -83,16 +84,21 @@ class Tensor:
     element: str
     extents: tuple[Expr, ...]
     span: Span
+    default: Constant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A number or flag given at a call; `default` is None where it must be given."""
+    """A number or flag given at a call; one that has neither a `default` nor a `formula` must be.
+
+    A formula is what it is where it is left out, made of dims and of parameters before it.
+    """
 
     name: str
     kind: Kind
     default: int | float | bool | None
     span: Span
+    formula: Expr | None = None
 
 
 # --- expressions; `kind` is what the scalar is, `span` where it was written

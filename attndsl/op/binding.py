@@ -17,12 +17,15 @@ from attndsl.syntax.source import Source
 
 
 class CompiledSpec:
-    """A spec's signature, its artifacts and its NumPy functions, each made once; `key` is the same for equal texts."""
+    """A spec's signature, its artifacts and its NumPy functions, each made once, for calls without some inputs.
 
-    def __init__(self, spec: Source) -> None:
-        self.spec = spec
-        self.signature = signature_of(spec)
-        self.key = f"{self.signature.name}_{spec_key(spec)}"
+    `key` is the same for equal texts of which the same is left out.
+    """
+
+    def __init__(self, spec: Source, left_out: tuple[str, ...] = ()) -> None:
+        self.spec, self.left_out = spec, left_out
+        self.signature = signature_of(spec, left_out) if left_out else signature_of(spec)
+        self.key = "_without_".join([f"{self.signature.name}_{spec_key(spec)}", *left_out])
         self._artifacts: dict[tuple[object, ...], Artifact] = {}
         self._functions: dict[tuple[str, ...], Callable[..., None]] = {}
         self._lock = threading.Lock()
@@ -39,7 +42,7 @@ class CompiledSpec:
         key = (target, *sizes.items(), machine, *bound.values())
         with self._lock:
             if key not in self._artifacts:
-                self._artifacts[key] = artifact_of(self.spec, bound, target, sizes, machine)
+                self._artifacts[key] = artifact_of(self.spec, bound, target, sizes, machine, self.left_out)
             return self._artifacts[key]
 
     def function(self, types: Mapping[str, str]) -> Callable[..., None]:

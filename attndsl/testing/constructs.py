@@ -221,12 +221,17 @@ PARAMETERS: Table[Param] = {
     "parameter: int": lambda p: p.kind is Kind.INT,
     "parameter: f32": lambda p: p.kind is Kind.FLOAT,
     "parameter: bool": lambda p: p.kind is Kind.BOOL,
-    "parameter without a default": lambda p: p.default is None,
+    "parameter without a default": lambda p: p.default is None and p.formula is None,
+    "parameter with a formula": lambda p: p.formula is not None,
 }
 
 
 def _has_input(element: str) -> Callable[[Spec], bool]:
     return lambda s: any(t.element == element for t in s.inputs)
+
+
+def _has_default(kind: Kind) -> Callable[[Spec], bool]:
+    return lambda s: any(t.default is not None and t.default.kind is kind for t in s.inputs)
 
 
 def _has_scalar(kind: Kind) -> Callable[[Spec], bool]:
@@ -255,6 +260,9 @@ SPECS: Table[Spec] = {
     "two type variables": lambda s: len(s.types) > 1,
     "restricted type variable": lambda s: any(len(choices) < len(FLOAT_TYPES) for choices in s.types.values()),
     "output of a named type": lambda s: any(t.element in FLOAT_TYPES for t in s.outputs),
+    "input with a default: float": _has_default(Kind.FLOAT),
+    "input with a default: int": _has_default(Kind.INT),
+    "input with a default: bool": _has_default(Kind.BOOL),
     "scalar tensor": lambda s: any(not t.extents for t in s.inputs),
     **{f"scalar tensor of {kind.value}": _has_scalar(kind) for kind in Kind},
     "output before an input": lambda s: [*s.tensors.values()] != [*s.inputs, *s.outputs],

@@ -58,6 +58,7 @@ TYPE_VARIABLES = ("T", "U")
 
 _PHRASE = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_FORMULA = re.compile(r"=.*[*/(]")
 _DIM = re.compile(r"\b[A-SV-Z]\b")
 _OF_INTS = re.compile(r"\w+\[\w+[,\]]")
 
@@ -159,7 +160,7 @@ class _Draft:
         if word in PARAMETERS and word not in self._parameters:
             self._parameters[word] = self._fill(PARAMETERS[word])
         elif word in INPUTS and word not in self._inputs:
-            self._inputs[word] = self._fill(INPUTS[word])
+            self._inputs[word] = self._fill(INPUTS[word]).strip()
         elif let := next((LETS[key] for key in (*self._here(word), word) if key in LETS), None):
             self._define(word, let)
 
@@ -186,8 +187,15 @@ class _Draft:
         body = "\n".join([_lines(f"let {text}" for text in self._functions.values()), *blocks]).lstrip()
         body = _DIM.sub(lambda dim: self._size(dim[0]), body)
         declarations = self._declarations(body)
-        header = ", ".join(f"{name}: {kind}" for name, kind in self._parameters.items())
+        header = ", ".join(self._header())
         return f"attention drawn{f'({header})' if header else ''} {{\n{declarations}\n    {body}}}\n"
+
+    def _header(self) -> list[str]:
+        """The parameters, those with formulas after what these may be made of."""
+        for name, kind in [*self._parameters.items()]:  # more of them where no shape tells a dim
+            self._parameters[name] = _DIM.sub(lambda dim: self._size(dim[0]), kind)
+        listed = sorted(self._parameters.items(), key=lambda item: _FORMULA.search(item[1]) is not None)
+        return [f"{name}: {kind}" for name, kind in listed]
 
     def _declarations(self, body: str) -> str:
         """All that stands before the definitions and the rows."""

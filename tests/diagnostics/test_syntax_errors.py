@@ -29,7 +29,7 @@ WHOLE = {
     "attention a { } }": ("E014", 1, 17),
     "attention a { } attention b { }": ("E028", 1, 17),
     "attention a (x int) { }": ("E030", 1, 16),
-    "attention a (x: int = y) { }": ("E053", 1, 23),
+    "attention a (x: int = y z) { }": ("E040", 1, 25),
 }
 BODIES = {
     "\tlet x = a && b": ("E016", 2, 12),
