@@ -130,17 +130,18 @@ class Declarations:
         kind = Kind.FLOAT if isinstance(self._scope.find(element), ElementType) else STORAGE_KINDS.get(element)
         if kind is None:
             self._unknown_element(node)
-        elif node.role == "output" and element not in (*self.types, *FLOAT_TYPES):
+        elif node.role != "input" and element not in (*self.types, *FLOAT_TYPES):
             self._context.report(
-                errors.declarations.OutputType(node.element.span, name=node.name.text, element=element)
+                errors.declarations.OutputType(node.element.span, role=node.role, name=node.name.text, element=element)
             )
         sound = [extent for extent in extents if extent is not None]
         if kind is None or len(sound) < len(extents):
             self._bind(node.name, Broken(node.name.span))
             self._broken = True
             return
-        role: OneOf["input", "output"] = "input" if node.role == "input" else "output"
+        roles: dict[str, OneOf["input", "output", "temp"]] = {"output": "output", "temp": "temp"}
         default = None if node.default is None else self._filling(node, kind)
+        role = roles.get(node.role, "input")
         tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span, default)
         self._bind(node.name, Storage(node.name.span, tensor, kind))
         self.tensors.setdefault(tensor.name, tensor)
@@ -220,7 +221,7 @@ class Declarations:
         if len(name) <= 2 and name.isalpha() and name[0].isupper():  # as type variables are called
             self._context.report(errors.names.UndeclaredType(span, name=name, role=node.role, known=tuple(self.types)))
         else:
-            elements = FLOAT_TYPES if node.role == "output" else tuple(STORAGE_KINDS)
+            elements = tuple(STORAGE_KINDS) if node.role == "input" else FLOAT_TYPES
             self._context.report(errors.names.UnknownType(span, name=name, known=(*self.types, *elements)))
 
     def _extent(self, node: tree.Expression, role: str) -> Expr | None:

@@ -15,7 +15,7 @@ where its sink is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal as OneOf
@@ -44,6 +44,15 @@ STORAGE_KINDS = {
 """Every element type and the kind of scalar that reading it gives. f8e4m3 is the finite form (`e4m3fn`)."""
 
 
+COMPUTED = "computed"
+"""The element type of what the checker has kept between blocks: that which sums are kept in."""
+
+
+def computed_in(elements: Collection[str]) -> str:
+    """The type that sums are kept in, beside tensors of these element types."""
+    return "f64" if "f64" in elements else "f32"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Index:
     """An index variable, told from others by identity.
@@ -63,13 +72,15 @@ class Index:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
-    """An input or output. `element` is a type variable's name or a key of STORAGE_KINDS; extents are made of dims.
+    """An input, an output, or a `temp`, which blocks write and read and no caller sees.
 
-    An input that has a `default` may be left out of a call: it is then full of that, a number which its type holds.
+    `element` is a type variable's name, a key of STORAGE_KINDS, or COMPUTED; extents are made of dims, those of what is
+    COMPUTED of parameters too. An input that has a `default` may be left out of a call: it is then full of that, a
+    number which its type holds.
     """
 
     name: str
-    role: OneOf["input", "output"]
+    role: OneOf["input", "output", "temp"]
     element: str
     extents: tuple[Expr, ...]
     span: Span
@@ -131,7 +142,7 @@ class IndexValue(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Read(Expr):
-    """An element of an input tensor, one integer expression a dimension."""
+    """An element of an input, or of what an earlier block wrote, one integer expression a dimension."""
 
     tensor: Tensor
     indices: tuple[Expr, ...]
@@ -198,10 +209,10 @@ class Reduce(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """`tensor[indices] = value`, for every row and every value of the axis variables.
+    """`tensor[indices] = value`, for every row and every value of the axis variables; `+=` where it `adds`.
 
-    A write whose index is out of range is dropped, one whose value is absent writes 0, and an element that nothing
-    writes is 0.
+    A write whose index is out of range is dropped, one whose value is absent writes or adds 0, and an element that
+    nothing writes is 0. What is added to an element adds up, in any order, from 0.
     """
 
     tensor: Tensor
@@ -209,11 +220,15 @@ class Write:
     axes: tuple[Index, ...]
     value: Expr
     span: Span
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One `each … over …` and the outputs it writes; `over` is empty where nothing is reduced."""
+    """One `each … over …` and what it writes; `over` is empty where nothing is reduced.
+
+    Blocks run one after another: what one of them reads, an earlier one has written, all rows of it.
+    """
 
     each: tuple[Index, ...]
     over: tuple[Index, ...]
@@ -247,6 +262,11 @@ class Spec:
     def inputs(self) -> tuple[Tensor, ...]:
         """The input tensors in the order of their declarations."""
         return self.arguments.inputs
+
+    @property
+    def written(self) -> tuple[Tensor, ...]:
+        """The tensors that blocks write: outputs and temps, in the order of their declarations."""
+        return tuple(tensor for tensor in self.tensors.values() if tensor.role != "input")
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:

@@ -70,13 +70,14 @@ class DefaultTooLarge(Diagnostic):
 
 @dataclass(frozen=True)
 class OutputType(Diagnostic):
+    role: str
     name: str
     element: str
 
     code = "E703"
-    message = "the output `{name}` cannot be {element}"
+    message = "the {role} `{name}` cannot be {element}"
     label = "not a type of results"
-    note = "outputs are f16, bf16, f32, f64 or a type variable"
+    note = "outputs and temps are f16, bf16, f32, f64 or a type variable"
 
 
 @dataclass(frozen=True)

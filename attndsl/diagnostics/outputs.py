@@ -10,25 +10,56 @@ from attndsl.syntax.source import Span
 
 @dataclass(frozen=True)
 class NotWritten(Diagnostic):
+    role: str
     name: str
 
     code = "E601"
-    message = "nothing writes the output `{name}`"
+    message = "nothing writes the {role} `{name}`"
     label = "declared here"
     fix = "`{name}[…] = …`"
 
 
 @dataclass(frozen=True)
 class WrittenTwice(Diagnostic):
+    role: str
     name: str
     first: Span
 
     code = "E602"
-    message = "the output `{name}` is written twice"
+    message = "the {role} `{name}` is written twice"
     label = "again"
+    fix = "where both add up, write `+=` in both"
 
     def others(self) -> tuple[Label, ...]:
         return (Label(self.first, "first written here"),)
+
+
+@dataclass(frozen=True)
+class WrittenAndAdded(Diagnostic):
+    role: str
+    name: str
+    sign: str
+    first: Span
+
+    code = "E615"
+    message = "the {role} `{name}` is written by `=` and by `+=`"
+    label = "by `{sign}` here"
+    note = "it has one `=`, or any number of `+=`, which add up from 0"
+    fix = "write `+=` in both"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.first, f"by `{'=' if self.sign == '+=' else '+='}` here"),)
+
+
+@dataclass(frozen=True)
+class AddedAfterRead(Diagnostic):
+    name: str
+
+    code = "E616"
+    message = "`{name}` is added to after a block has read it"
+    label = "added to here"
+    note = "a block reads whole sums: what adds up to one stands in the blocks before it"
+    fix = "read `{name}` in a block behind this one"
 
 
 @dataclass(frozen=True)
@@ -37,7 +68,7 @@ class NotOutput(Diagnostic):
     first: Span
 
     code = "E603"
-    message = "`{name}` is not an output"
+    message = "`{name}` is no output and no temp"
     label = "written here"
 
     def others(self) -> tuple[Label, ...]:
@@ -46,13 +77,14 @@ class NotOutput(Diagnostic):
 
 @dataclass(frozen=True)
 class WrongOutputRank(Diagnostic):
+    role: str
     name: str
     wanted: int
     got: int
     first: Span
 
     code = "E604"
-    message = "the output `{name}` takes {wanted:subscript}, not {got}"
+    message = "the {role} `{name}` takes {wanted:subscript}, not {got}"
     label = "{got:subscript}"
 
     def others(self) -> tuple[Label, ...]:
@@ -75,10 +107,11 @@ class WrongOutputAxes(Diagnostic):
 
 @dataclass(frozen=True)
 class BoolWritten(Diagnostic):
+    role: str
     name: str
 
     code = "E606"
-    message = "the output `{name}` holds numbers, and this is a truth value"
+    message = "the {role} `{name}` holds numbers, and this is a truth value"
     label = "a truth value"
     fix = "make it a number: `(if … then 1.0 else 0.0)`"
 
@@ -110,6 +143,7 @@ class RowsCollide(Diagnostic):
     code = "E609"
     message = "rows that differ in `{name}` alone write the same place of `{output}`"
     label = "`{name}` is missing here"
+    fix = "to add up what such rows give, write `{output}[…] += …`"
 
 
 @dataclass(frozen=True)
@@ -125,7 +159,7 @@ class NoOutput(Diagnostic):
 @dataclass(frozen=True)
 class EmptyBlock(Diagnostic):
     code = "E610"
-    message = "the block writes no output"
+    message = "the block writes nothing"
     label = "opened here"
     note = "every `each` opens a block of its own, which ends at the next one"
     fix = "name all indices of a row in one, `each b in B, i in M`, and write `o[b,i] = …` in its block"

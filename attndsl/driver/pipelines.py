@@ -64,6 +64,7 @@ SIMPLIFY = (
 TO_ROWS = (
     Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
     Step("share-operands", "compares axes by their extents; before pack-rows counts reads"),
+    Step("find-meetings", "before pack-rows, which asks which rows may share a tile"),
     Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
     *SIMPLIFY,
 )
@@ -117,6 +118,7 @@ def numpy(options: Options) -> Pipeline:
     tile = (
         Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": 0}),
         Step("choose-keys", "before batch-programs, which asks how many there are", keys),
+        Step("split-ranges", "before canonicalize, which takes out what is not read in a range"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
@@ -161,6 +163,7 @@ def triton(options: Options) -> Pipeline:
         *IN_THE_CHEAPER_ORDER,
         Step("fold-contractions", "before split-axes: what is read tile by tile fits tiles without being cut"),
         Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
+        Step("find-meetings", "before split-axes, which makes several writes of one; pack-rows asks"),
         Step("split-axes", "tiles are powers of two; after bound-loops, while a mask is still said once"),
         *SIMPLIFY,
         Step(
@@ -178,6 +181,7 @@ def triton(options: Options) -> Pipeline:
             "tiles of a GPU are of a fixed size",
             {"rows": options.rows, "keys": options.keys, "fixed": True},
         ),
+        Step("split-ranges", "before canonicalize, which takes out what is not read in a range"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "a comparison that is made twice would be settled twice"),
         Step(

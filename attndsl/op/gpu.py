@@ -115,8 +115,9 @@ class GpuCalls:
             inputs = dict(zip(self._inputs, tensors, strict=True))
             program = self.program(bound, device)
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
-            with compiling(self._binding.signature.name):
-                plan, outputs = first_call(launches, inputs, self.outputs(bound, device), bound.params, out)
+            signature, made = self._binding.signature, self.outputs(bound, device)
+            with compiling(signature.name):
+                plan, outputs = first_call(launches, inputs, made, bound.params, signature.partial, out)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
                 self._plans.clear()

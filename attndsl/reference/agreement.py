@@ -45,7 +45,7 @@ def compare(element: str, got: Array, wanted: Array, computed: Array) -> Agreeme
         return Agreement((), 0.0, 0.0, 0.0, 0.0)
     have = decode(got, element)
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(have - wanted)
+        error = np.asarray(np.abs(have - wanted))  # of a tensor of one number too
         bound = computed + half_step(element, wanted, computed)
         for edge in (wanted, wanted - computed, wanted + computed):  # each end may round to an infinity
             rounded = decode(encode(edge, element), element)
@@ -57,6 +57,19 @@ def compare(element: str, got: Array, wanted: Array, computed: Array) -> Agreeme
     place = tuple(int(n) for n in worst)
     checked = float(np.isfinite(bound).mean())
     return Agreement(place, float(have[worst]), float(wanted[worst]), float(error[worst]), float(bound[worst]), checked)
+
+
+def stored(element: str, value: Array, error: Array) -> Array:
+    """The errors of numbers that are kept as `element`; `value` is what they are, `error` what they are computed with.
+
+    Infinite where the type may have an infinity for a number.
+    """
+    finite = np.isfinite(value)
+    reach = np.where(finite, np.abs(value) + error, 0.0)
+    kept = decode(encode(value, element), element)
+    exact = (error == 0) & (kept == value)
+    rounded = np.where(exact, 0.0, error + half_step(element, value, error))
+    return np.where(finite, np.where(np.isfinite(decode(encode(reach, element), element)), rounded, np.inf), error)
 
 
 def half_step(element: str, wanted: Array, computed: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from attndsl.checking.evaluate import evaluate, with_defaults
 from attndsl.checking.numbers import single
-from attndsl.checking.typed import STORAGE_KINDS, Block, Index, Kind, Spec, Tensor
+from attndsl.checking.typed import COMPUTED, STORAGE_KINDS, Block, Index, Kind, Spec, Tensor, computed_in
 from attndsl.reference.dims import dims_of
 from attndsl.reference.row import Environment, Row
 from attndsl.storage import WIDE, decode, float_element
@@ -26,29 +26,32 @@ def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> Outpu
     a parameter that is left out has its default. Raises ValueError where one of them is missing or does not fit, or
     where nothing tells the extents of what is left out.
     """
-    return written(spec, call_of(spec, arrays, params or {}), _write)
+    call = finished(spec, arrays, params)
+    return {tensor.name: call.tensors[tensor.name] for tensor in spec.outputs}
 
 
-def _write(block: Block, row: Row, outputs: Outputs) -> None:
-    for write in block.writes:
-        row.write(write, outputs[write.tensor.name])
+def finished(spec: Spec, arrays: Arrays, params: Params | None = None) -> Environment:
+    """A call whose blocks have written all that they write. Raises ValueError as `reference` does."""
+    call = call_of(spec, arrays, params or {})
+    run(spec, call, lambda block, row: None)
+    return call
 
 
-def written(spec: Spec, call: Environment, write: Callable[[Block, Row, Outputs], None]) -> Outputs:
-    """Arrays of zeros for the outputs of a call, into which `write` puts what belongs to each row."""
-    outputs = {
-        tensor.name: np.zeros([evaluate(extent, call.dims, call.params) for extent in tensor.extents])
-        for tensor in spec.outputs
-    }
+def run(spec: Spec, call: Environment, see: Callable[[Block, Row], None]) -> None:
+    """Has each row of each block write its part into the tensors of a call; `see` is shown each of them then."""
     with np.errstate(all="ignore"):
         for block in spec.blocks:
             for row in rows(block, call):
-                write(block, row, outputs)
-    return outputs
+                for write in block.writes:
+                    row.write(write, call.tensors[write.tensor.name])
+                see(block, row)
 
 
 def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
-    """What a call with these arrays and parameters gives. Raises ValueError as `reference` does."""
+    """What a call with these arrays and parameters gives, and zeros where blocks write.
+
+    Raises ValueError as `reference` does.
+    """
     dims = dims_of(spec, arrays)
     known = with_defaults(spec.params, dims, params)
     for param in spec.params:
@@ -56,15 +59,20 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
             known[param.name] = single(known[param.name])
     if missing := {param.name for param in spec.params} - known.keys():
         raise ValueError(f"no value for the parameter `{min(missing)}`")
-    tensors = {}
+    tensors, types = {}, {}
     for tensor in spec.inputs:
         if tensor.name not in arrays:
             tensors[tensor.name] = _full(tensor, dims)
             continue
         array = arrays[tensor.name]
-        element = tensor.element if tensor.element in STORAGE_KINDS else float_element(array.dtype)
+        element = tensor.element
+        if element not in STORAGE_KINDS:
+            types[tensor.element] = element = float_element(array.dtype)
         tensors[tensor.name] = decode(array, element)
-    return Environment(dims, known, tensors)
+    types[COMPUTED] = computed_in([types.get(tensor.element, tensor.element) for tensor in spec.tensors.values()])
+    for tensor in spec.written:
+        tensors[tensor.name] = np.zeros([evaluate(extent, dims, known) for extent in tensor.extents])
+    return Environment(dims, known, tensors, types)
 
 
 def _full(tensor: Tensor, dims: Mapping[str, int]) -> np.ndarray[Any, Any]:

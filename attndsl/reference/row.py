@@ -30,11 +30,15 @@ from attndsl.storage import WIDE
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a call gives: extents, parameters, and every input as float64, int64 or bool."""
+    """What a call gives: extents, parameters, every tensor as float64, int64 or bool, the types of type variables.
+
+    What blocks write is kept as the real number that it is: it is not rounded to the type of its tensor.
+    """
 
     dims: Mapping[str, int]
     params: Mapping[str, int | float | bool]
     tensors: Mapping[str, Array]
+    types: Mapping[str, str]
 
 
 class Row:
@@ -74,12 +78,21 @@ class Row:
         return MaskedArray(axes, np.asarray(kept), np.ones_like(kept))
 
     def write(self, write: Write, output: Array) -> None:
-        """Puts the row's part of an output into it, 0 where that is absent."""
+        """Puts the row's part of an output into it, or adds it to what is there, 0 where that is absent."""
         value = self.array(write.value)
         self.put(write, np.where(value.present, value.value, 0.0), value.axes, output)
 
+    def held(self, write: Write, output: Array) -> Array:
+        """What stands where a write puts its own, for each value of its axes; 0 where it puts nothing."""
+        places = np.zeros(self.sizes(write.axes), output.dtype)
+        indices, inside = self.inside(write.tensor, write.indices)
+        kept = np.broadcast_to(along(inside.value, inside.axes, write.axes), places.shape)
+        where = (np.broadcast_to(along(index.value, index.axes, write.axes), places.shape) for index in indices)
+        places[kept] = output[tuple(index[kept] for index in where)]
+        return places
+
     def put(self, write: Write, values: Array, axes: Axes, output: Array) -> None:
-        """Puts values that have these axes where a write puts its own: in places that are present and in range."""
+        """Puts or adds values that have these axes where a write does its own: in places present and in range."""
         shape = self.sizes(write.axes)
 
         def broadcast(array: Array, axes: Axes) -> Array:
@@ -87,7 +100,11 @@ class Row:
 
         indices, inside = self.inside(write.tensor, write.indices)
         kept = broadcast(inside.value, inside.axes)
-        output[tuple(broadcast(index.value, index.axes)[kept] for index in indices)] = broadcast(values, axes)[kept]
+        places = tuple(broadcast(index.value, index.axes)[kept] for index in indices)
+        if write.adds:
+            np.add.at(np.atleast_1d(output), places or [0], broadcast(values, axes)[kept])
+        else:
+            output[places] = broadcast(values, axes)[kept]
 
     def _evaluate(self, expr: Expr) -> MaskedArray:
         match expr:
@@ -100,7 +117,7 @@ class Row:
             case IndexValue(index=index):
                 return self._index(index)
             case Read():
-                return self._read(expr)
+                return self.read(expr, self.call.tensors[expr.tensor.name])
             case Apply():
                 return self._apply(expr)
             case ReduceAxis():
@@ -115,9 +132,9 @@ class Row:
         size = self.size(index)
         return MaskedArray((index,), np.arange(size), np.ones(size, bool))
 
-    def _read(self, expr: Read) -> MaskedArray:
+    def read(self, expr: Read, tensor: Array) -> MaskedArray:
+        """What an expression reads of an array that stands for its tensor."""
         indices, inside = self.inside(expr.tensor, expr.indices)
-        tensor = self.call.tensors[expr.tensor.name]
         value = np.zeros(inside.value.shape, tensor.dtype)
         shape = inside.value.shape
         where = (np.broadcast_to(along(index.value, index.axes, inside.axes), shape) for index in indices)

@@ -214,6 +214,11 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
         *subscripts, value = rest
         return tree.WriteStatement(_span(meta), _name(name), tuple(s for s in subscripts if s is not None), value)
 
+    def addition(self, meta: Meta, name: Token, *rest: Any) -> tree.WriteStatement:
+        *subscripts, _, value = rest
+        given = tuple(s for s in subscripts if s is not None)
+        return tree.WriteStatement(_span(meta), _name(name), given, value, adds=True)
+
     def schedule(self, meta: Meta, *settings: Any) -> tree.Schedule:
         return tree.Schedule(_span(meta), tuple(s for s in settings if isinstance(s, tree.Setting)))
 
@@ -256,6 +261,12 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def whole(self, meta: Meta) -> tree.Whole:
         return tree.Whole(_span(meta))
+
+    def slice_to(self, meta: Meta, stop: tree.Expression) -> tree.Slice:
+        return tree.Slice(_span(meta), None, stop)
+
+    def slice_from(self, meta: Meta, start: tree.Expression, stop: tree.Expression | None) -> tree.Slice:
+        return tree.Slice(_span(meta), start, stop)
 
     def name(self, meta: Meta, token: Token) -> tree.Reference:
         return tree.Reference(_span(meta), _name(token))

@@ -51,11 +51,19 @@ class Whole(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Slice(Node):
+    """`2 : D` among subscripts: an axis from one place up to another; its own end where one is left out, not both."""
+
+    start: Expression | None
+    stop: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
 class Subscripted(Node):
     """`q[b, h, i, :]`."""
 
     name: Name
-    subscripts: tuple[Expression | Whole, ...]
+    subscripts: tuple[Subscript, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +137,7 @@ class AxisReduction(Node):
 Expression = (
     Number | Boolean | Reference | Subscripted | Call | Unary | Binary | Comparison | Conditional | AxisReduction
 )
+Subscript = Expression | Whole | Slice
 
 
 # --- statements
@@ -167,7 +176,7 @@ class Types(Node):
 
 @dataclass(frozen=True, slots=True)
 class TensorDeclaration(Node):
-    """`input bias : T[H, M, N] = 0.0`; `role` is `input` or `output`."""
+    """`input bias : T[H, M, N] = 0.0`; `role` is `input`, `output` or `temp`."""
 
     role: str
     name: Name
@@ -248,11 +257,12 @@ class Definition(Node):
 
 @dataclass(frozen=True, slots=True)
 class WriteStatement(Node):
-    """`o[b, h, i, :] = …`."""
+    """`o[b, h, i, :] = …`, or `o[b, h / 4, i, :] += …`, which `adds` to what is there."""
 
     name: Name
-    subscripts: tuple[Expression | Whole, ...]
+    subscripts: tuple[Subscript, ...]
     value: Expression
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Drawn(NamedTuple):
 
 @st.composite
 def specs(draw: DrawFn) -> Drawn:
-    """A spec of one or two blocks, and a call's extents that meet its conditions.
+    """A spec of one to three blocks, and a call's extents that meet its conditions.
 
     Its statements stand in any order, its names and that of its file may be hostile (`attndsl.testing.disguises`).
     """
@@ -127,6 +127,8 @@ class _Draft:
         self._functions: dict[str, str] = {}  # definitions that stand before the rows
         self._lets: dict[str, str] = {}  # of this block
         self._outputs: dict[str, str] = {}
+        self._temps: set[str] = set()  # those of them that no caller sees
+        self._reads: dict[str, str] = {}  # phrases for what a block before has written
         self.conditions: list[str] = []
 
     @property
@@ -138,6 +140,8 @@ class _Draft:
 
     def _say(self, name: str) -> str:
         """Something that stands for a phrase."""
+        if name in self._reads:
+            return self._reads[name]
         options = next(PHRASES[key] for key in (*self._here(name), name) if key in PHRASES)
         return self._fill(self._choices.of(options))
 
@@ -178,6 +182,8 @@ class _Draft:
         blocks = [self._block(self._say("first_block"), "")]
         if another := self._say("second_block"):
             blocks.append(self._block(another, "_2"))
+        if reading := self._say("reading_block"):
+            blocks.append(self._reading_block(reading))
         body = "\n".join([_lines(f"let {text}" for text in self._functions.values()), *blocks]).lstrip()
         body = _DIM.sub(lambda dim: self._size(dim[0]), body)
         declarations = self._declarations(body)
@@ -203,7 +209,10 @@ class _Draft:
                 *self._named("dims", [*self.told]),
                 *self._named("types", variables),
                 *(f"input {name} : {declared}" for name, declared in self._inputs.items()),
-                *(f"output {name} : {self._written(types)}{shape}" for name, shape in self._outputs.items()),
+                *(
+                    f"{self._role(name)} {name} : {self._written(types)}{shape}"
+                    for name, shape in self._outputs.items()
+                ),
                 *(f"require {condition}" for condition in self.conditions),
                 *([f"schedule {{ {schedule} }}"] if schedule else []),
             ]
@@ -240,15 +249,44 @@ class _Draft:
         walked = [f"over {over}"] if over else []
         return _lines([*rows, *map(_let, before), *walked, *map(_let, after), *writes])
 
+    def _reading_block(self, kind: str) -> str:
+        """A block that reads what one before it has written, which is a temp then, or an output."""
+        name = self._choices.of([*self._outputs])
+        extents = self._outputs[name][1:-1].split(", ")
+        indices = [f"z{number}" for number in range(len(extents))]
+        binders = [f"{index} in {extent}" for index, extent in zip(indices, extents, strict=True)]
+        *rows, last = binders
+        over = [f"over {last}"] if rows and kind == "folded" else []
+        if rows:
+            indices[-1] = indices[-1] if over else ":"
+        else:
+            kind, rows = "again", binders
+        moved = self._choices.of((f"{indices[0]} + 1", f"{extents[0]} - 1 - {indices[0]}"))
+        self._reads = {"read": f"{name}[{', '.join(indices)}]", "moved": f"{name}[{', '.join([moved, *indices[1:]])}]"}
+        place = indices[:-1] if over else indices
+        self._outputs["again"] = f"[{', '.join(extents[: len(place)])}]"
+        self._temps.update([name] if self._choices.of((True, False)) else [])
+        return _lines([f"each {', '.join(rows)}", *over, f"again[{', '.join(place)}] = {self._say(kind)}"])
+
+    def _role(self, name: str) -> str:
+        return "temp" if name in self._temps else "output"
+
     def _write(self, name: str, suffix: str) -> str:
-        """A statement that writes an output, which it declares."""
-        value = self._say(name)
-        place, _, shape = self._say(f"{name}_place").partition(" of ")
+        """The statements that write an output, which they declare: one, or some that add to it."""
+        signs = self._say("signs").split()
+        of = "lse" if name == "weights" else name
+        place, _, shape = self._say(f"{of}_place" if signs == ["="] else f"{of}_sums").partition(" of ")
+        values = [self._say(name) for _ in signs]
+        if name == "weights":
+            keys, _, extents = self._say("at_keys").partition(" of ")
+            place = f"{place[:-1]}, {keys}]".replace("[, ", "[")
+            shape = _DIM.sub(lambda dim: dim[0] if dim[0] in self.told else "5", f"{shape[:-1]}, {extents}]")
+            shape = shape.replace("[, ", "[")
         if not set(_DIM.findall(shape)) <= self.told.keys():
             query = self._say("query")
-            value = f"{value} + 0.1 * ({query} . {query})"
+            values[0] += f" + 0.1 * ({query} . {query})"
         self._outputs[name + suffix] = shape
-        return f"{name}{suffix}{place} = {value}"
+        return "\n    ".join(f"{name}{suffix}{place} {sign} {value}" for sign, value in zip(signs, values, strict=True))
 
 
 def _let(text: str) -> str:

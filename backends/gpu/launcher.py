@@ -30,6 +30,9 @@ from attndsl.python_names import python_name
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
 """The forms that a kernel may have."""
 
+DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+"""What torch calls the element types of workspaces."""
+
 ENCODED = ("f8e4m3", "f8e5m2")
 """The element types that kernels take as bytes."""
 
@@ -132,6 +135,7 @@ class Launcher:
         local = Names(names)
         self.launches, self.chosen, self.arguments = map(local.like, ("launches", "chosen", "arguments"))
         self.out = out
+        self.allocated: set[str] = set()
         self.device = f"{python_name(next(iter(tensors)).sym_name.data)}.device"
 
     def tables(self, launched: Sequence[Launched]) -> str:
@@ -220,11 +224,12 @@ class Launcher:
         """Allocates what a kernel leaves to a later one."""
         stored = {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, tile.StoreOp)}
         for tensor in launched.taken.tensors:
-            if tensor.role.data == "workspace" and tensor.sym_name.data in stored:
-                shape = [*map(python_text, tensor.shape)]
-                dtype = "torch.float64" if tensor.element.data == "f64" else "torch.float32"
-                name = python_name(tensor.sym_name.data)
-                self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
+            if tensor.role.data == "workspace" and tensor.sym_name.data in stored - self.allocated:
+                shape = [*map(python_text, tensor.shape)] or ["()"]
+                dtype = f"torch.{DTYPES[tensor.element.data]}"
+                name, made = python_name(tensor.sym_name.data), "empty" if tensor.partial is None else "zeros"
+                self.out.listed(f"{name} = torch.{made}(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
+        self.allocated |= stored
 
     def _counts(self, launched: Launched, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""

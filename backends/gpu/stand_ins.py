@@ -52,9 +52,12 @@ def stand_in(element: str, extents: Sequence[int]) -> StandIn:
 
 
 TORCH = SimpleNamespace(
+    float16=POINTERS["f16"],
+    bfloat16=POINTERS["bf16"],
     float32=POINTERS["f32"],
     float64=POINTERS["f64"],
     uint8=POINTERS["u8"],
     empty=lambda *shape, dtype, device: StandIn(dtype, shape),
+    zeros=lambda *shape, dtype, device: StandIn(dtype, shape),
 )
 """Stands for torch where a generated file allocates workspaces and takes floats of 8 bits for bytes."""

@@ -15,11 +15,15 @@ from attndsl.python_names import python_name
 
 
 class SubscriptPart(NamedTuple):
-    """One index of an access: computed values, or (where `axis` is given) an axis's range, shifted by `offset`."""
+    """One index of an access: computed values, or (where `axis` is given) an axis's range, shifted by `offset`.
+
+    It is shifted up, or `down`.
+    """
 
     value: SSAValue
     axis: Axis | None = None
     offset: SSAValue | None = None
+    down: bool = False
 
 
 class NumPyAccess:
@@ -37,6 +41,9 @@ class NumPyAccess:
         A load may mix them, where the axes of ranges come last in its tile; of a store only the last ones stay.
         """
         found = [self.place(value) for value in op.indices]
+        if op.where is not None:  # of what is shifted out of a tensor nothing can be cut
+            varying = self.text.axes(op.where)
+            found = [SubscriptPart(p.value) if p.offset is not None and p.axis in varying else p for p in found]
         axes = [p.axis for p in found if p.axis is not None]
         ranges_only = op.where is None and all(p.axis is not None or not self.text.axes(p.value) for p in found)
         if len(set(axes)) == len(axes) and (ranges_only or (isinstance(op, tile.LoadOp) and self.are_last(op, found))):
@@ -73,6 +80,8 @@ class NumPyAccess:
             for axis, offset in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
                 if isinstance(axis.owner, tile.RangeOp) and not self.text.axes(offset):
                     return SubscriptPart(value, axis, offset)
+        if isinstance(op, arith.SubiOp) and isinstance(op.lhs.owner, tile.RangeOp) and not self.text.axes(op.rhs):
+            return SubscriptPart(value, op.lhs, op.rhs, down=True)
         return SubscriptPart(value)
 
     def needs_values(self, op: tile.RangeOp) -> bool:
@@ -89,11 +98,11 @@ class NumPyAccess:
             return False
         if isinstance(user, (tile.BroadcastOp, tile.RepeatOp, tile.FlattenOp)):
             return user.value is value
-        if isinstance(user, arith.AddiOp) and self.place(user.result).axis is value:
+        if isinstance(user, arith.AddiOp | arith.SubiOp) and self.place(user.result).axis is value:
             return any(self.computes(use.operation, user.result) for use in user.result.uses)
         return True
 
-    def is_range_only(self, op: arith.AddiOp) -> bool:
+    def is_range_only(self, op: arith.AddiOp | arith.SubiOp) -> bool:
         """Whether a shifted axis is only ever a range, so that its values need not be computed."""
         axis = self.place(op.result).axis
         return axis is not None and not any(self.computes(use.operation, op.result) for use in op.result.uses)
@@ -103,9 +112,13 @@ class NumPyAccess:
     def slice(self, place: SubscriptPart, extent: str) -> str:
         assert place.axis is not None
         span = self.text.span(place.axis)
+        if place.offset is not None and place.down:
+            offset = self.text[place.offset].within(7)
+            return f"{span.start} - {offset}:{span.stop} - {offset}"
         if place.offset is not None:
             offset = self.text[place.offset].within(6)
-            return f"{offset} + {span.start}:{offset} + {span.stop}"
+            start = offset if span.start == "0" else f"{offset} + {span.start}"
+            return f"{start} : {offset} + {span.stop}"
         if span.start == "0":
             return ":" if span.stop == extent else f":{span.stop}"
         return f"{span.start}:{span.stop}"
@@ -180,24 +193,17 @@ class NumPyAccess:
     def store(self, op: tile.StoreOp) -> str:
         """The statement of a store."""
         name, places = op.tensor.string_value(), self.places(op)
-        narrow = self.tensors[name].element.data == "bf16"
         axes = [p.axis for p in places if p.axis is not None]
-        ranges_only = op.where is None and len(axes) == sum(bool(self.text.axes(p.value)) for p in places)
-        if ranges_only and self.text.axes(op.value) <= frozenset(axes):
-            value = self.text.along(op.value, axes).code
-            value = f"_to_bf16({value})" if narrow else value
-            return f"{python_name(name)}{self.subscript(name, places, ())} = {value}"
         used = frozenset[Axis]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
         used |= self.text.axes(op.where) if op.where is not None else frozenset()
-        if axes and op.where is None:
-            head = self.text.ordered(used - frozenset(axes))
-            value = self.text.along(op.value, [*head, *axes]).code
-            value = f"_to_bf16({value})" if narrow else value
-            return f"{python_name(name)}{self.subscript(name, places, head)} = {value}"
-        head = self.text.ordered(used)
-        value, *indices = (self.text.along(v, head).code for v in (op.value, *op.indices))
-        value = f"_to_bf16({value})" if narrow else value
-        if op.where is None:
-            return f"{python_name(name)}[{', '.join(indices)}] = {value}"
-        condition = self.text.along(op.where, head).code
-        return f"_write({', '.join([python_name(name), condition, value, *indices])})"
+        head = self.text.ordered(used - frozenset(axes))
+        value = self.text.along(op.value, [*head, *axes]).code
+        value = f"_to_bf16({value})" if self.tensors[name].element.data == "bf16" else value
+        if op.where is not None:
+            arguments = [self.text.along(op.where, head).code, value]
+            arguments += [self.text.along(v, head).code for v in op.indices]
+            return f"{'_write' if op.adds is None else '_add'}({', '.join([python_name(name), *arguments])})"
+        subscript = self.subscript(name, places, head)
+        if op.within is not None:
+            return f"np.add.at({python_name(name)}, np.s_{subscript}, {value})"
+        return f"{python_name(name)}{subscript} {'=' if op.adds is None else '+='} {value}"

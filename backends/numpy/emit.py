@@ -33,6 +33,9 @@ from attndsl.python_names import python_name
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
 """Element types that NumPy lacks, and the type of the bit patterns that stand for them in arrays."""
 
+ARRAYS = {**BITS, "f16": "float16", "f32": "float32", "f64": "float64"}
+"""The types of arrays that workspaces are."""
+
 
 def emit(module: ModuleOp, source: str = "") -> str:
     """The text of a NumPy file for a module at the `tile` level.
@@ -64,6 +67,7 @@ class _Emitter:
         self.access = NumPyAccess([*tensors, *workspaces], self.text)
         self.scratch = Scratch(self.text, self.access)
         self.shared: _Shared | None = None
+        self.allocated: set[str] = set()
 
     # --- the file
 
@@ -123,11 +127,13 @@ class _Emitter:
         self.out.line("")
         stored = {op.tensor.string_value() for op in kernel.body.walk() if isinstance(op, tile.StoreOp)}
         for workspace in self.workspaces:
-            if workspace.sym_name.data in stored:
+            if workspace.sym_name.data in stored - self.allocated:
                 shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
                 shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
-                element = "np.float64" if workspace.element.data == "f64" else "np.float32"
-                self.out.line(f"{python_name(workspace.sym_name.data)} = np.empty(({shape}), {element})")
+                made = "empty" if workspace.partial is None else "zeros"
+                dtype = ARRAYS[workspace.element.data]
+                self.out.line(f"{python_name(workspace.sym_name.data)} = np.{made}(({shape}), np.{dtype})")
+        self.allocated |= stored
         self.names.begin_scope()
         self.text.arrange(kernel)
         self.shared = _Shared.of(kernel, self.names)
@@ -135,7 +141,8 @@ class _Emitter:
             self.block(kernel.body.block)
         if self.shared is not None:
             self.out.gap()
-            self.out.line(f"_run({self.shared.function}, {self.text[self.shared.where].code})")
+            worth = self.condition(self.shared.where, self.text[self.shared.where].code)
+            self.out.line(f"_run({self.shared.function}, {worth})")
 
     def block(self, block: Block) -> None:
         for op in block.ops:
@@ -185,7 +192,7 @@ class _Emitter:
     def value(self, op: Operation) -> None:
         """An operation with one result: kept for its one use where it reads better there, else given a name."""
         result = op.results[0]
-        if isinstance(op, arith.AddiOp) and self.access.is_range_only(op):
+        if isinstance(op, arith.AddiOp | arith.SubiOp) and self.access.is_range_only(op):
             return
         if self.text.homes and (into := tile.into_of(result)) is not None:
             for statement in self.scratch.statements(op, into):
@@ -214,10 +221,13 @@ class _Emitter:
     def loop(self, op: tile.LoopOp) -> None:
         block = op.body.block
         for argument, start, result in zip(block.args[1:], op.iter_args, op.results, strict=True):
-            name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+            if isinstance(start.owner, tile.LoopOp) and is_last_use(start, op):
+                name = self.names[start]  # the state goes on where the loop before it ended
+            else:
+                name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+                self.out.line(f"{name} = {self.text[start].code}")
             self.names.bind(argument, name)
             self.names.bind(result, name)
-            self.out.line(f"{name} = {self.text[start].code}")
         low, high, step = (self.text.scalar(v) for v in (op.lb, op.ub, op.step))
         span = f"{low}, {high}, {step}" if step != "1" else f"{low}, {high}" if low != "0" else high
         with self.names.scope():

@@ -75,9 +75,9 @@ BODIES = {
     "let x = if a b else c": ("E033", 2, 14),
     "let x = if a < 1 b else c": ("E033", 2, 18),
     "let x = if a then b": ("E034", 2, 20),
-    "let x = q[1:2]": ("E036", 2, 12),
-    "let x = q[:2]": ("E036", 2, 11),
-    "let x = q[1:]": ("E036", 2, 12),
+    "let x = q[1:2:3]": ("E036", 2, 14),
+    "let x = q[:2:]": ("E036", 2, 13),
+    "let x = q[::2]": ("E036", 2, 12),
     "let x = q[b][i]": ("E037", 2, 13),
     "let x = (a + b)[i]": ("E037", 2, 16),
     "let x = 1 + if a then b else c": ("E038", 2, 13),
@@ -172,7 +172,7 @@ def test_what_no_spec_contains_hides_nothing_else() -> None:
 
 
 def test_what_is_assigned_anew_is_a_statement_of_its_own() -> None:
-    assert sorted(errors("for j in N:", "o[b] += 1")) == [("E016", 3), ("E024", 2)]
+    assert sorted(errors("for j in N:", "o[b] *= 1")) == [("E016", 3), ("E024", 2)]
 
 
 def test_a_statement_of_several_lines_is_one() -> None:

@@ -112,6 +112,7 @@ attention drawn {
         ("mla_projections", {"contraction of a contraction", "definition: vector", "dot of a definition"}),
         ("int4_cache", {"operator ishr", "operator iand", "input of u8", "extent divided", "vector scaled"}),
         ("shared_prefix", {"vector by an if", "keys: ragged", "operator fselect"}),
+        ("cache_and_new", {"choice: ranges of keys", "keys: sum of dims"}),
         ("neighbourhood_2d", {"two key axes", "rows of four variables", "comparison chain", "parameter: int"}),
         ("topk_sparse", {"index: gather"}),
         ("sinks", {"softmax with a sink", "sink of data"}),
@@ -119,6 +120,8 @@ attention drawn {
         ("differential", {"output: several reductions", "several scores"}),
         ("tree_speculative", {"mask: or", "mask: data", "input of bool"}),
         ("f8_cache", {"input of f8e4m3"}),
+        ("weights", {"weights at their keys", "several outputs of a block"}),
+        ("indexer", {"temp that is read", "block without keys"}),
     ],
 )
 def test_what_the_gallery_uses(name: str, used: set[str]) -> None:

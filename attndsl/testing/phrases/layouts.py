@@ -68,6 +68,7 @@ o_place
     [b, h, i + 1, :] of [B, H, M, E]
     [i, h, b, :] of [M, H, B, E]
     [:, b, h, i] of [E, B, H, M]
+    2 | [b, i, h * E : h * E + E] of [B, M, H * E]
 o_place@ragged
     [b, h, i, :] of [B, H, M, E]
     [b, h, i - p, :] of [B, H, M, E]
@@ -77,6 +78,7 @@ o_place@packed
 o_place@last
     [b, h, :] of [B, H, E]
     [h, b, :] of [H, B, E]
+    [b, h, 1 : E + 1] of [B, H, E + 3]
 o_place@grid
     [b, h, y, x, :] of [B, H, Y, X, E]
     [b, h, :, x, Y - 1 - y] of [B, H, E, X, Y]
@@ -98,6 +100,59 @@ lse_place@grid
 lse_place@flat
     [i] of [M]
 
+at_keys
+    j of N
+at_keys@gathered
+    t of K
+at_keys@pair
+    t, u of Y, X
+
+o_sums
+    {o_place}
+    2 | [b, i, :] of [B, M, E]
+    2 | [b, h, :] of [B, H, E]
+    [b, h / 2, i, :] of [B, H, M, E]
+    [b, h, i % 3, :] of [B, H, M, E]
+    [b, word[b, h], :] of [B, M, E]
+    [b, h + i, :] of [B, M, E]
+    [h, word[b, h] + i, :] of [H, M, E]
+o_sums@ragged
+    [i, :] of [M, E]
+    [h, i / 2, :] of [H, M, E]
+o_sums@packed
+    2 | [cu[b] + i, :] of [L, E]
+    [cu[b] + i, h, :] of [L, H, E]
+o_sums@last
+    [b, :] of [B, E]
+    [b, h / 2, :] of [B, H, E]
+    [h, word[b, h], :] of [H, B, E]
+o_sums@grid
+    [b, h, y + x, :] of [B, H, Y, E]
+    [h, x, :] of [H, X, E]
+o_sums@flat
+    [i / 2, :] of [M, E]
+    [:] of [E]
+
+lse_sums
+    {lse_place}
+    [b, h] of [B, H]
+    [] of []
+    [b, word[b, h]] of [B, M]
+    [h, b, i / 2] of [H, B, M]
+lse_sums@ragged
+    [i] of [M]
+    [b, i / 2] of [B, M]
+lse_sums@packed
+    [cu[b] + i] of [L]
+lse_sums@last
+    [b] of [B]
+lse_sums@grid
+    [y - x] of [Y]
+    [b, x] of [B, X]
+lse_sums@flat
+    [] of []
+    [i % 2] of [M]
+
 last
     N - 1
     N - p
@@ -111,6 +166,7 @@ QUERIES = """
 query
     4 | q[b, h, i, :]
     q_heads[b, i, h, :]
+    q_side[b, i, h, 2 : D + 2]
 query@packed
     q_packed[cu[b] + i, h, :]
 query@last

@@ -49,6 +49,9 @@ counted@found
     sum(score, mask)
 counted@joined
     sum(score, mask)
+weights
+    2 | softmax(score, mask{sink})
+    softmax({scoring})
 row_number
     {slope}
     {query} . {query} * 0.1
@@ -69,11 +72,34 @@ lse@none
     {query} . {query}
 """
 
+AGAIN = """
+again
+    {read} + 0.5 * {moved}
+    relu({moved}) - {read}
+    (if {read} > -inf then exp({read} - relu({read})) else 0.0)
+folded
+    logsumexp({read})
+    sum({read} * {moved}, {read} > -2.0)
+    max({moved}, {read} < 9.0) * 0.5
+    sum({read}) + max({read})
+"""
+"""What a block makes of what one before it has written: of each element, or of the elements of its last axis."""
+
 DECLARED = """
 writes
     9 | o
     3 | o lse
     2 | lse
+    weights
+    o weights
+writes@none
+    3 | o
+    o lse
+    lse
+signs
+    18 | =
+    3 | +=
+    += +=
 first_block
     18 | keys
     no_keys
@@ -81,6 +107,10 @@ second_block
     14 |
     2 | keys
     2 | no_keys
+reading_block
+    9 |
+    again
+    folded
 no_keys
     none
 over@none
