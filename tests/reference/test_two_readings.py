@@ -49,16 +49,17 @@ class Scalar:
     def __init__(
         self, spec: Spec, arrays: Mapping[str, Array], dims: Mapping[str, int], params: Mapping[str, Any]
     ) -> None:
-        self.spec, self.arrays, self.dims, self.params = spec, arrays, dims, params
+        self.spec, self.arrays, self.dims, self.params = spec, {**arrays}, dims, params
 
     def outputs(self) -> dict[str, Array]:
-        outputs = {t.name: np.zeros([self.value(e, {}) for e in t.extents]) for t in self.spec.outputs}
+        for tensor in self.spec.written:
+            self.arrays[tensor.name] = np.zeros([self.value(extent, {}) for extent in tensor.extents])
         for block in self.spec.blocks:
             for row in self.rows(block.each, {}):
                 for write in block.writes:
                     for at in self.rows(write.axes, row):
-                        self.write(block, write, at, outputs[write.tensor.name])
-        return outputs
+                        self.write(block, write, at, self.arrays[write.tensor.name])
+        return {tensor.name: self.arrays[tensor.name] for tensor in self.spec.outputs}
 
     def write(self, block: Block, write: Write, at: Where, output: Array) -> None:
         try:
