@@ -4,8 +4,8 @@ from pathlib import Path
 
 from setuptools import setup
 
-for link in ("passes", "backends"):
-    if not Path(__file__).with_name("attndsl").joinpath(link, "__init__.py").is_file():
+for link in ("passes", "backends", "examples"):
+    if not Path(__file__).with_name("attndsl").joinpath(link).is_dir():
         raise SystemExit(
             f"attndsl/{link} should be a symbolic link to ../{link}, and this checkout has none there: a zip download, "
             "or git on Windows, makes files of links. Clone anew with: git clone -c core.symlinks=true"

@@ -1,7 +1,7 @@
 """attndsl: say what an attention variant is; get an operator that computes it.
 
-    op = attndsl.load("gqa.attn")
-    o = op(q=q, k=k, v=v)  # NumPy arrays or torch tensors
+    op = attndsl.load("gqa")  # of the gallery, or a file: "my.attn"
+    o = op(q, k, v)  # NumPy arrays or torch tensors
 
 Names are imported when they are first used, so that `import attndsl` costs nothing.
 """

@@ -125,7 +125,7 @@ class Tuning:
         """Raises what shows that a schedule does not fit the device."""
         launches = partial(self._program.launches, schedule=schedule)
         cleared = self._program.artifact.signature.partial
-        plan, outputs = first_call(launches, self._inputs, self._outputs, self._params, cleared)
+        plan, outputs = first_call(launches, self._inputs, self._outputs, self._bound.params, cleared)
         if (spills := _spills(plan)) > self._spills:
             raise Refused(f"it spills {spills} registers a thread")
         return plan, outputs
@@ -149,7 +149,7 @@ class Tuning:
     def _launches(self, schedule: Schedule) -> Launches:
         outputs = (output.allocate() for output in self._outputs.values())
         launches: Launches = Arguments(tuple(self._inputs.values()), tuple(outputs)).passed_to(
-            partial(self._program.launches, schedule=schedule), self._params
+            partial(self._program.launches, schedule=schedule), self._bound.params
         )
         return launches
 

@@ -480,6 +480,15 @@ def lse() -> Case:
 
 
 @case
+def key_mass() -> Case:
+    x = qkv(HKV)
+    s = np.where(CAUSAL, scores(x["q"], grouped(x["k"])), -np.inf)
+    weights = np.exp(s) / np.exp(s).sum(-1, keepdims=True)
+    inputs = {"q": x["q"], "k": x["k"], "lse": np.log(np.exp(s).sum(-1))}
+    return inputs, {}, {"mass": weights.reshape(B, HKV, H // HKV, M, N).sum((2, 3))}
+
+
+@case
 def qk_clip() -> Case:
     x, params, outputs = masked(CAUSAL)
     return x, params, outputs | {"largest": np.where(CAUSAL, scores(x["q"], x["k"]), -np.inf).max(-1)}

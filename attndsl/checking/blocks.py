@@ -33,6 +33,7 @@ class Blocks:
         self._outermost = self.scope = outermost
         self._unbounded: dict[Index, tree.Binder] = {}
         self._written: dict[str, tree.Name] = {}
+        self._added: set[str] = set()
         self._astray = False  # whether a write was meant for who knows which output
         self.blocks: list[Block] = []
 
@@ -65,7 +66,7 @@ class Blocks:
         rows.over = tuple(index for index in found if index is not None)
 
     def write(self, node: tree.WriteStatement) -> None:
-        """`o[b, h, i, :] = …`."""
+        """`o[b, h, i, :] = …`, or `+= …`."""
         name, rows = node.name, self._context.rows
         if rows is None:
             self._astray = True
@@ -80,13 +81,19 @@ class Blocks:
         if isinstance(value, SoftmaxWeights):
             value = Value.scalar(weight_of(self._context, rows.number, value))
         subscripts = self._subscripts(node, at_key)
-        if name.text in self._written:
-            self._context.report(
-                errors.outputs.WrittenTwice(
-                    name.span, role=tensor.role, name=name.text, first=self._written[name.text].span
-                )
-            )
+        if name.text in self._written and not (node.adds and name.text in self._added):
+            role, first = tensor.role, self._written[name.text].span
+            if node.adds or name.text in self._added:
+                sign = "+=" if node.adds else "="
+                error = errors.outputs.WrittenAndAdded(name.span, role=role, name=name.text, sign=sign, first=first)
+                self._context.report(error)
+            else:
+                self._context.report(errors.outputs.WrittenTwice(name.span, role=role, name=name.text, first=first))
             return
+        if node.adds and name.text in self._context.read:
+            self._context.report(errors.outputs.AddedAfterRead(name.span, name=name.text))
+        if node.adds:
+            self._added.add(name.text)
         self._note(name)
         if subscripts is None or value is None or not self._fits(node, tensor, subscripts, value):
             return
@@ -98,7 +105,8 @@ class Blocks:
         rest = iter(slices.places(self._context, taken, [index(each, node.span) for each in variables], node))
         places = tuple(next(rest) if isinstance(each, Ends) else each for each in subscripts)
         if self._rows_tell(node, places, body, at_key) and self._keys_tell(rows, places, body):
-            (rows.at_keys if at_key else rows.writes).append(Write(tensor, places, variables, body, node.span))
+            written = Write(tensor, places, variables, body, node.span, node.adds)
+            (rows.at_keys if at_key else rows.writes).append(written)
 
     def _value(self, node: tree.WriteStatement) -> Result:
         """What a statement writes; weights where its subscripts tell keys apart."""
@@ -255,13 +263,15 @@ class Blocks:
         return True
 
     def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr, at_key: bool) -> bool:
-        """Whether the value is one of the row, or `at_key`, and each has its own place; reports where not."""
+        """Whether the value is one of the row, or `at_key`, and each has its own place or adds; reports where not."""
         rows = self._context.rows
         assert rows is not None
         over = self._over(body)
         if over and not at_key:
             self._context.report(errors.outputs.KeyOutsideReduction(node.value.span, name=over[0]))
             return False
+        if node.adds:
+            return True
         used = {index for place in places for index in self._context.graph.facts(place).free}
         for index in (*rows.each, *(rows.over or ())) if at_key else rows.each:
             if index not in used:

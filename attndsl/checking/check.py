@@ -64,6 +64,7 @@ class _Checker:
             self._declarations.parameter(parameter)
         for statement in attention.statements:
             self._statement(statement)
+        self._declarations.formulas()
         self._declarations.finish()
         self._blocks.finish(attention.name)
         declared, blocks = self._declarations, tuple(self._blocks.blocks)

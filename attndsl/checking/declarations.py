@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal as OneOf
 
 from attndsl import diagnostics as errors
@@ -10,7 +11,7 @@ from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import is_exact, line_of
-from attndsl.checking.numbers import single
+from attndsl.checking.numbers import holds, single
 from attndsl.checking.scopes import Binding, Broken, ElementType, ScalarBinding, Scope, Storage
 from attndsl.checking.typed import (
     FLOAT_TYPES,
@@ -27,6 +28,10 @@ from attndsl.checking.typed import (
 from attndsl.syntax import tree
 
 PARAMETER_KINDS = {"int": Kind.INT, "f32": Kind.FLOAT, "bool": Kind.BOOL}
+_KIND_NAMES = {kind: name for name, kind in PARAMETER_KINDS.items()}
+_GIVEN = {Kind.BOOL: (Kind.BOOL,), Kind.INT: (Kind.INT,), Kind.FLOAT: (Kind.FLOAT, Kind.INT)}
+"""The kinds of what an input of each kind may be full of."""
+
 SETTINGS = ("tile_rows", "tile_keys", "split_k")
 
 
@@ -44,33 +49,59 @@ class Declarations:
         self.requires: list[Expr] = []
         self.schedule: dict[str, int | str] = {}
         self._broken = False
+        self._formulas: list[tuple[int, tree.Parameter]] = []
         self._type_names: dict[str, tree.Name] = {}
         self._settings: dict[str, tree.Name] = {}
 
     def parameter(self, node: tree.Parameter) -> None:
         """`window: int = 4096`."""
-        kind, default = PARAMETER_KINDS.get(node.type.text), node.default
-        name = node.name.text
+        kind, name = PARAMETER_KINDS.get(node.type.text), node.name.text
         if kind is None:
             self._context.report(
                 errors.names.UnknownType(node.type.span, name=node.type.text, known=tuple(PARAMETER_KINDS))
             )
             self._bind(node.name, Broken(node.name.span))
             return
-        if default is not None:
-            given = {bool: "bool", int: "int", float: "f32"}[type(default)]
-            if given != node.type.text and not (given == "int" and kind is Kind.FLOAT):
-                self._context.report(
-                    errors.declarations.WrongDefault(node.span, name=name, wanted=node.type.text, got=given)
-                )
-            elif kind is not Kind.BOOL and not _fits(default, kind):
-                room = "64 bits" if kind is Kind.INT else "an f32"
-                self._context.report(errors.declarations.DefaultTooLarge(node.span, name=name, room=room))
-            elif kind is Kind.FLOAT:
-                default = float(default)
-        self.params.append(Param(name, kind, default, node.span))
+        self.params.append(Param(name, kind, self._number(node, kind), node.span))
+        if node.default is not None and _literal(node.default) is None:
+            self._formulas.append((len(self.params) - 1, node))
         expr = self._context.graph.param(name, kind, node.name.span)
         self._bind(node.name, ScalarBinding(node.name.span, expr, "a parameter"))
+
+    def _number(self, node: tree.Parameter, kind: Kind) -> int | float | bool | None:
+        """The default where it is a number or truth value as written."""
+        default, name = None if node.default is None else _literal(node.default), node.name.text
+        if default is None:
+            return None
+        given = _KIND_NAMES[{bool: Kind.BOOL, int: Kind.INT, float: Kind.FLOAT}[type(default)]]
+        if given != node.type.text and not (given == "int" and kind is Kind.FLOAT):
+            error = errors.declarations.WrongDefault
+            self._context.report(error(node.span, name=name, wanted=node.type.text, got=given))
+        elif kind is not Kind.BOOL and not _fits(default, kind):
+            room = "64 bits" if kind is Kind.INT else "an f32"
+            self._context.report(errors.declarations.DefaultTooLarge(node.span, name=name, room=room))
+        return float(default) if kind is Kind.FLOAT else default
+
+    def formulas(self) -> None:
+        """Defaults that are computed at a call, `scale: f32 = 1.0 / sqrt(D)`: dims stand below the header."""
+        for number, node in self._formulas:
+            param = self.params[number]
+            assert node.default is not None
+            value = self._expressions.value(node.default, self._scope)
+            if value is None:
+                continue
+            got, wanted = "a vector" if value.axes else _KIND_NAMES[value.kind], node.type.text
+            if got != wanted and not (got == "int" and param.kind is Kind.FLOAT):
+                error = errors.declarations.WrongDefault
+                self._context.report(error(node.span, name=param.name, wanted=wanted, got=got))
+                continue
+            formula = value.expr if value.kind is param.kind else self._context.graph.real(value.expr)
+            before = {earlier.name for earlier in self.params[:number]}
+            named = {part.name for part in walk(formula) if isinstance(part, ParamValue)}
+            if not self._context.graph.facts(formula).uniform or named - before:
+                self._context.report(errors.declarations.DefaultReads(node.default.span, name=param.name))
+            else:
+                self.params[number] = replace(param, formula=formula)
 
     def declare_dims(self, node: tree.Dims) -> None:
         """`dims B, H`."""
@@ -109,9 +140,32 @@ class Declarations:
             self._broken = True
             return
         roles: dict[str, OneOf["input", "output", "temp"]] = {"output": "output", "temp": "temp"}
-        tensor = Tensor(node.name.text, roles.get(node.role, "input"), element, tuple(sound), node.name.span)
+        default = None if node.default is None else self._filling(node, kind)
+        role = roles.get(node.role, "input")
+        tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span, default)
         self._bind(node.name, Storage(node.name.span, tensor, kind))
         self.tensors.setdefault(tensor.name, tensor)
+
+    def _filling(self, node: tree.TensorDeclaration, kind: Kind) -> Constant | None:
+        """The number that an input is full of where it is left out."""
+        assert node.default is not None
+        name = node.name.text
+        if node.role == "output":
+            self._context.report(errors.declarations.OutputDefault(node.default.span, name=name))
+            return None
+        expr = self._expressions.scalar(node.default, self._scope, "a default", *_GIVEN[kind])
+        if expr is None:
+            return None
+        real = self._context.graph.real(expr) if kind is Kind.FLOAT else expr
+        elements = self.types.get(node.element.text, (node.element.text,))
+        if not isinstance(real, Constant):
+            self._context.report(errors.declarations.DefaultComputed(node.default.span, name=name))
+        elif rounds := [element for element in elements if not holds(element, real.value)]:
+            error = errors.declarations.DefaultRounds
+            self._context.report(error(node.default.span, name=name, element=rounds[0]))
+        else:
+            return real
+        return None
 
     def require(self, node: tree.Require) -> None:
         """`require Hq % Hkv == 0`."""
@@ -187,6 +241,16 @@ class Declarations:
             self._scope.add(name.text, binding)
         else:
             self._context.report(errors.names.Shadows(name.span, name=name.text, first=before.span))
+
+
+def _literal(node: tree.Expression) -> int | float | bool | None:
+    """What a number or truth value is, with its sign; None for any other expression."""
+    match node:
+        case tree.Number(value=value) | tree.Boolean(value=value):
+            return value
+        case tree.Unary(operator="-" | "+" as sign, operand=tree.Number(value=value)):
+            return -value if sign == "-" else value
+    return None
 
 
 def _fits(number: float, kind: Kind) -> bool:

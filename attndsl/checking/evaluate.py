@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attndsl.checking.numbers import ON_NUMBERS, single
-from attndsl.checking.typed import Apply, Constant, DimValue, Expr, Kind, ParamValue
+from attndsl.checking.typed import Apply, Constant, DimValue, Expr, Kind, Param, ParamValue
 
 Number = int | float | bool
 
@@ -35,3 +35,22 @@ def evaluate(expr: Expr, dims: Mapping[str, int], params: Mapping[str, Number]) 
             return ON_NUMBERS[name](*(evaluate(argument, dims, params) for argument in arguments))
         case _:
             raise ValueError(f"a {type(expr).__name__} is not known before the data is read")
+
+
+def with_defaults(
+    params: Iterable[Param], dims: Mapping[str, int], given: Mapping[str, Number | None]
+) -> dict[str, Number]:
+    """A value for each parameter that is given or can be left out: what a call with these dims computes with.
+
+    Raises ZeroDivisionError or KeyError where a formula divides an integer by 0, or is of a dim that `dims` lacks.
+    """
+    found: dict[str, Number] = {}
+    for param in params:
+        value = given.get(param.name)
+        if value is None:
+            value = param.default
+        if value is None and param.formula is not None:
+            value = evaluate(param.formula, dims, found)
+        if value is not None:
+            found[param.name] = value
+    return found

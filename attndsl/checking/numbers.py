@@ -32,6 +32,32 @@ def single(value: float) -> float:
     return float(rounded)
 
 
+_FLOATS = {
+    "f64": (53, -1022, 1024),
+    "f32": (24, -126, 128),
+    "bf16": (8, -126, 128),
+    "f16": (11, -14, 16),
+    "f8e5m2": (3, -14, 16),
+    "f8e4m3": (3, -6, 8),
+}
+"""For each type the bits of a significand, of e4m3 those that all its numbers have, and the ends of its exponents."""
+
+
+def holds(element: str, value: int | float | bool) -> bool:
+    """Whether a type has a number, as it is; of denormal numbers none is said to be one."""
+    if element == "bool":
+        return isinstance(value, bool)
+    if element not in _FLOATS:
+        numbers = 1 << int(element[1:])
+        low = -numbers // 2 if element[0] == "i" else 0
+        return low <= value < low + numbers
+    if math.isinf(value):
+        return element != "f8e4m3"
+    bits, least, most = _FLOATS[element]
+    significand, exponent = math.frexp(value)
+    return value == 0 or (least < exponent <= most and math.ldexp(significand, bits).is_integer())
+
+
 def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of integers whose result wraps. Symbolic ones, as torch has them while it traces, stay as they are."""
 

@@ -31,7 +31,9 @@ def expression_text(expr: Expr) -> str:
 def spec_text(spec: Spec) -> str:
     """A typed spec, one line a tensor, a condition, an index variable and a write."""
     lines = [f"attention {spec.name}"]
-    lines += [f"param {p.name}: {p.kind.value} = {p.default}" for p in spec.params]
+    for param in spec.params:
+        default = param.default if param.formula is None else expression_text(param.formula)
+        lines.append(f"param {param.name}: {param.kind.value} = {default}")
     for tensor in spec.tensors.values():
         extents = ", ".join(map(expression_text, tensor.extents))
         lines.append(f"{tensor.role} {tensor.name}: {tensor.element}[{extents}]")
@@ -46,8 +48,8 @@ def _block_lines(block: Block) -> list[str]:
     lines = [f"{index.role} {_binder(index)}" for index in (*block.each, *block.over)]
     for write in block.writes:
         axes = "".join(f" for {_binder(axis)}" for axis in write.axes)
-        indices = ", ".join(map(expression_text, write.indices))
-        lines.append(f"{write.tensor.name}[{indices}] = {expression_text(write.value)}{axes}")
+        indices, sign = ", ".join(map(expression_text, write.indices)), "+=" if write.adds else "="
+        lines.append(f"{write.tensor.name}[{indices}] {sign} {expression_text(write.value)}{axes}")
     return lines
 
 

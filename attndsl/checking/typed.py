@@ -75,7 +75,8 @@ class Tensor:
     """An input, an output, or a `temp`, which blocks write and read and no caller sees.
 
     `element` is a type variable's name, a key of STORAGE_KINDS, or COMPUTED; extents are made of dims, those of what is
-    COMPUTED of parameters too.
+    COMPUTED of parameters too. An input that has a `default` may be left out of a call: it is then full of that, a
+    number which its type holds.
     """
 
     name: str
@@ -83,16 +84,21 @@ class Tensor:
     element: str
     extents: tuple[Expr, ...]
     span: Span
+    default: Constant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A number or flag given at a call; `default` is None where it must be given."""
+    """A number or flag given at a call; one that has neither a `default` nor a `formula` must be.
+
+    A formula is what it is where it is left out, made of dims and of parameters before it.
+    """
 
     name: str
     kind: Kind
     default: int | float | bool | None
     span: Span
+    formula: Expr | None = None
 
 
 # --- expressions; `kind` is what the scalar is, `span` where it was written
@@ -203,10 +209,10 @@ class Reduce(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """`tensor[indices] = value`, for every row and every value of the axis variables.
+    """`tensor[indices] = value`, for every row and every value of the axis variables; `+=` where it `adds`.
 
-    A write whose index is out of range is dropped, one whose value is absent writes 0, and an element that nothing
-    writes is 0.
+    A write whose index is out of range is dropped, one whose value is absent writes or adds 0, and an element that
+    nothing writes is 0. What is added to an element adds up, in any order, from 0.
     """
 
     tensor: Tensor
@@ -214,6 +220,7 @@ class Write:
     axes: tuple[Index, ...]
     value: Expr
     span: Span
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import click
 
-from attndsl.cli.options import bind_types, check_dims, json_option, misused, shape_option, spec_argument, types_option
+from attndsl.checking.typed import Spec
+from attndsl.cli.options import (
+    bind_types,
+    check_dims,
+    check_left_out,
+    json_option,
+    misused,
+    shape_option,
+    spec_argument,
+    types_option,
+    without_option,
+)
 from attndsl.cli.output import live_line, show, show_json
 from attndsl.driver.files import write_together
 from attndsl.driver.library import artifact_of, checked, signature_of
@@ -27,6 +38,7 @@ from attndsl.syntax.source import Source
 )
 @types_option
 @shape_option
+@without_option
 @click.option(
     "-o",
     "--output",
@@ -37,13 +49,20 @@ from attndsl.syntax.source import Source
 )
 @json_option
 def command(
-    source: Source, target: str, types: dict[str, str], shape: dict[str, int], folder: Path | None, as_json: bool
+    source: Source,
+    target: str,
+    types: dict[str, str],
+    shape: dict[str, int],
+    left_out: tuple[str, ...],
+    folder: Path | None,
+    as_json: bool,
 ) -> None:
     """Compile a spec to a readable program that needs nothing of attndsl, or to GPU code, for which no GPU is needed.
 
     \b
     attndsl compile gqa.attn                          print the NumPy program
     attndsl compile gqa.attn -o build                 write build/gqa.py
+    attndsl compile sinks.attn --without sink         for calls that leave it out
     attndsl compile gqa.attn --target triton --types T=f16
     attndsl compile gqa.attn --target cuda:90 --types T=f16 --shape D=128,E=128 -o build
                                                       cubins, their assembly, a JSON file that describes them, and a
@@ -53,7 +72,8 @@ def command(
     tells. GPU code is for one of cuda:80, 89, 90, 100, 120, hip:gfx942, gfx950, and made for fixed extents of some
     dims; --shape gives them.
     """
-    signature = signature_of(source)
+    left_out = check_left_out(source, left_out)
+    signature = signature_of(source, left_out)
     bound = bind_types(signature, types)
     check_dims(signature, shape)
     try:
@@ -61,13 +81,13 @@ def command(
     except UnknownTarget as error:
         raise misused(error) from None
     if target in TARGETS or machine in row.processors:
-        artifact = artifact_of(source, bound, row.name, machine=machine)
+        artifact = artifact_of(source, bound, row.name, machine=machine, left_out=left_out)
         files = {f"{file_stem(artifact.name)}.py": artifact.source.encode()}
         report = {"source": artifact.source, "schedule": dict(artifact.schedule)}
     elif folder is None:
         raise click.UsageError("GPU code is not printed: give a folder for it with -o.")
     else:
-        files = _gpu_files(source, bound, target, shape)
+        files = _gpu_files(checked(source, *left_out), bound, target, shape)
         report = {}
     written = [str(path) for path in _write(files, folder)] if folder else []
     if as_json:
@@ -83,7 +103,7 @@ def _write(files: Mapping[str, bytes], folder: Path) -> list[Path]:
         raise click.ClickException(f"{folder} cannot be written: {error.strerror}. -o takes another folder.") from None
 
 
-def _gpu_files(source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
+def _gpu_files(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
     from attndsl.backends.gpu.aot import PackageMissing
     from attndsl.backends.gpu.failing import TritonFails
     from attndsl.backends.gpu.stand_ins import TooLarge
@@ -93,7 +113,7 @@ def _gpu_files(source: Source, types: Mapping[str, str], target: str, sizes: Map
         with live_line() as progress:
             task = progress.add_task(f"compiling for {target}", total=None)
             return gpu_files(
-                checked(source), types, target, sizes, lambda done, of: progress.update(task, completed=done, total=of)
+                spec, types, target, sizes, lambda done, of: progress.update(task, completed=done, total=of)
             )
     except ExtentsMissing as error:
         raise click.UsageError(f"{error}: --shape {','.join(f'{dim}=…' for dim in error.dims)}") from None

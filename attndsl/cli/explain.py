@@ -6,7 +6,16 @@ from dataclasses import asdict, replace
 
 import click
 
-from attndsl.cli.options import bind_dims, bind_types, json_option, shape_option, spec_argument, types_option
+from attndsl.cli.options import (
+    bind_dims,
+    bind_types,
+    check_left_out,
+    json_option,
+    shape_option,
+    spec_argument,
+    types_option,
+    without_option,
+)
 from attndsl.cli.output import show, show_json
 from attndsl.driver.library import artifact_of, signature_of
 from attndsl.driver.targets import places
@@ -26,8 +35,16 @@ from attndsl.syntax.source import Source
 )
 @shape_option
 @types_option
+@without_option
 @json_option
-def command(source: Source, target: str, shape: dict[str, int], types: dict[str, str], as_json: bool) -> None:
+def command(
+    source: Source,
+    target: str,
+    shape: dict[str, int],
+    types: dict[str, str],
+    left_out: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Tell the schedule that was chosen, and the bytes and operations of a call.
 
     For a GPU, also the least time that they take there; triton is cuda:90.
@@ -36,9 +53,11 @@ def command(source: Source, target: str, shape: dict[str, int], types: dict[str,
     attndsl explain gqa.attn --shape B=1,Hq=32,Hkv=8,M=1,N=4096,D=128,E=128 --types T=bf16
     attndsl explain gqa.attn --target cuda:90 --shape B=8,M=1,N=4096,D=128,E=128 --types T=bf16
     """
-    signature = signature_of(source)
+    left_out = check_left_out(source, left_out)
+    signature = signature_of(source, left_out)
     dims = bind_dims(source, signature, shape)
-    artifact = artifact_of(source, bind_types(signature, types), *compiled_for(target, signature, dims))
+    types = bind_types(signature, types)
+    artifact = artifact_of(source, types, *compiled_for(target, signature, dims), left_out=left_out)
     try:
         needed = traffic(signature, artifact.types, dims)
     except ValueError as error:

@@ -17,7 +17,7 @@ from attndsl.driver.errors import CompilerError
 from attndsl.driver.hints import did_you_mean
 from attndsl.op.errors import CallError
 
-COMMANDS = ("check", "compile", "run", "opt", "fmt", "explain", "bench", "tune", "fuzz")
+COMMANDS = ("list", "check", "compile", "run", "opt", "fmt", "explain", "bench", "tune", "fuzz")
 """Each is a module of its own, imported when it is asked for."""
 
 
@@ -51,13 +51,14 @@ def attndsl() -> None:
     """Say what an attention variant is, in index notation; get a program that computes it.
 
     \b
-    A first walk, with any spec of examples/:
-      attndsl check   examples/gqa.attn                 is it right? what does it take and give?
-      attndsl run     examples/gqa.attn --shape M=64    make inputs, run it, compare with the reference
-      attndsl compile examples/gqa.attn                 the NumPy program that it becomes
-      attndsl explain examples/gqa.attn --shape N=4096  the schedule, the bytes, the operations
+    A first walk, with a spec of the gallery; a file of yours, my.attn, will do as well:
+      attndsl list                          what there is
+      attndsl check   gqa                   is it right? what does it take and give?
+      attndsl run     gqa --shape M=64      make inputs, run it, compare with the reference
+      attndsl compile gqa                   the NumPy program that it becomes
+      attndsl explain gqa --shape N=4096    the schedule, the bytes, the operations
 
-    In Python: op = attndsl.load("gqa.attn"), then o = op(q=q, k=k, v=v).
+    In Python: op = attndsl.load("gqa"), then o = op(q, k, v).
     """
 
 

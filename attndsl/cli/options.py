@@ -13,9 +13,10 @@ import click
 
 from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE
 from attndsl.driver.hints import did_you_mean
-from attndsl.driver.library import checked
+from attndsl.driver.library import checked, signature_of
 from attndsl.driver.signature import Signature
 from attndsl.driver.targets import UnknownTarget
+from attndsl.syntax.gallery import names, path_of
 from attndsl.syntax.read import decode, read_source
 from attndsl.syntax.source import MAX_BYTES, Source
 
@@ -30,10 +31,20 @@ SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 class SpecFile(click.Path):
-    """A file that holds a spec, or `-` for the standard input; read by `read_spec`."""
+    """A file that holds a spec, the name of one of the gallery, or `-` for the standard input; read by `read_spec`."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, dir_okay=False, allow_dash=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        path, name = Path(value), str(value)
+        if not path.is_file() and (named := path_of(name)):
+            value = named
+        elif not path.exists() and name.isidentifier():
+            hint = did_you_mean(name, names()) or ": `attndsl list` tells all."
+            self.fail(f"there is no file {name}, and no spec of the gallery is called so{hint}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def read_spec(path: str) -> Source:
@@ -127,6 +138,32 @@ def types_option(command: Command) -> Command:
     return _assignments("--types", Assignments(), "T=bf16,…", text)(command)
 
 
+def without_option(command: Command) -> Command:
+    """--without."""
+
+    def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(filter(None, (name.strip() for name in (value or "").split(",")))))
+
+    text = "Inputs that calls leave out, which have defaults."
+    return click.option("--without", "left_out", metavar="NAME,…", callback=names, help=text)(command)
+
+
+def check_left_out(source: Source, names: Iterable[str]) -> tuple[str, ...]:
+    """The inputs to leave out, in the order of their declarations; refuses what a call must give."""
+    from attndsl.checking.omission import Untold
+
+    signature = signature_of(source)
+    asked = set(names)
+    for name in asked:
+        _known("input with a default", name, signature.optional, signature.name)
+    left_out = tuple(name for name in signature.optional if name in asked)
+    try:
+        signature_of(source, left_out)
+    except Untold as error:
+        raise click.UsageError(f"{signature.name} knows {error.name} from {', '.join(error.inputs)} alone.") from None
+    return left_out
+
+
 def params_option(command: Command) -> Command:
     """--param."""
     text = "A parameter's value; several by giving the option again."
@@ -181,14 +218,14 @@ def bind_types(signature: Signature, types: Mapping[str, str]) -> dict[str, str]
 
 
 def bind_params(signature: Signature, given: Iterable[Mapping[str, str]]) -> dict[str, Any]:
-    """The parameters to use: those asked for, else their defaults."""
+    """The parameters to use: those asked for, else their defaults; those with a formula are told by dims."""
     texts = {name: text for assignments in given for name, text in assignments.items()}
     kinds = {param.name: param.kind for param in signature.params}
     values: dict[str, Any] = {param.name: param.default for param in signature.params if param.default is not None}
     for name, text in texts.items():
         _known("parameter", name, kinds, signature.name)
         values[name] = _number(name, kinds[name], text)
-    if missing := [name for name in kinds if name not in values]:
+    if missing := [param.name for param in signature.params if not param.optional and param.name not in values]:
         raise click.UsageError(f"{signature.name} needs a value for {', '.join(missing)}: --param {missing[0]}=…")
     return values
 

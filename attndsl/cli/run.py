@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attndsl.checking.evaluate import with_defaults
 from attndsl.cli.memory import require_memory
 from attndsl.cli.options import (
     WholeNumber,
     bind_dims,
     bind_params,
     bind_types,
+    check_left_out,
     json_option,
     params_option,
     shape_option,
     spec_argument,
     types_option,
+    without_option,
 )
 from attndsl.cli.output import show_json
 from attndsl.driver.library import checked, signature_of
@@ -57,6 +60,7 @@ class ComparedOutput:
 @shape_option
 @types_option
 @params_option
+@without_option
 @click.option("--seed", type=WholeNumber(min=0), default=0, show_default=True, help="The inputs' random seed.")
 @json_option
 def command(
@@ -64,6 +68,7 @@ def command(
     shape: dict[str, int],
     types: dict[str, str],
     params: tuple[dict[str, str], ...],
+    left_out: tuple[str, ...],
     seed: int,
     as_json: bool,
 ) -> None:
@@ -73,6 +78,7 @@ def command(
     attndsl run gqa.attn
     attndsl run gqa.attn --shape B=2,M=100,N=1000 --types T=bf16 --seed 7
     attndsl run sliding_window.attn --param window=7
+    attndsl run sinks.attn --without sink
 
     The reference is a slow interpreter: ask for small shapes. Exits with 1 where an output is further from it than
     rounding explains.
@@ -86,18 +92,21 @@ def command(
     signature = signature_of(source)
     bound_types, values = bind_types(signature, types), bind_params(signature, params)
     dims = bind_dims(source, signature, shape, values)
+    known = with_defaults(checked(source).params, dims, values)
     require_memory(signature, dims)
-    arrays = make_inputs(checked(source), dims, bound_types, seed, values)
+    left_out = check_left_out(source, left_out)
+    made = make_inputs(checked(source), dims, bound_types, seed, values)
+    arrays = {name: array for name, array in made.items() if name not in left_out}
     op = Op(source)
     with Console(stderr=True).status(f"running {signature.name}") as status:
         outputs, seconds = _timed(lambda: op(**arrays, **values))
         status.update("computing the reference")
         compared = _compare(op, source, arrays, values, outputs, bound_types)
-    moved = traffic(signature, bound_types, dims)
+    moved = traffic(signature_of(source, left_out), bound_types, dims)
     if as_json:
-        show_json(_as_json(compared, bound_types, dims, values, seconds, moved))
+        show_json(_as_json(compared, bound_types, dims, known, seconds, moved))
     else:
-        _show(compared, f"{signature.name}, {_equations({**bound_types, **dims, **values})}", seconds, moved)
+        _show(compared, f"{signature.name}, {_equations({**bound_types, **dims, **known})}", seconds, moved)
     if not all(output.ok for output in compared):
         raise click.exceptions.Exit(1)
 

@@ -19,6 +19,46 @@ class WrongDefault(Diagnostic):
 
 
 @dataclass(frozen=True)
+class DefaultReads(Diagnostic):
+    name: str
+
+    code = "E712"
+    message = "the default of `{name}` is made of more than dims, numbers and the parameters before it"
+    label = "is not known before a call"
+
+
+@dataclass(frozen=True)
+class OutputDefault(Diagnostic):
+    name: str
+
+    code = "E713"
+    message = "the output `{name}` has a default, which inputs have that a call may leave out"
+    label = "of an output"
+    fix = "an element that no row writes is 0"
+
+
+@dataclass(frozen=True)
+class DefaultComputed(Diagnostic):
+    name: str
+
+    code = "E714"
+    message = "the default of the input `{name}` is not a number"
+    label = "is computed at a call"
+    fix = "a number that a call may give is a parameter, `scale: f32 = 1.0 / sqrt(D)`"
+
+
+@dataclass(frozen=True)
+class DefaultRounds(Diagnostic):
+    name: str
+    element: str
+
+    code = "E715"
+    message = "the default of the input `{name}` is no number of {element}, which it may hold"
+    label = "would be rounded"
+    note = "leaving an input out means the same as giving a tensor that is full of its default"
+
+
+@dataclass(frozen=True)
 class DefaultTooLarge(Diagnostic):
     name: str
     room: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from attndsl.diagnostics.base import Diagnostic
+from attndsl.diagnostics.suggest import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -46,3 +47,15 @@ class NotUtf8(Diagnostic):
     message = "the spec is not UTF-8 text: byte {number} is 0x{byte:02x}"
     label = "cannot be read from here on"
     fix = "save it as UTF-8"
+
+
+@dataclass(frozen=True)
+class NoSuchSpec(FileError):
+    known: tuple[str, ...]
+
+    code = "E905"
+    message = "there is no file `{name}`, and no spec of the gallery is called so"
+
+    def hint(self) -> str:
+        """The nearest spec, or where all are told."""
+        return did_you_mean(self.name, self.known) or "`attndsl list` tells all"

@@ -112,18 +112,6 @@ class NoList(Diagnostic):
 
 
 @dataclass(frozen=True)
-class WrongLiteral(Diagnostic):
-    written: str
-
-    code = "E053"
-    message = "a default is one number, `true` or `false`"
-    label = "no part of one"
-
-    def hint(self) -> str:
-        return self.written
-
-
-@dataclass(frozen=True)
 class SplitEach(Diagnostic):
     first: Span
     written: str

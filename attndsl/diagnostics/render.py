@@ -31,7 +31,9 @@ def render(diagnostic: Diagnostic, source: Source, colour: bool = False) -> str:
     paint = _paint if colour else _leave
     head = paint(_RED, f"error[{diagnostic.code}]") + paint(_BOLD, f": {diagnostic.text(diagnostic.message)}")
     if not diagnostic.placed:
-        return f"{head}\n{paint(_BLUE, '-->')} {printable(source.name)}" if source.name else head
+        named = [f"{paint(_BLUE, '-->')} {printable(source.name)}"] if source.name else []
+        fix = [f" {paint(_BLUE, '=')} fix: {hint}"] if (hint := diagnostic.hint()) else []
+        return "\n".join([head, *named, *fix])
     main = Label(diagnostic.span, diagnostic.text(diagnostic.label))
     line, column = source.position(main.span.start)
     labels = sorted(((*source.position(label.span.start), label) for label in (main, *diagnostic.others())), key=_place)

@@ -9,6 +9,7 @@ from attndsl.backends.gpu.aot import Progress, compile_ahead, require_packages
 from attndsl.backends.gpu.manifest import files_of
 from attndsl.backends.gpu.stand_ins import StandIn, stand_in
 from attndsl.backends.gpu.targets import TARGETS
+from attndsl.checking.evaluate import with_defaults
 from attndsl.checking.spelling import show
 from attndsl.checking.symbolic import Expression, evaluate, names
 from attndsl.checking.typed import Spec
@@ -86,9 +87,9 @@ def generated(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[
 def _stand_in_dims(spec: Spec, signature: Signature, features: Mapping[str, int]) -> dict[str, int]:
     """Extents for all dims while code is compiled. Raises ValueError where none that are small are possible."""
     dims = {dim: features.get(dim, RUN_TIME) for dim in signature.dims}
-    params = default_params(spec)
     extents = [extent for tensor in (*signature.inputs, *signature.outputs) for extent in tensor.extents]
     try:
+        params = with_defaults(spec.params, dims, default_params(spec))
         # A launch divides by what must not be 0.
         divides = all(evaluate(r, dims, params) for r in signature.requires if isinstance(r, tuple) and r[0] == "ine")
         possible = divides and all(evaluate(extent, dims, {}) >= 0 for extent in extents)

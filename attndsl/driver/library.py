@@ -6,7 +6,7 @@ imported for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -23,42 +23,52 @@ if TYPE_CHECKING:
     from attndsl.checking.typed import Spec
 
 
-def signature_of(source: Source) -> Signature:
-    """The signature of a spec. Raises SpecError where it has mistakes."""
-    cache, key = user_cache(), _key("signature", source)
+def signature_of(source: Source, left_out: Sequence[str] = ()) -> Signature:
+    """The signature of a spec, for calls that leave out these inputs.
+
+    Raises SpecError where it has mistakes, Untold where nothing tells a dim or a type then.
+    """
+    cache, key = user_cache(), _key("signature", source, *left_out)
     if (entry := cache.get(key)) is not None:
         return Signature.from_json(entry)
     from attndsl.driver.summarise import summarise
 
-    signature = summarise(checked(source))
+    signature = summarise(checked(source, *left_out))
     cache.put(key, signature.to_json())
     return signature
 
 
 def artifact_of(
-    source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str | None = None
+    source: Source,
+    types: Mapping[str, str],
+    target: str,
+    sizes: Mapping[str, int] = {},
+    machine: str | None = None,
+    left_out: Sequence[str] = (),
 ) -> Artifact:
     """A spec compiled for `target`, with an element type for each of its type variables.
 
-    `sizes` and `machine` are those of `compile_spec`. Raises SpecError where the spec has mistakes, UnknownTarget.
+    `sizes` and `machine` are those of `compile_spec`; `left_out` are inputs that calls leave out. Raises SpecError
+    where the spec has mistakes, UnknownTarget, Untold.
     """
-    choices = map(str, (*sorted(types.items()), *sorted(sizes.items()), target_of(target).machine(machine)))
-    cache, key = user_cache(), _key("artifact", source, target, *choices)
+    made_for = (*sorted(types.items()), *sorted(sizes.items()), target_of(target).machine(machine), tuple(left_out))
+    cache, key = user_cache(), _key("artifact", source, target, *map(str, made_for))
     if (entry := cache.get(key)) is not None:
         return Artifact.from_json(entry)
     from attndsl.driver.compile import compile_spec
 
-    artifact = compile_spec(checked(source), types, target, sizes, machine)
+    artifact = compile_spec(checked(source, *left_out), types, target, sizes, machine)
     cache.put(key, artifact.to_json())
     return artifact
 
 
 @lru_cache(maxsize=8)
-def checked(source: Source) -> Spec:
-    """The typed spec; the last few are remembered, as one is often wanted for several types."""
+def checked(source: Source, *left_out: str) -> Spec:
+    """The typed spec, without these inputs; the last few are remembered, as one is often wanted for several types."""
     from attndsl.checking.check import check
+    from attndsl.checking.omission import without
 
-    return check(source)
+    return without(checked(source), left_out) if left_out else check(source)
 
 
 def spec_key(source: Source) -> str:

@@ -10,25 +10,46 @@ from typing import Any
 
 from attndsl.calling import Arguments
 from attndsl.checking.extents import Origin, origins
+from attndsl.checking.spelling import show
 from attndsl.checking.symbolic import Expression, evaluate, line_of
 
 
 @dataclass(frozen=True, slots=True)
 class ParamSignature:
-    """A parameter; `kind` is `int`, `float` or `bool`, `default` is None where a call must give it."""
+    """A parameter; `kind` is `int`, `float` or `bool`. A call must give one that has neither a default nor a formula.
+
+    A formula says what it is where it is left out, in dims and in parameters before it.
+    """
 
     name: str
     kind: str
     default: int | float | bool | None
+    formula: Expression | None = None
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be left out."""
+        return self.default is not None or self.formula is not None
+
+    @property
+    def default_text(self) -> str:
+        """What it is where it is left out; `…` where it may not be."""
+        if self.formula is not None:
+            return show(self.formula)
+        return "…" if self.default is None else str(self.default)
 
 
 @dataclass(frozen=True, slots=True)
 class TensorSignature:
-    """An input or output; `element` is a type variable or an element type, extents are expressions of the dims."""
+    """An input or output; `element` is a type variable or an element type, extents are expressions of the dims.
+
+    An input that has a `default` may be left out.
+    """
 
     name: str
     element: str
     extents: tuple[Expression, ...]
+    default: int | float | bool | None = None
 
 
 @dataclass(frozen=True)
@@ -65,13 +86,23 @@ class Signature:
 
     @cached_property
     def needed(self) -> frozenset[str]:
-        """What it must give: all but the parameters that have a default."""
-        return self.names - {param.name for param in self.params if param.default is not None}
+        """What it must give: all but what may be left out."""
+        return self.names - {param.name for param in self.params if param.optional} - {*self.optional}
+
+    @cached_property
+    def optional(self) -> tuple[str, ...]:
+        """The inputs that a call may leave out."""
+        return tuple(tensor.name for tensor in self.inputs if tensor.default is not None)
 
     @cached_property
     def origins(self) -> dict[str, Origin]:
         """Where a call reads each dim off."""
         return origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in self.inputs)
+
+    @cached_property
+    def formulas(self) -> Mapping[str, Expression]:
+        """Those of the parameters that have one."""
+        return {param.name: param.formula for param in self.params if param.formula is not None}
 
     @cached_property
     def reals(self) -> tuple[str, ...]:
@@ -105,7 +136,9 @@ class Signature:
             name=data["name"],
             dims=tuple(data["dims"]),
             types={name: tuple(choices) for name, choices in data["types"].items()},
-            params=tuple(ParamSignature(**param) for param in data["params"]),
+            params=tuple(
+                ParamSignature(**{**param, "formula": _expression(param["formula"])}) for param in data["params"]
+            ),
             inputs=tuple(map(_tensor, data["inputs"])),
             outputs=tuple(map(_tensor, data["outputs"])),
             requires=tuple(map(_expression, data["requires"])),
@@ -120,7 +153,7 @@ class Signature:
 
 
 def _tensor(data: Mapping[str, Any]) -> TensorSignature:
-    return TensorSignature(data["name"], data["element"], tuple(map(_expression, data["extents"])))
+    return TensorSignature(data["name"], data["element"], tuple(map(_expression, data["extents"])), data["default"])
 
 
 def _expression(data: Any) -> Expression:

@@ -29,7 +29,10 @@ def summarise(spec: Spec) -> Signature:
         name=spec.name,
         dims=spec.dims,
         types=spec.types,
-        params=tuple(ParamSignature(p.name, p.kind.value, p.default) for p in spec.params),
+        params=tuple(
+            ParamSignature(p.name, p.kind.value, p.default, None if p.formula is None else plain(p.formula))
+            for p in spec.params
+        ),
         inputs=tuple(map(_tensor, spec.arguments.inputs)),
         outputs=tuple(map(_tensor, spec.arguments.outputs)),
         requires=tuple(map(plain, spec.requires)),
@@ -40,7 +43,8 @@ def summarise(spec: Spec) -> Signature:
 
 
 def _tensor(tensor: Tensor) -> TensorSignature:
-    return TensorSignature(tensor.name, tensor.element, tuple(map(plain, tensor.extents)))
+    default = None if tensor.default is None else tensor.default.value
+    return TensorSignature(tensor.name, tensor.element, tuple(map(plain, tensor.extents)), default)
 
 
 def feature_dims(spec: Spec) -> tuple[str, ...]:

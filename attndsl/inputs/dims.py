@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.text import expression_text
-from attndsl.checking.typed import DimValue, Expr, Kind, ParamValue, Spec, walk
+from attndsl.checking.typed import Apply, DimValue, Expr, Kind, ParamValue, Spec, walk
 
 SMALL = (3, 6, 5, 7, 9, 4, 8, 2)
 """Extents to try first, each dim from its own place on, so that neighbours differ."""
@@ -22,8 +23,8 @@ _PARAMS: dict[Kind, int | float | bool] = {Kind.INT: 2, Kind.FLOAT: 0.5, Kind.BO
 
 
 def default_params(spec: Spec) -> dict[str, int | float | bool]:
-    """The default of every parameter, a small value where it has none."""
-    return {p.name: _PARAMS[p.kind] if p.default is None else p.default for p in spec.params}
+    """The default of every parameter, a small value where it has none; not of those with a formula, which dims tell."""
+    return {p.name: _PARAMS[p.kind] if p.default is None else p.default for p in spec.params if p.formula is None}
 
 
 class _Condition(NamedTuple):
@@ -55,13 +56,15 @@ def default_dims(
     """
     fixed = dict(given or {})
     empty = {name for name, size in fixed.items() if size == 0}  # asked for
-    conditions = [_Condition(e, _dims(e)) for e in spec.requires]
+    known = {**default_params(spec), **(params or {})}
+    formulas = {p.name: p.formula for p in spec.params if p.formula is not None and p.name not in known}
+    conditions = [_Condition(e, _dims(e)) for e in (_computed(e, formulas) for e in spec.requires)]
     shapes = ((tensor.name, extent) for tensor in spec.tensors.values() for extent in tensor.extents)
     conditions += [_Condition(e, needed, name, int(not needed & empty)) for name, e in shapes for needed in [_dims(e)]]
     sizes = list(SMALL)
     if seed:
         random.Random(seed).shuffle(sizes)
-    search = _ExtentSearch(fixed, {**default_params(spec), **(params or {})}, sizes)
+    search = _ExtentSearch(fixed, known, sizes)
     found = search.extents(spec.dims, conditions)
     if found is None:
         raise ValueError(_reason(spec, search, conditions))
@@ -128,6 +131,16 @@ def _reason(spec: Spec, search: _ExtentSearch, conditions: Sequence[_Condition])
         rest = "" if search.extents(free, [condition]) is None else " and what is required before it"
         return f"{wants}; no small {' and '.join(free)} {meets} that{rest}{f' with {given}' if given else ''}"
     return f"no small extents were found that meet the conditions of {spec.name}"
+
+
+def _computed(expr: Expr, formulas: Mapping[str, Expr]) -> Expr:
+    """A condition with formulas in the place of parameters that are left out."""
+    match expr:
+        case ParamValue(name=name) if name in formulas:
+            return _computed(formulas[name], formulas)
+        case Apply():
+            return replace(expr, arguments=tuple(_computed(each, formulas) for each in expr.arguments))
+    return expr
 
 
 def _dims(expr: Expr) -> frozenset[str]:

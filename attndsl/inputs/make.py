@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.evaluate import Number, evaluate, with_defaults
 from attndsl.checking.typed import STORAGE_KINDS, Kind, Spec
 from attndsl.inputs.dims import default_params
 from attndsl.inputs.ranges import IndexRange, integer_ranges, positive_inputs
@@ -32,7 +32,7 @@ def make_inputs(
     bound), and truth values are as often false.
     """
     rng = np.random.default_rng(seed)
-    ranges = integer_ranges(spec, dims, {**default_params(spec), **(params or {})})
+    ranges = integer_ranges(spec, dims, with_defaults(spec.params, dims, {**default_params(spec), **(params or {})}))
     positive = positive_inputs(spec)
     arrays = {}
     for tensor in spec.inputs:

@@ -64,7 +64,8 @@ def verify_attn(kernel: attn.KernelOp) -> None:
                 _independent(axes, op, op.operands, attn.IndexOp, "an assumption")
             case attn.WriteOp():
                 _independent(axes, op, op.operands, attn.OverOp, "what is written")
-                _placed(axes, op, op.indices, op.value)
+                _independent(axes, op, op.along, attn.AxisOp, "what rows differ in that meet")
+                _placed(axes, op, (*op.indices, *op.along), op.value)
             case _ if op.has_trait(Removes) and (where := getattr(op, "where", None)) is not None:
                 _independent(axes, op, [where], attn.AxisOp, "whether a key is present")
     _writes(kernel, attn.WriteOp, attn.ReadOp)
@@ -214,6 +215,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                     raise VerifyException("tile.flatten makes of an axis of blocks one that is new to its operand")
             case tile.StoreOp():
                 _placed(axes, op, op.indices, op.value)
+                if not all(isinstance(value.owner, tile.ProgramOp) for value in op.along):
+                    raise VerifyException("tile.store adds along variables of programs")
             case tile.LoopOp():
                 _independent(axes, op, (op.lb, op.ub, op.step), tile.RangeOp, "the range of a loop")
                 _verify_loop(axes, op)

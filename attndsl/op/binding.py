@@ -17,12 +17,15 @@ from attndsl.syntax.source import Source
 
 
 class CompiledSpec:
-    """A spec's signature, its artifacts and its NumPy functions, each made once; `key` is the same for equal texts."""
+    """A spec's signature, its artifacts and its NumPy functions, each made once, for calls without some inputs.
 
-    def __init__(self, spec: Source) -> None:
-        self.spec = spec
-        self.signature = signature_of(spec)
-        self.key = f"{self.signature.name}_{spec_key(spec)}"
+    `key` is the same for equal texts of which the same is left out.
+    """
+
+    def __init__(self, spec: Source, left_out: tuple[str, ...] = ()) -> None:
+        self.spec, self.left_out = spec, left_out
+        self.signature = signature_of(spec, left_out) if left_out else signature_of(spec)
+        self.key = "_without_".join([f"{self.signature.name}_{spec_key(spec)}", *left_out])
         self._artifacts: dict[tuple[object, ...], Artifact] = {}
         self._functions: dict[tuple[str, ...], Callable[..., None]] = {}
         self._lock = threading.Lock()
@@ -39,7 +42,7 @@ class CompiledSpec:
         key = (target, *sizes.items(), machine, *bound.values())
         with self._lock:
             if key not in self._artifacts:
-                self._artifacts[key] = artifact_of(self.spec, bound, target, sizes, machine)
+                self._artifacts[key] = artifact_of(self.spec, bound, target, sizes, machine, self.left_out)
             return self._artifacts[key]
 
     def function(self, types: Mapping[str, str]) -> Callable[..., None]:
@@ -52,12 +55,14 @@ class CompiledSpec:
         return self._functions[key]
 
     def program(self, types: Mapping[str, str]) -> Callable[..., None]:
-        """That function, whose tiles threads may share, with BLAS on one."""
+        """That function with BLAS on one thread, and threads that share its tiles where they may."""
         from attndsl.op.blas import on_one_thread
         from attndsl.op.threads import run, threads
 
         threads()  # whose mistakes are told of at the first call, whatever its size
-        return on_one_thread(partial(self.function(types), _run=run))
+        function = self.function(types)
+        shared = "_run" in (getattr(function, "__wrapped__", function).__kwdefaults__ or {})
+        return on_one_thread(partial(function, _run=run) if shared else function)
 
     def output_elements(self, bound: Bound) -> tuple[str, ...]:
         """The element type of each output of a call."""

@@ -5,8 +5,11 @@ Shapes may be symbolic (torch's SymInt), as they are while torch traces a progra
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from inspect import Parameter
+from keyword import iskeyword
 from typing import Any
 
 from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE, single
@@ -32,23 +35,35 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a call says of a spec: an element type for each type variable, extents for dims and for each output."""
+    """What a call says of a spec: an element type for each type variable, extents for dims and for each output.
+
+    `params` has a value for each parameter, also for those that formulas tell.
+    """
 
     types: dict[str, str]
     dims: dict[str, int]
     shapes: tuple[tuple[int, ...], ...]
+    params: Mapping[str, Any]
 
 
 def split(signature: Signature, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The inputs and the parameters among a call's arguments, all of each, in the order of their declarations."""
-    # Comparing sets of names would be quicker to read: torch 2.11 traces no such comparison.
-    if not (all(name in arguments for name in signature.needed) and all(name in signature.names for name in arguments)):
+    if not names_fit(signature, arguments):
         _check_names(signature, arguments)
     return {tensor.name: arguments[tensor.name] for tensor in signature.inputs}, parameters(signature, arguments)
 
 
+def names_fit(signature: Signature, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call gives all that it must, and nothing that there is not."""
+    # Comparing sets of names would be quicker to read: torch 2.11 traces no such comparison.
+    return all(name in arguments for name in signature.needed) and all(name in signature.names for name in arguments)
+
+
 def parameters(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters among a call's arguments, which has all that it must, in the order of their declarations."""
+    """The parameters among a call's arguments, which has all that it must, in the order of their declarations.
+
+    None stands for one that a formula tells.
+    """
     return {
         param.name: _parameter(signature, param, arguments.get(param.name, param.default)) for param in signature.params
     }
@@ -75,27 +90,106 @@ def bind(signature: Signature, given: Mapping[str, Given], params: Mapping[str, 
     _check_ranks(signature, given)
     dims = {dim: _dim(signature, dim, given) for dim in signature.origins}
     _check_extents(signature, given, dims)
-    check_params(signature, signature.requires, dims, params)
+    params = complete(signature, signature.requires, dims, params)
     shapes = tuple(_output_shape(signature, tensor, dims) for tensor in signature.outputs)
-    return Bound(types, dims, shapes)
+    return Bound(types, dims, shapes, params)
 
 
-def check_params(
+def complete(
     signature: Signature, requires: Iterable[Expression], dims: Mapping[str, int], params: Mapping[str, Any]
-) -> None:
-    """Raises CallError where an `f32` parameter has no number of f32, or one of these requirements does not hold."""
+) -> Mapping[str, Any]:
+    """A value for each parameter: that of its formula for None.
+
+    Raises CallError where there is none, where an `f32` parameter has no number of f32, or where one of these
+    requirements does not hold.
+    """
+    if signature.formulas:
+        params = _computed(signature, dims, params)
+    singles = params
     if signature.reals:
-        params = {**params, **{name: _single(signature, name, params[name]) for name in signature.reals}}
+        singles = {**params, **{name: _single(signature, name, params[name]) for name in signature.reals}}
     for require in requires:
-        if not _holds(require, dims, params):
-            raise errors.RequirementFails(signature.name, show(require), _because(signature, require, dims, params))
+        if not _holds(require, dims, singles):
+            raise errors.RequirementFails(signature.name, show(require), _because(signature, require, dims, singles))
+    return params
+
+
+def _computed(signature: Signature, dims: Mapping[str, int], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters with those that formulas tell. Raises CallError."""
+    found: dict[str, Any] = {}
+    singles: dict[str, Any] = {}
+    for param in signature.params:
+        value = params[param.name]
+        if value is None and param.formula is not None:
+            try:
+                value = evaluate(param.formula, dims, singles)
+            except ZeroDivisionError:
+                because = _because(signature, param.formula, dims, singles)
+                raise errors.UndefinedDefault(signature.name, param.name, show(param.formula), because) from None
+            if param.kind == "int" and type(value) is int:
+                value = _parameter(signature, param, value)
+        found[param.name] = value
+        singles[param.name] = _single(signature, param.name, value) if param.kind == "float" else value
+        if params[param.name] is None:
+            found[param.name] = singles[param.name]
+    return found
 
 
 def example_call(signature: Signature) -> str:
     """A call as it is written, `gqa(q=…, k=…, window=4096)`."""
-    arguments = [f"{tensor.name}=…" for tensor in signature.inputs]
-    arguments += [f"{param.name}={'…' if param.default is None else param.default}" for param in signature.params]
+    arguments = [f"{tensor.name}={default_text(tensor)}" for tensor in signature.inputs]
+    arguments += [f"{param.name}={param.default_text}" for param in signature.params]
     return f"{signature.name}({', '.join(arguments)})"
+
+
+def listed(signature: Signature, out: Any) -> tuple[Any, ...]:
+    """What `out=` has for each output, in their order. Raises OutputsCounted."""
+    given = tuple(out) if isinstance(out, tuple | list) else (out,)
+    if len(given) != len(signature.outputs):
+        names = ", ".join(tensor.name for tensor in signature.outputs)
+        call = names if len(signature.outputs) == 1 else f"({names})"
+        raise errors.OutputsCounted(signature.name, len(given), len(signature.outputs), call)
+    return given
+
+
+def python_signature(signature: Signature) -> inspect.Signature:
+    """How an operator is called, in Python's terms.
+
+    An input whose name Python reserves can only be given by position there, and so are those before it; a parameter
+    whose name it reserves is one of `**`.
+    """
+    inputs, taken = [tensor.name for tensor in signature.inputs], {*signature.names, "out"}
+    reserved = max((number for number, name in enumerate(inputs, 1) if iskeyword(name)), default=0)
+    found = [
+        Parameter(_fresh(name, taken) if iskeyword(name) else name, Parameter.POSITIONAL_ONLY)
+        for name in inputs[:reserved]
+    ]
+    optional = False
+    for tensor in signature.inputs[reserved:]:
+        optional = optional or tensor.default is not None  # Python has no default before what has none
+        missing = None if optional else Parameter.empty
+        found.append(Parameter(tensor.name, Parameter.POSITIONAL_OR_KEYWORD, default=missing))
+    for param in signature.params:
+        if not iskeyword(param.name):
+            default = param.default if param.optional else Parameter.empty
+            found.append(Parameter(param.name, Parameter.KEYWORD_ONLY, default=default, annotation=KINDS[param.kind]))
+    if "out" not in signature.names:
+        found.append(Parameter("out", Parameter.KEYWORD_ONLY, default=None))
+    if any(iskeyword(param.name) for param in signature.params):
+        found.append(Parameter(_fresh("parameters", taken), Parameter.VAR_KEYWORD))
+    return inspect.Signature(found)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """This name, or one like it that no argument has."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def default_text(tensor: TensorSignature) -> str:
+    """What an input is full of where it is left out; `…` where it may not be."""
+    return "…" if tensor.default is None else str(tensor.default)
 
 
 def join(words: Iterable[str], last: str = "and") -> str:
@@ -106,7 +200,8 @@ def join(words: Iterable[str], last: str = "and") -> str:
 
 def declaration(tensor: TensorSignature) -> str:
     """A tensor as the spec declares it, `q : T[B, H, M, D]`."""
-    return f"{tensor.name} : {tensor.element}[{', '.join(map(show, tensor.extents))}]"
+    default = "" if tensor.default is None else f" = {tensor.default}"
+    return f"{tensor.name} : {tensor.element}[{', '.join(map(show, tensor.extents))}]{default}"
 
 
 def shown(value: object) -> str:
@@ -115,7 +210,9 @@ def shown(value: object) -> str:
     return repr(value) if bits <= 256 else f"an int of {bits} bits"
 
 
-def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int | float | bool:
+def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int | float | bool | None:
+    if value is None and param.formula is not None:
+        return None
     if type(value) is KINDS[param.kind] and (param.kind != "int" or abs(value) <= LARGEST_PARAMETER):
         return value  # as most are
     import numpy as np

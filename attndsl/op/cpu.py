@@ -18,7 +18,7 @@ from attndsl.checking.numbers import LARGEST_SIZE
 from attndsl.checking.symbolic import Expression, leaves
 from attndsl.driver.signature import Signature
 from attndsl.op.binding import CompiledSpec
-from attndsl.op.checks import Bound, check_params, parameters
+from attndsl.op.checks import Bound, complete, parameters
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
@@ -67,6 +67,20 @@ class Framework(Protocol[T]):
     def reader(self, value: T, /) -> Reader[T]:
         """What reads inputs or outputs of the kinds of this one; it copies nothing."""
 
+    def into(
+        self,
+        signature: Signature,
+        elements: Sequence[str],
+        shapes: Sequence[Shape],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        /,
+    ) -> Sequence[Any]:
+        """The memory of outputs that a call gives, as compiled functions take it, as they take that of its inputs.
+
+        Raises CallError.
+        """
+
 
 class TiedExtents:
     """How a plan reads the extents of all inputs, which stand one after the other.
@@ -79,6 +93,7 @@ class TiedExtents:
         inputs, outputs = ([tensor.extents for tensor in side] for side in (signature.inputs, signature.outputs))
         extents = [*chain(*inputs)]
         parts = [extent for extent in (*extents, *chain(*outputs), *signature.requires) if _whole(extent) is None]
+        parts += signature.formulas.values()
         bound = {name for extent in parts for _, name in leaves(extent)}
         free: dict[str | None, int] = {}
         for place, dim in enumerate(map(_whole, extents)):
@@ -123,21 +138,26 @@ def _whole(extent: Expression) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CpuCall(Generic[T]):
-    """A call that fits, with inputs of known shapes; `check` asks what rests on parameters, of each call anew.
+    """A call that fits, with inputs of known shapes; `complete` gives, and checks, parameters of each call anew.
 
-    For each input there is what reads it; for each output what makes it, and what reads that.
+    For each input there is what reads it; for each output what makes it, and what reads that. Those that a call brings
+    along are `accept`ed: checked against the memory of the inputs, and read.
     """
 
-    check: Callable[[Mapping[str, Any]], None]
+    complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
     outputs: Sequence[tuple[Callable[[], T], Reader[T]]]
+    accept: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
     program: Callable[..., None]
 
-    def __call__(self, inputs: Sequence[T], params: Mapping[str, Any]) -> list[T]:
-        """The outputs. Raises CallError."""
+    def __call__(self, inputs: Sequence[T], params: Mapping[str, Any], out: Sequence[T] | None = None) -> Sequence[T]:
+        """The outputs, which are new ones or those of `out`. Raises CallError."""
         if params:
-            self.check(params)
+            params = self.complete(params)
         given = [each if read is None else read(each) for each, read in zip(inputs, self.inputs, strict=True)]
+        if out is not None:
+            pass_arguments(self.program, given, self.accept(given, out), params)
+            return out
         outputs, written = [], []
         for allocate, read in self.outputs:
             output = allocate()
@@ -155,19 +175,21 @@ class CpuPlan(Generic[T]):
     None, and what it was. A small call goes to the `function` alone, any other to the `program` that it is part of.
     """
 
-    check: Callable[[Mapping[str, Any]], None]
+    complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
     outputs: Sequence[tuple[Allocator[T], Reader[T], Sequence[tuple[int | None, int]]]]
+    into: Callable[..., Sequence[Any]]
     function: Callable[..., None]
     program: Callable[..., None]
 
     def at(self, extents: Shape, small: bool) -> CpuCall[T]:
         """The call with inputs of these extents."""
-        outputs = [
-            (allocator((*[size if place is None else extents[place] for place, size in axes],)), read)
-            for allocator, read, axes in self.outputs
+        shapes = [
+            (*[size if place is None else extents[place] for place, size in axes],) for _, _, axes in self.outputs
         ]
-        return CpuCall(self.check, self.inputs, outputs, self.function if small else self.program)
+        outputs = [(allocator(shape), read) for (allocator, read, _), shape in zip(self.outputs, shapes, strict=True)]
+        accept = partial(self.into, shapes)
+        return CpuCall(self.complete, self.inputs, outputs, accept, self.function if small else self.program)
 
 
 class CpuCalls(Generic[T]):
@@ -181,7 +203,7 @@ class CpuCalls(Generic[T]):
         self._plans: dict[tuple[Kinds, Shape], CpuPlan[T]] = {}
         self._calls: dict[tuple[Kinds, tuple[Shape, ...]], CpuCall[T]] = {}
 
-    def replay(self, arguments: Mapping[str, Any]) -> list[T] | None:
+    def replay(self, arguments: Mapping[str, Any], out: Sequence[Any] | None = None) -> Sequence[T] | None:
         """The outputs of a call like an earlier one, whatever it is given by name; None for any other call.
 
         Raises CallError.
@@ -190,14 +212,16 @@ class CpuCalls(Generic[T]):
             return None
         inputs = [arguments[name] for name in self._inputs]
         call = self._known(inputs)
-        return None if call is None else call(inputs, parameters(self._binding.signature, arguments))
+        if call is None or (out is not None and self._framework.kinds(out) is None):
+            return None
+        return call(inputs, parameters(self._binding.signature, arguments), out)
 
-    def compute(self, inputs: Sequence[T], params: Mapping[str, Any]) -> list[T]:
+    def compute(self, inputs: Sequence[T], params: Mapping[str, Any], out: Sequence[T] | None = None) -> Sequence[T]:
         """The outputs of any call, of inputs in the order of their declarations. Raises CallError."""
         call = self._known(inputs)
         if call is None:
             call = self._checked(inputs, params)
-        return call(inputs, params)
+        return call(inputs, params, out)
 
     def _known(self, inputs: Sequence[Any]) -> CpuCall[T] | None:
         """The call with inputs like these, where there was one, whatever the free dims were."""
@@ -225,16 +249,15 @@ class CpuCalls(Generic[T]):
         signature = self._binding.signature
         bound = self._framework.check(signature, inputs, params)
         asked = tuple(each for each in signature.requires if any(kind == "param" for kind, _ in leaves(each)))
-        outputs = []
-        for element, places, shape in zip(
-            self._binding.output_elements(bound), self._extents.outputs, bound.shapes, strict=True
-        ):
+        outputs, elements = [], self._binding.output_elements(bound)
+        for element, places, shape in zip(elements, self._extents.outputs, bound.shapes, strict=True):
             allocator = self._framework.allocator(element, inputs)
             outputs.append((allocator, self._framework.reader(allocator((0,))()), [*zip(places, shape, strict=True)]))
         return CpuPlan(
-            partial(check_params, signature, asked, bound.dims),
+            partial(complete, signature, asked, bound.dims),
             [*map(self._framework.reader, inputs)],
             outputs,
+            partial(self._framework.into, signature, elements),
             self._binding.function(bound.types),
             self._binding.program(bound.types),
         )

@@ -31,10 +31,19 @@ class CallError(Exception):
 
 
 @dataclass(eq=False, repr=False)
-class PositionalArgument(CallError, TypeError):
+class TooManyInputs(CallError, TypeError):
+    found: int
+    wanted: int
     call: str
 
-    message = "{spec} takes its arguments by name: {call}"
+    message = "{spec} takes {wanted} inputs by position, and has {found}: parameters go by name, {call}"
+
+
+@dataclass(eq=False, repr=False)
+class GivenTwice(CallError, TypeError):
+    name: str
+
+    message = "{name} is given twice to {spec}: by position, and by name"
 
 
 @dataclass(eq=False, repr=False)
@@ -52,6 +61,29 @@ class MissingArgument(CallError, TypeError):
     call: str
 
     message = "{spec} needs {names} too: {call}"
+
+
+@dataclass(eq=False, repr=False)
+class NoDefault(CallError, TypeError):
+    name: str
+    call: str
+
+    message = "{name} is nothing that a call of {spec} may leave out: {call}"
+
+
+@dataclass(eq=False, repr=False)
+class NothingGiven(CallError, TypeError):
+    call: str
+
+    message = "{spec} needs an input to know where it computes, and all are left out: {call}"
+
+
+@dataclass(eq=False, repr=False)
+class LeftOutTells(CallError, TypeError):
+    names: str
+    told: str
+
+    message = "{spec} knows {told} from {names} alone, which is left out"
 
 
 # --- kinds
@@ -204,6 +236,15 @@ class UndefinedExtent(CallError, ValueError):
 
 
 @dataclass(eq=False, repr=False)
+class UndefinedDefault(CallError, ValueError):
+    name: str
+    formula: str
+    because: str
+
+    message = "{name} is left out of a call of {spec}, and is no {formula}, which divides by zero{because}"
+
+
+@dataclass(eq=False, repr=False)
 class ExtentIsNegative(CallError, ValueError):
     name: str
     dimension: int
@@ -220,6 +261,44 @@ class RequirementFails(CallError, ValueError):
     because: str
 
     message = "{spec} requires {condition}{because}"
+
+
+# --- out=
+
+
+@dataclass(eq=False, repr=False)
+class OutputsCounted(CallError, TypeError):
+    found: int
+    wanted: int
+    call: str
+
+    message = "out has {found} tensors, but {spec} writes {wanted}: out={call}"
+
+
+@dataclass(eq=False, repr=False)
+class WrongOutput(CallError, ValueError):
+    name: str
+    found: str
+    wanted: str
+
+    message = "out has {found} for {name}, but {spec} writes {wanted}"
+
+
+@dataclass(eq=False, repr=False)
+class OutputIsReadOnly(CallError, ValueError):
+    name: str
+
+    message = "out has an array for {name} that {spec} may not write to"
+
+
+@dataclass(eq=False, repr=False)
+class OutputOverlaps(CallError, ValueError):
+    name: str
+    other: str
+
+    message = (
+        "out has memory for {name} that is, or may be, that of {other} too: give {spec} memory that nothing shares"
+    )
 
 
 # --- where and how
@@ -268,6 +347,14 @@ class GradientWanted(CallError, ValueError):
 @dataclass(eq=False, repr=False)
 class TangentWanted(GradientWanted):
     message = "{name} carries a tangent of forward-mode differentiation, which {spec} does not give: detach {name}"
+
+
+@dataclass(eq=False, repr=False)
+class OutputDifferentiated(GradientWanted):
+    message = (
+        "out has a tensor for {name} that is differentiated, which nothing that {spec} writes can be: "
+        "call it under torch.no_grad(), or leave out out"
+    )
 
 
 @dataclass(eq=False, repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from attndsl.checking.numbers import LARGEST_SIZE
@@ -46,14 +47,21 @@ def traffic(signature: Signature, types: Mapping[str, str], dims: Mapping[str, i
             for tensor in tensors
         )
 
-    found = Traffic(size(signature.inputs), size(signature.outputs), signature.operations(dims, _params(signature)))
+    work = signature.operations(dims, _params(signature, dims))
+    found = Traffic(size(signature.inputs), size(signature.outputs), work)
     if max(found.read, found.written, found.work) > sys.float_info.max:
         raise ValueError(f"a call of {signature.name} with these dims is more than a float can count")
     return found
 
 
-def _params(signature: Signature) -> dict[str, int | float | bool]:
-    return {param.name: 1 if param.default is None else param.default for param in signature.params}
+def _params(signature: Signature, dims: Mapping[str, int]) -> dict[str, int | float | bool]:
+    found: dict[str, int | float | bool] = {}
+    for param in signature.params:
+        value = 1 if param.default is None else param.default
+        with suppress(ZeroDivisionError):
+            value = value if param.formula is None else evaluate(param.formula, dims, found)
+        found[param.name] = value
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +134,13 @@ def computed(source: Source, artifact: Artifact, dims: Mapping[str, int], needed
     from attndsl.driver.unmasked import unmasked
     from attndsl.ir.work import work_of
 
-    spec, signature = unmasked(checked(source)), artifact.signature
+    signature = artifact.signature
+    given = {tensor.name for tensor in signature.inputs}
+    left_out = [tensor.name for tensor in checked(source).inputs if tensor.name not in given]
+    spec = unmasked(checked(source, *left_out))
     sizes = {dim: dims[dim] for dim in signature.features} if target_of(artifact.target).specialised else {}
     module, _ = lower(spec, artifact.types, artifact.target, sizes, artifact.machine)
-    return work_of(module, dims, _params(signature))
+    return work_of(module, dims, _params(signature, dims))
 
 
 def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:

@@ -25,16 +25,17 @@ from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound
 from attndsl.op.dispatch import PLAIN, is_watched
+from attndsl.op.into import require_disjoint
 from attndsl.op.plan import Launches, Output, Plan, first_call
-from attndsl.op.torch_tensors import ELEMENTS, check
+from attndsl.op.torch_tensors import ELEMENTS, check, check_outputs, mark_written, strided
 from attndsl.packages import pip_install
 from attndsl.python_names import launches_name
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
 
-_TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, bool: repr}
-"""What tells a parameter from all others: 0.0 equals -0.0, True equals 1, and NaN not itself."""
+_TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, bool: repr, type(None): repr}
+"""What tells a parameter from all others: 0.0 equals -0.0, True equals 1, and NaN not itself. None rests on shapes."""
 
 
 def is_plain(tensors: Iterable[Any]) -> bool:
@@ -79,36 +80,54 @@ class GpuCalls:
         """How many kernels Triton has compiled, or loaded from its own cache, for these calls."""
         return len(self._kernels)
 
-    def replay(self, arguments: Mapping[str, Any]) -> list[torch.Tensor] | None:
-        """The outputs of a call like an earlier one, whose arguments were checked; None for any other call."""
+    def replay(self, arguments: Mapping[str, Any], out: Sequence[Any] | None = None) -> list[torch.Tensor] | None:
+        """The outputs of a call like an earlier one, whose arguments were checked; None for any other call.
+
+        Raises CallError for memory of `out` that overlaps.
+        """
         if not self._plans or not arguments.keys() <= self._known:
             return None
         tensors: list[Any] = [arguments.get(name) for name in self._inputs]
-        if not is_plain(tensors):
+        touched = tensors if out is None else [*tensors, *out]
+        if not is_plain(touched):
             return None
-        plan = self._plans.get(_key(tensors, [arguments.get(name, default) for name, default in self._params]))
-        return None if plan is None else plan(tensors)
+        plan = self._plans.get(_key(touched, [arguments.get(name, default) for name, default in self._params]))
+        if plan is not None and out is not None:
+            self._check_memory(tensors, out)
+        return None if plan is None else plan(tensors, out)
 
-    def compute(self, tensors: Sequence[torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
+    def compute(
+        self, tensors: Sequence[torch.Tensor], params: Mapping[str, Any], out: Sequence[torch.Tensor] | None = None
+    ) -> list[torch.Tensor]:
         """The outputs of any call; `tensors` are the inputs in order. Raises CallError, TritonFails."""
-        key = _key(tensors, params.values())
+        key = _key(tensors if out is None else [*tensors, *out], params.values())
         plan = self._plans.get(key)
         if plan is not None:
-            return plan(tensors)
+            if out is not None:
+                self._check_memory(tensors, out)
+            return plan(tensors, out)
         bound, device = check(self._binding.signature, tensors, params), tensors[0].device
+        if out is not None:
+            check_outputs(self._binding.signature, self._binding.output_elements(bound), bound.shapes, device, out)
+            self._check_memory(tensors, out)
         # One call at a time: what two threads want compiled is compiled once.
         with self._lock, torch.cuda.device(device):
             inputs = dict(zip(self._inputs, tensors, strict=True))
             program = self.program(bound, device)
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
-            signature = self._binding.signature
+            signature, made = self._binding.signature, self.outputs(bound, device)
             with compiling(signature.name):
-                plan, outputs = first_call(launches, inputs, self.outputs(bound, device), params, signature.partial)
+                plan, outputs = first_call(launches, inputs, made, bound.params, signature.partial, out)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return outputs
+
+    def _check_memory(self, tensors: Sequence[torch.Tensor], out: Sequence[torch.Tensor]) -> None:
+        """Raises OutputOverlaps where a call would write over what it reads, or writes elsewhere."""
+        require_disjoint(self._binding.signature, [*map(strided, tensors)], [*map(strided, out)])
+        mark_written(out)
 
     def outputs(self, bound: Bound, device: torch.device) -> dict[str, Output]:
         """What a call has to allocate."""

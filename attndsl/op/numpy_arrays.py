@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from attndsl.driver.signature import Signature
+from attndsl.op import errors
 from attndsl.op.checks import Bound, Given, bind
+from attndsl.op.into import require_disjoint
 from attndsl.storage import ELEMENTS, Array, accepts
 
 
@@ -55,6 +57,29 @@ def reader(array: Array) -> Callable[[Array], Array] | None:
     if type(array) is np.ndarray and array.dtype == held:
         return None
     return lambda other: np.asarray(other).view(held)
+
+
+def into(
+    signature: Signature,
+    elements: Sequence[str],
+    shapes: Sequence[tuple[int, ...]],
+    inputs: Sequence[Array],
+    outputs: Sequence[Any],
+) -> list[Array]:
+    """The memory of outputs that a call gives, as compiled functions take it. Raises CallError."""
+    for tensor, element, shape, array in zip(signature.outputs, elements, shapes, outputs, strict=True):
+        if type(array) not in (np.ndarray, np.memmap):
+            found = f"an object of type {type(array).__name__}"
+            raise errors.WrongOutput(signature.name, tensor.name, found, "a NumPy array")
+        if element not in _elements(array.dtype):
+            raise errors.WrongOutput(signature.name, tensor.name, str(array.dtype), element)
+        if array.shape != shape:
+            raise errors.WrongOutput(signature.name, tensor.name, f"the shape {array.shape}", f"the shape {shape}")
+        if not array.flags.writeable:
+            raise errors.OutputIsReadOnly(signature.name, tensor.name)
+    memory = [np.asarray(array).view(ELEMENTS[element].dtype) for element, array in zip(elements, outputs, strict=True)]
+    require_disjoint(signature, inputs, memory)
+    return memory
 
 
 @cache

@@ -12,7 +12,7 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
-from attndsl.op.checks import declaration, example_call, split
+from attndsl.op.checks import declaration, example_call, join, listed, names_fit, python_signature, split
 from attndsl.op.cpu import CpuCalls
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def load(path: str | Path) -> Op:
-    """The operator that the spec in a file describes. Raises SpecError where it cannot be read or has mistakes."""
+    """The operator that the spec in a file describes, or, by its name, one of the gallery: `attndsl.load("gqa")`.
+
+    Raises SpecError where it cannot be read or has mistakes.
+    """
     return Op(read_source(path))
 
 
@@ -33,48 +36,92 @@ def compile(text: str) -> Op:
 
 
 class Op:
-    """A spec as a function: `op(q=q, k=k, v=v, window=128)`.
+    """A spec as a function: `op(q, k, v, window=128)`; inputs in their declared order or by name, parameters by name.
 
     It takes NumPy arrays or torch tensors of any strides, on a CPU or a GPU, copies none of them, and gives what it was
-    given: an array or tensor for a spec with one output, a named tuple of them for several. A call that does not fit
+    given: an array or tensor for a spec with one output, a named tuple of them for several; new ones, or those of
+    `out`, one for an output, in any memory that no input and no other output shares. A call that does not fit
     the spec raises a CallError. Code is generated once for each choice of element types, for a GPU also of the extents
     of feature dims, at the first call or from the cache; other extents and parameters change freely.
     """
 
-    def __init__(self, spec: Source) -> None:
-        self.binding = CompiledSpec(spec)
+    def __init__(self, spec: Source, left_out: tuple[str, ...] = ()) -> None:
+        self.binding = CompiledSpec(spec, left_out)
         self.spec, self.signature, self.key = spec, self.binding.signature, self.binding.key
         _ = self.signature.names, self.signature.needed  # kept from here on: torch.compile traces no cached_property
         self._array_calls: CpuCalls[Array] | None = None
         self._tensor_calls: TensorCalls | None = None
         self._outputs = _outputs_type(self.signature)
+        self._inputs = tuple(tensor.name for tensor in self.signature.inputs)
+        self._forms: dict[tuple[str, ...], Op] = {}
+        self.__name__ = self.__qualname__ = self.signature.name
+        self.__signature__ = python_signature(self.signature)
         if "torch" in sys.modules:  # else at the first call with tensors
             self._register()
 
-    def __call__(self, /, *positional: Any, **arguments: Any) -> Any:
-        """The outputs for these inputs and parameters, all given by name. Raises CallError.
+    def __call__(self, /, *inputs: Any, out: Any = None, **arguments: Any) -> Any:
+        """The outputs for these inputs and parameters, which are new, or written into `out`. Raises CallError.
 
-        On a GPU also TritonFails, a RuntimeError, where Triton's own compiler gives up.
+        `out` is an array or a tensor, of several outputs a tuple in their order; where a spec has an argument of that
+        name, it is that. On a GPU a call also raises TritonFails, a RuntimeError, where Triton's own compiler gives up.
         """
-        if positional:
-            raise errors.PositionalArgument(self.signature.name, example_call(self.signature))
+        if inputs:
+            arguments = self._by_name(inputs, arguments)
+        if self.signature.optional:
+            left_out = tuple(name for name in self.signature.optional if arguments.get(name) is None)
+            if left_out and names_fit(self.signature, arguments):
+                given = {name: value for name, value in arguments.items() if name not in left_out}
+                self._make_form(left_out)
+                return self._forms[left_out](out=out, **given)
+        written = None
+        if out is not None:
+            if "out" in self.signature.names:
+                arguments["out"] = out
+            else:
+                written = listed(self.signature, out)
         torch = sys.modules.get("torch")
         if torch is None or not torch.compiler.is_dynamo_compiling():
             for calls in (self._array_calls, self._tensor_calls):
-                if calls is not None and (outputs := calls.replay(arguments)) is not None:
+                if calls is not None and (outputs := calls.replay(arguments, written)) is not None:
                     return self._outputs(*outputs)
-        inputs, params = split(self.signature, arguments)
-        if self._holds_tensors(inputs):
+        given, params = split(self.signature, arguments)
+        if self._holds_tensors(given):
             self._register()
             assert self._tensor_calls is not None
-            return self._outputs(*self._tensor_calls(inputs, params))
-        return self._outputs(*self._compute_arrays(list(inputs.values()), params))
+            if written is not None:
+                self._require_tensors(written)
+            return self._outputs(*self._tensor_calls(given, params, written))
+        return self._outputs(*self._compute_arrays(list(given.values()), params, written))
 
-    def __reduce__(self) -> tuple[type[Op], tuple[Source]]:
-        return type(self), (self.spec,)
+    def __reduce__(self) -> tuple[type[Op], tuple[Source, tuple[str, ...]]]:
+        return type(self), (self.spec, self.binding.left_out)
 
     def __repr__(self) -> str:
         return f"<attndsl operator {example_call(self.signature)}>"
+
+    def without(self, *inputs: str) -> Op:
+        """The operator of calls that leave out these inputs, which have defaults: it has them no more.
+
+        Raises CallError where one has none, or where nothing else tells a dim or a type of the call.
+        """
+        self._make_form(inputs)
+        return self._forms[inputs]
+
+    def _make_form(self, inputs: tuple[str, ...]) -> None:
+        """Makes the operator without these inputs, once."""
+        if inputs in self._forms:
+            return
+        from attndsl.checking.omission import Untold
+
+        for name in inputs:
+            if name not in self.signature.optional:
+                raise errors.NoDefault(self.signature.name, name, example_call(self.signature))
+        if len(inputs) == len(self._inputs):
+            raise errors.NothingGiven(self.signature.name, example_call(self.signature))
+        try:
+            self._forms[inputs] = Op(self.spec, (*self.binding.left_out, *inputs))
+        except Untold as error:
+            raise errors.LeftOutTells(self.signature.name, join(error.inputs), error.name) from None
 
     def artifact(
         self, target: str = "numpy", sizes: Mapping[str, int] = {}, machine: str | None = None, /, **types: str
@@ -87,10 +134,25 @@ class Op:
         """
         return self.binding.artifact(target, sizes, machine, **types)
 
+    def prepare(self, device: str = "cpu", /, **of: str | int) -> None:
+        """Compiles for these element types, `op.prepare(T="bf16")`, before the first call; f32 where none is said.
+
+        Code for a GPU is also made for the extents of feature dims: `op.prepare("cuda", T="bf16", D=128)` makes a call
+        of zeros there, small in all dims but those that are said. Raises ValueError.
+        """
+        from attndsl.op.prepare import said, zeros
+
+        types, dims = said(self.signature, of)
+        if device == "cpu":
+            self.binding.program(types)
+        else:
+            self(**zeros(self.spec, self.signature, device, types, dims))
+
     @property
     def compilations(self) -> int:
         """How many kernels Triton has compiled, or loaded from its own cache, for calls with tensors of GPUs."""
-        return 0 if self._tensor_calls is None else self._tensor_calls.gpu.compilations
+        own = 0 if self._tensor_calls is None else self._tensor_calls.gpu.compilations
+        return own + sum(form.compilations for form in self._forms.values())
 
     @property
     def source(self) -> str:
@@ -114,6 +176,24 @@ class Op:
         check_dims(self.signature, dims)
         return explain(self.spec, self.artifact(*compiled_for(target, self.signature, dims)), dims)
 
+    def _by_name(self, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call, those by position too. Raises CallError."""
+        if len(inputs) > len(self._inputs):
+            call = example_call(self.signature)
+            raise errors.TooManyInputs(self.signature.name, len(inputs), len(self._inputs), call)
+        named = dict(zip(self._inputs, inputs, strict=False))
+        for name in named:
+            if name in arguments:
+                raise errors.GivenTwice(self.signature.name, name)
+        return {**named, **arguments}
+
+    def _require_tensors(self, out: Sequence[Any]) -> None:
+        """Raises WrongOutput where one is no tensor."""
+        for tensor, value in zip(self.signature.outputs, out, strict=True):
+            if not isinstance(value, sys.modules["torch"].Tensor):
+                found = f"an object of type {type(value).__name__}"
+                raise errors.WrongOutput(self.signature.name, tensor.name, found, "a torch tensor")
+
     def _register(self) -> None:
         """Makes torch know the op, once, at the latest at its first call with tensors."""
         if self._tensor_calls is None:
@@ -124,7 +204,7 @@ class Op:
     # That call may be one that torch.compile traces, and what it traces cannot register an operator; what is marked so
     # it runs, and takes the result for a constant. It is what torch.compiler.assume_constant_result sets, for which
     # torch would have to be imported.
-    vars(_register)["_dynamo_marked_constant"] = True
+    vars(_register)["_dynamo_marked_constant"] = vars(_make_form)["_dynamo_marked_constant"] = True
 
     def _holds_tensors(self, inputs: Mapping[str, Any]) -> bool:
         """Whether the inputs are torch's and not NumPy's."""
@@ -153,12 +233,14 @@ class Op:
                 raise errors.MixedFrameworks(self.signature.name, first, kinds[first], name, kind)
         return kinds.get(first) == "torch tensor"
 
-    def _compute_arrays(self, inputs: Sequence[Array], params: Mapping[str, Any]) -> list[Array]:
+    def _compute_arrays(
+        self, inputs: Sequence[Array], params: Mapping[str, Any], out: Sequence[Any] | None
+    ) -> Sequence[Array]:
         if self._array_calls is None:
             from attndsl.op import numpy_arrays
 
             self._array_calls = CpuCalls(self.binding, numpy_arrays)
-        return self._array_calls.compute(inputs, params)
+        return self._array_calls.compute(inputs, params, out)
 
 
 def _outputs_type(signature: Signature) -> Callable[..., Any]:

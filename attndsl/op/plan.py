@@ -34,6 +34,10 @@ class Output:
         make = torch.zeros if self.partial else torch.empty
         return make(self.shape, dtype=self.dtype, device=self.device)
 
+    def take(self, tensor: torch.Tensor) -> torch.Tensor:
+        """That of a caller in the place of a new one."""
+        return tensor.zero_() if self.partial else tensor
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -74,13 +78,13 @@ class Plan:
     offsets: tuple[int, ...]
     launches: tuple[Launch, ...]
 
-    def __call__(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The outputs for other inputs: of the same types, shapes, strides, alignment and device."""
+    def __call__(self, inputs: Sequence[torch.Tensor], out: Sequence[torch.Tensor] | None = None) -> list[torch.Tensor]:
+        """The outputs for other inputs: of the same types, shapes, strides, alignment and device; so `out`."""
         index = self.device.index
         if index != torch.cuda.current_device():
             with torch.cuda.device(index):
-                return self(inputs)
-        outputs = [output.allocate() for output in self.outputs]
+                return self(inputs, out)
+        outputs = outputs_of(self.outputs, out)
         addresses = [tensor.data_ptr() for tensor in (*inputs, *outputs)]
         if self.scratch:
             scratch = torch.empty(self.scratch, dtype=torch.uint8, device=self.device)
@@ -94,19 +98,27 @@ class Plan:
         return outputs
 
 
+def outputs_of(outputs: Iterable[Output], out: Sequence[torch.Tensor] | None) -> list[torch.Tensor]:
+    """The outputs of a call, new ones or those in `out`, as kernels find them."""
+    if out is None:
+        return [output.allocate() for output in outputs]
+    return [output.take(tensor) for output, tensor in zip(outputs, out, strict=True)]
+
+
 def first_call(
     program: Callable[..., Launches],
     inputs: Mapping[str, torch.Tensor],
     outputs: Mapping[str, Output],
     params: Mapping[str, Any],
     partial: Collection[str] = (),
+    out: Sequence[torch.Tensor] | None = None,
 ) -> tuple[Plan, list[torch.Tensor]]:
     """Makes a call through Triton, which compiles what it has not yet; how to make it again, and its outputs.
 
     A kernel calls the pointer of a tensor as `pointer_name` says, and writes a workspace before it reads it. Of those
     that are `partial` rows may leave elements unwritten, which are 0: they are cleared for each call.
     """
-    made = [output.allocate() for output in outputs.values()]
+    made = outputs_of(outputs.values(), out)
     given = Arguments(tuple(inputs.values()), tuple(made))
     names = Arguments(tuple(inputs), tuple(outputs))
     numbers = {pointer_name(name): number for number, name in enumerate(names)}

@@ -21,7 +21,7 @@ from attndsl.op.checks import Bound
 from attndsl.op.cpu import CpuCalls
 from attndsl.op.dispatch import is_watched
 from attndsl.op.gpu import GpuCalls, is_plain
-from attndsl.op.torch_tensors import PACKED, check, empty
+from attndsl.op.torch_tensors import PACKED, check, check_outputs, empty
 
 _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
 
@@ -35,24 +35,34 @@ _KERNELS = ("CompositeExplicitAutograd", "NestedTensorCPU", "NestedTensorCUDA")
 class TensorCalls:
     """How ops of one text are called with tensors: through torch's dispatcher, or around it.
 
-    `operator` is torch's: it takes inputs, then parameters, by position, and gives a list of outputs.
+    `operator` is torch's: it takes inputs, then parameters, by position, and gives a list of outputs. `writer` takes
+    outputs after them, which it writes, and gives nothing.
     """
 
     operator: Callable[..., list[torch.Tensor]]
+    writer: Callable[..., None]
     gpu: GpuCalls
     cpu: CpuCalls[torch.Tensor]
 
-    def replay(self, arguments: Mapping[str, Any]) -> list[torch.Tensor] | None:
+    def replay(self, arguments: Mapping[str, Any], out: Sequence[Any] | None = None) -> Sequence[torch.Tensor] | None:
         """The outputs of a call like an earlier one, whatever it is given by name; None for any other call."""
-        outputs = self.gpu.replay(arguments)
-        return self.cpu.replay(arguments) if outputs is None and not is_watched() else outputs
+        outputs = self.gpu.replay(arguments, out)
+        return self.cpu.replay(arguments, out) if outputs is None and not is_watched() else outputs
 
-    def __call__(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> list[torch.Tensor]:
+    def __call__(
+        self,
+        inputs: Mapping[str, torch.Tensor],
+        params: Mapping[str, Any],
+        out: Sequence[torch.Tensor] | None = None,
+    ) -> Sequence[torch.Tensor]:
         """The outputs for these inputs and parameters, all of each in the order of their declarations."""
         tensors = list(inputs.values())
-        if is_plain(tensors):
-            return self.gpu.compute(tensors, params)
-        return self.operator(*tensors, *params.values())
+        if is_plain(tensors if out is None else [*tensors, *out]):
+            return self.gpu.compute(tensors, params, out)
+        if out is None:
+            return self.operator(*tensors, *params.values())
+        self.writer(*tensors, *params.values(), *out)
+        return out
 
 
 _registered: dict[str, TensorCalls] = {}
@@ -66,7 +76,8 @@ def register(binding: CompiledSpec) -> TensorCalls:
     with _registering:
         if binding.key not in _registered:
             gpu, cpu = GpuCalls(binding), CpuCalls(binding, torch_tensors)
-            _registered[binding.key] = TensorCalls(_register(binding, gpu, cpu), gpu, cpu)
+            operator, writer = _register(binding, gpu, cpu), _register_writer(binding, gpu, cpu)
+            _registered[binding.key] = TensorCalls(operator, writer, gpu, cpu)
         return _registered[binding.key]
 
 
@@ -74,62 +85,101 @@ def _register(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor])
     signature = binding.signature
     count = len(signature.inputs)
 
-    def params_of(arguments: Sequence[Any]) -> dict[str, Any]:
-        return {param.name: value for param, value in zip(signature.params, arguments[count:], strict=True)}
-
     def allocate(bound: Bound, device: torch.device) -> list[torch.Tensor]:
         elements = binding.output_elements(bound)
         return [empty(shape, element, device) for shape, element in zip(bound.shapes, elements, strict=True)]
 
-    def compute(*arguments: Any) -> list[torch.Tensor]:
-        inputs, params = arguments[:count], params_of(arguments)
+    def compute(*arguments: Any) -> Sequence[torch.Tensor]:
+        inputs, params = arguments[:count], _params(signature, arguments)
         return gpu.compute(inputs, params) if inputs[0].is_cuda else cpu.compute(inputs, params)
 
     def shapes_only(*arguments: Any) -> list[torch.Tensor]:
         inputs = arguments[:count]
-        return allocate(check(signature, inputs, params_of(arguments)), inputs[0].device)
+        return allocate(check(signature, inputs, _params(signature, arguments)), inputs[0].device)
 
-    def undifferentiated(keys: torch._C.DispatchKeySet, *arguments: Any) -> list[torch.Tensor]:
-        _refuse_derivatives(signature, arguments[:count])
+    return _define(signature, binding.key, _schema(signature), compute, shapes_only)
+
+
+def _register_writer(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor]) -> Callable[..., None]:
+    """The operator that writes to tensors of the caller: torch is told that it does."""
+    signature = binding.signature
+    count, after = len(signature.inputs), len(signature.inputs) + len(signature.params)
+
+    def compute(*arguments: Any) -> None:
+        inputs, params, out = arguments[:count], _params(signature, arguments), arguments[after:]
+        calls: GpuCalls | CpuCalls[torch.Tensor] = gpu if inputs[0].is_cuda else cpu
+        calls.compute(inputs, params, out)
+
+    def checks_only(*arguments: Any) -> None:
+        inputs, out = arguments[:count], arguments[after:]
+        bound = check(signature, inputs, _params(signature, arguments))
+        check_outputs(signature, binding.output_elements(bound), bound.shapes, inputs[0].device, out)
+
+    outputs = [f"Tensor(a{n}!) output_{n}" for n in range(len(signature.outputs))]
+    return _define(signature, f"{binding.key}_out", _schema(signature, outputs), compute, checks_only)
+
+
+def _define(
+    signature: Signature,
+    name: str,
+    schema: str,
+    compute: Callable[..., Any],
+    fake: Callable[..., Any],
+) -> Callable[..., Any]:
+    """An operator of torch that computes so, and is so where there are no elements; it refuses what it cannot do."""
+    qualified = f"attndsl::{name}"
+    torch.library.define(qualified, schema, lib=_library, tags=torch.Tag.pt2_compliant_tag)
+    operator: torch._ops.OpOverload[..., Any] = getattr(torch.ops.attndsl, name).default
+
+    def undifferentiated(keys: torch._C.DispatchKeySet, *arguments: Any) -> Any:
+        _refuse_derivatives(signature, arguments)
         with torch._C._AutoDispatchBelowAutograd():
-            outputs: list[torch.Tensor] = operator.redispatch(keys & torch._C._after_autograd_keyset, *arguments)
-        return outputs
+            return operator.redispatch(keys & torch._C._after_autograd_keyset, *arguments)
 
-    def unbatched(*_: Any) -> list[torch.Tensor]:
+    def unbatched(*_: Any) -> Any:
         raise errors.BatchWanted(signature.name)
 
     def unpacked(_class: type, _operator: Any, _types: Any, arguments: Sequence[Any], _named: Any) -> Any:
-        return shapes_only(*arguments)
+        return fake(*arguments)
 
-    name = f"attndsl::{binding.key}"
-    torch.library.define(name, _schema(signature), lib=_library, tags=torch.Tag.pt2_compliant_tag)
-    operator: torch._ops.OpOverload[..., list[torch.Tensor]] = getattr(torch.ops.attndsl, binding.key).default
     for key in _KERNELS:
-        _library.impl(binding.key, _disable_dynamo(compute), key)
-    torch.library.register_fake(name, shapes_only, lib=_library)
-    _library.impl(binding.key, undifferentiated, "Autograd", with_keyset=True)
-    _library.impl(binding.key, unbatched, "FuncTorchBatched")
+        _library.impl(name, _disable_dynamo(compute), key)
+    torch.library.register_fake(qualified, fake, lib=_library)
+    _library.impl(name, undifferentiated, "Autograd", with_keyset=True)
+    _library.impl(name, unbatched, "FuncTorchBatched")
     for packed in PACKED:
-        torch.library.register_torch_dispatch(name, packed, unpacked, lib=_library)
+        torch.library.register_torch_dispatch(qualified, packed, unpacked, lib=_library)
     return operator
 
 
-def _refuse_derivatives(signature: Signature, tensors: Sequence[torch.Tensor]) -> None:
-    """Raises GradientWanted where what is computed of these inputs would have to be differentiated.
+def _params(signature: Signature, arguments: Sequence[Any]) -> dict[str, Any]:
+    """The parameters among the arguments of an operator of torch."""
+    count = len(signature.inputs)
+    return {param.name: value for param, value in zip(signature.params, arguments[count:], strict=False)}
+
+
+def _refuse_derivatives(signature: Signature, arguments: Sequence[Any]) -> None:
+    """Raises GradientWanted where what is computed would have to be differentiated, or is written over what is.
 
     It is asked at the place of torch's dispatcher where derivatives are made: by any road to the operator, under every
     transform, while torch traces too.
     """
     backward, forward = torch.is_grad_enabled(), forward_ad._current_level >= 0
-    for tensor, input_ in zip(tensors, signature.inputs, strict=True):
+    for tensor, input_ in zip(arguments, signature.inputs, strict=False):
         if backward and tensor.requires_grad:
             raise errors.GradientWanted(signature.name, input_.name)
         if forward and forward_ad.unpack_dual(tensor).tangent is not None:
             raise errors.TangentWanted(signature.name, input_.name)
+    for tensor, output in zip(
+        arguments[len(signature.inputs) + len(signature.params) :], signature.outputs, strict=False
+    ):
+        if (backward and tensor.requires_grad) or (forward and forward_ad.unpack_dual(tensor).tangent is not None):
+            raise errors.OutputDifferentiated(signature.name, output.name)
 
 
-def _schema(signature: Signature) -> str:
+def _schema(signature: Signature, written: Sequence[str] = ()) -> str:
     """Its arguments go by their places alone: torch has words of its own, as `self`."""
     arguments = [f"Tensor input_{n}" for n in range(len(signature.inputs))]
-    arguments += [f"{_KINDS[param.kind]} param_{n}" for n, param in enumerate(signature.params)]
-    return f"({', '.join(arguments)}) -> Tensor[]"
+    kinds = [_KINDS[param.kind] + ("" if param.formula is None else "?") for param in signature.params]
+    arguments += [f"{kind} param_{n}" for n, kind in enumerate(kinds)]
+    return f"({', '.join([*arguments, *written])}) -> {'()' if written else 'Tensor[]'}"

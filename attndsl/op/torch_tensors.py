@@ -17,6 +17,7 @@ from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.checks import Bound, Given, bind
 from attndsl.op.dispatch import are_memory
+from attndsl.op.into import Strided, require_disjoint
 
 DTYPES = {
     torch.float16: "f16",
@@ -34,6 +35,8 @@ DTYPES = {
 """The element type of each torch dtype."""
 
 ELEMENTS = {element: dtype for dtype, element in DTYPES.items()}
+
+CPU = torch.device("cpu")
 
 _BITS = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8, torch.float8_e5m2: torch.uint8}
 
@@ -82,6 +85,53 @@ def allocator(element: str, inputs: Sequence[torch.Tensor]) -> Callable[[tuple[i
     return of
 
 
+def into(
+    signature: Signature,
+    elements: Sequence[str],
+    shapes: Sequence[tuple[int, ...]],
+    inputs: Sequence[np.ndarray[Any, Any]],
+    outputs: Sequence[torch.Tensor],
+) -> list[np.ndarray[Any, Any]]:
+    """The memory of outputs that a call gives, as compiled functions take it. Raises CallError."""
+    check_outputs(signature, elements, shapes, CPU, outputs)
+    memory = [_memory(tensor) for tensor in outputs]
+    require_disjoint(signature, inputs, memory)
+    mark_written(outputs)
+    return memory
+
+
+def check_outputs(
+    signature: Signature,
+    elements: Sequence[str],
+    shapes: Sequence[tuple[int, ...]],
+    device: torch.device,
+    outputs: Sequence[torch.Tensor],
+) -> None:
+    """Raises CallError unless these are the outputs of a call but for what is in them, wherever they lie there."""
+    for declared, element, shape, tensor in zip(signature.outputs, elements, shapes, outputs, strict=True):
+        name = declared.name
+        _check_memory(signature, name, tensor)
+        if tensor.dtype is not ELEMENTS[element]:
+            raise errors.WrongOutput(signature.name, name, str(tensor.dtype), str(ELEMENTS[element]))
+        if tuple(tensor.shape) != tuple(shape):
+            found, wanted = (f"the shape {tuple(each)}" for each in (tensor.shape, shape))
+            raise errors.WrongOutput(signature.name, name, found, wanted)
+        if tensor.device != device:
+            wanted = f"on {device}, where its inputs are"
+            raise errors.WrongOutput(signature.name, name, f"a tensor on {tensor.device}", wanted)
+
+
+def strided(tensor: torch.Tensor) -> Strided:
+    """Where the elements of a tensor lie."""
+    size = tensor.element_size()
+    return Strided(tensor.data_ptr(), tuple(tensor.shape), tuple(size * step for step in tensor.stride()), size)
+
+
+def mark_written(tensors: Sequence[torch.Tensor]) -> None:
+    """Says to torch that these were written to, so that no derivative is made of what they held before."""
+    torch.autograd.graph.increment_version([tensor for tensor in tensors if not tensor.is_inference()])
+
+
 def describe(tensor: torch.Tensor) -> Given:
     """What a tensor gives to a call."""
     element = DTYPES.get(tensor.dtype)
@@ -105,8 +155,12 @@ def _check_memory(signature: Signature, name: str, tensor: torch.Tensor) -> None
 
 def reader(tensor: torch.Tensor) -> Callable[[torch.Tensor], np.ndarray[Any, Any]]:
     """What gives the memory of CPU tensors of this dtype as compiled functions take it."""
+    return _array if tensor.dtype not in _BITS else _memory
+
+
+def _memory(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     held = _BITS.get(tensor.dtype)
-    return _array if held is None else lambda other: _array(other.view(held))
+    return _array(tensor if held is None else tensor.view(held))
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:

@@ -45,7 +45,7 @@ def compare(element: str, got: Array, wanted: Array, computed: Array) -> Agreeme
         return Agreement((), 0.0, 0.0, 0.0, 0.0)
     have = decode(got, element)
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(have - wanted)
+        error = np.asarray(np.abs(have - wanted))  # of a tensor of one number too
         bound = computed + half_step(element, wanted, computed)
         for edge in (wanted, wanted - computed, wanted + computed):  # each end may round to an infinity
             rounded = decode(encode(edge, element), element)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.checking.evaluate import evaluate
+from attndsl.checking.evaluate import evaluate, with_defaults
 from attndsl.checking.numbers import single
-from attndsl.checking.typed import COMPUTED, STORAGE_KINDS, Block, Index, Kind, Spec, computed_in
+from attndsl.checking.typed import COMPUTED, STORAGE_KINDS, Block, Index, Kind, Spec, Tensor, computed_in
 from attndsl.reference.dims import dims_of
 from attndsl.reference.row import Environment, Row
-from attndsl.storage import decode, float_element
+from attndsl.storage import WIDE, decode, float_element
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 Outputs = dict[str, np.ndarray[Any, Any]]
@@ -22,8 +22,9 @@ Params = Mapping[str, int | float | bool]
 def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> Outputs:
     """The outputs of a spec in float64; an `f32` parameter is the f32 number that is nearest to what is given.
 
-    `arrays` has an array for each input, in the dtype that holds its element type (`attndsl.storage`); a parameter
-    that `params` lacks has its default. Raises ValueError where one of them is missing or does not fit.
+    `arrays` has an array for each input, in the dtype that holds its element type (`attndsl.storage`). An input or
+    a parameter that is left out has its default. Raises ValueError where one of them is missing or does not fit, or
+    where nothing tells the extents of what is left out.
     """
     call = finished(spec, arrays, params)
     return {tensor.name: call.tensors[tensor.name] for tensor in spec.outputs}
@@ -52,15 +53,17 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
     Raises ValueError as `reference` does.
     """
     dims = dims_of(spec, arrays)
-    given = {param.name: params.get(param.name, param.default) for param in spec.params}
-    known = {name: value for name, value in given.items() if value is not None}
+    known = with_defaults(spec.params, dims, params)
     for param in spec.params:
         if param.kind is Kind.FLOAT and param.name in known:
             known[param.name] = single(known[param.name])
-    if missing := given.keys() - known.keys():
+    if missing := {param.name for param in spec.params} - known.keys():
         raise ValueError(f"no value for the parameter `{min(missing)}`")
     tensors, types = {}, {}
     for tensor in spec.inputs:
+        if tensor.name not in arrays:
+            tensors[tensor.name] = _full(tensor, dims)
+            continue
         array = arrays[tensor.name]
         element = tensor.element
         if element not in STORAGE_KINDS:
@@ -70,6 +73,16 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
     for tensor in spec.written:
         tensors[tensor.name] = np.zeros([evaluate(extent, dims, known) for extent in tensor.extents])
     return Environment(dims, known, tensors, types)
+
+
+def _full(tensor: Tensor, dims: Mapping[str, int]) -> np.ndarray[Any, Any]:
+    """What an input is that a call leaves out."""
+    assert tensor.default is not None
+    try:
+        shape = [evaluate(extent, dims, {}) for extent in tensor.extents]
+    except KeyError as error:
+        raise ValueError(f"nothing tells `{error.args[0]}`, as `{tensor.name}` is left out") from None
+    return np.full(shape, tensor.default.value, WIDE[tensor.default.kind])
 
 
 def rows(block: Block, call: Environment) -> Iterator[Row]:

@@ -51,26 +51,28 @@ def _neighbours(lines: Sequence[Line], key: Callable[[Line], object]) -> Iterato
 
 
 def _align_definitions(group: Sequence[Line]) -> None:
-    """Puts the `=` that follows what is defined below each other."""
+    """Puts the `=`, or `+=`, that follows what is defined below each other."""
     cuts = [(line, n) for line in group if (n := _equals_sign(line)) is not None]
     width = max((len(_render(line.tokens[:n])) for line, n in cuts), default=0)
+    signs = max((len(line.tokens[n][0]) for line, n in cuts), default=0)
     for line, n in cuts:
-        line.text = f"{_render(line.tokens[:n]):{width}} {_render(line.tokens[n:])}"
+        sign, rest = line.tokens[n][0], _render(line.tokens[n + 1 :])
+        line.text = f"{_render(line.tokens[:n]):{width}} {sign:>{signs}} {rest}".rstrip()
 
 
 def _equals_sign(line: Line) -> int | None:
-    """Where the first `=` outside brackets stands; None where it is on a later line."""
+    """Where the first `=` or `+=` outside brackets stands; None where it is on a later line."""
     depth = 0
     for n, (token, _) in enumerate(line.tokens):
         depth += (token == "[") - (token == "]")
-        if token == "=" and depth == 0:
+        if token in ("=", "+=") and depth == 0:
             return n
     return None
 
 
 def _align_tensors(group: Sequence[Line]) -> None:
     """Puts roles, names and colons below each other, and the extents of tensors of one element type and rank."""
-    whole = [line for line in group if line.tokens[-1][0] == "]"]
+    whole = [line for line in group if _end(line) is not None]
     if not whole:
         return
     roles, names = (max(len(line.tokens[n][0]) for line in whole) for n in (0, 1))
@@ -83,15 +85,26 @@ def _align_tensors(group: Sequence[Line]) -> None:
         role, name, _, element = (token for token, _ in line.tokens[:4])
         shape = _extents(line)
         padded = [f"{extent:{width}}" for extent, width in zip(shape, widths[element, len(shape)], strict=True)]
-        line.text = f"{role:{roles}} {name:{names}} : {element}[{' '.join(padded).rstrip()}]"
+        default = _render(line.tokens[(_end(line) or 0) + 1 :])
+        line.text = f"{role:{roles}} {name:{names}} : {element}[{' '.join(padded).rstrip()}] {default}".rstrip()
+
+
+def _end(line: Line) -> int | None:
+    """Where the `]` of a declaration's extents stands; None where it is on a later line."""
+    depth = 0
+    for n, (token, _) in enumerate(line.tokens):
+        depth += (token == "[") - (token == "]")
+        if token == "]" and depth == 0:
+            return n
+    return None
 
 
 def _extents(line: Line) -> list[str]:
     """The extents of a declaration, all but the last with its comma."""
-    depth, shape, start = 0, [], 5
-    for n, (token, _) in enumerate(line.tokens[5:-1], 5):
+    depth, shape, start, end = 0, [], 5, _end(line)
+    for n, (token, _) in enumerate(line.tokens[5:end], 5):
         depth += (token in ("(", "[")) - (token in (")", "]"))
         if token == "," and depth == 0:
             shape.append(_render(line.tokens[start : n + 1]))
             start = n + 1
-    return [*shape, _render(line.tokens[start:-1])]
+    return [*shape, _render(line.tokens[start:end])]

@@ -192,20 +192,11 @@ def _list(place: Place) -> Diagnostic | None:
     return None
 
 
-def _default(place: Place) -> Diagnostic | None:
-    """`(scale: f32 = 1 / 8)`, `(causal: bool = True)`."""
+def _parameter(place: Place) -> Diagnostic | None:
+    """`(scale = 0.5)`: a parameter without its kind."""
     if place.bracket != "(" or place.previous is None or any(token.type == "LBRACE" for token in place.before):
         return None
-    if place.accepts == {"COLON"}:
-        return syntax.MissingColon(place.span)
-    goes_on = place.previous.type in ("NUMBER", "TRUE", "FALSE") and place.type != "NAME"
-    if "NUMBER" not in place.accepts and not goes_on:
-        return None
-    meant = foreign.NAMES.get(place.word)
-    written = "leave the default out, and every call gives a value; or compute it in the body, with `let`"
-    if meant is not None and meant.written in ("true", "false"):
-        written = f"write `{meant.written}`"
-    return forms.WrongLiteral(place.span, written=written)
+    return syntax.MissingColon(place.span) if place.accepts == {"COLON"} else None
 
 
 def _method(place: Place) -> Diagnostic | None:
@@ -240,7 +231,7 @@ def _arrow(place: Place) -> Diagnostic | None:
 
 _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _comment,
-    _default,
+    _parameter,
     _declaration,
     _statement_if,
     _block,

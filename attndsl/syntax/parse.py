@@ -165,12 +165,6 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def param(self, meta: Meta, name: Token, type_: Token, default: Any) -> tree.Parameter:
         return tree.Parameter(_span(meta), _name(name), _name(type_), default)
 
-    def literal(self, meta: Meta, first: Any, second: Any = None) -> int | float | bool:
-        if isinstance(first, tree.Boolean):
-            return first.value
-        value: int | float = second.value
-        return -value if first == "-" else value
-
     def dims(self, meta: Meta, *names: Token) -> tree.Dims:
         return tree.Dims(_span(meta), tuple(map(_name, names)))
 
@@ -180,9 +174,13 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def type_variable(self, meta: Meta, name: Token, *choices: Token | None) -> tree.TypeVariable:
         return tree.TypeVariable(_span(meta), _name(name), tuple(_name(c) for c in choices if c is not None))
 
-    def tensor(self, meta: Meta, role: Token, name: Token, element: Token, *extents: Any) -> tree.TensorDeclaration:
-        shape = tuple(extent for extent in extents if extent is not None)
-        return tree.TensorDeclaration(_span(meta), str(role), _name(name), _name(element), shape)
+    def tensor(
+        self, meta: Meta, role: Token, name: Token, element: Token, shape: tuple[tree.Expression, ...], default: Any
+    ) -> tree.TensorDeclaration:
+        return tree.TensorDeclaration(_span(meta), str(role), _name(name), _name(element), shape, default)
+
+    def extents(self, meta: Meta, *extents: Any) -> tuple[tree.Expression, ...]:
+        return tuple(extent for extent in extents if extent is not None)
 
     def require(self, meta: Meta, condition: tree.Expression) -> tree.Require:
         return tree.Require(_span(meta), condition)
@@ -215,6 +213,11 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def write(self, meta: Meta, name: Token, *rest: Any) -> tree.WriteStatement:
         *subscripts, value = rest
         return tree.WriteStatement(_span(meta), _name(name), tuple(s for s in subscripts if s is not None), value)
+
+    def addition(self, meta: Meta, name: Token, *rest: Any) -> tree.WriteStatement:
+        *subscripts, _, value = rest
+        given = tuple(s for s in subscripts if s is not None)
+        return tree.WriteStatement(_span(meta), _name(name), given, value, adds=True)
 
     def schedule(self, meta: Meta, *settings: Any) -> tree.Schedule:
         return tree.Schedule(_span(meta), tuple(s for s in settings if isinstance(s, tree.Setting)))

@@ -6,20 +6,30 @@ from pathlib import Path
 
 from attndsl import diagnostics as errors
 from attndsl.diagnostics.base import Diagnostic, SpecError
+from attndsl.syntax.gallery import names, path_of
 from attndsl.syntax.source import MAX_BYTES, Source, Span
 
 
 def read_source(path: str | Path) -> Source:
-    """The spec in a file, of which no more is read than a spec may have.
+    """The spec in a file, or that of the gallery which is called so where there is no such file.
 
-    Raises SpecError where there is no such file, where it cannot be read, is too large or is not UTF-8.
+    No more is read than a spec may have. Raises SpecError where there is neither, where a file cannot be read, is too
+    large or is not UTF-8.
     """
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = _content(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise SpecError(Source("", ""), [_unreadable(str(path), error)]) from None
+        absent = isinstance(error, FileNotFoundError | IsADirectoryError)
+        found = path_of(path) if absent and isinstance(path, str) else None
+        if found is None:
+            raise SpecError(Source("", ""), [_unreadable(str(path), error)]) from None
+        content, path = _content(found), found
     return decode(content, str(path))
+
+
+def _content(path: str | Path) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def decode(content: bytes, name: str) -> Source:
@@ -37,8 +47,9 @@ def decode(content: bytes, name: str) -> Source:
 
 
 def _unreadable(name: str, error: OSError | ValueError) -> Diagnostic:
-
     match error:
+        case FileNotFoundError() if name.isidentifier():
+            return errors.files.NoSuchSpec(Span(0, 0), name=name, known=tuple(names()))
         case FileNotFoundError():
             return errors.files.NoSuchFile(Span(0, 0), name=name)
         case IsADirectoryError():

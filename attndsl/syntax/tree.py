@@ -149,7 +149,7 @@ class Parameter(Node):
 
     name: Name
     type: Name
-    default: int | float | bool | None
+    default: Expression | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +176,13 @@ class Types(Node):
 
 @dataclass(frozen=True, slots=True)
 class TensorDeclaration(Node):
-    """`input q : T[B, H, M, D]`; `role` is `input`, `output` or `temp`."""
+    """`input bias : T[H, M, N] = 0.0`; `role` is `input`, `output` or `temp`."""
 
     role: str
     name: Name
     element: Name
     extents: tuple[Expression, ...]
+    default: Expression | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,11 +257,12 @@ class Definition(Node):
 
 @dataclass(frozen=True, slots=True)
 class WriteStatement(Node):
-    """`o[b, h, i, :] = …`."""
+    """`o[b, h, i, :] = …`, or `o[b, h / 4, i, :] += …`, which `adds` to what is there."""
 
     name: Name
     subscripts: tuple[Subscript, ...]
     value: Expression
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

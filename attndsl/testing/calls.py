@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from attndsl.checking.evaluate import Number
+from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.omission import Untold, without
 from attndsl.checking.typed import Kind
 from attndsl.driver.cache import ENVIRONMENT
+from attndsl.inputs import relay
 from attndsl.op.op import Op
+from attndsl.storage import ELEMENTS, decode
 from attndsl.syntax.source import Source
 from attndsl.testing.against import given
 from attndsl.testing.case import Array, Case
@@ -28,6 +31,9 @@ from attndsl.testing.triton_program import array_of
 
 ROUNDS = 8
 """Calls that a thread makes one after another."""
+
+INTO = ("transposed", "sliced")
+"""How memory of a caller for outputs may lie."""
 
 SWITCHING = 1e-5
 """Seconds after which Python goes on with another thread while calls are to overlap."""
@@ -58,12 +64,17 @@ class OverlapDiffers(AssertionError):
 class Calling:
     """How the operator of a spec is called: by whom, and beside what.
 
-    Parameters, and inputs without dims, are numbers of NumPy if they are to be `scalars`. With several `threads` calls
-    of this operator and of another one overlap, while BLAS has so many threads as `blas` says, or as it had.
+    Parameters, and inputs without dims, are numbers of NumPy if they are to be `scalars`. Inputs are `positional` or go
+    by name; those that are full of their defaults are not given if the call `leaves_out` such. Outputs are written
+    `into` memory of the caller in one of the LAYOUTS, or are new. With several `threads` calls of this operator and of
+    another one overlap, while BLAS has so many threads as `blas` says, or as it had.
     """
 
     framework: str = "numpy"
     scalars: bool = False
+    positional: bool = False
+    leaves_out: bool = False
+    into: str | None = None
     threads: int = 1
     blas: int | None = None
 
@@ -73,9 +84,11 @@ def draw_calling(choices: Choices) -> Calling | None:
     if choices.of((True, True, True, False)):
         return None
     framework = choices.of(("numpy", "numpy", "torch") if find_spec("torch") else ("numpy",))
-    scalars = choices.of((False, True))
+    scalars, positional, leaves_out = (choices.of((False, True)) for _ in range(3))
+    into = choices.of((None, None, *INTO))
     threads = choices.of((1, 1, 3))
-    return Calling(framework, scalars, threads, choices.of((2, 1, None)) if threads > 1 else None)
+    blas = choices.of((2, 1, None)) if threads > 1 else None
+    return Calling(framework, scalars, positional, leaves_out, into, threads, blas)
 
 
 def operator_of(source: Source, types: Mapping[str, str]) -> Op:
@@ -107,21 +120,55 @@ def _call(case: Case, calling: Calling, op: Op) -> Callable[[], dict[str, Array]
     """The call, which raises InputChanged."""
     convert = given if calling.framework == "torch" else lambda array, element: array
     inputs = {tensor.name: convert(case.arrays[tensor.name], case.element(tensor.name)) for tensor in case.spec.inputs}
-    params: dict[str, Any] = dict(case.params)
+    params: dict[str, Any] = {name: value for name, value in case.params.items() if not _may_be_left_out(case, name)}
     if calling.scalars:
         kinds = {param.name: param.kind for param in case.spec.params}
         params = {name: _numpy_number(kinds[name], value) for name, value in params.items()}
         if calling.framework == "numpy":
             inputs = {name: array if array.ndim else array[()] for name, array in inputs.items()}
+    if calling.leaves_out:
+        inputs = {name: None if _is_default(case, name) else value for name, value in inputs.items()}
+    if not calling.positional:
+        inputs = {name: value for name, value in inputs.items() if value is not None}
     names = [tensor.name for tensor in case.spec.outputs]
+    placed = [*inputs.values()] if calling.positional else []
+    named = {**({} if calling.positional else inputs), **params}
 
     def call() -> dict[str, Array]:
+        out = [] if calling.into is None else [_memory(case, name, calling.into) for name in names]
+        memory = [convert(array, case.element(name)) for name, array in zip(names, out, strict=bool(out))]
+        if memory and "out" not in inputs.keys() | params.keys():
+            named["out"] = tuple(memory) if len(names) > 1 else memory[0]
         with case.untouched():
-            found = op(**inputs, **params)
+            found = op(*placed, **named)
         listed = found if len(names) > 1 else (found,)
         return {name: _as_array(value, case.element(name)) for name, value in zip(names, listed, strict=True)}
 
     return call
+
+
+def _is_default(case: Case, name: str) -> bool:
+    """Whether an input is full of its default, and another one tells all that it does."""
+    tensor, array = case.spec.tensors[name], case.arrays[name]
+    if tensor.default is None or not (decode(array, case.element(name)) == tensor.default.value).all():
+        return False
+    try:
+        without(case.spec, [name])
+    except Untold:
+        return False
+    return True
+
+
+def _may_be_left_out(case: Case, name: str) -> bool:
+    """Whether a parameter is what its formula makes of the dims and of the others."""
+    formula = next(param.formula for param in case.spec.params if param.name == name)
+    return formula is not None and repr(evaluate(formula, case.dims, case.params)) == repr(case.params[name])
+
+
+def _memory(case: Case, output: str, layout: str) -> Array:
+    """Memory for an output of a case, in which there is NaN."""
+    dtype = ELEMENTS[case.element(output)].dtype
+    return relay(np.full(case.wanted[output].shape, np.nan if dtype.kind == "f" else 0xFFFF, dtype), layout)
 
 
 def _numpy_number(kind: Kind, value: Number) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.evaluate import Number, evaluate, with_defaults
 from attndsl.checking.typed import COMPUTED, Kind, Spec
 from attndsl.inputs import default_dims, default_params, make_inputs, poison_absent, relay
 from attndsl.reference import reference
@@ -95,9 +95,9 @@ class Case:
         """
         types = {name: element if element in allowed else allowed[0] for name, allowed in spec.types.items()}
         given = {name: size for name, size in FEW.items() if name in spec.dims} if dims is None else dims
-        small: dict[str, Number] = {p.name: 2 + seed % 2 for p in spec.params if p.kind is Kind.INT}
-        chosen = {**default_params(spec), **small, **(params or {})}
+        small = {p.name: 2 + seed % 2 for p in spec.params if p.kind is Kind.INT and p.formula is None}
         extents = default_dims(spec, seed, given)
+        chosen = with_defaults(spec.params, extents, {**default_params(spec), **small, **(params or {})})
         arrays = make_inputs(spec, extents, types, seed, chosen, hostile)
         if layout is not None:
             arrays = {name: relay(array, layout) for name, array in arrays.items()}

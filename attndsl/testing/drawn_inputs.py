@@ -10,9 +10,9 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.evaluate import Number, evaluate, with_defaults
 from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, ParamValue, Spec, walk
-from attndsl.inputs import LAYOUTS, default_dims, default_params, make_inputs, relay
+from attndsl.inputs import LAYOUTS, default_dims, make_inputs, relay
 from attndsl.storage import ELEMENTS, decode, encode
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.choices import Choices
@@ -106,7 +106,7 @@ def draw_call(
     }
     sizes = _dims(choices, spec, dims, least=1 if plain else 0)
     drawn = {param.name: choices.of(_numbers(param)) for param in spec.params if param.name not in params}
-    numbers = {**drawn, **params}
+    numbers = _with_formulas(spec, sizes, {**drawn, **params})
     assume(_meets(spec, sizes, numbers) and _is_small(spec, sizes, numbers))
     seed = choices.of(SEEDS)
     hostile = not plain and choices.of((False, True))
@@ -116,7 +116,7 @@ def draw_call(
     if not plain and choices.of((False, False, False, True)) and comparisons_fit(spec, sizes, numbers, edged):
         arrays = edged
     elif not comparisons_fit(spec, sizes, numbers, arrays):
-        numbers = {name: _tamed(number) for name, number in numbers.items()} | dict(params)
+        numbers = _with_formulas(spec, sizes, {name: _tamed(number) for name, number in drawn.items()} | dict(params))
         assume(_meets(spec, sizes, numbers))
     for tensor in spec.inputs:
         element = types.get(tensor.element, tensor.element)
@@ -124,7 +124,10 @@ def draw_call(
             values = choices.of(PLAIN if plain else _kinds(element))
             arrays[tensor.name] = _revalued(arrays[tensor.name], element, values, rng)
         layout = choices.of((None, None, *LAYOUTS))
-        if layout is not None:
+        if tensor.default is not None and choices.of((False, True)):
+            full = np.full(arrays[tensor.name].shape, tensor.default.value)
+            arrays[tensor.name] = np.asarray(encode(full, element))
+        elif layout is not None:
             arrays[tensor.name] = relay(arrays[tensor.name], layout)
     case = Case(spec, types, sizes, numbers, arrays)
     return case.poisoned() if not plain and choices.of((False, True)) else case
@@ -168,8 +171,19 @@ def _is_small(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number])
     )
 
 
-def _numbers(param: Param) -> list[Number]:
-    usual = [] if param.default is None else [param.default]
+def _with_formulas(spec: Spec, dims: Mapping[str, int], given: Mapping[str, Number | None]) -> dict[str, Number]:
+    """A value for each parameter; None stands for one that is left out. Rejects what divides by 0."""
+    try:
+        return with_defaults(spec.params, dims, given)
+    except ZeroDivisionError:
+        assume(False)
+        raise
+
+
+def _numbers(param: Param) -> list[Number | None]:
+    """What a parameter may be; None leaves it out."""
+    usual: list[Number | None] = [] if param.default is None else [param.default]
+    usual += [] if param.formula is None else [None] * 2
     match param.kind:
         case Kind.BOOL:
             return [*usual, True, False]
@@ -180,7 +194,7 @@ def _numbers(param: Param) -> list[Number]:
 
 def _meets(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> bool:
     try:
-        return all(evaluate(condition, dims, {**default_params(spec), **params}) for condition in spec.requires)
+        return all(evaluate(condition, dims, params) for condition in spec.requires)
     except ArithmeticError:
         return False
 
@@ -194,9 +208,9 @@ def _edged(array: Array, rng: np.random.Generator) -> Array:
     return np.where(_eighth(array, rng), rng.choice(np.array(edges, array.dtype), array.shape), array)
 
 
-def _tamed(number: Number) -> Number:
+def _tamed(number: Number | None) -> Number | None:
     """A parameter that is no larger than what it is compared with may be."""
-    return number if isinstance(number, bool | float) else max(-TAME, min(number, TAME))
+    return number if isinstance(number, bool | float | None) else max(-TAME, min(number, TAME))
 
 
 def _kinds(element: str) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ TYPE_VARIABLES = ("T", "U")
 
 _PHRASE = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_FORMULA = re.compile(r"=.*[*/(]")
 _DIM = re.compile(r"\b[A-SV-Z]\b")
 _OF_INTS = re.compile(r"\w+\[\w+[,\]]")
 
@@ -159,7 +160,7 @@ class _Draft:
         if word in PARAMETERS and word not in self._parameters:
             self._parameters[word] = self._fill(PARAMETERS[word])
         elif word in INPUTS and word not in self._inputs:
-            self._inputs[word] = self._fill(INPUTS[word])
+            self._inputs[word] = self._fill(INPUTS[word]).strip()
         elif let := next((LETS[key] for key in (*self._here(word), word) if key in LETS), None):
             self._define(word, let)
 
@@ -186,8 +187,15 @@ class _Draft:
         body = "\n".join([_lines(f"let {text}" for text in self._functions.values()), *blocks]).lstrip()
         body = _DIM.sub(lambda dim: self._size(dim[0]), body)
         declarations = self._declarations(body)
-        header = ", ".join(f"{name}: {kind}" for name, kind in self._parameters.items())
+        header = ", ".join(self._header())
         return f"attention drawn{f'({header})' if header else ''} {{\n{declarations}\n    {body}}}\n"
+
+    def _header(self) -> list[str]:
+        """The parameters, those with formulas after what these may be made of."""
+        for name, kind in [*self._parameters.items()]:  # more of them where no shape tells a dim
+            self._parameters[name] = _DIM.sub(lambda dim: self._size(dim[0]), kind)
+        listed = sorted(self._parameters.items(), key=lambda item: _FORMULA.search(item[1]) is not None)
+        return [f"{name}: {kind}" for name, kind in listed]
 
     def _declarations(self, body: str) -> str:
         """All that stands before the definitions and the rows."""
@@ -264,19 +272,21 @@ class _Draft:
         return "temp" if name in self._temps else "output"
 
     def _write(self, name: str, suffix: str) -> str:
-        """A statement that writes an output, which it declares."""
-        value = self._say(name)
-        place, _, shape = self._say("lse_place" if name == "weights" else f"{name}_place").partition(" of ")
+        """The statements that write an output, which they declare: one, or some that add to it."""
+        signs = self._say("signs").split()
+        of = "lse" if name == "weights" else name
+        place, _, shape = self._say(f"{of}_place" if signs == ["="] else f"{of}_sums").partition(" of ")
+        values = [self._say(name) for _ in signs]
         if name == "weights":
             keys, _, extents = self._say("at_keys").partition(" of ")
-            known = _DIM.sub(lambda dim: dim[0] if dim[0] in self.told else "5", f"{shape[:-1]}, {extents}]")
-            self._outputs[name + suffix] = known
-            return f"{name}{suffix}{place[:-1]}, {keys}] = {value}"
+            place = f"{place[:-1]}, {keys}]".replace("[, ", "[")
+            shape = _DIM.sub(lambda dim: dim[0] if dim[0] in self.told else "5", f"{shape[:-1]}, {extents}]")
+            shape = shape.replace("[, ", "[")
         if not set(_DIM.findall(shape)) <= self.told.keys():
             query = self._say("query")
-            value = f"{value} + 0.1 * ({query} . {query})"
+            values[0] += f" + 0.1 * ({query} . {query})"
         self._outputs[name + suffix] = shape
-        return f"{name}{suffix}{place} = {value}"
+        return "\n    ".join(f"{name}{suffix}{place} {sign} {value}" for sign, value in zip(signs, values, strict=True))
 
 
 def _let(text: str) -> str:

@@ -21,7 +21,7 @@ from attndsl.reference.dims import dims_of
 from attndsl.storage import accepts
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
-from attndsl.testing.calls import Calling
+from attndsl.testing.calls import INTO, Calling
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.failures import CALL, INPUTS, SPEC
 from attndsl.testing.fuzz import Example
@@ -37,7 +37,15 @@ MOST_TEXT = 2**20
 MOST_OF_A_FORM = 2**12
 """The most rows, keys and splits."""
 
-CALLING = {"framework": ("numpy", "torch"), "scalars": (False, True), "threads": range(1, 9), "blas": (None, 1, 2)}
+CALLING = {
+    "framework": ("numpy", "torch"),
+    "scalars": (False, True),
+    "positional": (False, True),
+    "leaves_out": (False, True),
+    "into": (None, *INTO),
+    "threads": range(1, 9),
+    "blas": (None, 1, 2),
+}
 """What describes who calls, and what it may be."""
 
 FIELDS = {"types": dict, "dims": dict, "params": dict, "strides": dict, "forms": list, "file": str}
@@ -118,7 +126,7 @@ def _types(spec: Spec, given: Mapping[str, Any]) -> dict[str, str]:
 def _params(spec: Spec, given: Mapping[str, Any]) -> dict[str, Number]:
     """Those that are not given need a default."""
     known = {param.name: param for param in spec.params}
-    needed = {name for name, param in known.items() if param.default is None}
+    needed = {name for name, param in known.items() if param.default is None and param.formula is None}
     _require(needed <= given.keys() <= known.keys(), f"the spec has the parameters {', '.join(known) or 'none'}")
     return {name: _number(known[name], value) for name, value in given.items()}
 

@@ -135,6 +135,7 @@ class Launcher:
         local = Names(names)
         self.launches, self.chosen, self.arguments = map(local.like, ("launches", "chosen", "arguments"))
         self.out = out
+        self.allocated: set[str] = set()
         self.device = f"{python_name(next(iter(tensors)).sym_name.data)}.device"
 
     def tables(self, launched: Sequence[Launched]) -> str:
@@ -223,11 +224,12 @@ class Launcher:
         """Allocates what a kernel leaves to a later one."""
         stored = {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, tile.StoreOp)}
         for tensor in launched.taken.tensors:
-            if tensor.role.data == "workspace" and tensor.sym_name.data in stored:
-                shape = [*map(python_text, tensor.shape)]
+            if tensor.role.data == "workspace" and tensor.sym_name.data in stored - self.allocated:
+                shape = [*map(python_text, tensor.shape)] or ["()"]
                 dtype = f"torch.{DTYPES[tensor.element.data]}"
                 name, made = python_name(tensor.sym_name.data), "empty" if tensor.partial is None else "zeros"
                 self.out.listed(f"{name} = torch.{made}(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
+        self.allocated |= stored
 
     def _counts(self, launched: Launched, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""

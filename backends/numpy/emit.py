@@ -67,6 +67,7 @@ class _Emitter:
         self.access = NumPyAccess([*tensors, *workspaces], self.text)
         self.scratch = Scratch(self.text, self.access)
         self.shared: _Shared | None = None
+        self.allocated: set[str] = set()
 
     # --- the file
 
@@ -126,12 +127,13 @@ class _Emitter:
         self.out.line("")
         stored = {op.tensor.string_value() for op in kernel.body.walk() if isinstance(op, tile.StoreOp)}
         for workspace in self.workspaces:
-            if workspace.sym_name.data in stored:
+            if workspace.sym_name.data in stored - self.allocated:
                 shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
                 shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
                 made = "empty" if workspace.partial is None else "zeros"
                 dtype = ARRAYS[workspace.element.data]
                 self.out.line(f"{python_name(workspace.sym_name.data)} = np.{made}(({shape}), np.{dtype})")
+        self.allocated |= stored
         self.names.begin_scope()
         self.text.arrange(kernel)
         self.shared = _Shared.of(kernel, self.names)

@@ -54,6 +54,7 @@ GENERATED: dict[str, Callable[[], Source]] = {
     "spec_too_long": too_long,
     "too_many_tokens": too_many_tokens,
     "no_such_file": lambda: read_source("nowhere.attn"),
+    "no_such_spec": lambda: read_source("sinkz"),
     "is_directory": lambda: read_source("."),
     "cannot_read": forbidden,
 }

@@ -29,7 +29,7 @@ WHOLE = {
     "attention a { } }": ("E014", 1, 17),
     "attention a { } attention b { }": ("E028", 1, 17),
     "attention a (x int) { }": ("E030", 1, 16),
-    "attention a (x: int = y) { }": ("E053", 1, 23),
+    "attention a (x: int = y z) { }": ("E040", 1, 25),
 }
 BODIES = {
     "\tlet x = a && b": ("E016", 2, 12),
@@ -172,7 +172,7 @@ def test_what_no_spec_contains_hides_nothing_else() -> None:
 
 
 def test_what_is_assigned_anew_is_a_statement_of_its_own() -> None:
-    assert sorted(errors("for j in N:", "o[b] += 1")) == [("E016", 3), ("E024", 2)]
+    assert sorted(errors("for j in N:", "o[b] *= 1")) == [("E016", 3), ("E024", 2)]
 
 
 def test_a_statement_of_several_lines_is_one() -> None:

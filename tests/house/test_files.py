@@ -62,7 +62,7 @@ def test_every_dependency_is_pinned_within_its_range() -> None:
             assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), text
 
 
-@pytest.mark.parametrize("name", ["passes", "backends"])
+@pytest.mark.parametrize("name", ["passes", "backends", "examples"])
 def test_top_folders_are_linked_into_the_package(name: str) -> None:
     link = ROOT / "attndsl" / name
     assert link.is_symlink()

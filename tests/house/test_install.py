@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 def clone(tmp_path: Path) -> Path:
     """What installing needs of a checkout, in a folder that is called as the package is."""
     made = tmp_path / "beside" / "attndsl"
-    for name in ("attndsl", "passes", "backends"):
+    for name in ("attndsl", "passes", "backends", "examples"):
         shutil.copytree(ROOT / name, made / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, made)
@@ -46,10 +46,13 @@ def test_a_wheel_holds_all_parts(clone: Path, tmp_path: Path) -> None:
     modules = {str(path.relative_to(ROOT)) for path in ROOT.glob("attndsl/**/*.py")}
     for linked in ("passes", "backends"):
         modules |= {f"attndsl/{path.relative_to(ROOT)}" for path in (ROOT / linked).rglob("*.py")}
-    assert {name for name in ZipFile(wheel).namelist() if name.endswith(".py")} == modules
+    held = ZipFile(wheel).namelist()
+    assert {name for name in held if name.endswith(".py")} == modules
+    gallery = {f"attndsl/examples/{path.name}" for path in (ROOT / "examples").glob("*.attn")}
+    assert {name for name in held if name.endswith(".attn")} == gallery
 
 
-@pytest.mark.parametrize(("link", "kind"), [("passes", "wheel"), ("backends", "editable")])
+@pytest.mark.parametrize(("link", "kind"), [("passes", "wheel"), ("backends", "editable"), ("examples", "wheel")])
 def test_a_checkout_without_links_is_not_built(clone: Path, tmp_path: Path, link: str, kind: str) -> None:
     (clone / "attndsl" / link).unlink()
     (clone / "attndsl" / link).write_text(f"../{link}")

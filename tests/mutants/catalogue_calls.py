@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from threadpoolctl import ThreadpoolController
 
 from attndsl.backends import names, writer
 from attndsl.backends.numpy import emit
+from attndsl.checking import omission
 from attndsl.ir import build, spec
-from attndsl.op import blas, numpy_arrays
+from attndsl.op import blas, checks, numpy_arrays
 from attndsl.op.op import Op
 from attndsl.passes import wrap_integers
 
@@ -62,6 +64,53 @@ def self_is_an_argument(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(self, **arguments)
 
     monkeypatch.setattr(Op, "__call__", call)
+
+
+@planted("numpy", CALL)
+def inputs_in_the_order_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs that go by position are taken in alphabetical order."""
+
+    def by_name(original: Any, op: Op, inputs: Sequence[Any], arguments: Any) -> Any:
+        names = sorted(tensor.name for tensor in op.signature.inputs)
+        return {**dict(zip(names, inputs, strict=False)), **arguments}
+
+    wraps(monkeypatch, Op, "_by_name", by_name)
+
+
+@planted("numpy", CALL)
+def outputs_of_the_caller_made_contiguous(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written into memory of the caller goes into a copy where its elements do not lie in order."""
+
+    def into(original: Any, *given: Any) -> Any:
+        return [*map(np.ascontiguousarray, original(*given))]
+
+    wraps(monkeypatch, numpy_arrays, "into", into)
+
+
+@planted("numpy", CALL)
+def formulas_go_before_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parameter that may be left out always is."""
+
+    def computed(original: Any, signature: Any, dims: Any, params: Any) -> Any:
+        return original(signature, dims, {**params, **dict.fromkeys(signature.formulas)})
+
+    wraps(monkeypatch, checks, "_computed", computed)
+
+
+@planted("numpy", CALL)
+def what_is_left_out_is_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An input that is left out has its default out of range too."""
+    monkeypatch.setattr(omission, "_is_below", lambda index, extent: True)
+
+
+@planted("numpy", CALL)
+def what_is_left_out_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An input that is left out is full of zeros."""
+
+    def filled(original: Any, read: Any, default: Any) -> Any:
+        return original(read, replace(default, value=type(default.value)(0)))
+
+    wraps(monkeypatch, omission, "_filled", filled)
 
 
 @planted("numpy", CALL)

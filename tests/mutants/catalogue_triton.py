@@ -7,7 +7,8 @@ import re
 import pytest
 
 from attndsl.backends.gpu import launcher
-from attndsl.backends.triton import access, expressions
+from attndsl.backends.triton import access, emit, expressions
+from attndsl.backends.triton.helpers import HELPERS
 
 from .mutant import planted, rewrites_lines, wraps
 
@@ -16,6 +17,15 @@ from .mutant import planted, rewrites_lines, wraps
 def absent_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a load leaves out is 1."""
     rewrites_lines(monkeypatch, r"other=0", "other=1")
+
+
+@planted("triton", "triton")
+def one_of_those_that_meet_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may meet in one element is read, added to and written, all of a tile at once."""
+    rewrites_lines(monkeypatch, r"tl\.atomic_add\(", "_added(")
+    rewrites_lines(monkeypatch, r',? ?sem="relaxed",?', "")
+    added = HELPERS["_add"].replace("_add(", "_added(")
+    wraps(monkeypatch, emit, "helpers_text", lambda original, text: f"{original(text)}\n\n@triton.jit{added}")
 
 
 @planted("triton", "triton")

@@ -89,7 +89,13 @@ class Compiler:
         return self.signature
 
     def artifact_of(
-        self, source: Source, types: Mapping[str, str], target: str, sizes: Mapping[str, int], machine: str
+        self,
+        source: Source,
+        types: Mapping[str, str],
+        target: str,
+        sizes: Mapping[str, int],
+        machine: str,
+        left_out: tuple[str, ...],
     ) -> Artifact:
         self.compiled.append(dict(types))
         ir = {"attn": "the attn IR", "tile": "the tile IR"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import re
 import subprocess
@@ -12,10 +13,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import torch
 
 import attndsl
+from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import errors
 from attndsl.op.errors import CallError
+from attndsl.op.prepare import said, zeros
 
 
 def arrays(m: int = 5, n: int = 7, dtype: Any = np.float32, b: int = 2) -> dict[str, Any]:
@@ -232,9 +236,135 @@ def test_what_is_no_scalar_of_the_type(scaled: Any, change: Any, error: Any, mes
     says(lambda: scaled(**{**given, **change}), error, message)
 
 
-def test_inputs_go_by_name(gqa: Any) -> None:
+def test_inputs_go_by_position_too(gqa: Any) -> None:
     op, _ = gqa
-    says(lambda: op(*GIVEN.values()), errors.PositionalArgument, f"gqa takes its arguments by name: {CALL}")
+    wanted = op(**GIVEN, window=3)
+    for _ in range(2):
+        np.testing.assert_array_equal(op(Q, K, V, window=3), wanted)
+        np.testing.assert_array_equal(op(Q, v=V, k=K, window=3), wanted)
+    message = f"gqa takes 3 inputs by position, and has 4: parameters go by name, {CALL}"
+    says(lambda: op(Q, K, V, 3), errors.TooManyInputs, message)
+    says(lambda: op(Q, K, V, k=K), errors.GivenTwice, "k is given twice to gqa: by position, and by name")
+    says(lambda: op(Q, K), errors.MissingArgument, f"gqa needs v too: {CALL}")
+
+
+def test_python_knows_how_it_is_called(gqa: Any) -> None:
+    op, _ = gqa
+    assert (op.__name__, op.__qualname__) == ("gqa", "gqa")
+    assert str(inspect.signature(op)) == "(q, k, v, *, window: int = 4096, cap: float = 2.0, out=None)"
+    bound = inspect.signature(op).bind(Q, K, v=V, cap=1.0)
+    np.testing.assert_array_equal(op(*bound.args, **bound.kwargs), op(**GIVEN, cap=1.0))
+
+
+def test_names_that_python_reserves_are_no_lie(odd: Any, make: Any) -> None:
+    op, _ = odd
+    assert str(inspect.signature(op)) == "(is_, /, cu, bits, *, in_: bool, limit: float = inf, out=None)"
+    inputs = (TensorSignature("lambda", "f32", ()), TensorSignature("lambda_", "f32", ()))
+    params = (ParamSignature("parameters", "int", 1), ParamSignature("in", "int", 1))
+    outputs = (TensorSignature("out", "f32", ()),)
+    op, _ = make(Signature("odd", (), {}, params, inputs, outputs, (), ()), "")
+    assert str(inspect.signature(op)) == "(lambda__, /, lambda_, *, parameters: int = 1, out=None, **parameters_)"
+
+
+def test_a_module_of_torch_shows_it(gqa: Any) -> None:
+    op, _ = gqa
+
+    class Attention(torch.nn.Module):
+        def extra_repr(self) -> str:
+            return repr(op)
+
+    assert str(Attention()) == f"Attention(<attndsl operator {CALL}>)"
+
+
+def test_prepared(gqa: Any) -> None:
+    op, compiler = gqa
+    op.prepare(T="bf16", D=8)
+    assert compiler.compiled == [{"T": "bf16"}]
+    op(**arrays(dtype=ml_dtypes.bfloat16))
+    assert compiler.compiled == [{"T": "bf16"}]
+    op.prepare()
+    op(**GIVEN)
+    assert compiler.compiled == [{"T": "bf16"}, {"T": "f32"}]
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"t": "bf16"}, "gqa has no type or dim t, did you mean T? It has T, B, Hq, Hkv, M, N, D and E"),
+        ({"T": "i8"}, "T = 'i8' is not allowed: T of gqa is f16, bf16, f32 or f64"),
+        ({"D": -1}, "D = -1 is no extent: D of gqa is an int, 0 or more"),
+        ({"D": 8.0}, "D = 8.0 is no extent: D of gqa is an int, 0 or more"),
+    ],
+)
+def test_what_cannot_be_prepared(gqa: Any, what: dict[str, Any], message: str) -> None:
+    op, compiler = gqa
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        op.prepare(**what)
+    assert compiler.compiled == []
+
+
+def test_what_a_gpu_is_prepared_with() -> None:
+    op = attndsl.load("sliding_window")
+    with pytest.raises(ValueError, match=r"^code of sliding_window for a GPU is made for D and E: say D=… too$"):
+        op.prepare("cuda", T="f16", M=3)
+    types, dims = said(op.signature, {"T": "f16", "D": 16, "E": 8, "Hq": 6})
+    arguments = zeros(op.spec, op.signature, "cpu", types, dims)
+    assert {"window", "q", "k", "v"} == arguments.keys()
+    assert (arguments["q"].dtype, arguments["q"].shape[1], arguments["v"].shape[-1]) == (torch.float16, 6, 8)
+    assert op(**arguments).shape[-1] == 8
+
+
+FORMULAS = """attention told(scale: f32 = 1.0 / sqrt(D), twice: f32 = 2.0 * scale, n: int = N / (M - 3)) {
+    dims N, M, D
+    input  x : f32[N, D]
+    input  y : f32[M]
+    output o : f32[N, 3]
+    require n < 4
+    each i in N, c in 3
+    o[i,c] = if c == 0 then scale else if c == 1 then twice else f32(n) + 0.0 * x[i,0] * y[0]
+}"""
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
+def test_defaults_that_are_formulas_are_computed_at_each_call(convert: Any) -> None:
+    op = attndsl.compile(FORMULAS)
+
+    def told(n: int, m: int, d: int, /, **given: Any) -> list[float]:
+        o = op(convert(np.ones((n, d), np.float32)), convert(np.ones(m, np.float32)), **given)
+        return np.asarray(o)[0].tolist()  # type: ignore[no-any-return]
+
+    for _ in range(2):  # by what was checked, and by plans
+        assert told(4, 5, 4) == [0.5, 1.0, 2.0]
+        assert told(6, 5, 16) == [0.25, 0.5, 3.0]
+        assert told(6, 6, 16) == [0.25, 0.5, 2.0]
+        assert told(4, 5, 4, scale=3.0) == [3.0, 6.0, 2.0]
+        assert told(4, 5, 4, twice=3.0, n=1) == [0.5, 3.0, 1.0]
+        assert told(4, 5, 4, scale=None) == [0.5, 1.0, 2.0]
+        third = np.float32(1 / np.sqrt(3))
+        assert told(1, 4, 3) == [third, 2 * third, 1.0]
+        says(lambda: told(8, 5, 4), errors.RequirementFails, "told requires n < 4; here n = 4")
+        message = "n is left out of a call of told, and is no N / (M - 3), which divides by zero; "
+        says(lambda: told(4, 3, 4), errors.UndefinedDefault, f"{message}here N = 4 (from x) and M = 3 (from y)")
+        assert told(4, 3, 4, n=2)[2] == 2.0
+        wrong = "scale is [1.0] (list), but told wants a float"
+        says(lambda: told(4, 5, 4, scale=[1.0]), errors.WrongParameter, wrong)
+
+
+def test_a_default_that_is_too_large_for_f32() -> None:
+    body = "dims N input x : f32[N] output o : f32[N] each i in N o[i] = w * x[i]"
+    op = attndsl.compile(f"attention a(w: f32 = exp(f32(N))) {{ {body} }}")
+    assert op(np.ones(1, np.float32))[0] == np.float32(np.e)
+    message = "w is 9.889030319346946e+42, but a wants a number that fits in f32"
+    says(lambda: op(np.ones(99, np.float32)), errors.WrongParameter, message)
+
+
+def test_torch_compile_leaves_formulas_to_the_call() -> None:
+    op = attndsl.compile(FORMULAS)
+    torch._dynamo.reset()
+    compiled = torch.compile(op, fullgraph=True, backend="aot_eager")
+    for n, d in ((4, 4), (6, 16), (6, 9)):
+        given = torch.ones(n, d), torch.ones(5)
+        assert torch.equal(compiled(*given), op(*given))
 
 
 def test_extents_that_are_expressions_say_how_they_come_about(odd: Any) -> None:

@@ -155,6 +155,37 @@ def test_each_call_has_its_own_outputs(scale: Any) -> None:
     assert agrees(kept[0], **first) and agrees(kept[1], **second) and agrees(kept[2], **first)
 
 
+def test_outputs_are_written_into_what_is_given(scale: Any) -> None:
+    """The first time and by a plan; what rows leave unwritten is 0."""
+    op, _ = scale
+    for _ in range(3):
+        given = inputs()
+        out = torch.full((5, 3), 7.0), torch.full((5,), 7.0)
+        version = out[0]._version
+        outputs = op(**given, out=out)
+        assert (outputs.o is out[0], outputs.rows is out[1]) == (True, True)
+        assert agrees(outputs, **given)
+        assert out[0]._version > version
+    assert op.compilations == 2
+    assert agrees(op(**given), **given)
+
+
+def test_what_is_given_for_outputs_is_checked_after_a_good_call_too(scale: Any) -> None:
+    op, _ = scale
+    given = inputs()
+    for _ in range(2):
+        for o, error in (
+            (given["y"], errors.OutputOverlaps),
+            (torch.zeros(1, 3).expand(5, 3), errors.OutputOverlaps),
+            (torch.zeros(5, 3).double(), errors.WrongOutput),
+            (torch.zeros(5, 4), errors.WrongOutput),
+            (torch.zeros(5, 3).requires_grad_(), errors.OutputDifferentiated),
+        ):
+            with pytest.raises(error):
+                op(**given, out=(o, torch.zeros(5)))
+        op(**given, out=(torch.zeros(5, 3), torch.zeros(5)))
+
+
 def test_plans_hold_no_tensor(scale: Any) -> None:
     from weakref import ref
 

@@ -49,17 +49,17 @@ class Scalar:
     def __init__(
         self, spec: Spec, arrays: Mapping[str, Array], dims: Mapping[str, int], params: Mapping[str, Any]
     ) -> None:
-        self.spec, self.arrays, self.dims, self.params = spec, arrays, dims, params
+        self.spec, self.arrays, self.dims, self.params = spec, {**arrays}, dims, params
 
     def outputs(self) -> dict[str, Array]:
-        written = {t.name: np.zeros([self.value(e, {}) for e in t.extents]) for t in self.spec.written}
-        self.arrays = {**self.arrays, **written}  # what a block has written, a later one reads
+        for tensor in self.spec.written:
+            self.arrays[tensor.name] = np.zeros([self.value(extent, {}) for extent in tensor.extents])
         for block in self.spec.blocks:
             for row in self.rows(block.each, {}):
                 for write in block.writes:
                     for at in self.rows(write.axes, row):
-                        self.write(block, write, at, written[write.tensor.name])
-        return {tensor.name: written[tensor.name] for tensor in self.spec.outputs}
+                        self.write(block, write, at, self.arrays[write.tensor.name])
+        return {tensor.name: self.arrays[tensor.name] for tensor in self.spec.outputs}
 
     def write(self, block: Block, write: Write, at: Where, output: Array) -> None:
         try:
@@ -67,10 +67,11 @@ class Scalar:
         except Absent:
             return
         if all(0 <= i < size for i, size in zip(index, output.shape, strict=True)):
+            before = output[index] if write.adds else 0.0
             try:
-                output[index] = self.value(write.value, at, block.over)
+                output[index] = before + self.value(write.value, at, block.over)
             except Absent:
-                output[index] = 0
+                output[index] = before
 
     def rows(self, indices: tuple[Index, ...], at: Where) -> Iterator[Where]:
         if not indices:

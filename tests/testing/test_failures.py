@@ -46,7 +46,7 @@ def example(element: str, layout: str, **dims: int) -> Example:
     case = Case.make(check(Source(SPEC, "kept.attn")), element, seed=1, hostile=True, dims=dims)
     arrays = {name: relay(array, layout) for name, array in case.poisoned().arrays.items()}
     forms = Form("numpy", 4, 3), Form("triton", 16, 16, 2, True)
-    return Example(case.given(**arrays), forms, Calling("torch", True, 3, 2), TWIN)
+    return Example(case.given(**arrays), forms, Calling("torch", True, True, True, "sliced", 3, 2), TWIN)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -141,6 +141,9 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "calling": ([], {}, "numpy", 5, True),
     "calling/framework": ("vax", "", None, 5, ["numpy"]),
     "calling/scalars": (0, None, "true"),
+    "calling/positional": (0, None, "true"),
+    "calling/leaves_out": (0, None, "true"),
+    "calling/into": ("plain", "", 0, True),
     "calling/threads": (*COUNTS, 9, True),
     "calling/blas": (*HUGE, 0, 3, 1.0, True, "1", []),
     "calling/more": (0, None),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 
 from attndsl.checking.check import check
-from attndsl.checking.evaluate import evaluate
+from attndsl.checking.evaluate import evaluate, with_defaults
 from attndsl.checking.typed import Read, Spec
 from attndsl.inputs import default_params
 from attndsl.inputs.ranges import expressions
@@ -53,7 +53,8 @@ def counted() -> Counter[str]:
 def test_extents_meet_the_conditions_of_what_is_drawn() -> None:
     for one, spec in drawn():
         assert one.dims.keys() == set(spec.dims), one.text
-        assert all(evaluate(condition, one.dims, default_params(spec)) for condition in spec.requires), one
+        params = with_defaults(spec.params, one.dims, default_params(spec))
+        assert all(evaluate(condition, one.dims, params) for condition in spec.requires), one
 
 
 def test_whatever_is_declared_is_used() -> None:

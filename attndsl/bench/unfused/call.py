@@ -11,7 +11,7 @@ import torch
 
 from attndsl.bench.unfused.rows import Rows, evaluated
 from attndsl.bench.unfused.tensors import Axes, union
-from attndsl.checking.evaluate import evaluate
+from attndsl.checking.evaluate import evaluate, with_defaults
 from attndsl.checking.typed import Block, Expr, Index, IndexValue, Reduce, ReduceAxis, Spec
 from attndsl.reference.dims import dims_of
 
@@ -37,7 +37,7 @@ class UnfusedCall:
         shapes: Any = tensors  # dims_of asks for shapes alone
         self.spec, self.tensors, self.precision = spec, tensors, precision
         self.dims = dims_of(spec, shapes)
-        self.params = {p.name: params.get(p.name, p.default) for p in spec.params}
+        self.params = with_defaults(spec.params, self.dims, params)
         self.device = next(iter(tensors.values())).device
 
     def outputs(self, chunk: int | None = None) -> dict[str, torch.Tensor]:

@@ -14,8 +14,8 @@ q_flat       {real}[M, D]
 """What rows read, of the width D."""
 
 INPUTS = """
-count        {int}[B]
-length       {int}[B]
+count        {int}[B] {twos}
+length       {int}[B] {twos}
 cu           {int}[B + 1]
 ck           {int}[B + 1]
 table        {int}[B, P]
@@ -26,21 +26,21 @@ top_shared   {int}[B, K]
 word         {int}[B, H]
 words        {real}[W, E]
 label        {label}[B, N]
-valid        bool[B, N]
+valid        bool[B, N] {trues}
 tree         bool[M, N]
 blocks       bool[P, P]
 chosen       bool[H]
-bias         {real}[H, M, N]
-bias_shared  {real}[M, N]
+bias         {real}[H, M, N] {zeros}
+bias_shared  {real}[M, N] {zeros}
 bias_step    {real}[8, H]
 step         {int}[W]
-slope        {real}[H]
-temper       {real}[]
+slope        {real}[H] {ones}
+temper       {real}[] {ones}
 temper_f8    {f8}[]
 salt         {int}[]
 salt_small   {label}[]
 lit          bool[]
-sinks        {real}[H]
+sinks        {real}[H] {lowest}
 wave         {real}[H, R, 2]
 turn         {real}[M, D]
 shift        {real}[M, D]
@@ -72,7 +72,7 @@ mask         mask = {mask}
 """
 
 PARAMETERS = """
-p     {int_parameter}
+p     {number_parameter}
 w     {f32_parameter}
 flag  {bool_parameter}
 seed  {seed_parameter}

@@ -96,6 +96,10 @@ writes@none
     3 | o
     o lse
     lse
+signs
+    18 | =
+    3 | +=
+    += +=
 first_block
     18 | keys
     no_keys
@@ -115,6 +119,9 @@ int_parameter
     3 | int = 2
     int = 3
     int
+number_parameter
+    3 | {int_parameter}
+    int = N / 2 + 1
 seed_parameter
     int
     int = 2
@@ -123,6 +130,22 @@ seed_parameter
 f32_parameter
     3 | f32 = 0.5
     f32
+    2 | f32 = 1.0 / sqrt(1 + D)
+twos
+    3 |
+    = 2
+trues
+    3 |
+    = true
+zeros
+    1 |
+    = 0.0
+ones
+    3 |
+    = 1.0
+lowest
+    1 |
+    = -inf
 bool_parameter
     3 | bool = true
     bool = false

@@ -1,0 +1,55 @@
+"""What is said of calls to come, and a call that stands for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attndsl.checking.symbolic import evaluate
+from attndsl.driver.hints import did_you_mean
+from attndsl.driver.library import checked
+from attndsl.driver.signature import Signature
+from attndsl.op.checks import join
+from attndsl.syntax.source import Source
+
+
+def said(signature: Signature, of: Mapping[str, str | int]) -> tuple[dict[str, str], dict[str, int]]:
+    """An element type for each type variable, and the extents among what is said of a call. Raises ValueError."""
+    known = [*signature.types, *signature.dims]
+    for name, value in of.items():
+        if name not in known:
+            hint = did_you_mean(name, known) or "."
+            raise ValueError(f"{signature.name} has no type or dim {name}{hint} It has {join(known)}")
+        if name in signature.types and value not in signature.types[name]:
+            allowed = join(signature.types[name], "or")
+            raise ValueError(f"{name} = {value!r} is not allowed: {name} of {signature.name} is {allowed}")
+        if name in signature.dims and not (type(value) is int and value >= 0):
+            raise ValueError(f"{name} = {value!r} is no extent: {name} of {signature.name} is an int, 0 or more")
+    types = {name: str(value) for name, value in of.items() if name in signature.types}
+    dims = {name: int(value) for name, value in of.items() if name in signature.dims}
+    return {**signature.default_types(), **types}, dims
+
+
+def zeros(
+    source: Source, signature: Signature, device: str, types: Mapping[str, str], dims: Mapping[str, int]
+) -> dict[str, Any]:
+    """The arguments of a call with tensors of a GPU: zeros, small but for these dims. Raises ValueError."""
+    import torch
+
+    from attndsl.inputs import default_dims, default_params
+    from attndsl.op.torch_tensors import ELEMENTS
+
+    if missing := [dim for dim in signature.features if dim not in dims]:
+        raise ValueError(f"code of {signature.name} for a GPU is made for {join(missing)}: say {missing[0]}=… too")
+    spec = checked(source)
+    params = default_params(spec)
+    extents = default_dims(spec, given=dims, params=params)
+    tensors = {
+        tensor.name: torch.zeros(
+            [evaluate(extent, extents, {}) for extent in tensor.extents],
+            dtype=ELEMENTS[types.get(tensor.element, tensor.element)],
+            device=device,
+        )
+        for tensor in signature.inputs
+    }
+    return {**tensors, **params}
