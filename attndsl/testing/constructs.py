@@ -71,8 +71,13 @@ def _tells_ranges(choice: Apply) -> bool:
     """Whether it chooses between what is read by a comparison of the key, in which no variable of the row stands."""
     condition, *arms = choice.arguments
     compared = (part for part in walk(condition) if isinstance(part, Apply) and part.operator in ORDERS)
-    roles = ({e.index.role for e in without_reads(part) if isinstance(e, IndexValue)} for part in compared)
-    return choice.operator == "fselect" and all(map(reads, arms)) and {"over"} in roles
+    of_keys = any({value.index.role for value in _indices(part)} == {"over"} for part in compared)
+    return choice.operator == "fselect" and all(map(reads, arms)) and of_keys
+
+
+def _indices(expr: Expr) -> list[IndexValue]:
+    """The index variables in an expression, outside of what it reads."""
+    return [part for part in without_reads(expr) if isinstance(part, IndexValue)]
 
 
 CHOICES: Table[Apply] = {
