@@ -180,6 +180,34 @@ def test_a_graph_takes_what_its_memory_holds_when_it_is_replayed() -> None:
         assert close(o, unpaged(**call))
 
 
+SCATTERED = """attention scattered {
+    dims M
+    input  x : f32[M]
+    input  at : i32[M]
+    temp   t : f16[M]
+    output o : f32[M]
+    each i in M
+    t[at[i]] = x[i]
+    each i in M
+    o[i] = t[i] + x[i]
+}"""
+
+
+def test_a_graph_clears_what_rows_leave_unwritten_each_time() -> None:
+    op, x = attndsl.compile(SCATTERED), torch.ones(100, device="cuda")
+    places = [torch.arange(100, dtype=torch.int32, device="cuda"), torch.full((100,), 7, dtype=torch.int32).cuda()]
+    held = places[0].clone()
+    op(x=x, at=held)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        o = op(x=x, at=held)
+    for at in (*places, *places):
+        held.copy_(at)
+        graph.replay()
+        assert o.tolist() == [2.0 if i in at.tolist() else 1.0 for i in range(100)]
+        assert torch.equal(o, op(x=x, at=at))
+
+
 def test_two_streams_at_once() -> None:
     op = operator("sliding_window")
     calls = [qkv(b=1, m=1, n=20_000), qkv(b=1, m=1, n=20_000)]  # few rows, many keys: cut into splits, with workspaces
