@@ -71,7 +71,7 @@ def _tells_ranges(choice: Apply) -> bool:
     """Whether it chooses between what is read by a comparison of the key, in which no variable of the row stands."""
     condition, *arms = choice.arguments
     compared = (part for part in walk(condition) if isinstance(part, Apply) and part.operator in ORDERS)
-    roles = ({e.index.role for e in without_reads(part) if isinstance(e, IndexValue)} for part in compared)
+    roles = [{e.index.role for e in without_reads(part) if isinstance(e, IndexValue)} for part in compared]
     return choice.operator == "fselect" and all(map(reads, arms)) and {"over"} in roles
 
 
