@@ -42,8 +42,8 @@ def calls(choice: str) -> Iterator[Case]:
     for end in ENDS:
         arrays: dict[str, Any] = {name: random.normal(size=(9, 3)).astype(np.float32) for name in "qac"}
         read = np.array([end % 11, end], np.int64).clip(-(2**31), 2**31 - 1).astype(np.int32)
-        arrays |= {"n": read, "at": random.integers(0, 9, 9).astype(np.int32)}
-        yield Case(spec, {}, {"M": 9, "N": 9, "D": 3}, {"p": end}, arrays)
+        at = random.integers(0, 9, 9).astype(np.int32)
+        yield Case(spec, {}, {"M": 9, "N": 9, "D": 3}, {"p": end}, {**arrays, "n": read, "at": at})
 
 
 def loops(module: ModuleOp) -> int:
