@@ -56,6 +56,7 @@ PASSES = {
     "sum-by-products": "SumByProducts",
     "assign-homes": "AssignHomes",
     "slice-products": "SliceProducts",
+    "fuse-pointwise": "FusePointwise",
     "wrap-integers": "WrapIntegers",
 }
 """Every pass: its name, which is also its file's, and the class in it. In the order in which a pipeline runs them."""

@@ -291,7 +291,7 @@ class _Cut:
         """Gives a loop other ends, and settles the conditions that are true or false between them."""
         axis, kernel = loop.axis, loop.parent_op()
         assert axis is not None and kernel is not None
-        order = {result: n for n, op in enumerate(kernel.walk()) for result in op.results}
+        order: dict[SSAValue, int] = {result: n for n, op in enumerate(kernel.walk()) for result in op.results}
         for op, truth in truths.items():
             if not self.stops_with_loop and is_own_stop(op, loop, axis.result):
                 op.operands[0] = ends.high if op.operands[0] is loop.ub else ends.row_stop

@@ -34,7 +34,7 @@ from attndsl.syntax.source import Source
     metavar="TARGET",
     default="numpy",
     show_default=True,
-    help="numpy, cpu:slices, triton, cuda:90, hip:gfx942.",
+    help="numpy, cpu:slices, cpu:numba, triton, cuda:90, hip:gfx942.",
 )
 @types_option
 @shape_option
@@ -69,8 +69,8 @@ def command(
                                                       Python file that runs them and needs torch alone
 
     NumPy programs suit any CPU; with cpu:slices, those that multiply faster a few rows at a time, as attndsl explain
-    tells. GPU code is for one of cuda:80, 89, 90, 100, 120, hip:gfx942, gfx950, and made for fixed extents of some
-    dims; --shape gives them.
+    tells; with cpu:numba, or cpu:slices+numba, Numba compiles loops of theirs where it is installed. GPU code is for
+    one of cuda:80, 89, 90, 100, 120, hip:gfx942, gfx950, and made for fixed extents of some dims; --shape gives them.
     """
     left_out = check_left_out(source, left_out)
     signature = signature_of(source, left_out)

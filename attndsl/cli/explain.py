@@ -31,7 +31,7 @@ from attndsl.syntax.source import Source
     metavar="TARGET",
     default="numpy",
     show_default=True,
-    help="numpy, cpu:slices, triton, cuda:90, hip:gfx942.",
+    help="numpy, cpu:slices, cpu:numba, triton, cuda:90, hip:gfx942.",
 )
 @shape_option
 @types_option

@@ -94,6 +94,14 @@ def sliced(options: Options) -> tuple[Step, ...]:
     return (Step("slice-products", "after all that changes products", {"rows": rows}),) if rows else ()
 
 
+def compiled(options: Options) -> tuple[Step, ...]:
+    """The step that makes loops of what takes several passes over a tile, for CPUs whose code may be compiled."""
+    if not PROCESSORS[options.machine].compiled:
+        return ()
+    numbers: dict[str, Option] = {"numbers": options.rows * options.keys // 4}
+    return (Step("fuse-pointwise", "after assign-homes: what is written where ends a chain", numbers),)
+
+
 def numpy(options: Options) -> Pipeline:
     """For CPUs: values of every size, loops that run in Python, and whose tiles threads may share."""
     keys: dict[str, Option] = {
@@ -149,6 +157,7 @@ def numpy(options: Options) -> Pipeline:
         Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),
         Step("assign-homes", "when tiles are read is what every other pass changes"),
         *sliced(options),
+        *compiled(options),
         Step("wrap-integers", "last: names what programs compute, which every other pass changes"),
     )
     return Pipeline(attn, tile)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from attndsl.ir.loop import LoopOp
+from attndsl.ir.loop import FusedOp, LoopOp
 from attndsl.ir.traits import Axes, Variables
 from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 
@@ -63,6 +63,8 @@ def _sources(value: SSAValue, owner: Operation | Block) -> Sequence[SSAValue]:
         return (loop.lb, loop.ub) if position == 0 else (loop.iter_args[position - 1],)
     if kind is LoopOp:
         return (owner.operands[3 + owner.results.index(value)],)  # type: ignore[union-attr]  # after its start, end and step
+    if kind is FusedOp:
+        return (owner.made(value),)  # type: ignore[union-attr]
     if kind is scf.IfOp:
         assert isinstance(owner, scf.IfOp)
         ends = [region.block.last_op for region in owner.regions]

@@ -39,7 +39,7 @@ from attndsl.storage import decode, encode
 Number = int | float | bool
 
 
-PASSING = (tile.LoopOp, tile.YieldOp, scf.IfOp, scf.YieldOp, *tile.STATEMENTS)
+PASSING = (tile.LoopOp, tile.FusedOp, tile.YieldOp, scf.IfOp, scf.YieldOp, *tile.STATEMENTS)
 """Operations that read no tile: they pass it on, or only say something of it."""
 
 SMALL_CHOICES = {ROWS: 4, KEYS: 3, SPLITS: 2}
@@ -143,6 +143,9 @@ class Run(OverKeys):
                 self.loop(op)
             case scf.IfOp():
                 self.choice(op)
+            case tile.FusedOp():
+                self.block(op.body.block)
+                self.values.update(zip(op.res, [self.values[v] for v in op.end.values], strict=True))
             case (
                 spec.AssumeOp()
                 | tile.PresentOp()

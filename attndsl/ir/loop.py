@@ -1,11 +1,12 @@
-"""What a kernel of the `tile` level walks with: axes of tiles, and loops over them."""
+"""What a kernel of the `tile` level walks with: axes of tiles, loops over them, and passes over their elements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.ir.traits import Binds
+from attndsl.ir.traits import Binds, WellFormed
 from attndsl.ir.xdsl import (
+    Attribute,
     Block,
     HasParent,
     IndexType,
@@ -21,6 +22,7 @@ from attndsl.ir.xdsl import (
     StringAttr,
     UnresolvedOperand,
     VerifyException,
+    i1,
     index,
     irdl_op_definition,
     lazy_traits_def,
@@ -64,20 +66,23 @@ def verify_axis(value: SSAValue) -> None:
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """Ends a turn of a loop: what the next turn finds carried."""
+    """Ends a turn of a loop: what the next turn finds carried. Ends what is fused: what it gives."""
 
     name = "tile.yield"
     values = var_operand_def()
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(LoopOp), Pure()))
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(LoopOp, FusedOp), Pure()))
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, *values: SSAValue) -> None:
         super().__init__(operands=[values])
 
     def verify_(self) -> None:
-        loop = self.parent_op()
-        if isinstance(loop, LoopOp) and [v.type for v in self.values] != [v.type for v in loop.iter_args]:
+        around = self.parent_op()
+        types = [value.type for value in self.values]
+        if isinstance(around, LoopOp) and types != [v.type for v in around.iter_args]:
             raise VerifyException("ends a turn with values of other types than the loop carries")
+        if isinstance(around, FusedOp) and types != [v.type for v in around.res]:
+            raise VerifyException("gives values of other types than what is fused")
 
 
 @irdl_op_definition
@@ -223,6 +228,49 @@ class LoopOp(IRDLOperation):
         loop.stages = IntegerAttr(stages, index) if stages is not None else None
         loop.attributes |= parser.parse_optional_attr_dict()
         return loop
+
+
+@irdl_op_definition
+class FusedOp(IRDLOperation):
+    """What is computed in one pass over the elements of a tile: chains of pointwise operations, and reductions of them.
+
+    Its values are those of what `tile.yield` names; each element is read once, and what is not named is never stored.
+    An operation takes no reduction that stands beside it: that is whole when all elements have been passed. `where`
+    says of which calls a pass over elements is worth it; elsewhere each operation makes a tile of its own. That is for
+    an emitter to read: the values are the same.
+
+        %p, %l = tile.fused where %large -> (f32, f32) {
+          %d = arith.subf %score, %m : f32
+          %w = math.exp %d : f32
+          %t = tile.sum %w over %j : f32 to f32
+          tile.yield %w, %t : f32, f32
+        }
+    """
+
+    name = "tile.fused"
+    where = operand_def(i1)
+    res = var_result_def()
+    body = region_def("single_block")
+    traits = traits_def(Pure(), WellFormed())
+    assembly_format = "`where` $where `->` `(` type($res) `)` $body attr-dict"
+
+    def __init__(self, where: SSAValue, body: Region, results: Sequence[Attribute]) -> None:
+        super().__init__(operands=[where], result_types=[results], regions=[body])
+
+    @property
+    def end(self) -> YieldOp:
+        """What names its values."""
+        last = self.body.block.last_op
+        assert isinstance(last, YieldOp), "the verifier holds that"
+        return last
+
+    def made(self, value: SSAValue) -> SSAValue:
+        """What one of its values is called in it."""
+        return self.end.values[self.res.index(value)]
+
+    def verify_(self) -> None:
+        if not isinstance(self.body.block.last_op, YieldOp):
+            raise VerifyException("ends with tile.yield")
 
 
 def _print_start(printer: Printer, argument: SSAValue, start: SSAValue) -> None:

@@ -83,13 +83,17 @@ class Processor:
     """What makes code faster on some CPUs, and slower on others.
 
     `slices` is how many rows of a product of tiles are multiplied at a time, 0 for all: which suits does not only rest
-    on the CPU, but also on the library that NumPy multiplies with.
+    on the CPU, but also on the library that NumPy multiplies with. Where it is `compiled`,
+    Numba makes one loop of what takes NumPy several passes over a tile, if it is installed.
     """
 
     slices: int = 0
+    compiled: bool = False
 
 
 PROCESSORS = {
     ANY_CPU: Processor(),
     "cpu:slices": Processor(slices=8),
+    "cpu:numba": Processor(compiled=True),
+    "cpu:slices+numba": Processor(slices=8, compiled=True),
 }

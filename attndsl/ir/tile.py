@@ -29,7 +29,7 @@ from collections.abc import Callable, Sequence
 
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.homes import HomeOp, IntoOp, into_of
-from attndsl.ir.loop import LoopOp, RangeOp, YieldOp, verify_axis
+from attndsl.ir.loop import FusedOp, LoopOp, RangeOp, YieldOp, verify_axis
 from attndsl.ir.masks import FiniteOp, MaskOp
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
@@ -89,6 +89,7 @@ __all__ = [
     "DotOp",
     "FiniteOp",
     "FlattenOp",
+    "FusedOp",
     "HoldsOp",
     "HomeOp",
     "IdentityOp",
@@ -540,6 +541,7 @@ TILE = Dialect(
         ProgramOp,
         RangeOp,
         LoopOp,
+        FusedOp,
         YieldOp,
         PaddedOp,
         PlaceOp,

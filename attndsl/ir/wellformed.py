@@ -15,6 +15,7 @@ from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
+from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Removes
@@ -25,6 +26,7 @@ ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp)
 FORMS = ("whole", "split")
 
 Access = attn.ReadOp | attn.WriteOp | tile.LoadOp | tile.StoreOp
+FOLDING = (tile.ReduceOp, tile.DotOp)
 
 
 def _form(form: StringAttr | None) -> None:
@@ -129,6 +131,24 @@ def verify_threads(op: tile.ThreadsOp) -> None:
     said = [other for other in kernel.body.block.ops if isinstance(other, tile.ThreadsOp | tile.ProgramOp)]
     if said[0] is not op or any(isinstance(other, tile.ThreadsOp) for other in said[1:]):
         raise VerifyException("stands once, before the first program")
+
+
+def verify_fused(op: tile.FusedOp) -> None:
+    """Raises VerifyException where what is fused is no pass over elements of a tile, or writes over what it reads."""
+    if not is_launch_time(op.where):
+        raise VerifyException("tells calls apart by their dims and parameters")
+    inner = list(op.body.block.ops)
+    for each in inner:
+        if not (is_elementwise(each) or isinstance(each, (*FOLDING, tile.BroadcastOp, tile.IntoOp, tile.YieldOp))):
+            raise VerifyException(f"fuses pointwise operations and their reductions, not {each.name}")
+        reduced = any(isinstance(value.owner, FOLDING) and value.owner in inner for value in each.operands)
+        if reduced and not isinstance(each, tile.YieldOp):
+            raise VerifyException(f"{each.name} takes a reduction that is whole when all elements have been passed")
+    homes = {into.home: into for value in op.end.values if (into := tile.into_of(value)) is not None}
+    for value in (v for each in inner for v in each.operands if v.owner not in inner):
+        lives = tile.into_of(value)
+        if lives is not None and lives.home in homes and tuple(lives.axes) != tuple(homes[lives.home].axes):
+            raise VerifyException(f"writes over what it reads, in @{lives.home.string_value()}")
 
 
 def verify_kept(op: tile.KeptOp) -> None:
@@ -284,6 +304,7 @@ def _outputs(kernel: Operation) -> set[str]:
 VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
     attn.KernelOp: verify_attn,
     tile.KernelOp: verify_tile,
+    tile.FusedOp: verify_fused,
     tile.CoversOp: verify_covers,
     tile.KeptOp: verify_kept,
     tile.LaunchedOp: verify_launched,

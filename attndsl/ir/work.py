@@ -89,6 +89,8 @@ class _WorkCount:
                 case tile.LoopOp():
                     steps = range(self.evaluate(op.lb), self.evaluate(op.ub), self.evaluate(op.step))
                     total += self.steps(op.body.block.args[0], steps, self.evaluate(op.ub), list(op.body.block.ops))
+                case tile.FusedOp():
+                    total += self.block(list(op.body.block.ops))
                 case scf.IfOp():  # of which one branch is for numbers that are not finite, and folds all again
                     total += min(self.block(list(region.block.ops)) for region in op.regions if region.blocks)
                 case _ if axes := contracted(op, self.axes):

@@ -154,6 +154,8 @@ def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
     rows += [(name.replace("_", " "), str(value)) for name, value in artifact.schedule.items()]
     if artifact.machine in PROCESSORS:
         rows.append(("products", chosen_products(artifact.machine)))
+        if (tiles := chosen_tiles(artifact.machine)) is not None:
+            rows.append(("tiles", tiles))
     rows += [
         ("inputs", f"{quantity(moved.read, 'B', 1024)}"),
         ("outputs", f"{quantity(moved.written, 'B', 1024)}"),
@@ -171,10 +173,20 @@ def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
 
 def chosen_products(machine: str) -> str:
     """How products are made in code for a CPU, and why."""
-    from attndsl.op.calibrate import WAYS, suited
+    from attndsl.op.calibrate import WAYS, suited, variant
 
-    here = suited()
-    return here.why if machine == here.machine else f"{WAYS[machine]}, as {machine} asks for"
+    here, plain = suited(), variant(machine, compiled=False)
+    return here.why if plain == variant(here.machine, compiled=False) else f"{WAYS[plain]}, as {machine} asks for"
+
+
+def chosen_tiles(machine: str) -> str | None:
+    """How passes over tiles are made in code for a CPU, and why; None where nothing is there to choose."""
+    from attndsl.op.calibrate import suited
+
+    here, compiled = suited(), PROCESSORS[machine].compiled
+    if machine == here.machine:
+        return here.tiles or None
+    return f"compiled where Numba is installed, as {machine} asks for" if compiled else None
 
 
 def quantity(value: float, unit: str, base: int = 1000) -> str:

@@ -71,7 +71,7 @@ def _tells_ranges(choice: Apply) -> bool:
     """Whether it chooses between what is read by a comparison of the key, in which no variable of the row stands."""
     condition, *arms = choice.arguments
     compared = (part for part in walk(condition) if isinstance(part, Apply) and part.operator in ORDERS)
-    roles = ({e.index.role for e in without_reads(part) if isinstance(e, IndexValue)} for part in compared)
+    roles = [{e.index.role for e in without_reads(part) if isinstance(e, IndexValue)} for part in compared]
     return choice.operator == "fselect" and all(map(reads, arms)) and {"over"} in roles
 
 
@@ -150,17 +150,7 @@ PLACES: Table[Expr] = {
 
 WRITES: Table[tuple[Block, Write]] = {
     "output index: permuted": lambda x: _order(*x) != sorted(_order(*x)),
-    "output index: axis first": lambda x: any(
-        isinstance(i, IndexValue) and i.index.role == "axis" for i in x[1].indices[:1]
-    ),
-    "added to": lambda x: x[1].adds,
-    "added up along an index": lambda x: (
-        x[1].adds and not {*x[0].each} <= {v for i in x[1].indices for v in variables(i, "each")}
-    ),
-    "added at a quotient": lambda x: x[1].adds and any(applies(i, "idiv") for i in x[1].indices),
-    "added at a remainder": lambda x: x[1].adds and any(applies(i, "imod") for i in x[1].indices),
-    "added where data say": lambda x: x[1].adds and any(map(reads, x[1].indices)),
-    "added to one number": lambda x: x[1].adds and not x[1].indices,
+    "output index: axis first": lambda x: isinstance(i := x[1].indices[0], IndexValue) and i.index.role == "axis",
     "output: number of a row": lambda x: not x[1].axes,
     "output: several reductions": lambda x: sum(isinstance(e, Reduce) for e in walk(x[1].value)) > 1,
     "output: reduction under an if": lambda x: any(
@@ -211,8 +201,7 @@ BLOCKS: Table[Block] = {
     "two key axes": lambda b: len(b.over) == 2,
     "rows of one variable": lambda b: len(b.each) == 1,
     "rows of four variables": lambda b: len(b.each) == 4,
-    "several outputs of a block": lambda b: len({w.tensor for w in b.writes}) > 1,
-    "added to by several statements": lambda b: len({w.tensor for w in b.writes}) < len(b.writes),
+    "several outputs of a block": lambda b: len(b.writes) > 1,
     "several scores": lambda b: len({e.score for e in _reductions(b) if e.function == "softmax"}) > 1,
 }
 
@@ -221,17 +210,12 @@ PARAMETERS: Table[Param] = {
     "parameter: int": lambda p: p.kind is Kind.INT,
     "parameter: f32": lambda p: p.kind is Kind.FLOAT,
     "parameter: bool": lambda p: p.kind is Kind.BOOL,
-    "parameter without a default": lambda p: p.default is None and p.formula is None,
-    "parameter with a formula": lambda p: p.formula is not None,
+    "parameter without a default": lambda p: p.default is None,
 }
 
 
 def _has_input(element: str) -> Callable[[Spec], bool]:
     return lambda s: any(t.element == element for t in s.inputs)
-
-
-def _has_default(kind: Kind) -> Callable[[Spec], bool]:
-    return lambda s: any(t.default is not None and t.default.kind is kind for t in s.inputs)
 
 
 def _has_scalar(kind: Kind) -> Callable[[Spec], bool]:
@@ -260,9 +244,6 @@ SPECS: Table[Spec] = {
     "two type variables": lambda s: len(s.types) > 1,
     "restricted type variable": lambda s: any(len(choices) < len(FLOAT_TYPES) for choices in s.types.values()),
     "output of a named type": lambda s: any(t.element in FLOAT_TYPES for t in s.outputs),
-    "input with a default: float": _has_default(Kind.FLOAT),
-    "input with a default: int": _has_default(Kind.INT),
-    "input with a default: bool": _has_default(Kind.BOOL),
     "scalar tensor": lambda s: any(not t.extents for t in s.inputs),
     **{f"scalar tensor of {kind.value}": _has_scalar(kind) for kind in Kind},
     "output before an input": lambda s: [*s.tensors.values()] != [*s.inputs, *s.outputs],

@@ -250,8 +250,14 @@ class _Draft:
         return _lines([*rows, *map(_let, before), *walked, *map(_let, after), *writes])
 
     def _reading_block(self, kind: str) -> str:
-        """A block that reads what one before it has written, which is a temp then, or an output."""
-        name = self._choices.of([*self._outputs])
+        """A block that reads what one before it has written, which is a temp then, or an output.
+
+        Nothing where all that is written is one number.
+        """
+        written = [name for name, shape in self._outputs.items() if shape != "[]"]
+        if not written:
+            return ""
+        name = self._choices.of(written)
         extents = self._outputs[name][1:-1].split(", ")
         indices = [f"z{number}" for number in range(len(extents))]
         binders = [f"{index} in {extent}" for index, extent in zip(indices, extents, strict=True)]

@@ -191,7 +191,8 @@ def _form(choices: Choices, backend: str) -> Form:
     row = target_of(backend)
     rows, keys = choices.of((*SMALL_TILES, row.tiles))
     splits = choices.of((1, 2, 3, 7)) if SPLITS in row.chooses else 1
-    return Form(backend, rows, keys, splits, choices.of((False, True)) if row.specialised else False)
+    known = choices.of((False, True)) if row.specialised else False
+    return Form(backend, rows, keys, splits, known, choices.of((*row.processors,)) if row.processors else None)
 
 
 def can_run(case: Case, backend: str, device: str) -> bool:

@@ -167,13 +167,23 @@ def _arrays(spec: Spec, types: Mapping[str, str], path: Path) -> dict[str, Array
 def _form(given: Any) -> Form:
     if isinstance(given, dict) and "splits" not in given:  # 0.1.0 called them parts
         given = {"splits" if name == "parts" else name: value for name, value in given.items()}
+    if isinstance(given, dict):  # 0.1.0 knew one kind of CPU
+        given = {"machine": None, **given}
     match given:
-        case {"target": str(target), "rows": int(rows), "keys": int(keys), "splits": int(splits), "known": bool(known)}:
+        case {
+            "target": str(target),
+            "rows": int(rows),
+            "keys": int(keys),
+            "splits": int(splits),
+            "known": bool(known),
+            "machine": None | str() as machine,
+        }:
             row, sizes = target_of(target), (rows, keys, splits)
+            row.machine(machine)
             least = 0 if row.chooses else 1
             small = min(rows, keys) >= least and splits >= 1 and max(sizes) <= MOST_OF_A_FORM
             if len(given) == len(fields(Form)) and small:
-                return Form(target, *sizes, known)
+                return Form(target, *sizes, known, machine)
     raise ValueError(f"there is no form {str(given)[:200]}")
 
 

@@ -62,7 +62,8 @@ class Form:
     """How a spec is compiled and called, of what a schedule leaves open.
 
     Tiles have so many `rows` and `keys`, 0 where a launch is to choose; the keys are cut into `splits` where the target
-    can; `known` says that code is made for the extents of the feature dims.
+    can; `known` says that code is made for the extents of the feature dims; it suits `machine`,
+    the target's default where none is named.
     """
 
     target: str = "numpy"
@@ -70,11 +71,12 @@ class Form:
     keys: int = 3
     splits: int = 1
     known: bool = False
+    machine: str | None = None
 
     def passes(self, case: Case) -> tuple[ModulePass, ...]:
         """The pipeline of the target, with these tiles, for calls like `case`. Raises UnknownTarget."""
         known = {name: case.dims[name] for name in feature_dims(case.spec)} if self.known else {}
-        return passes_of(target_of(self.target).lowering((self.rows, self.keys), known).steps)
+        return passes_of(target_of(self.target).lowering((self.rows, self.keys), known, self.machine).steps)
 
     @property
     def narrows(self) -> bool:
@@ -110,10 +112,14 @@ def compile_program(spec: Spec, types: Mapping[str, str], rows: int = 4, keys: i
 
 
 def program_of(spec: Spec, module: ModuleOp, target: str = "numpy") -> Program:
-    """The program that a target's emitter makes of a lowered module, where it takes NumPy arrays."""
+    """The program that a target's emitter makes of a lowered module, where it takes NumPy arrays.
+
+    The loops that Numba would compile are run as they stand: tiles are small.
+    """
     source = target_of(target).emitter()(module, spec.source.text)
     namespace: dict[str, Any] = {}
     exec(compile(source, f"<{spec.name}>", "exec"), namespace)
+    namespace["_has_numba"] = lambda: True
     return Program(source, namespace[python_name(spec.name)])
 
 

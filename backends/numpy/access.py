@@ -114,7 +114,7 @@ class NumPyAccess:
         span = self.text.span(place.axis)
         if place.offset is not None and place.down:
             offset = self.text[place.offset].within(7)
-            return f"{span.start} - {offset}:{span.stop} - {offset}"
+            return f"{span.start} - {offset} : {span.stop} - {offset}"
         if place.offset is not None:
             offset = self.text[place.offset].within(6)
             start = offset if span.start == "0" else f"{offset} + {span.start}"

@@ -17,6 +17,7 @@ from attndsl.backends.branches import Branches
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names, function_name, python_text, spec_names
 from attndsl.backends.numpy.access import NumPyAccess
+from attndsl.backends.numpy.compiled import CompiledFunctions
 from attndsl.backends.numpy.expressions import NumPyExpressions, literal
 from attndsl.backends.numpy.legal import LEGAL
 from attndsl.backends.numpy.prelude import PRELUDE
@@ -66,6 +67,7 @@ class _Emitter:
         self.text = NumPyExpressions(names)
         self.access = NumPyAccess([*tensors, *workspaces], self.text)
         self.scratch = Scratch(self.text, self.access)
+        self.compiled = CompiledFunctions(self.text, source)
         self.shared: _Shared | None = None
         self.allocated: set[str] = set()
 
@@ -98,7 +100,8 @@ class _Emitter:
                     for kernel in group:
                         self.kernel(kernel)
         text = self.out.text()
-        return self.header(name, text[described:] + signature) + text
+        functions = self.compiled.source()
+        return self.header(name, functions + text[described:] + signature) + functions + text
 
     @staticmethod
     def keyword(param: spec.ParameterOp) -> str:
@@ -108,8 +111,14 @@ class _Emitter:
 
     @staticmethod
     def header(name: str, kernels: str) -> str:
-        helpers = "\n".join(PRELUDE[helper] for helper in sorted(helpers_called(PRELUDE, kernels)))
-        return f'"""{name}, compiled by attndsl. Needs NumPy alone."""\n\nimport numpy as np\n{helpers}\n\n'
+        called, more = list[str](), helpers_called(PRELUDE, kernels)
+        while len(more) > len(called):
+            called, more = more, helpers_called(PRELUDE, "\n".join([kernels, *(PRELUDE[helper] for helper in more)]))
+        helpers = "\n".join(PRELUDE[helper] for helper in sorted(called))
+        needs, imports = "Needs NumPy alone.", "import numpy as np\n"
+        if "_has_numba" in called:
+            needs, imports = "Needs NumPy alone, and is faster with Numba.", f"from functools import cache\n\n{imports}"
+        return f'"""{name}, compiled by attndsl. {needs}"""\n\n{imports}{helpers}\n\n'
 
     def docstring(self, name: str) -> None:
         self.out.line('"""Writes the outputs of the spec; allocate them before.')
@@ -162,6 +171,8 @@ class _Emitter:
                 self.range(op)
             case tile.LoopOp():
                 self.loop(op)
+            case tile.FusedOp():
+                self.fused(op)
             case scf.IfOp():
                 self.choice(op)
             case tile.MaskOp():
@@ -202,7 +213,7 @@ class _Emitter:
         if isinstance(op, arith.ConstantOp) or self.text.inlines(result, text):
             self.text.keep(result, text)
         else:
-            if result.name_hint is None and result.type == i1:
+            if result.name_hint is None and result.type == i1 and result not in self.names:
                 self.names.bind(result, self.names.fresh("seen"))
             self.out.line(f"{self.names[result]} = {self.condition(result, text.code)}")
 
@@ -236,6 +247,29 @@ class _Emitter:
                 self.block(block)
                 names = [self.names[argument] for argument in block.args[1:]]
                 self.out.line(f"{', '.join(names)} = {', '.join(self.text[v].code for v in op.end.values)}")
+
+    def fused(self, op: tile.FusedOp) -> None:
+        """What is fused: a call of a compiled function where that can be and is worth it, else its operations."""
+        names = []
+        for value, result in zip(op.end.values, op.res, strict=True):
+            if (into := tile.into_of(value)) is not None:
+                for statement in self.scratch.declared(into, op.parent):
+                    self.out.line(statement)
+            else:
+                hint = "seen" if result.type == i1 else "t"
+                self.names.bind(value, self.names.fresh(result.name_hint or hint))
+                names.append(self.names[value])
+            self.names.bind(result, self.names[value])
+        call = self.compiled.call(op)
+        self.out.line(f"if {self.text[op.where].code} and _has_numba():")
+        with self.out.indented():
+            self.out.line(f"{', '.join(names)} = {call}" if names else call)
+        self.out.line("else:")
+        with self.out.indented():
+            self.block(op.body.block)
+            for value in op.end.values:
+                if self.text[value].code != self.names[value]:
+                    self.out.line(f"{self.names[value]} = {self.text[value].code}")
 
     def choice(self, op: scf.IfOp) -> None:
         """One of two blocks. What the second one passes on keeps its name, where nothing reads it afterwards."""

@@ -8,6 +8,44 @@ def _alone(tiles, worth):
     """Computes all tiles here. Another `_run` may call `tiles` in several threads, each with those that are its own."""
     tiles(iter)
 ''',
+    "_compiled": '''
+_LOOPS = []
+
+
+def _compiled(function):
+    """Leaves a function of plain loops to Numba, which compiles it when it is first called."""
+    _LOOPS.append(function)
+    return function
+''',
+    "_exp": '''
+@_compiled
+def _exp(x):
+    """exp(x) of a float32 number, off by less than two units in the last place; 0 where that is below all normal ones.
+
+    2**n times exp(rest), a polynomial: loops over it become vector instructions, as those over math.exp do not.
+    """
+    n = np.floor(x * np.float32(1.442695))
+    rest = x - n * np.float32(0.69314575) - n * np.float32(1.4286068e-06)
+    exp = np.float32(0.0077922726) + rest * np.float32(0.0019487701)
+    exp = np.float32(0.16661014) + rest * (np.float32(0.041914992) + rest * exp)
+    exp = np.float32(0.99999982) + rest * (np.float32(0.50000584) + rest * exp)
+    exp = (np.float32(1) + rest * exp) * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
+    exp = np.float32(0) if x < np.float32(-87.33654) else exp  # what is made of n there is no power of 2
+    exp = np.float32(np.inf) if x > np.float32(88.72283) else exp
+    return exp if x == x else x
+''',
+    "_has_numba": '''
+@cache
+def _has_numba():
+    """Whether Numba is installed: it is imported when a tile is large enough to wait for that."""
+    try:
+        import numba
+    except ImportError:
+        return False
+    for function in _LOOPS:
+        globals()[function.__name__] = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(function)
+    return True
+''',
     "_int64": '''
 def _int64(number):
     """What an integer is in 64 bits, which wrap; Python's have no bounds."""

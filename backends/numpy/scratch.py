@@ -32,15 +32,22 @@ class Scratch:
 
     def statements(self, op: Operation, into: tile.IntoOp) -> Iterator[str]:
         """An operation whose tile lives in a home: it goes by the name of the part of the array that it fills."""
+        yield from self.declared(into, into.parent)
+        name = self.text.names[into.value]
+        yield self.written(op, name) or f"np.copyto({name}, {self.copied(op)})"
+
+    def declared(self, into: tile.IntoOp, block: Block | None) -> Iterator[str]:
+        """Lets a tile go by the name that the part of its home has in a block, or gets there."""
         part = self.part(into)
-        place = (into.parent, part)
+        around = block.parent_op() if block is not None else None
+        if isinstance(around, tile.FusedOp) and (around.parent, part) in self._names:
+            block = around.parent
+        place = (block, part)
         if place not in self._names:
             name = self._names[place] = part if part.isidentifier() else self.text.names.fresh(_hint(into))
             if name != part:
                 yield f"{name} = {part}"
-        name = self._names[place]
-        self.text.names.bind(into.value, name)
-        yield self.written(op, name) or f"np.copyto({name}, {self.copied(op)})"
+        self.text.names.bind(into.value, self._names[place])
 
     def part(self, into: tile.IntoOp) -> str:
         """The array of a tile in its home: all of that, or, where something cuts an axis short, one in its memory.

@@ -10,6 +10,8 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 def is_new(value: SSAValue) -> bool:
     """Whether a value's array is its own: no view of a tensor, and none of another array."""
     op = value.owner
+    if isinstance(op, tile.FusedOp):
+        return is_new(op.made(value))
     if isinstance(op, scf.IfOp):
         number = op.results.index(value)
         ends = [region.block.last_op for region in op.regions]
@@ -26,7 +28,7 @@ def is_last_use(value: SSAValue, op: Operation) -> bool:
         around[last.parent] = last
         if isinstance(owner, Operation) and last.parent is owner.parent:
             return all(_is_earlier(user, around) for user in tile.users(value))
-        last = last.parent_op() if isinstance(last.parent_op(), scf.IfOp) else None
+        last = last.parent_op() if isinstance(last.parent_op(), scf.IfOp | tile.FusedOp) else None
     return False
 
 

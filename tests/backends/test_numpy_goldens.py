@@ -22,10 +22,13 @@ ROOT = Path(__file__).parents[2]
 GALLERY = sorted((ROOT / "examples").glob("*.attn"))
 GOLDENS = Path(__file__).parent / "golden"
 
+COMPILED = ("gqa", "document_mask", "int8_cache")
+"""Specs whose files with loops for Numba are shown, in a folder of their own."""
 
-def source_of(path: Path) -> str:
+
+def source_of(path: Path, machine: str | None = None) -> str:
     spec = checked(read_source(str(path)))
-    return compile_spec(spec, summarise(spec).default_types(), "numpy").source
+    return compile_spec(spec, summarise(spec).default_types(), "numpy", machine=machine).source
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
@@ -39,8 +42,15 @@ def test_golden(path: Path, golden: Callable[[Path, str], None]) -> None:
     assert all(lines[int(number) - 1].strip() == quoted for number, quoted in comments)
 
 
+@pytest.mark.parametrize("name", COMPILED)
+def test_golden_with_loops(name: str, golden: Callable[[Path, str], None]) -> None:
+    text = source_of(ROOT / "examples" / f"{name}.attn", "cpu:numba")
+    golden(GOLDENS.with_name("golden_compiled") / f"{name}.py.txt", text)
+
+
 def test_no_golden_is_left_over() -> None:
     assert {path.name for path in GOLDENS.iterdir()} == {f"{path.stem}.py.txt" for path in GALLERY}
+    assert {path.name for path in GOLDENS.with_name("golden_compiled").iterdir()} == {f"{n}.py.txt" for n in COMPILED}
 
 
 def test_the_text_does_not_hang_on_hash_seeds() -> None:

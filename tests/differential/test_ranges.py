@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,10 +40,10 @@ def calls(choice: str) -> Iterator[Case]:
         o[i,:] = softmax(score, mask) . k  lse[i] = logsumexp(score, mask) }}"""
     spec, random = check(Source(text, "ranges.attn")), np.random.default_rng(0)
     for end in ENDS:
-        arrays = {name: random.normal(size=(9, 3)).astype(np.float32) for name in "qac"}
+        arrays: dict[str, Any] = {name: random.normal(size=(9, 3)).astype(np.float32) for name in "qac"}
         read = np.array([end % 11, end], np.int64).clip(-(2**31), 2**31 - 1).astype(np.int32)
-        arrays |= {"n": read, "at": random.integers(0, 9, 9).astype(np.int32)}
-        yield Case(spec, {}, {"M": 9, "N": 9, "D": 3}, {"p": end}, arrays)
+        at = random.integers(0, 9, 9).astype(np.int32)
+        yield Case(spec, {}, {"M": 9, "N": 9, "D": 3}, {"p": end}, {**arrays, "n": read, "at": at})
 
 
 def loops(module: ModuleOp) -> int:

@@ -87,6 +87,12 @@ def test_a_cpu_that_multiplies_in_slices_has_a_pass_more() -> None:
     assert [step for step in slices if step in plain] == [*plain]
 
 
+def test_code_that_numba_compiles_has_a_pass_more() -> None:
+    plain, fused = (target_of("numpy").lowering(machine=machine).steps for machine in ("cpu", "cpu:numba"))
+    assert [step.spelling for step in fused if step not in plain] == ["fuse-pointwise{numbers=16384}"]
+    assert [step for step in fused if step in plain] == [*plain]
+
+
 def test_the_table_imports_neither_passes_nor_emitters() -> None:
     heavy = ("xdsl", "torch", "triton", "lark", "numpy")
     program = f"import attndsl.driver.targets, sys; print(*[name for name in {heavy} if name in sys.modules])"

@@ -54,6 +54,24 @@ def tile(body: str, store: str = "tile.store @o[%i] = %zero : f32") -> str:
     return f"{DECLARED}tile.kernel @k {{\n{indent(f'{TILE_START}{body}{chr(10)}{store}', '  ')}\n}}\n"
 
 
+def fused(body: str, where: str = "%f") -> str:
+    """A kernel that fuses something; the tile %a lies in its home the other way round."""
+    return tile(
+        f"""
+        %f = arith.cmpi slt, %M, %N : index
+        %e = arith.cmpi slt, %i0, %N : index
+        tile.home @h(%c4, %c4) : f32
+        %o = tile.range "o" from %i0 to %M size %c4
+        %x = tile.load @x[%i, %o] : f32
+        %a = arith.negf %x : f32
+        tile.into @h[%o, %i] = %a : f32
+        %t = tile.fused where {where} -> (f32) {{
+          {body}
+        }}
+        """
+    )
+
+
 def shared(said: str, body: str = "", store: str = "tile.store @o[%i] = %zero : f32") -> str:
     """A kernel that says something before its program."""
     return tile(body, store).replace("  %i0 =", f"  %c = arith.cmpi slt, %M, %N : index\n  {said}\n  %i0 =")
@@ -217,6 +235,21 @@ TILE_RULES = [
         ),
         "stands in a kernel, outside of its loops",
     ),
+    (
+        fused("%z = tile.load @x[%i, %j] : f32 tile.yield %z : f32"),
+        "fuses pointwise operations and their reductions, not tile.load",
+    ),
+    (
+        fused("%s = tile.sum %y over %j : f32 to f32 %n = arith.negf %s : f32 tile.yield %n : f32"),
+        "arith.negf takes a reduction that is whole when all elements have been passed",
+    ),
+    (
+        fused("%n = arith.negf %a : f32 tile.into @h[%i, %o] = %n : f32 tile.yield %n : f32"),
+        "writes over what it reads, in @h",
+    ),
+    (fused("tile.yield %y : f32", "%e"), "tells calls apart by their dims and parameters"),
+    (fused("tile.yield %c0 : index"), "gives values of other types than what is fused"),
+    (fused("%n = arith.negf %y : f32"), "ends with tile.yield"),
     (tile("").replace("@k {", "@k strided [@z] {"), "no tensor is called @z"),
     (tile("tile.narrow %i : index"), "stands in a kernel that has bounds"),
     (bounded("[]", "tile.narrow %y : f32"), "names integers, and comparisons of integers"),
@@ -414,6 +447,11 @@ EVERY_OP = [
         %sum = tile.sum %y over %j : f32 to f32
         %max = tile.max %y over %j : f32 to f32
         %min = tile.min %y over %j : f32 to f32
+        %least = arith.cmpi slt, %M, %N : index
+        %fused = tile.fused where %least -> (f32) {
+          %minus = arith.negf %y : f32
+          tile.yield %minus : f32
+        }
         %before = arith.cmpi slt, %i, %j : index
         %all = tile.all %before over %j : i1 to i1
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" in slices of 8 : f32

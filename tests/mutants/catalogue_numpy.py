@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from attndsl.backends.numpy import expressions, prelude
+from attndsl.backends.numpy import compiled, expressions, prelude
+from attndsl.backends.numpy.compiled import COMPILED_SPELLINGS
 from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS
 from attndsl.backends.text import COMPARISON_SIGNS
 from attndsl.ir import spec
-from attndsl.ir.xdsl import arith
+from attndsl.ir.xdsl import Operation, arith, math
 
 from .mutant import misspells, planted, rewords, rewrites_lines, wraps
 
@@ -124,3 +125,10 @@ def written_over_the_other_operand(monkeypatch: pytest.MonkeyPatch) -> None:
 def written_over_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A number is put where a condition holds, and not where it does not."""
     rewrites_lines(monkeypatch, r"where=~", "where=")
+
+
+@planted("numpy", "numpy")
+def power_of_another_base_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Numba compiles takes powers of 2."""
+    spellings: dict[type[Operation], str] = {**COMPILED_SPELLINGS, math.ExpOp: "np.exp2({0})"}
+    monkeypatch.setattr(compiled, "COMPILED_SPELLINGS", spellings)

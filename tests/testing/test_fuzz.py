@@ -71,7 +71,7 @@ def note_rewrites(number: int, changed: Counter[str]) -> None:
     @settings(max_examples=10, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(examples(FuzzPlan(None, ("triton",))))
     def draw(example: Example) -> None:
-        sliced = target_of("numpy").lowering((4, 3), machine="cpu:slices")
+        sliced = target_of("numpy").lowering((4, 3), machine="cpu:slices+numba")
         for passes in (Form("triton", 0, 0, known=True).passes(example.case), passes_of(sliced.steps)):
             module = build(example.case.spec, example.case.types)
             for each in passes:

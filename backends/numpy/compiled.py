@@ -1,0 +1,175 @@
+"""What is fused as functions of plain loops, which Numba compiles: an element is read once, and stored if it is kept.
+
+The loops have the axes of a tile, from the outermost to the innermost, as they lie in memory. Their statements are the
+operations of the IR, one a line, on single numbers: a compiler does several elements at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attndsl.backends.names import Names
+from attndsl.backends.numpy.expressions import NumPyExpressions, dtype, literal
+from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS
+from attndsl.backends.text import COMPARISON_SIGNS
+from attndsl.backends.writer import Writer
+from attndsl.ir import spec, tile
+from attndsl.ir.meaning import predicate
+from attndsl.ir.rewrite import constant, uniform
+from attndsl.ir.traits import Axis
+from attndsl.ir.xdsl import Operation, SSAValue, arith, i1, index, math
+
+COMPILED_SPELLINGS: dict[type[Operation], str] = {
+    **{kind: row.scalar for kind, row in NUMPY_SPELLINGS.items()},
+    math.ExpOp: "_exp({0})",
+}
+"""How an operation on single numbers is spelled where Numba compiles it."""
+
+
+class CompiledFunctions:
+    """The functions of a file, each once; `source` is the text of the spec that comments quote."""
+
+    def __init__(self, text: NumPyExpressions, source: str) -> None:
+        self._text = text
+        self._out = Writer(source)
+        self._names: dict[tuple[str, ...], str] = {}
+
+    def source(self) -> str:
+        """All functions so far."""
+        return f"{self._out.text()}\n\n" if self._names else ""
+
+    def call(self, op: tile.FusedOp) -> str:
+        """The expression that computes what an operation fuses: it gives what has no home, and writes what has one."""
+        function = _Function(self._text, op)
+        lines = (*function.lines(),)
+        if lines not in self._names:
+            name = self._names[lines] = f"_fused_{len(self._names) + 1}" if self._names else "_fused"
+            if len(self._names) > 1:
+                self._out.line("")
+                self._out.line("")
+            self._out.line("@_compiled")
+            self._out.line(f"def {name}({', '.join(function.arguments.values())}):")
+            with self._out.indented():
+                self._out.at(op.location)
+                for line in lines:
+                    self._out.line(line)
+        return f"{self._names[lines]}({', '.join(function.arguments)})"
+
+
+class _Function:
+    """The loops of one operation. `arguments` has the parameter for each expression that the caller hands in."""
+
+    def __init__(self, text: NumPyExpressions, op: tile.FusedOp) -> None:
+        self.text = text
+        self.names = Names(("np",))
+        self.arguments: dict[str, str] = {}
+        self.results = list(op.end.values)
+        self.inner = [each for each in op.body.block.ops if not isinstance(each, tile.IntoOp | tile.YieldOp)]
+        used = dict.fromkeys(value for each in self.inner for value in computed_with(each))
+        self.given = [value for value in used if value.owner not in self.inner and uniform(value) is None]
+        homes = [value for value in self.results if tile.into_of(value) is not None]
+        self.arrays = {value: self.parameter(value) for value in (*self.given, *homes)}
+        self.axes = text.ordered(frozenset[Axis]().union(*map(text.axes, self.arrays)))
+        self.sizes = {axis: self.size(axis) for axis in self.axes}
+        self.places = {axis: self.names.fresh(axis.name_hint or "n") for axis in self.axes}
+        self.numbers: dict[SSAValue, str] = {}
+
+    def lines(self) -> list[str]:
+        """The statements, indented."""
+        at: list[list[str]] = [[] for _ in range(len(self.axes) + 1)]
+        for value in self.given:
+            own = self.text.axes_of(value)
+            if read := self.read(value):
+                at[self.axes.index(own[-1]) + 1 if own else 0].append(read)
+        made = [value for value in self.results if value not in self.arrays]
+        for value in made:
+            name = self.arrays[value] = self.names.fresh(f"{value.name_hint or 't'}s")
+            sizes = [self.sizes[axis] for axis in self.text.axes_of(value)]
+            shape = f"({', '.join(sizes)})" if len(sizes) > 1 else sizes[0]
+            at[0].append(f"{name} = np.{'zeros' if _folds(value.owner) else 'empty'}({shape}, {dtype(value.type)})")
+        for op in self.inner:
+            result = op.results[0]
+            if _folds(op):
+                at[-1].append(f"{self.element(result)} += {self.term(op)}")
+            elif uniform(result) is None:
+                name = self.names.fresh(result.name_hint or "t")
+                at[-1].append(f"{name} = {self.spelled(op)}")
+                self.numbers[result] = name
+        at[-1] += [f"{self.element(v)} = {self.numbers[v]}" for v in self.results if not _folds(v.owner)]
+        lines = []
+        for depth, statements in enumerate(at):
+            lines += [f"{'    ' * depth}{statement}" for statement in statements]
+            if depth < len(self.axes):
+                axis = self.axes[depth]
+                lines.append(f"{'    ' * depth}for {self.places[axis]} in range({self.sizes[axis]}):")
+        return lines + ([f"return {', '.join(self.arrays[value] for value in made)}"] if made else [])
+
+    def parameter(self, value: SSAValue) -> str:
+        """The parameter for a value, or for what lies where that is to lie: the caller has one name for both."""
+        code = self.text.names[value] if tile.into_of(value) is not None else self.text[value].code
+        if code not in self.arguments:
+            hint = value.name_hint or "t"
+            self.arguments[code] = self.names.fresh(f"{hint}s" if self.text.axes(value) else hint)
+        return self.arguments[code]
+
+    def size(self, axis: Axis) -> str:
+        """How many values an axis has."""
+        value = next(value for value in self.arrays if axis in self.text.axes(value))
+        return f"{self.arrays[value]}.shape[{self.text.axes_of(value).index(axis)}]"
+
+    def element(self, value: SSAValue) -> str:
+        """The place of a number in its array."""
+        return f"{self.arrays[value]}[{', '.join(self.places[axis] for axis in self.text.axes_of(value))}]"
+
+    def read(self, value: SSAValue) -> str | None:
+        """The statement that gives a number a name, in the type that the IR gives it; None where it has one."""
+        code = self.element(value) if self.text.axes(value) else self.arrays[value]
+        if value.type == index and (value in self.text.kept):
+            code = f"np.int64({code})"
+        elif value.type not in (index, i1) and not self.text.axes(value):
+            code = f"np.float32({code})"
+        self.numbers[value] = code
+        if code == self.arrays[value]:
+            return None
+        self.numbers[value] = self.names.fresh(value.name_hint or "t")
+        return f"{self.numbers[value]} = {code}"
+
+    def operand(self, value: SSAValue) -> str:
+        """A number as an operation takes it."""
+        number = uniform(value)
+        if number is None:
+            return self.numbers[value]
+        text = literal(number, value.type)
+        return text if value.type in (index, i1) else f"np.float32({text})"
+
+    def spelled(self, op: Operation) -> str:
+        """The expression of a pointwise operation."""
+        operands = [*map(self.operand, op.operands)]
+        match op:
+            case arith.CmpiOp() | arith.CmpfOp():
+                return f"{operands[0]} {COMPARISON_SIGNS[predicate(op)]} {operands[1]}"
+            case spec.ToFloatOp():
+                return f"np.float32({operands[0]})"
+            case arith.XOrIOp() if constant(op.rhs) is True:
+                return f"not {operands[0]}"
+        return COMPILED_SPELLINGS[type(op)].format(*operands)
+
+    def term(self, op: Operation) -> str:
+        """What is added to a sum."""
+        return " * ".join(self.operand(value) for value in computed_with(op) if uniform(value) != 1.0)
+
+
+def computed_with(op: Operation) -> Sequence[SSAValue]:
+    """The operands whose numbers an operation computes with: none is the axis of a sum."""
+    match op:
+        case tile.SumOp():
+            return [op.body]
+        case tile.DotOp():
+            return [op.lhs, op.rhs]
+        case tile.BroadcastOp():
+            return [op.value]
+    return op.operands
+
+
+def _folds(op: object) -> bool:
+    return isinstance(op, tile.SumOp | tile.DotOp)
