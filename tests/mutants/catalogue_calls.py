@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from threadpoolctl import ThreadpoolController
 
 from attndsl.backends import names, writer
 from attndsl.backends.numpy import emit
-from attndsl.checking import omission
 from attndsl.ir import build, spec
 from attndsl.op import blas, checks, numpy_arrays
 from attndsl.op.op import Op
@@ -95,22 +93,6 @@ def formulas_go_before_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(signature, dims, {**params, **dict.fromkeys(signature.formulas)})
 
     wraps(monkeypatch, checks, "_computed", computed)
-
-
-@planted("numpy", CALL)
-def what_is_left_out_is_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An input that is left out has its default out of range too."""
-    monkeypatch.setattr(omission, "_is_below", lambda index, extent: True)
-
-
-@planted("numpy", CALL)
-def what_is_left_out_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An input that is left out is full of zeros."""
-
-    def filled(original: Any, read: Any, default: Any) -> Any:
-        return original(read, replace(default, value=type(default.value)(0)))
-
-    wraps(monkeypatch, omission, "_filled", filled)
 
 
 @planted("numpy", CALL)

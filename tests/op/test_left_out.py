@@ -53,7 +53,12 @@ FULL: dict[str, Any] = {
     "last": np.full(3, 3, np.int32),
     "spare": np.ones(2, np.float32),
 }
-OTHER = {**FULL, "bias": RANDOM.standard_normal((2, 3, 5)).astype(np.float32), "sink": np.ones(2, np.float32)}
+OTHER = {
+    **FULL,
+    "bias": RANDOM.standard_normal((2, 3, 5)).astype(np.float32),
+    "sink": np.ones(2, np.float32),
+    "last": np.full(3, 5, np.int32),  # so that the last key reads `seen` out of range
+}
 
 
 @pytest.fixture(scope="module")
