@@ -6,11 +6,23 @@ from attndsl import diagnostics as errors
 from attndsl.checking.bounds import infer_bound
 from attndsl.checking.constants import may_be_in_range
 from attndsl.checking.context import CheckedBlock, Context
+from attndsl.checking.declarations import Declarations
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.graph import MAX_PARTS, PartLimitPassed
 from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, ScalarBinding, Scope, Storage
-from attndsl.checking.typed import Block, Expr, Index, Kind, Reduce, Tensor, Write, walk
+from attndsl.checking.typed import (
+    ROUNDED_INTS,
+    STORAGE_KINDS,
+    Block,
+    Expr,
+    Index,
+    Kind,
+    Reduce,
+    Tensor,
+    Write,
+    walk,
+)
 from attndsl.checking.values import Value
 from attndsl.syntax import tree
 
@@ -19,10 +31,11 @@ class Blocks:
     """Checks the statements of blocks in order, below the scope of the declarations."""
 
     def __init__(
-        self, context: Context, expressions: Expressions, outermost: Scope, tensors: dict[str, Tensor]
+        self, context: Context, expressions: Expressions, outermost: Scope, declarations: Declarations
     ) -> None:
         self._context = context
-        self._tensors = tensors
+        self._declarations = declarations
+        self._tensors = declarations.tensors
         self._expressions = expressions
         self._outermost = self.scope = outermost
         self._unbounded: dict[Index, tree.Binder] = {}
@@ -80,8 +93,11 @@ class Blocks:
         if subscripts is None or value is None or not self._fits(node, tensor, subscripts, value):
             return
         axes = [e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None]
+        promoted = self._held(tensor) is Kind.FLOAT
         real = self._context.graph.real
-        variables, body = self._context.axes.bind(axes, node.span, lambda where: real(value.at(where)))
+        variables, body = self._context.axes.bind(
+            axes, node.span, lambda where: real(value.at(where)) if promoted else value.at(where)
+        )
         rest = iter([self._context.graph.index(variable, node.span) for variable in variables])
         places = tuple(next(rest) if s is None else s for s in subscripts)
         if self._rows_tell(node, places, body) and self._keys_tell(rows, places, body):
@@ -198,10 +214,29 @@ class Blocks:
                 )
             )
             return False
-        if value.kind is Kind.BOOL:
+        return self._holds(node, tensor, value.kind)
+
+    def _held(self, tensor: Tensor) -> Kind:
+        """The kind of a tensor's elements."""
+        return STORAGE_KINDS.get(self._declarations.choices(tensor.element)[0], Kind.FLOAT)
+
+    def _holds(self, node: tree.WriteStatement, tensor: Tensor, given: Kind) -> bool:
+        """Whether the elements of an output can be of the kind that is written; reports where not."""
+        name, held = tensor.name, self._held(tensor)
+        if (given is Kind.BOOL) == (held is Kind.BOOL):
+            if (
+                given is not Kind.FLOAT
+                or held is Kind.FLOAT
+                or {*self._declarations.choices(tensor.element)} <= {*ROUNDED_INTS}
+            ):
+                return True
+            self._context.report(errors.outputs.FloatWritten(node.value.span, name=name))
+        elif given is Kind.BOOL:
             self._context.report(errors.outputs.BoolWritten(node.value.span, name=name))
-            return False
-        return True
+        else:
+            got = "a float" if given is Kind.FLOAT else "an int"
+            self._context.report(errors.outputs.NumberWritten(node.value.span, name=name, got=got))
+        return False
 
     def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr) -> bool:
         """Whether the value is one of the row and each row has its own place; reports where not."""

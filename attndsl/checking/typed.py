@@ -15,7 +15,7 @@ where its sink is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal as OneOf
@@ -34,14 +34,25 @@ class Kind(Enum):
 
 
 FLOAT_TYPES = ("f16", "bf16", "f32", "f64")
-"""Element types that a type variable may stand for."""
+"""Element types of floats that a type variable may stand for: one that says nothing stands for any of them."""
+
+INT_TYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64")
+"""Element types of ints. A type variable may stand for some of them."""
 
 STORAGE_KINDS = {
     **dict.fromkeys((*FLOAT_TYPES, "f8e4m3", "f8e5m2"), Kind.FLOAT),
-    **dict.fromkeys(("i8", "u8", "i32", "i64"), Kind.INT),
+    **dict.fromkeys(INT_TYPES, Kind.INT),
     "bool": Kind.BOOL,
 }
 """Every element type and the kind of scalar that reading it gives. f8e4m3 is the finite form (`e4m3fn`)."""
+
+ROUNDED_INTS = ("i8", "u8")
+"""Element types of ints that a float may be written to: the nearest int that they hold."""
+
+
+def usual_element(choices: Sequence[str]) -> str:
+    """What a type variable of these choices stands for where nothing says: f32 or i32 where it may, else the first."""
+    return next((element for element in ("f32", "i32") if element in choices), choices[0])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -192,6 +203,8 @@ class Reduce(Expr):
 class Write:
     """`tensor[indices] = value`, for every row and every value of the axis variables.
 
+    The value has the kind of the tensor's elements, or is a FLOAT that a tensor of ROUNDED_INTS takes the nearest of.
+
     A write whose index is out of range is dropped, one whose value is absent writes 0, and an element that nothing
     writes is 0.
     """
@@ -229,6 +242,10 @@ class Spec:
     requires: tuple[Expr, ...]
     blocks: tuple[Block, ...]
     schedule: dict[str, int | str] = field(default_factory=dict)
+
+    def kind(self, tensor: Tensor) -> Kind:
+        """The kind of scalar that a tensor's elements are; the choices of a type variable have one kind."""
+        return STORAGE_KINDS[self.types.get(tensor.element, (tensor.element,))[0]]
 
     @property
     def arguments(self) -> Arguments[Tensor]:

@@ -182,8 +182,11 @@ TYPES = {
     **dict.fromkeys(("float8_e5m2", "e5m2"), "f8e5m2"),
     **dict.fromkeys(("int8", "char", "int8_t"), "i8"),
     **dict.fromkeys(("uint8", "byte", "uint8_t"), "u8"),
-    **dict.fromkeys(("int", "int32", "i16", "int16", "short", "int32_t", "u16", "uint16"), "i32"),
-    **dict.fromkeys(("int64", "long", "size_t", "int64_t", "u32", "uint32", "unsigned", "u64", "uint64"), "i64"),
+    **dict.fromkeys(("int16", "short", "int16_t"), "i16"),
+    **dict.fromkeys(("uint16", "ushort", "uint16_t"), "u16"),
+    **dict.fromkeys(("int", "int32", "int32_t"), "i32"),
+    **dict.fromkeys(("uint32", "uint", "unsigned", "uint32_t"), "u32"),
+    **dict.fromkeys(("int64", "long", "size_t", "int64_t", "u64", "uint64"), "i64"),
     **dict.fromkeys(("i4", "int4", "u4", "uint4"), "u8"),
     **dict.fromkeys(("boolean", "i1", "bool_", "bit"), "bool"),
 }
@@ -191,7 +194,7 @@ TYPES = {
 
 PARAMETER_TYPES = {
     **dict.fromkeys(("f16", "bf16", "f64", "float", "double", "half", "scalar", "number"), "f32"),
-    **dict.fromkeys(("i8", "u8", "i32", "i64", "u32", "size_t", "long"), "int"),
+    **dict.fromkeys(("i8", "u8", "i16", "u16", "i32", "u32", "i64", "size_t", "long"), "int"),
 }
 """Types of parameters by other names; where this table has none, TYPES holds."""
 
@@ -203,7 +206,10 @@ STATEMENTS = {
     **dict.fromkeys(("def", "fn", "func", "define", "lambda"), "`let name[i] = …`"),
     **dict.fromkeys(("var", "val", "const", "set", "auto", "mut"), "`let name = …`"),
     **dict.fromkeys(("int", "float", "double", "half", "bool", "long"), "`let name = …`: kinds are found, not written"),
-    **dict.fromkeys(("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"), "`input x : f32[B]`, or `let name = …`"),
+    **dict.fromkeys(
+        ("f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64"),
+        "`input x : f32[B]`, or `let name = …`",
+    ),
     **dict.fromkeys(("assert", "given", "constraint", "requires"), "`require condition`"),
     **dict.fromkeys(("where", "when", "unless", "filter"), "`mask = condition` says which keys count"),
     **dict.fromkeys(("dim", "dimension", "size", "sizes"), "`dims B, H, M`"),

@@ -80,7 +80,29 @@ class BoolWritten(Diagnostic):
     code = "E606"
     message = "the output `{name}` holds numbers, and this is a truth value"
     label = "a truth value"
-    fix = "make it a number: `(if … then 1.0 else 0.0)`"
+    fix = "make it a number, `(if … then 1 else 0)`, or the output one of `bool`"
+
+
+@dataclass(frozen=True)
+class NumberWritten(Diagnostic):
+    name: str
+    got: str
+
+    code = "E612"
+    message = "the output `{name}` holds truth values, and this is {got}"
+    label = "{got}"
+    fix = "compare it with something: `… != 0`"
+
+
+@dataclass(frozen=True)
+class FloatWritten(Diagnostic):
+    name: str
+
+    code = "E613"
+    message = "the output `{name}` holds ints, and this is a float"
+    label = "a float"
+    note = "there is no way back from a float, but that an output of i8 or u8 takes the nearest int that it holds"
+    fix = "write an int, or make the output one of floats"
 
 
 @dataclass(frozen=True)

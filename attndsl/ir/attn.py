@@ -42,7 +42,6 @@ from attndsl.ir.spec import verify_access
 from attndsl.ir.traits import WellFormed
 from attndsl.ir.variables import AxisOp, EachOp, GridOp, IndexOp, OverOp, RowOp
 from attndsl.ir.xdsl import (
-    AnyFloat,
     Attribute,
     AttrSizedOperandSegments,
     Block,
@@ -132,12 +131,15 @@ class ReadOp(IRDLOperation):
 
 @irdl_op_definition
 class WriteOp(IRDLOperation):
-    """Sets an element of an output, for all values of the variables involved; nothing where `where` is false."""
+    """Sets an element of an output, for all values of the variables involved; nothing where `where` is false.
+
+    A float becomes the nearest number of the element type, in one of 8 bits the largest at most; an integer wraps.
+    """
 
     name = "attn.write"
     tensor = prop_def(SymbolRefAttr)
     indices = var_operand_def(IndexType)
-    value = operand_def(AnyFloat)
+    value = operand_def()
     where = opt_operand_def(i1)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$tensor `[` $indices `]` `=` $value (`where` $where^)? attr-dict `:` type($value)"

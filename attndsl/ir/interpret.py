@@ -33,7 +33,7 @@ from attndsl.ir.xdsl import (
     arith,
     scf,
 )
-from attndsl.storage import decode, encode
+from attndsl.storage import ELEMENTS, decode, encode, stored
 
 Number = int | float | bool
 
@@ -71,7 +71,7 @@ def interpret(
                 run.block(op.body.block)
             else:
                 run.programs(list(op.body.block.ops))
-    return {name: encode(array, run.elements[name]) for name, array in run.outputs.items()}
+    return run.outputs
 
 
 class Run(OverKeys):
@@ -102,7 +102,7 @@ class Run(OverKeys):
             return
         shape = [evaluate(extent, self.dims, self.params, self.choices) for extent in op.shape]
         if op.role.data == "output":
-            self.outputs[name] = np.zeros(shape)
+            self.outputs[name] = np.zeros(shape, ELEMENTS[op.element.data].dtype)
         else:
             self.arrays[name] = np.full(shape, np.nan, op.element.data.replace("f", "float"))
 
@@ -362,7 +362,6 @@ class Run(OverKeys):
 
     def write(self, op: attn.WriteOp | tile.StoreOp) -> None:
         name = op.tensor.string_value()
-        output = self.outputs[name] if name in self.outputs else self.arrays[name]
         block = op.parent_block()
         assert block is not None
         rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp))]
@@ -374,7 +373,11 @@ class Run(OverKeys):
         where = np.ones(shape, bool)
         for guard in (*operands[len(op.indices) + 1 :], *valid):
             where &= guard.along(axes)
-        output[tuple(i[where] for i in indices)] = value[where]
+        places = tuple(i[where] for i in indices)
+        if name in self.outputs:
+            self.outputs[name][places] = stored(value[where], self.elements[name])
+        else:
+            self.arrays[name][places] = value[where]
 
     def reduce(self, op: attn.ReduceAxisOp | tile.ReduceOp) -> NamedArray:
         arrays, axes = self.align(op.body, op.over)

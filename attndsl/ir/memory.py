@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from attndsl.ir.loop import verify_axis
 from attndsl.ir.spec import verify_access
 from attndsl.ir.xdsl import (
-    AnyFloat,
     ArrayAttr,
     Attribute,
     AttrSizedOperandSegments,
@@ -107,12 +106,12 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """Writes a tile to an output, nothing where `where` is false."""
+    """Writes a tile to an output, nothing where `where` is false; rounds, saturates and wraps as `attn.write` does."""
 
     name = "tile.store"
     tensor = prop_def(SymbolRefAttr)
     indices = var_operand_def(IndexType)
-    value = operand_def(AnyFloat)
+    value = operand_def()
     where = opt_operand_def(i1)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = "$tensor `[` $indices `]` `=` $value (`where` $where^)? attr-dict `:` type($value)"

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from attndsl.calling import Arguments
 from attndsl.checking.symbolic import Expression
-from attndsl.checking.typed import STORAGE_KINDS, Kind
+from attndsl.checking.typed import ROUNDED_INTS, STORAGE_KINDS, Kind
 from attndsl.ir.shapes import ShapeAttr
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -143,7 +143,7 @@ def verify_access(
 ) -> None:
     """Raises VerifyException unless the tensor is declared, has that role and kind, and an index for each dimension.
 
-    A workspace has either role.
+    A workspace has either role. An output of ROUNDED_INTS takes floats too.
     """
     name = tensor.string_value()
     declared = enclosing_tensor(op, name)
@@ -152,6 +152,8 @@ def verify_access(
     if len(indices) != len(declared.shape):
         raise VerifyException(f"@{name} has {len(declared.shape)} dimensions, not {len(indices)}")
     kind = STORAGE_KINDS[declared.element.data]
+    if role == "output" and declared.element.data in ROUNDED_INTS and isinstance(type_, AnyFloat):
+        return
     if not isinstance(type_, VALUE_TYPES[kind]) or (kind is Kind.BOOL and type_ != i1):
         raise VerifyException(f"an element of @{name}, which holds {declared.element.data}, is no {type_}")
 

@@ -70,7 +70,7 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
     def write(block: Block, row: Row, bounds: Outputs) -> None:
         _Analysis(row, rounding).write(block, bounds)
 
-    return written(spec, call_of(spec, arrays, params or {}), write)
+    return written(spec, call_of(spec, arrays, params or {}), write, dict.fromkeys(spec.tensors, Kind.FLOAT))
 
 
 class _Analysis:

@@ -9,10 +9,10 @@ import numpy as np
 
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.numbers import single
-from attndsl.checking.typed import STORAGE_KINDS, Block, Index, Kind, Spec
+from attndsl.checking.typed import Block, Index, Kind, Spec
 from attndsl.reference.dims import dims_of
 from attndsl.reference.row import Environment, Row
-from attndsl.storage import decode, float_element
+from attndsl.storage import WIDE, decode, element_among
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 Outputs = dict[str, np.ndarray[Any, Any]]
@@ -20,12 +20,14 @@ Params = Mapping[str, int | float | bool]
 
 
 def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> Outputs:
-    """The outputs of a spec in float64; an `f32` parameter is the f32 number that is nearest to what is given.
+    """The outputs of a spec; an `f32` parameter is the f32 number that is nearest to what is given.
 
+    They are float64, int64 or bool, as what is written is: the numbers that the spec says, before a type stores them.
     `arrays` has an array for each input, in the dtype that holds its element type (`attndsl.storage`); a parameter
     that `params` lacks has its default. Raises ValueError where one of them is missing or does not fit.
     """
-    return written(spec, call_of(spec, arrays, params or {}), _write)
+    kinds = {write.tensor.name: write.value.kind for block in spec.blocks for write in block.writes}
+    return written(spec, call_of(spec, arrays, params or {}), _write, kinds)
 
 
 def _write(block: Block, row: Row, outputs: Outputs) -> None:
@@ -33,10 +35,14 @@ def _write(block: Block, row: Row, outputs: Outputs) -> None:
         row.write(write, outputs[write.tensor.name])
 
 
-def written(spec: Spec, call: Environment, write: Callable[[Block, Row, Outputs], None]) -> Outputs:
-    """Arrays of zeros for the outputs of a call, into which `write` puts what belongs to each row."""
+def written(
+    spec: Spec, call: Environment, write: Callable[[Block, Row, Outputs], None], kinds: Mapping[str, Kind]
+) -> Outputs:
+    """Arrays of zeros of these kinds for the outputs of a call, into which `write` puts what belongs to each row."""
     outputs = {
-        tensor.name: np.zeros([evaluate(extent, call.dims, call.params) for extent in tensor.extents])
+        tensor.name: np.zeros(
+            [evaluate(extent, call.dims, call.params) for extent in tensor.extents], WIDE[kinds[tensor.name]]
+        )
         for tensor in spec.outputs
     }
     with np.errstate(all="ignore"):
@@ -59,8 +65,8 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
     tensors = {}
     for tensor in spec.inputs:
         array = arrays[tensor.name]
-        element = tensor.element if tensor.element in STORAGE_KINDS else float_element(array.dtype)
-        tensors[tensor.name] = decode(array, element)
+        choices = spec.types.get(tensor.element, (tensor.element,))
+        tensors[tensor.name] = decode(array, element_among(choices, array.dtype))
     return Environment(dims, known, tensors)
 
 

@@ -76,7 +76,7 @@ class Row:
     def write(self, write: Write, output: Array) -> None:
         """Puts the row's part of an output into it, 0 where that is absent."""
         value = self.array(write.value)
-        self.put(write, np.where(value.present, value.value, 0.0), value.axes, output)
+        self.put(write, np.where(value.present, value.value, value.value.dtype.type(0)), value.axes, output)
 
     def put(self, write: Write, values: Array, axes: Axes, output: Array) -> None:
         """Puts values that have these axes where a write puts its own: in places that are present and in range."""

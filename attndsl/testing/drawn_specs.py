@@ -54,7 +54,11 @@ ROWS = ("B", "H", "M", "L", "Y", "X")
 
 MAX_ROWS = 36
 
-TYPE_VARIABLES = ("T", "U")
+TYPE_VARIABLES = {"T": "choices", "U": "choices", "Int": "int_choices"}
+"""The type variables, and the phrases that say what each may stand for."""
+
+SECOND = "_2"
+"""What the names of the second block's outputs end in."""
 
 _PHRASE = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -176,7 +180,7 @@ class _Draft:
         """A spec."""
         blocks = [self._block(self._say("first_block"), "")]
         if another := self._say("second_block"):
-            blocks.append(self._block(another, "_2"))
+            blocks.append(self._block(another, SECOND))
         body = "\n".join([_lines(f"let {text}" for text in self._functions.values()), *blocks]).lstrip()
         body = _DIM.sub(lambda dim: self._size(dim[0]), body)
         declarations = self._declarations(body)
@@ -188,14 +192,14 @@ class _Draft:
         shapes = " ".join(self._inputs.values())
         self.conditions = [condition for part, condition in CONDITIONS.items() if part in body or part in shapes]
         types = [name for name in TYPE_VARIABLES if re.search(rf"\b{name}\[", shapes)]
-        variables = [f"{name} {self._say('choices')}".strip() for name in types]
+        variables = [f"{name} {self._say(TYPE_VARIABLES[name])}".strip() for name in types]
         schedule = self._say("schedule")
         return _lines(
             [
                 *self._named("dims", [*self.told]),
                 *self._named("types", variables),
                 *(f"input {name} : {declared}" for name, declared in self._inputs.items()),
-                *(f"output {name} : {self._written(types)}{shape}" for name, shape in self._outputs.items()),
+                *(f"output {name} : {self._written(name, types)}{shape}" for name, shape in self._outputs.items()),
                 *(f"require {condition}" for condition in self.conditions),
                 *([f"schedule {{ {schedule} }}"] if schedule else []),
             ]
@@ -207,10 +211,11 @@ class _Draft:
             return [f"{word} {name}" for name in names]
         return [f"{word} {', '.join(names)}"] if names else []
 
-    def _written(self, types: list[str]) -> str:
+    def _written(self, output: str, types: list[str]) -> str:
         """The element type of an output: a type variable is one that some input has."""
-        element = self._say("written")
-        return element if element in types or element not in TYPE_VARIABLES else "f32"
+        base = output.removesuffix(SECOND)
+        element = self._say(f"{base}_written" if f"{base}_written" in PHRASES else "written")
+        return element if element in types or element not in TYPE_VARIABLES else "i64" if element == "Int" else "f32"
 
     def _size(self, dim: str) -> str:
         """A dim where a number is meant: what no shape tells is a parameter instead."""
@@ -235,10 +240,12 @@ class _Draft:
     def _write(self, name: str, suffix: str) -> str:
         """A statement that writes an output, which it declares."""
         value = self._say(name)
-        place, _, shape = self._say(f"{name}_place").partition(" of ")
+        place, _, shape = self._say("o_place" if name == "o" else "number_place").partition(" of ")
         if not set(_DIM.findall(shape)) <= self.told.keys():
             query = self._say("query")
-            value = f"{value} + 0.1 * ({query} . {query})"
+            number = f"{query} . {query}"
+            real = name in ("o", "lse")
+            value = f"{value} + 0.1 * ({number})" if real else f"(if {number} < 1.0 then {value} else {value})"
         self._outputs[name + suffix] = shape
         return f"{name}{suffix}{place} = {value}"
 

@@ -90,6 +90,21 @@ def _to_bf16(numbers):
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(numbers), 0x7FC0, rounded).astype(np.uint16)
 ''',
+    "_to_f8": '''
+def _to_f8(numbers, largest, digits, lowest):
+    """The bytes of the nearest floats with so many digits after the point and this lowest exponent, ties to even."""
+    numbers = np.asarray(numbers)
+    size = np.minimum(np.abs(numbers), largest)
+    exponent = np.frexp(np.maximum(size, 2.0**lowest))[1] - 1
+    steps = np.rint(np.ldexp(size, digits - exponent))  # carries into the exponent where all digits are ones
+    code = np.where(np.isnan(size), 127, steps + ((exponent - lowest) << digits))
+    return (code + 128 * np.signbit(numbers)).astype(np.uint8)
+''',
+    "_nearest": '''
+def _nearest(numbers, low, high):
+    """The nearest whole numbers from `low` to `high`, ties to even; 0 for NaN."""
+    return np.rint(np.clip(np.where(np.isnan(numbers), 0, numbers), low, high))
+''',
     "_F8E4M3": """
 _F8E4M3 = np.array(
     [

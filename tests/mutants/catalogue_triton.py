@@ -7,9 +7,9 @@ import re
 import pytest
 
 from attndsl.backends.gpu import launcher
-from attndsl.backends.triton import access, expressions
+from attndsl.backends.triton import access, expressions, helpers
 
-from .mutant import planted, rewrites_lines, wraps
+from .mutant import planted, rewords, rewrites_lines, wraps
 
 
 @planted("triton", "triton")
@@ -28,6 +28,12 @@ def indices_always_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 def summed_along_another_axis(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tile of rows and keys is summed over the rows."""
     rewrites_lines(monkeypatch, r"tl\.sum\((.*), 1\)", r"tl.sum(\1, 0)")
+
+
+@planted("triton", "triton")
+def stored_floats_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A float that is written to 8 bits is not rounded, but cut off."""
+    rewords(monkeypatch, helpers.HELPERS, "_to_f8", "rest > 0.5", "rest > 1.0")
 
 
 @planted("triton", "triton")

@@ -68,7 +68,9 @@ class Rows:
         inside = self._inside(indices, [self.call.evaluate(e) for e in write.tensor.extents])
         inside += [limit for index in self.block.each for limit in self._limits(index)]
         kept = both([MaskedTensor(part.axes, part.value) for part in inside])
-        filled = value.value if value.present is None else torch.where(value.present, value.value, 0.0)
+        filled = (
+            value.value if value.present is None else torch.where(value.present, value.value, value.value.new_zeros(()))
+        )
         filled = broadcast(filled, value.axes, axes, sizes).to(output.dtype)
         places = [broadcast(index.value, index.axes, axes, sizes) for index in indices]
         if kept is None:

@@ -83,19 +83,19 @@ o_place@grid
 o_place@flat
     [i, :] of [M, E]
 
-lse_place
+number_place
     [b, h, i] of [B, H, M]
     [b, i, h] of [B, M, H]
     [b, h, i - 1] of [B, H, M]
-lse_place@ragged
+number_place@ragged
     [b, i, h] of [B, M, H]
-lse_place@packed
+number_place@packed
     [b, h, cu[b] + i] of [B, H, L]
-lse_place@last
+number_place@last
     [b, h] of [B, H]
-lse_place@grid
+number_place@grid
     [b, h, x, y] of [B, H, X, Y]
-lse_place@flat
+number_place@flat
     [i] of [M]
 
 last

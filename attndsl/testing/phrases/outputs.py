@@ -49,6 +49,26 @@ counted@found
     sum(score, mask)
 counted@joined
     sum(score, mask)
+tag
+    2 | {row_hash}
+    i * 3 - p
+    300 - i
+    (if any(score > w, mask) then i else -1)
+tag@none
+    {row_hash}
+    i * 3 - p
+truth
+    2 | any(score > w, mask)
+    all(score < 3.0, mask)
+    {row_atom}
+truth@none
+    {row_atom}
+byte
+    sum(relu(score), mask)
+    logsumexp(score, mask) * 4.0
+    {row_curve} * 100.0
+byte@none
+    {row_curve} * 100.0
 row_number
     {slope}
     {query} . {query} * 0.1
@@ -74,6 +94,10 @@ writes
     9 | o
     3 | o lse
     2 | lse
+    o tag
+    lse byte
+    tag truth
+    byte truth
 first_block
     18 | keys
     no_keys
@@ -114,14 +138,33 @@ written
     f16
     bf16
     f64
+tag_written
+    2 | i64
+    Int
+    i8
+    u32
+    i16
+truth_written
+    bool
+byte_written
+    i8
+    f8e4m3
+    f8e5m2
+    u8
 int
-    3 | i32
-    i64
+    5 | i32
+    2 | i64
+    2 | Int
+    u16
+    i16
+    u32
 label
     2 | i32
     i64
     u8
     i8
+    u16
+    u32
 f8
     f8e4m3
     f8e5m2
@@ -130,6 +173,9 @@ choices
     = f16 | bf16
     = f32 | f64
     = bf16
+int_choices
+    2 | = i32 | i64
+    = i64 | i16
 schedule
     12 |
     split_k = {splits}
