@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.checking.numbers import philox
 from attndsl.reference import reference
 from attndsl.syntax.source import Source
 
@@ -418,6 +419,26 @@ def int8_cache() -> Case:
     s = scores(q, grouped(k * ks.astype(float)[..., None]))
     o = attend(s, grouped(v * vs.astype(float)[..., None]), CAUSAL)
     return {"q": q, "k_int": k, "v_int": v, "k_scale": ks, "v_scale": vs}, {}, {"o": o}
+
+
+@case
+def quantise_int8() -> Case:
+    k = normal(B, HKV, N, D)
+    k[0, 0, 1] = 0
+    largest = np.abs(k).max(-1)
+    scale = np.where(largest > 0, largest / 127, 1)
+    return {"k": k}, {}, {"k_int": k / scale[..., None], "k_scale": scale}
+
+
+@case
+def dropout() -> Case:
+    inputs, p = qkv(keys=N, queries=M) | {"seed": np.array(-5)}, 0.25
+    inputs["k"], inputs["v"] = normal(B, H, N, D), normal(B, H, N, E)
+    places = range(B * H * M * N)
+    drawn = np.array([philox([place, 0, 0, 0], [2**32 - 5, 2**32 - 1])[0] / 2**32 for place in places])
+    s = np.exp(scores(inputs["q"], inputs["k"]))
+    kept = np.where(drawn.reshape(s.shape) < p, 0.0, s / (1 - p)) / s.sum(-1, keepdims=True)
+    return inputs, {"p": p}, {"o": kept @ inputs["v"]}
 
 
 @case

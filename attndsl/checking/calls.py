@@ -23,7 +23,8 @@ ALONG_AXES = (*FOLDS, *TRUTHS)
 REDUCTIONS = (*WEIGHING, *ALONG_AXES)
 _PAIRS = ("minimum", "maximum")
 _SINGLES = (*FUNCTIONS, "abs", "f32")
-FUNCTION_NAMES = frozenset((*REDUCTIONS, *_PAIRS, *_SINGLES))
+_OF_INTS = ("random",)
+FUNCTION_NAMES = frozenset((*REDUCTIONS, *_PAIRS, *_SINGLES, *_OF_INTS))
 """Everything that can be called."""
 
 Named = Sequence[tuple[tree.KeywordArgument, Value]]
@@ -104,6 +105,8 @@ class Calls:
         if name in _PAIRS:
             spans = [n.span for n in nodes]
             return self._pointwise.arithmetic(name, values[0], values[1], node.span, spans)
+        if name in _OF_INTS:
+            return self._pointwise.of_ints(name, values, node.span, [n.span for n in nodes])
         return self._reduction(node, nodes, values, named)
 
     def weighted(self, weights: SoftmaxWeights, value: Value, node: tree.Binary) -> Value | None:
@@ -123,7 +126,7 @@ class Calls:
     ) -> bool:
         """Whether a function takes so many arguments and those by these names."""
         name = node.function.text
-        least, most = (1, 1) if name in _SINGLES else (2, 2) if name in _PAIRS else (1, 2)
+        least, most = (1, 1) if name in _SINGLES else (2, 2) if name in (*_PAIRS, *_OF_INTS) else (1, 2)
         allowed = ("sink",) if name in WEIGHING else ()
         seen: dict[str, tree.Name] = {}
         for keyword, _ in named:

@@ -21,7 +21,7 @@ from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.arrays import NamedArray, constant_array, dtype_of, fold_along, rounded, sum_along
 from attndsl.ir.bounds import largest
 from attndsl.ir.forms import runs
-from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
+from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate, random_numbers
 from attndsl.ir.over_keys import OverKeys
 from attndsl.ir.ranges import IDENTITY
 from attndsl.ir.residence import Homes
@@ -284,6 +284,9 @@ class Run(OverKeys):
             case spec.ToFloatOp():
                 operand = self.values[op.operand]
                 return NamedArray(operand.array.astype(dtype_of(op.result.type)), operand.axes)
+            case spec.RandomOp():
+                arrays, axes = self.align(op.seed, op.offset)
+                return NamedArray(random_numbers(*arrays).astype(dtype_of(op.result.type)), axes)
             case arith.CmpiOp() | arith.CmpfOp():
                 arrays, axes = self.align(*op.operands)
                 return NamedArray(COMPARISONS[predicate(op)](*arrays), axes)

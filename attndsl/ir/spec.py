@@ -256,4 +256,23 @@ class ToFloatOp(IRDLOperation):
         super().__init__(operands=[operand], result_types=[type_])
 
 
-SPEC = Dialect("spec", [TensorOp, ParameterOp, DimOp, ParamOp, ChoiceOp, AssumeOp, ModOp, ToFloatOp])
+@irdl_op_definition
+class RandomOp(IRDLOperation):
+    """A random number from 0 up to 1, the same wherever it is made of this seed and offset.
+
+    It is 2^-24 times the upper 24 bits of the first word of Philox-4x32-10, whose key is the seed's two words of 32
+    bits, the low one first, and whose counter is the offset's two words, 0 and 0.
+    """
+
+    name = "spec.random"
+    seed = operand_def(IndexType)
+    offset = operand_def(IndexType)
+    result = result_def(AnyFloat)
+    traits = traits_def(Pure())
+    assembly_format = "$seed `,` $offset attr-dict `:` type($result)"
+
+    def __init__(self, seed: SSAValue, offset: SSAValue, type_: Attribute) -> None:
+        super().__init__(operands=[seed, offset], result_types=[type_])
+
+
+SPEC = Dialect("spec", [TensorOp, ParameterOp, DimOp, ParamOp, ChoiceOp, AssumeOp, ModOp, ToFloatOp, RandomOp])

@@ -68,6 +68,19 @@ def _erf(numbers):
     numbers = np.asarray(numbers)
     return np.vectorize(erf, otypes=[numbers.dtype])(numbers)[()]
 ''',
+    "_random": '''
+def _random(seed, offset):
+    """Numbers from 0 up to 1: 24 bits of the first word that Philox-4x32-10 makes of a seed as key and an offset."""
+    seed, offset = (np.asarray(number, np.int64).astype(np.uint64) for number in (seed, offset))
+    word = 2**32 - 1
+    (a, b), (c, d) = (offset & word, offset >> 32), np.zeros(2, np.uint64)
+    key, other = seed & word, seed >> 32
+    for _ in range(10):
+        first, second = a * 0xD2511F53, c * 0xCD9E8D57
+        a, b, c, d = second >> 32 ^ b ^ key, second & word, first >> 32 ^ d ^ other, first & word
+        key, other = key + 0x9E3779B9 & word, other + 0xBB67AE85 & word
+    return (a >> 8).astype(np.float32) * np.float32(2**-24)
+''',
     "_from_f16": '''
 def _from_f16(numbers):
     """float32 numbers from float16 ones, by their bits: NumPy widens one at a time."""

@@ -29,6 +29,19 @@ def _smaller(a, b):
     """The smaller of two numbers; NaN where one is."""
     return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
 ''',
+    "_tan": '''
+def _tan(x):
+    """The tangent: a sine by a cosine."""
+    return tl.sin(x) / tl.cos(x)
+''',
+    "_random": '''
+def _random(seed, offset):
+    """Numbers from 0 up to 1: 24 bits of the first word that Philox-4x32-10 makes of a seed as key and an offset."""
+    seed, offset = tl.cast(seed, tl.int64), tl.cast(offset, tl.int64)
+    low, high = offset.to(tl.uint32), (offset >> 32).to(tl.uint32)
+    word, b, c, d = tl.philox(seed, low, high, low * 0, low * 0)
+    return (word >> 8).to(tl.float32) * 5.9604644775390625e-08
+''',
     "_tanh": '''
 def _tanh(x):
     """With an error of one step at 1, near 0 too: what a score or a gate needs."""

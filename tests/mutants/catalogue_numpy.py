@@ -58,6 +58,12 @@ def stored_floats_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "numpy")
+def seed_of_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The upper half of a seed makes no difference."""
+    rewords(monkeypatch, prelude.PRELUDE, "_random", "seed & word, seed >> 32", "seed & word, seed & 0")
+
+
+@planted("numpy", "numpy")
 def subnormals_halved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest numbers of 8 bits have an exponent of their own."""
     rewords(monkeypatch, prelude.PRELUDE, "_F8E4M3", "max(code >> 3 & 15, 1)", "(code >> 3 & 15)")

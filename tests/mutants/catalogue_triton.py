@@ -37,6 +37,12 @@ def stored_floats_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("triton", "triton")
+def offset_of_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The upper half of an offset makes no difference."""
+    rewords(monkeypatch, helpers.HELPERS, "_random", "(offset >> 32)", "(offset * 0)")
+
+
+@planted("triton", "triton")
 def quotients_of_negative_numbers_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     """All integers are taken to be at least 0, which are divided as Triton does."""
     monkeypatch.setattr(expressions, "Unsigned", lambda kernel: lambda value: True)

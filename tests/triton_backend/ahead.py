@@ -14,13 +14,10 @@ from .lowered import GALLERY, spec_of
 
 TARGETS_OF_CI = ("cuda:80", "cuda:90", "hip:gfx942")
 
-ON_A_CPU_ALONE = ("f64",)
+ON_GPUS = ("f16", "bf16", "f32")
 
 ELEMENTS = {
-    name: tuple(
-        dict.fromkeys(e for choices in spec_of(name).types.values() for e in choices if e not in ON_A_CPU_ALONE)
-    )
-    or ("",)
+    name: tuple(dict.fromkeys(e for choices in spec_of(name).types.values() for e in choices if e in ON_GPUS)) or ("",)
     for name in GALLERY
 }
 """The element types that each spec of the gallery is compiled for, "" where it leaves no choice."""
