@@ -431,6 +431,14 @@ def quantise_int8() -> Case:
 
 
 @case
+def hard_attention() -> Case:
+    inputs = qkv(heads=H)
+    best = np.where(CAUSAL, scores(inputs["q"], inputs["k"]), -np.inf).argmax(-1)
+    taken = np.take_along_axis(inputs["v"], best[..., None], axis=-2)
+    return inputs, {}, {"chosen": best, "o": taken}
+
+
+@case
 def dropout() -> Case:
     inputs, p = qkv(keys=N, queries=M) | {"seed": np.array(-5)}, 0.25
     inputs["k"], inputs["v"] = normal(B, H, N, D), normal(B, H, N, E)

@@ -174,9 +174,13 @@ WEIGHING = ("softmax", "logsumexp")
 """The reductions that weigh keys by the exponentials of scores, and take a sink."""
 
 
+POSITIONS = ("argmax",)
+"""The reductions that tell which key position it is."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Expr):
-    """A reduction over the block's key positions, a FLOAT.
+    """A reduction over the block's key positions, a FLOAT; of POSITIONS an INT.
 
     ========== ===========================================================================================
     function   value, over the positions j that are present
@@ -186,13 +190,14 @@ class Reduce(Expr):
     sum        sum of score; 0 where nothing is present
     max        the largest score; -inf where nothing is present
     min        the smallest score; inf where nothing is present
+    argmax     value, an INT, where score is the largest, the smallest of several; -1 where nothing is present, or NaN
     ========== ===========================================================================================
 
-    `mask` is None for true, `value` is None except for softmax, `sink` is None for -inf (no term). A sink depends on
-    no `over` variable.
+    `mask` is None for true, `value` is None except for softmax and argmax, `sink` is None for -inf (no term). A sink
+    depends on no `over` variable.
     """
 
-    function: str  # of FOLDS or WEIGHING
+    function: str  # of FOLDS, WEIGHING or POSITIONS
     score: Expr
     mask: Expr | None
     value: Expr | None

@@ -30,7 +30,7 @@ _RANGES = (
     Ours("{0}", "`in` takes an extent: `j in N` runs through 0 … N - 1"),
     Ours("{1} - {0}", "`in` takes an extent: `j in N` runs through 0 … N - 1, and the start is added to `j`"),
 )
-_ORDER = Ours("", "keys have no order, and a reduction gives no place: there are sums and maxima of them")
+_ORDER = Ours("", "keys have no order: there are sums and maxima of them, and `argmax(s)`, where the largest is")
 
 
 def _table(*rows: tuple[str, Ours | tuple[Ours, ...]]) -> dict[str, tuple[Ours, ...]]:
@@ -96,7 +96,8 @@ FUNCTIONS: dict[str, tuple[Ours, ...]] = _table(
     ("log_softmax", Ours("{0} - logsumexp({0})")),
     ("count count_nonzero", Ours("sum(if {0} then 1 else 0)", "over keys")),
     ("prod product", Ours("exp(sum(log({0})))", "over keys, of numbers above 0")),
-    ("argmax argmin sort argsort topk top_k unique cumsum cumprod cummax scan", _ORDER),
+    ("argmin", Ours("argmax(-{0})")),
+    ("sort argsort topk top_k unique cumsum cumprod cummax scan", _ORDER),
     ("range arange", _RANGES),
     ("iota linspace meshgrid program_id enumerate", Ours("", "`each` and `over` name the indices: `each i in M`")),
     ("len shape size numel ndim dim stride sizeof", _EXTENTS),

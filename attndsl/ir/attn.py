@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.reductions import (
     AllOp,
+    ArgMaxOp,
     AxisMaxOp,
     AxisMinOp,
     LogSumExpOp,
@@ -70,9 +71,9 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "ATTN", "AllOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "EachOp", "GridOp", "IndexOp", "KernelOp", "LogSumExpOp",
-    "MaxOp", "MinOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp", "SoftmaxOp", "StreamOp", "SumOp",
-    "TotalOp", "WeighOp", "WriteOp",
+    "ATTN", "AllOp", "ArgMaxOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "EachOp", "GridOp", "IndexOp", "KernelOp",
+    "LogSumExpOp", "MaxOp", "MinOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp", "SoftmaxOp", "StreamOp",
+    "SumOp", "TotalOp", "WeighOp", "WriteOp",
 ]  # fmt: skip
 
 
@@ -155,6 +156,6 @@ ATTN = Dialect(
     "attn",
     [
         KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ReadOp, WriteOp, SumOp, AxisMaxOp, AxisMinOp, AllOp,
-        SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, StreamOp,
+        SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp,
     ],
 )  # fmt: skip

@@ -104,7 +104,8 @@ class Run(OverKeys):
         if op.role.data == "output":
             self.outputs[name] = np.zeros(shape, ELEMENTS[op.element.data].dtype)
         else:
-            self.arrays[name] = np.full(shape, np.nan, op.element.data.replace("f", "float"))
+            dtype = ELEMENTS[op.element.data].dtype
+            self.arrays[name] = np.full(shape, np.nan if dtype.kind == "f" else np.iinfo(dtype).min, dtype)
 
     # --- running
 
@@ -171,6 +172,8 @@ class Run(OverKeys):
                 self.put(op)
             case attn.StreamOp():
                 self.stream(op)
+            case attn.ArgMaxOp():
+                self.argmax(op)
             case _:
                 self.values[op.results[0]] = self.evaluate(op)
 

@@ -46,7 +46,7 @@ def compare(element: str, got: Array, wanted: Array, computed: Array) -> Agreeme
     if not wanted.size:
         return Agreement((), 0.0, 0.0, 0.0, 0.0)
     have = decode(got, element)
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         if wanted.dtype.kind == "f":
             wanted = saturated(wanted, element)
             error, bound = _error(element, have, wanted, computed), computed + half_step(element, wanted, computed)

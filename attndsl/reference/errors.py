@@ -62,6 +62,7 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
       scales sums with a factor that underflows: t L more of the mean of 1.
     - logsumexp: the largest error of a score, and those of the sum above; max, min, over keys or an axis: the largest
       error of a score.
+    - argmax: none, but where another key than the first of the largest may have the largest score.
     - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.
 
     Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
@@ -197,6 +198,8 @@ class _Analysis:
                     floor = rounding.floor * self._factors(expr.score, broadcast, counted)
                     scores = Errors(scores.size, scores.error + np.where(np.isfinite(score), floor, 0.0))
                 found = rounding.summed(score, scores, rounding.product + rounding.weight)
+            case "argmax":
+                found = rounding.position(counted, score, scores, result.value)
             case "max" | "min":
                 found = rounding.extreme(scores, result.value)
             case function:

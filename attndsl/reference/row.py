@@ -9,6 +9,7 @@ import numpy as np
 
 from attndsl.checking.typed import (
     FOLDS,
+    POSITIONS,
     Apply,
     Constant,
     DimValue,
@@ -214,6 +215,11 @@ def _reduction(function: str, kept: Array, score: Array, value: Array, sink: Arr
     """
     if function in FOLDS:
         return _folded(function, np.where(kept, score, FOLDS[function].empty))
+    if function in POSITIONS:
+        largest = np.where(kept, score, -np.inf).max(axis=0, initial=-np.inf)
+        none = np.iinfo(np.int64).max
+        found = np.where(kept & (score == largest), value, none).min(axis=0, initial=none)
+        return np.where(found == none, -1, found)
     score = np.where(kept, score, -np.inf)
     largest = np.maximum(score.max(axis=0, initial=-np.inf), sink)
     shift = np.where(largest == -np.inf, 0.0, largest)

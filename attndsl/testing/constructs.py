@@ -15,6 +15,7 @@ from attndsl.checking.typed import (
     FLOAT_TYPES,
     FOLDS,
     INT_TYPES,
+    POSITIONS,
     STORAGE_KINDS,
     WEIGHING,
     Apply,
@@ -44,7 +45,7 @@ Table = Mapping[str, Callable[[T], bool]]
 
 ORDERS = ("ilt", "ile", "igt", "ige")
 BITS = ("iand", "ior", "ixor", "ishl", "ishr")
-FUNCTIONS = (*WEIGHING, *FOLDS)
+FUNCTIONS = (*WEIGHING, *FOLDS, *POSITIONS)
 FLOATS_COMPARED = ("feq", "fne", "flt", "fle", "fgt", "fge")
 
 INDICES: Table[Expr] = {

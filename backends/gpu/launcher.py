@@ -26,6 +26,7 @@ from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr
 from attndsl.python_names import python_name
+from attndsl.storage import ELEMENTS
 
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
 """The forms that a kernel may have."""
@@ -222,7 +223,7 @@ class Launcher:
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored:
                 shape = [*map(python_text, tensor.shape)]
-                dtype = "torch.float64" if tensor.element.data == "f64" else "torch.float32"
+                dtype = f"torch.{ELEMENTS[tensor.element.data].dtype}"
                 name = python_name(tensor.sym_name.data)
                 self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
 

@@ -54,6 +54,7 @@ def stand_in(element: str, extents: Sequence[int]) -> StandIn:
 TORCH = SimpleNamespace(
     float32=POINTERS["f32"],
     float64=POINTERS["f64"],
+    int64=POINTERS["i64"],
     uint8=POINTERS["u8"],
     empty=lambda *shape, dtype, device: StandIn(dtype, shape),
 )

@@ -29,6 +29,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import number_in
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import python_name
+from attndsl.storage import ELEMENTS
 
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
 """Element types that NumPy lacks, and the type of the bit patterns that stand for them in arrays."""
@@ -126,7 +127,7 @@ class _Emitter:
             if workspace.sym_name.data in stored:
                 shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
                 shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
-                element = "np.float64" if workspace.element.data == "f64" else "np.float32"
+                element = f"np.{ELEMENTS[workspace.element.data].dtype}"
                 self.out.line(f"{python_name(workspace.sym_name.data)} = np.empty(({shape}), {element})")
         self.names.begin_scope()
         self.text.arrange(kernel)

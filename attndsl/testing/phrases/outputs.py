@@ -50,7 +50,9 @@ counted@found
 counted@joined
     sum(score, mask)
 tag
-    2 | {row_hash}
+    3 | argmax(score, mask)
+    argmax({bias})
+    {row_hash}
     i * 3 - p
     300 - i
     (if any(score > w, mask) then i else -1)
