@@ -396,7 +396,7 @@ EVERY_OP = [
         %total = attn.total %v over %j where %yes : f32
         %max = attn.max %v over %j where %yes : f32
         %min = attn.min %v over %j where %yes : f32
-        %top, %position = attn.argmax %v, %j over %j where %yes : f32
+        %argmax, %position = attn.argmax %v, %j over %j where %yes : f32
         %m, %l, %a = attn.stream %v, (%v) over %j where %yes : f32, f32, (f32)
         """,
         "attn.write @o[%i] = %one where %yes : f32",
