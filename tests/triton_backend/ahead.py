@@ -9,6 +9,7 @@ from attndsl.backends.gpu.targets import TARGETS
 from attndsl.driver.ahead import generated
 from attndsl.driver.summarise import summarise
 from attndsl.python_names import python_name
+from attndsl.testing.case import types_with
 
 from .lowered import GALLERY, spec_of
 
@@ -53,6 +54,5 @@ def compiled_as_launched(name: str, target: str, element: str, sizes: dict[str, 
 
 
 def types_of(name: str, element: str) -> dict[str, str]:
-    """That element type for each type variable of a spec that allows it, the first choice for others."""
-    choices = spec_of(name).types
-    return {variable: element if element in allowed else allowed[0] for variable, allowed in choices.items()}
+    """That element type for each type variable of a spec that allows it, the usual one for others."""
+    return types_with(spec_of(name), element)
