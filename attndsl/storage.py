@@ -122,7 +122,7 @@ def decode(array: Array, element: str) -> Array:
     return array.astype(WIDE[entry.kind])
 
 
-def stored(values: Array, element: str) -> Array:
+def as_stored(values: Array, element: str) -> Array:
     """What a write of values leaves in memory, in the dtype that holds this element type.
 
     A float is rounded to the nearest number that the type holds, ties to even; one of 8 bits holds its largest number

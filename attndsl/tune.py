@@ -124,7 +124,8 @@ class Tuning:
     def _first_call(self, schedule: Schedule) -> tuple[Plan, list[torch.Tensor]]:
         """Raises what shows that a schedule does not fit the device."""
         launches = partial(self._program.launches, schedule=schedule)
-        plan, outputs = first_call(launches, self._inputs, self._outputs, self._params)
+        cleared = self._program.artifact.signature.partial
+        plan, outputs = first_call(launches, self._inputs, self._outputs, self._params, cleared)
         if (spills := _spills(plan)) > self._spills:
             raise Refused(f"it spills {spills} registers a thread")
         return plan, outputs

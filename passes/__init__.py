@@ -27,6 +27,7 @@ PASSES = {
     "split-reduction": "SplitReduction",
     "tile": "Tile",
     "choose-keys": "ChooseKeys",
+    "split-ranges": "SplitRanges",
     "scan-keys": "ScanKeys",
     "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",

@@ -96,7 +96,7 @@ from dataclasses import dataclass
 from attndsl.ir import tile
 from attndsl.ir.analyses.arrangement import row_axis
 from attndsl.ir.analyses.lengths import Lengths
-from attndsl.ir.analyses.steps import largest_step
+from attndsl.ir.analyses.steps import largest_steps
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import index_constant, insert_before
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
@@ -125,12 +125,17 @@ def _assign(kernel: tile.KernelOp, least: int) -> None:
     assert begin is not None
     lengths = Lengths(begin)
     rows = row_axis(kernel)
-    counted = [(op.result, lengths.of(op.result)) for op in largest_step(kernel)]
-    number, step = lengths.product(_slow(length, begin) if axis is rows else length for axis, length in counted)
-    one = insert_before(begin, index_constant(1)) if step is None else step
-    one.name_hint = one.name_hint or "step"
-    worth = arith.CmpiOp(one, insert_before(begin, index_constant(-(-least // number))), "sge")
-    said = tile.ThreadsOp(insert_before(begin, worth, "worth"))
+    steps = [[(op.result is rows, lengths.of(op.result)) for op in step] for step in largest_steps(kernel)]
+    worth: SSAValue | None = None
+    for step in dict.fromkeys(map(tuple, steps)):
+        number, count = lengths.product(_slow(length, begin) if of_rows else length for of_rows, length in step)
+        one = insert_before(begin, index_constant(1)) if count is None else count
+        one.name_hint = one.name_hint or "step"
+        enough = arith.CmpiOp(one, insert_before(begin, index_constant(-(-least // number))), "sge")
+        large = insert_before(begin, enough, "worth")
+        worth = large if worth is None else insert_before(begin, arith.OrIOp(worth, large), "worth")
+    assert worth is not None, "a kernel has one step at least"
+    said = tile.ThreadsOp(worth)
     said.location = next(op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)).location
     kernel.body.block.insert_op_before(said, begin)
 

@@ -269,12 +269,12 @@ class SimplifyLogic(RewritePattern):
             elif other is True and (known := uniform(op.lhs)) is not None:
                 rewriter.replace(op, constant_op(not known, i1))
             return
-        neutral = isinstance(op, arith.AndIOp)
+        neutral, known = isinstance(op, arith.AndIOp), uniform(op.lhs)
         left, right = (self.conjunctions(operand, type(op)) for operand in (op.lhs, op.rhs))
         small, large = sorted((left, right), key=len)
-        if right <= left or other is neutral:
+        if right <= left or other is neutral or known is (not neutral):
             rewriter.replace(op, [], [op.lhs])
-        elif left <= right or other is not None:
+        elif left <= right or known is neutral or other is (not neutral):
             rewriter.replace(op, [], [op.rhs])
         elif not large.isdisjoint(map(_opposite, small)):
             rewriter.replace(op, constant_op(not neutral, i1))

@@ -72,7 +72,10 @@ from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant_op, insert_before, remove_dead, replace
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+
+Scales = dict[tuple[Block | None, tuple[tuple[SSAValue, bool], ...]], SSAValue]
+"""Factors that were gathered, by the block that they stand in and what they are made of."""
 
 
 @dataclass(frozen=True)
@@ -83,17 +86,19 @@ class GatherScales(ModulePass):
     exactness = Exactness.REASSOCIATES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        made = Scales()
         for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and o.axis is not None]:
             axes = AxesAnalysis()
             # The last of a chain first, so that it is taken as a whole.
             for each in reversed(list(loop.body.block.ops)):
                 if isinstance(each, arith.MulfOp | arith.DivfOp) and axes(each.result):
-                    _gather(each, loop, axes)
+                    _gather(each, loop, axes, made)
         remove_dead(op)
 
 
-def _gather(last: arith.MulfOp | arith.DivfOp, loop: tile.LoopOp, axes: AxesAnalysis) -> None:
-    steps = list(_chain(last, loop, axes))
+def _gather(last: arith.MulfOp | arith.DivfOp, loop: tile.LoopOp, axes: AxesAnalysis, made: Scales) -> None:
+    """Gathers the factors of a chain; loops of a block share the scales that are `made`."""
+    steps = tuple(_chain(last, loop, axes))
     if not any(divides for _, divides in steps) and len(steps) < 2:
         return
     value: SSAValue = last.result
@@ -101,10 +106,13 @@ def _gather(last: arith.MulfOp | arith.DivfOp, loop: tile.LoopOp, axes: AxesAnal
         op = value.owner
         assert isinstance(op, arith.MulfOp | arith.DivfOp)
         value = op.rhs if isinstance(op, arith.MulfOp) and _is_scale(op.lhs, loop, axes) else op.lhs
-    scale = insert_before(loop, constant_op(1.0, last.result.type))
-    for factor, divides in reversed(steps):
-        scale = insert_before(loop, (arith.DivfOp if divides else arith.MulfOp)(scale, factor), "scale")
-    replace(last, [insert_before(last, arith.MulfOp(value, scale), last.result.name_hint)])
+    if (loop.parent, steps) not in made:
+        scale = insert_before(loop, constant_op(1.0, last.result.type))
+        for factor, divides in reversed(steps):
+            scale = insert_before(loop, (arith.DivfOp if divides else arith.MulfOp)(scale, factor), "scale")
+        made[loop.parent, steps] = scale
+    product = arith.MulfOp(value, made[loop.parent, steps])
+    replace(last, [insert_before(last, product, last.result.name_hint)])
 
 
 def _chain(last: Operation, loop: tile.LoopOp, axes: AxesAnalysis) -> Iterator[tuple[SSAValue, bool]]:

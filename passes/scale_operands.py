@@ -77,7 +77,10 @@ from attndsl.ir import tile
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.magnitudes import Magnitudes
 from attndsl.ir.rewrite import insert_before, replace
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith
+from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, SSAValue, arith
+
+Products = dict[tuple[Block | None, SSAValue, SSAValue], SSAValue]
+"""Scaled operands, by the block that they stand in, the operand and its factor."""
 
 LEAST_FACTOR = 2.0**-64
 """A smaller factor may leave nothing of an operand. Square roots of extents are larger by far."""
@@ -91,23 +94,27 @@ class ScaleOperands(ModulePass):
     exactness = Exactness.REASSOCIATES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        magnitudes = Magnitudes()
+        magnitudes, made = Magnitudes(), Products()
         for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and o.axis is not None]:
             for each in list(loop.body.block.ops):
                 if isinstance(each, arith.MulfOp):
-                    _move(each, loop, magnitudes)
+                    _move(each, loop, magnitudes, made)
 
 
-def _move(product: arith.MulfOp, loop: tile.LoopOp, magnitudes: Magnitudes) -> None:
+def _move(product: arith.MulfOp, loop: tile.LoopOp, magnitudes: Magnitudes, made: Products) -> None:
+    """Moves a factor of a product; loops of a block share the scaled operands that are `made`."""
     for dot, factor in ((product.lhs.owner, product.rhs), (product.rhs.owner, product.lhs)):
         if not isinstance(dot, tile.DotOp) or dot.parent is not product.parent or len(tile.users(dot.result)) > 1:
             continue
         number = next((n for n, side in enumerate((dot.lhs, dot.rhs)) if _is_fixed(side, loop)), None)
         if number is None or dot.where is not None or not _is_mild(factor, loop, magnitudes):
             continue
-        scaled = arith.MulfOp(dot.operands[number], factor)
-        dot.operands[number] = insert_before(loop, scaled, "scaled")
-        scaled.location = product.location
+        key = (loop.parent, dot.operands[number], factor)
+        if key not in made:
+            scaled = arith.MulfOp(dot.operands[number], factor)
+            made[key] = insert_before(loop, scaled, "scaled")
+            scaled.location = product.location
+        dot.operands[number] = made[key]
         dot.result.name_hint = product.result.name_hint or dot.result.name_hint
         replace(product, [dot.result])
         return

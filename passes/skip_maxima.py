@@ -105,7 +105,8 @@ After:
 Which of the two loops a row's numbers are from rests on what that row sees, and on nothing else: neither on other rows,
 so on how rows are put together, nor on earlier calls. Of weights whose sum is below 1e-6 some may have been lost to
 underflow; where it is above 1e30, the factor that scales it to a larger number may be. Sums of weights times values are
-to be finite. Rows without keys, as far as their ends tell, have sums of 0 in either loop.
+to be finite. Rows without keys, as far as their ends tell, have sums of 0 in either loop. Loops that go on with what
+others carry are looked at together, after the last.
 
 Requires: tile, mask-edges. Exactness: reassociates: a factor is taken out of sums, and out of what they are divided by.
 Idempotent.
@@ -118,7 +119,8 @@ from dataclasses import dataclass
 from math import inf
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.online import OnlineState, online_states
+from attndsl.ir.analyses.online import OnlineState, chains, online_states
+from attndsl.ir.analyses.order import is_at_least
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction
@@ -138,7 +140,7 @@ MOST = 1e30
 
 @dataclass(frozen=True)
 class SkipMaxima(ModulePass):
-    """Puts every loop that folds softmaxes behind one that subtracts no maximum, and a look at its sums."""
+    """Puts loops that fold softmaxes behind such as subtract no maximum, and a look at their sums."""
 
     name = "skip-maxima"
     exactness = Exactness.REASSOCIATES
@@ -146,23 +148,27 @@ class SkipMaxima(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                for loop in [o for o in kernel.body.block.ops if isinstance(o, tile.LoopOp)]:
-                    if states := online_states(loop):
-                        _skip(loop, states, Facts(kernel.body.block))
+                for chain in chains(kernel):
+                    if states := online_states(chain):
+                        _skip(chain, states, Facts(kernel.body.block))
         remove_dead(op)
 
 
-def _skip(loop: tile.LoopOp, states: Sequence[OnlineState], facts: Facts) -> None:
-    sums, has_keys = _plain(loop, states), _has_keys(loop, facts)
+def _skip(chain: Sequence[tile.LoopOp], found: Sequence[Sequence[OnlineState]], facts: Facts) -> None:
+    sums: dict[int, SSAValue] = {}
+    for part, its in zip(chain, zip(*found, strict=True), strict=True):
+        sums = _plain(part, its, sums)
+    first, loop, states = chain[0], chain[-1], [its[-1] for its in found]
+    has_keys = _has_keys(chain, facts)
     looks = [_look(loop, state, sums, has_keys) for state in states]
     right = conjunction([all_rows for _, all_rows in looks], loop)
     assert right is not None, "a loop is asked for states that it has"
     right.name_hint = "right"
     wrong = insert_before(loop, arith.XOrIOp(right, insert_before(loop, constant_op(True, i1))), "wrong")
     read = [n for n, result in enumerate(loop.results) if result.uses]
-    plain = sums | {n: _no_maximum(loop, n, has_keys) for n in read if n not in sums}
+    plain = sums | {n: _no_maximum(loop, first.iter_args[n], has_keys) for n in read if n not in sums}
     kept = Block([scf.YieldOp(*(plain[n] for n in read))])
-    starts = {start: start.owner.clone() for start in loop.iter_args if isinstance(start.owner, tile.BroadcastOp)}
+    starts = {start: start.owner.clone() for start in first.iter_args if isinstance(start.owner, tile.BroadcastOp)}
     exact = Block(starts.values())
     choice = scf.IfOp(wrong, [loop.results[n].type for n in read], Region(exact), Region(kept))
     assert loop.parent is not None
@@ -170,11 +176,12 @@ def _skip(loop: tile.LoopOp, states: Sequence[OnlineState], facts: Facts) -> Non
     for n, result in zip(read, choice.results, strict=True):
         result.name_hint = loop.results[n].name_hint
         loop.results[n].replace_all_uses_with(result)
-    loop.operands = [starts[v].result if v in starts else v for v in loop.operands]
-    moved: Operation = loop
-    moved.detach()
+    first.operands = [starts[v].result if v in starts else v for v in first.operands]
+    moved: list[Operation] = [*chain]
+    for each in moved:
+        each.detach()
     last = scf.YieldOp(*(loop.results[n] for n in read))
-    exact.add_ops([moved, last])
+    exact.add_ops([*moved, last])
     for op in (choice, *starts.values(), last, kept.last_op):
         assert op is not None
         op.location = loop.location
@@ -204,8 +211,11 @@ def _keep_right_rows(
     ]
 
 
-def _plain(loop: tile.LoopOp, states: Sequence[OnlineState]) -> dict[int, SSAValue]:
-    """The sums of a loop that subtracts no maximum, and carries none, by their places in the other one."""
+def _plain(loop: tile.LoopOp, states: Sequence[OnlineState], before: dict[int, SSAValue]) -> dict[int, SSAValue]:
+    """The sums of a loop that subtracts no maximum, and carries none, by their places in the other one.
+
+    It goes on with those `before`, where there are some.
+    """
     copies: dict[SSAValue, SSAValue] = {}
     copy = copied(loop, copies)
     arguments = copy.body.block.args[1:]
@@ -225,7 +235,7 @@ def _plain(loop: tile.LoopOp, states: Sequence[OnlineState]) -> dict[int, SSAVal
     remove_dead(copy)
     for n in dropped:
         copy.body.block.erase_arg(arguments[n])
-    starts, body = [loop.iter_args[n] for n in kept], copy.detach_region(copy.body)
+    starts, body = [before.get(n, loop.iter_args[n]) for n in kept], copy.detach_region(copy.body)
     plain = tile.LoopOp(loop.lb, loop.ub, loop.step, starts, body, loop.row_start, loop.row_stop)
     plain.tiles, plain.stages, plain.location = loop.tiles, loop.stages, loop.location
     copy.erase()
@@ -236,9 +246,8 @@ def _plain(loop: tile.LoopOp, states: Sequence[OnlineState]) -> dict[int, SSAVal
     return dict(zip(kept, plain.results, strict=True))
 
 
-def _no_maximum(loop: tile.LoopOp, place: int, has_keys: SSAValue | None) -> SSAValue:
-    """What stands for a maximum that was not taken: 0, and that of nothing for rows without keys."""
-    start = loop.iter_args[place]
+def _no_maximum(loop: tile.LoopOp, start: SSAValue, has_keys: SSAValue | None) -> SSAValue:
+    """What stands for a maximum that was not taken: 0, and that of nothing for rows without keys; like its `start`."""
     terms = terms_before(loop, start.type)
     zero = terms.number(0.0)
     if isinstance(start.owner, tile.BroadcastOp):
@@ -276,12 +285,24 @@ def _in_order(axes: Axes, loop: tile.LoopOp) -> list[SSAValue]:
     return [op.result for op in reversed(operations(kernel)) if isinstance(op, tile.RangeOp) and op.result in axes]
 
 
-def _has_keys(loop: tile.LoopOp, facts: Facts) -> SSAValue | None:
+def _has_keys(chain: Sequence[tile.LoopOp], facts: Facts) -> SSAValue | None:
     """Which rows have keys, as far as their ends tell: the sums of others are 0. None where all have, or may."""
+    spans: list[tuple[SSAValue, SSAValue]] = []
+    for loop in chain:
+        start, stop = loop.row_start, loop.row_stop
+        first, end = spans[-1] if spans else (None, None)
+        if first is not None and end is start and is_at_least(stop, start, facts):
+            spans[-1] = (first, stop)
+        elif first is None or end is not stop or not is_at_least(start, first, facts):
+            spans.append((start, stop))
     axes = AxesAnalysis()
-    if not axes(loop.row_start) and not axes(loop.row_stop):
+    if not any(axes(end) for span in spans for end in span):
         return None
-    distance = add(facts.of(loop.row_stop), facts.of(loop.row_start), -1)
-    if facts.nonnegative(add(distance, number(1), -1)):
-        return None
-    return insert_before(loop, arith.CmpiOp(loop.row_stop, loop.row_start, "sgt"))
+    has_keys: SSAValue | None = None
+    for start, stop in spans:
+        distance = add(facts.of(stop), facts.of(start), -1)
+        if facts.nonnegative(add(distance, number(1), -1)):
+            return None
+        some = insert_before(chain[-1], arith.CmpiOp(stop, start, "sgt"))
+        has_keys = some if has_keys is None else insert_before(chain[-1], arith.OrIOp(has_keys, some))
+    return has_keys

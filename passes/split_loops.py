@@ -90,8 +90,8 @@ from attndsl.ir.clip import not_far_above, not_far_below
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Bounds
 from attndsl.ir.polynomial import Facts
-from attndsl.ir.rewrite import constant_op, copied, index_constant, insert_before, remove_dead, replace
-from attndsl.ir.settled import over_rows, settled_in
+from attndsl.ir.rewrite import copied, index_constant, insert_before, remove_dead, replace
+from attndsl.ir.settled import over_rows, settle, settled_in
 from attndsl.ir.xdsl import (
     Context,
     IntegerAttr,
@@ -101,7 +101,6 @@ from attndsl.ir.xdsl import (
     SSAValue,
     StringAttr,
     arith,
-    i1,
     index,
 )
 
@@ -141,10 +140,7 @@ def _split(loop: tile.LoopOp, facts: Facts) -> None:
     positions = {result: n for n, op in enumerate(loop.parent_op().walk()) for result in op.results}  # type: ignore[union-attr]
     copies = dict(zip(loop.walk(), full.walk(), strict=True))
     for condition in settled:
-        copy = copies[condition]
-        true = insert_before(copy, constant_op(True, i1))
-        axes = sorted(AxesAnalysis()(copy.results[0]), key=positions.__getitem__)
-        replace(copy, [insert_before(copy, tile.BroadcastOp(true, axes))])
+        settle(copies[condition], True, positions)
     full.operands[0], full.operands[1] = start, stop
     for n, result in enumerate(full.results):
         loop.operands[3 + n] = result

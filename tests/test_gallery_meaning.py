@@ -245,15 +245,41 @@ def latent_attend(x: dict[str, Array], mask: Any = True) -> Array:
     return attend(q @ np.swapaxes(k, -1, -2) / math.sqrt(192), x["c"][:, None], mask)
 
 
+def projected(heads: dict[str, Array], cache: dict[str, Array]) -> Array:
+    """Attention over keys and values that are projected from a cache."""
+    k = np.einsum("hdr,bjr->bhjd", heads["w_uk"], cache["c"])
+    v = np.einsum("her,bjr->bhje", heads["w_uv"], cache["c"])
+    rope = np.broadcast_to(cache["k_rope"][:, None], (*k.shape[:3], cache["k_rope"].shape[-1]))
+    q = np.concatenate([heads["q_nope"], heads["q_rope"]], -1)
+    return attend(scores(q, np.concatenate([k, rope], -1)), v, CAUSAL)
+
+
+def projections(rank: int, rope: int) -> dict[str, Array]:
+    queries = {"q_nope": normal(B, H, M, D), "q_rope": normal(B, H, M, rope)}
+    return queries | {"w_uk": normal(H, D, rank), "w_uv": normal(H, E, rank)}
+
+
+def blocks_of_32(**widths: int) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Caches of 8-bit integers with a scale for every 32, and the numbers that they hold."""
+    inputs, real = dict[str, Array](), dict[str, Array]()
+    for name, width in widths.items():
+        codes = RANDOM.integers(-128, 128, (B, N, width)).astype(np.int8)
+        scale = RANDOM.uniform(0.01, 0.02, (B, N, width // 32)).astype(np.float16)
+        inputs |= {f"{name}_int": codes, f"{name}_scale": scale}
+        real[name] = codes * np.repeat(scale.astype(float), 32, axis=-1)
+    return inputs, real
+
+
 @case
 def mla_projections() -> Case:
-    x = latent() | {"q_nope": normal(B, H, M, D), "w_uk": normal(H, D, R), "w_uv": normal(H, E, R)}
-    k = np.einsum("hdr,bjr->bhjd", x["w_uk"], x["c"])
-    v = np.einsum("her,bjr->bhje", x["w_uv"], x["c"])
-    rope = np.broadcast_to(x["k_rope"][:, None], (B, H, N, ROPE))
-    s = scores(np.concatenate([x["q_nope"], x["q_rope"]], -1), np.concatenate([k, rope], -1))
-    del x["q"]
-    return x, {}, {"o": attend(s, v, CAUSAL)}
+    heads, cache = projections(R, ROPE), {"c": normal(B, N, R), "k_rope": normal(B, N, ROPE)}
+    return heads | cache, {}, {"o": projected(heads, cache)}
+
+
+@case
+def mla_projections_q8_0() -> Case:
+    heads, (cache, real) = projections(64, 32), blocks_of_32(c=64, k_rope=32)
+    return heads | cache, {}, {"o": projected(heads, real)}
 
 
 @case
@@ -264,14 +290,8 @@ def mla_latent() -> Case:
 
 @case
 def mla_q8_0() -> Case:
-    x = {"q": normal(B, H, M, 64), "q_rope": normal(B, H, M, 32)}
-    inputs, real = dict(x), {}
-    for name, width in (("c", 64), ("k_rope", 32)):
-        codes = RANDOM.integers(-128, 128, (B, N, width)).astype(np.int8)
-        scale = RANDOM.uniform(0.01, 0.02, (B, N, width // 32)).astype(np.float16)
-        inputs |= {f"{name}_int": codes, f"{name}_scale": scale}
-        real[name] = codes * np.repeat(scale.astype(float), 32, axis=-1)
-    return inputs, {}, {"o": latent_attend(x | real, CAUSAL)}
+    queries, (cache, real) = {"q": normal(B, H, M, 64), "q_rope": normal(B, H, M, 32)}, blocks_of_32(c=64, k_rope=32)
+    return queries | cache, {}, {"o": latent_attend(queries | real, CAUSAL)}
 
 
 @case
@@ -510,6 +530,16 @@ def co_attention() -> Case:
         "o_image": attend(scores(image["q"], text["k"]), text["v"]),
     }
     return inputs, {}, outputs
+
+
+@case
+def cache_and_new() -> Case:
+    past, x = 4, qkv(HKV, queries=N)
+    k_old, v_old = normal(B, HKV, past, D), normal(B, HKV, past, E)
+    keys, values = np.concatenate([k_old, x["k"]], axis=2), np.concatenate([v_old, x["v"]], axis=2)
+    seen = np.arange(past + N) <= np.arange(N)[:, None] + past
+    inputs = {"q": x["q"], "k_old": k_old, "v_old": v_old, "k_new": x["k"], "v_new": x["v"]}
+    return inputs, {}, {"o": attend(scores(x["q"], grouped(keys)), grouped(values), seen)}
 
 
 @case

@@ -18,7 +18,7 @@ from attndsl.checking.graph import MAX_EXPRESSIONS
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Kind
 from attndsl.reference import reference
-from attndsl.storage import ELEMENTS, decode, stored
+from attndsl.storage import ELEMENTS, as_stored, decode
 from attndsl.syntax import tree
 from attndsl.syntax.format import format_text
 from attndsl.syntax.parse import MAX_DEPTH, parse, tokens
@@ -62,13 +62,13 @@ def test_example_gives_the_values_it_states(example: Example) -> None:
         name.strip(): eval(value, {"inf": float("inf"), "nan": float("nan")})
         for name, value in (line.split("=") for line in example.values.splitlines())
     }
-    assert set(values) == set(spec.tensors)
+    assert set(values) == {tensor.name for tensor in spec.arguments}
     inputs = {t.name: np.array(values[t.name], _dtype(t.element)) for t in spec.inputs}
     outputs = reference(spec, inputs, {})
     for tensor in spec.outputs:
         held = outputs[tensor.name]
         if held.dtype.kind != "f" or spec.kind(tensor) is not Kind.FLOAT:
-            held = decode(stored(held, tensor.element), tensor.element)
+            held = decode(as_stored(held, tensor.element), tensor.element)
         np.testing.assert_allclose(held, values[tensor.name], rtol=1e-7, err_msg=tensor.name)
 
 

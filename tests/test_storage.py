@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS
-from attndsl.storage import ELEMENTS, WIDE, accepts, decode, element_among, encode, stored
+from attndsl.storage import ELEMENTS, WIDE, accepts, as_stored, decode, element_among, encode
 
 Array = np.ndarray[Any, Any]
 
@@ -64,24 +64,24 @@ def test_a_float64_is_rounded_once() -> None:
 @pytest.mark.parametrize(("element", "largest"), [("f8e4m3", 448.0), ("f8e5m2", 57344.0)])
 def test_a_float_of_8_bits_is_written_as_the_nearest_finite_one(element: str, largest: float) -> None:
     values = np.array([1.0, -0.0, 1e-9, 450.0, 1e30, -np.inf, np.nan])
-    got = decode(stored(values, element), element)
+    got = decode(as_stored(values, element), element)
     assert got[:3].tolist() == [1.0, 0.0, 0.0] and np.signbit(got[1])
     assert got[4:6].tolist() == [largest, -largest]
     assert np.isnan(got[6])
     plain = values[np.abs(values) < largest]
-    np.testing.assert_array_equal(stored(plain, element), encode(plain, element))
+    np.testing.assert_array_equal(as_stored(plain, element), encode(plain, element))
 
 
 def test_a_float_is_written_as_the_nearest_int_of_8_bits() -> None:
     values = np.array([0.5, 1.5, 2.5, -2.5, -3.6, 126.5, 127.5, 254.5, 1e9, -np.inf, np.nan], np.float32)
-    assert stored(values, "i8").tolist() == [0, 2, 2, -2, -4, 126, 127, 127, 127, -128, 0]
-    assert stored(values, "u8").tolist() == [0, 2, 2, 0, 0, 126, 128, 254, 255, 0, 0]
+    assert as_stored(values, "i8").tolist() == [0, 2, 2, -2, -4, 126, 127, 127, 127, -128, 0]
+    assert as_stored(values, "u8").tolist() == [0, 2, 2, 0, 0, 126, 128, 254, 255, 0, 0]
 
 
 def test_an_int_wraps_where_it_is_written() -> None:
     values = np.array([300, -129, 2**31, -1, 2**40 + 5])
-    assert stored(values, "i8").tolist() == [44, 127, 0, -1, 5]
-    assert stored(values, "u32").tolist() == [300, 2**32 - 129, 2**31, 2**32 - 1, 5]
+    assert as_stored(values, "i8").tolist() == [44, 127, 0, -1, 5]
+    assert as_stored(values, "u32").tolist() == [300, 2**32 - 129, 2**31, 2**32 - 1, 5]
 
 
 @pytest.mark.parametrize("element", ["f16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "bool"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from attndsl.bench import cpu, draw, latents
-from attndsl.bench.contest import Contestant, Inputs, Refused
+from attndsl.bench.contest import Contestant, Inputs
 from attndsl.bench.latents import D_HEAD, D_NOPE, D_VALUE, LATENT, ROTARY
 from attndsl.bench.ours import only, operator, ours
 from attndsl.bench.results import Column, of_bytes, of_milliseconds
@@ -38,7 +38,7 @@ DEPTHS = {
 ABSORBED = {"f32": "mla_latent", "f16": "mla_latent", "q8_0": "mla_q8_0"}
 """The spec of mode 1, by cache."""
 
-PROJECTED = {"f32": "mla_projections", "f16": "mla_projections"}
+PROJECTED = {"f32": "mla_projections", "f16": "mla_projections", "q8_0": "mla_projections_q8_0"}
 """The spec from which the compiler chooses, by cache."""
 
 MODES = ("mode 1", "mode 2", "mode 3")
@@ -91,13 +91,7 @@ def mode_2(cache: str) -> Contestant:
 
 def mode_3(cache: str) -> Contestant:
     """A spec of projections, of which the compiler makes either."""
-    if cache in PROJECTED:
-        return ours(PROJECTED[cache], {}, MODES[2])
-
-    def bind(x: Inputs) -> Callable[[], Any]:
-        raise Refused(f"no spec of the gallery has projections and a cache in {cache}")
-
-    return Contestant(MODES[2], bind)
+    return ours(PROJECTED[cache], {}, MODES[2])
 
 
 def by_torch(cache: str, queries: int) -> Contestant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attndsl import diagnostics as errors
+from attndsl.checking import slices
 from attndsl.checking.bounds import infer_bound
 from attndsl.checking.constants import may_be_in_range
 from attndsl.checking.context import CheckedBlock, Context
@@ -11,6 +12,7 @@ from attndsl.checking.expressions import Expressions
 from attndsl.checking.graph import MAX_PARTS, PartLimitPassed
 from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, ScalarBinding, Scope, Storage
+from attndsl.checking.slices import Ends, Part, Subscripts
 from attndsl.checking.typed import (
     ROUNDED_INTS,
     STORAGE_KINDS,
@@ -86,32 +88,44 @@ class Blocks:
         subscripts = self._subscripts(node)
         if name.text in self._written:
             self._context.report(
-                errors.outputs.WrittenTwice(name.span, name=name.text, first=self._written[name.text].span)
+                errors.outputs.WrittenTwice(
+                    name.span, role=tensor.role, name=name.text, first=self._written[name.text].span
+                )
             )
             return
-        self._written[name.text] = name
+        self._note(name)
         if subscripts is None or value is None or not self._fits(node, tensor, subscripts, value):
             return
-        axes = [e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None]
+        taken = self._parts(tensor, subscripts)
+        assert taken is not None, "the value fits"
         promoted = self._held(tensor) is Kind.FLOAT
-        real = self._context.graph.real
+        real, index = self._context.graph.real, self._context.graph.index
+        axes = [part.extent for part in taken]
         variables, body = self._context.axes.bind(
             axes, node.span, lambda where: real(value.at(where)) if promoted else value.at(where)
         )
-        rest = iter([self._context.graph.index(variable, node.span) for variable in variables])
-        places = tuple(next(rest) if s is None else s for s in subscripts)
+        rest = iter(slices.places(self._context, taken, [index(each, node.span) for each in variables], node))
+        places = tuple(next(rest) if isinstance(each, Ends) else each for each in subscripts)
         if self._rows_tell(node, places, body) and self._keys_tell(rows, places, body):
             rows.writes.append(Write(tensor, places, variables, body, node.span))
 
     def writes_whole(self, node: tree.Definition) -> bool:
         """Whether `o = …` is meant to write an output; reports it."""
         match self.scope.find(node.name.text):
-            case Storage(tensor=Tensor(role="output", name=name, extents=extents)):
+            case Storage(tensor=Tensor(role="output" | "temp" as role, name=name, extents=extents)):
                 subscripts = ", ".join([":"] * len(extents))
-                self._context.report(errors.names.BareOutput(node.name.span, name=name, subscripts=subscripts))
-                self._written[name] = node.name
+                self._context.report(
+                    errors.names.BareOutput(node.name.span, role=role, name=name, subscripts=subscripts)
+                )
+                self._note(node.name)
                 return True
         return False
+
+    def _note(self, name: tree.Name) -> None:
+        """That a statement writes a tensor: the blocks behind may read it."""
+        self._written[name.text] = name
+        if self._context.rows is not None:
+            self._context.writers.setdefault(name.text, []).append(self._context.rows.number)
 
     def close(self) -> None:
         """Ends the block that is open, if there is one."""
@@ -133,14 +147,14 @@ class Blocks:
         self._context.rows = None
 
     def finish(self, name: tree.Name) -> None:
-        """Ends the last block and checks that the spec has outputs and every one is written."""
+        """Ends the last block and checks that the spec has outputs and all that is not given is written."""
         self.close()
         outputs = [tensor for tensor in self._tensors.values() if tensor.role == "output"]
         if not outputs and not self._context.diagnostics:
             self._context.report(errors.outputs.NoOutput(name.span, name=name.text))
-        for tensor in outputs:
-            if tensor.name not in self._written and not self._astray:
-                self._context.report(errors.outputs.NotWritten(tensor.span, name=tensor.name))
+        for tensor in self._tensors.values():
+            if tensor.role != "input" and tensor.name not in self._written and not self._astray:
+                self._context.report(errors.outputs.NotWritten(tensor.span, role=tensor.role, name=tensor.name))
 
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
         """Binds one index variable in `scope`; its extent sees the names of `seen`."""
@@ -165,48 +179,51 @@ class Blocks:
         scope.add(name.text, ScalarBinding(name.span, graph.index(index, name.span), "an index", shadowable=True))
         return index
 
-    def _subscripts(self, node: tree.WriteStatement) -> list[Expr | None] | None:
-        found: list[Expr | None] = []
-        sound = True
-        for subscript in node.subscripts:
-            index = None
-            if not isinstance(subscript, tree.Whole):
-                index = self._expressions.integer(subscript, self.scope, "a subscript")
-                sound = sound and index is not None
-                over = [] if index is None else self._over(index)
-                if over:
-                    self._context.report(errors.outputs.KeyInWrite(subscript.span, name=over[0]))
-                    sound = False
-            found.append(index)
-        return found if sound else None
+    def _subscripts(self, node: tree.WriteStatement) -> Subscripts | None:
+        found = self._expressions.subscripts(node.subscripts, self.scope)
+        for subscript, written in zip(found or (), node.subscripts, strict=False):
+            ends = (subscript.start, subscript.stop) if isinstance(subscript, Ends) else (subscript,)
+            over = [name for end in ends if end is not None for name in self._over(end)]
+            if over:
+                self._context.report(errors.outputs.KeyInWrite(written.span, name=over[0]))
+                found = None
+        return found
+
+    def _parts(self, tensor: Tensor, subscripts: Subscripts) -> list[Part] | None:
+        axes = [e for e, s in zip(tensor.extents, subscripts, strict=True) if isinstance(s, Ends)]
+        return slices.parts(self._context, subscripts, axes)
 
     def _target(self, name: tree.Name) -> Tensor | None:
         match self.scope.find(name.text):
-            case Storage(tensor=tensor) if tensor.role == "output":
+            case Storage(tensor=tensor) if tensor.role != "input":
                 return tensor
             case Broken():
                 return None
             case None:
-                known = tuple(t.name for t in self._tensors.values() if t.role == "output")
+                known = tuple(t.name for t in self._tensors.values() if t.role != "input")
                 self._context.report(errors.names.UnknownOutput(name.span, name=name.text, known=known))
                 self.scope.add(name.text, Broken(name.span))
             case binding:
                 self._context.report(errors.outputs.NotOutput(name.span, name=name.text, first=binding.span))
         return None
 
-    def _fits(self, node: tree.WriteStatement, tensor: Tensor, subscripts: list[Expr | None], value: Value) -> bool:
+    def _fits(self, node: tree.WriteStatement, tensor: Tensor, subscripts: Subscripts, value: Value) -> bool:
         """Whether the subscripts suit the tensor and the value suits both; reports where not."""
         name, wanted = tensor.name, len(tensor.extents)
         if len(subscripts) != wanted:
             self._context.report(
                 errors.outputs.WrongOutputRank(
-                    node.span, name=name, wanted=wanted, got=len(subscripts), first=tensor.span
+                    node.span, role=tensor.role, name=name, wanted=wanted, got=len(subscripts), first=tensor.span
                 )
             )
             return False
-        if not may_be_in_range(self._context, node.subscripts, subscripts, tensor.extents):
+        spans = [subscript.span for subscript in node.subscripts]
+        if not may_be_in_range(self._context, spans, slices.indices(subscripts), tensor.extents):
             return False
-        axes = tuple(e for e, s in zip(tensor.extents, subscripts, strict=True) if s is None)
+        taken = self._parts(tensor, subscripts)
+        if taken is None:
+            return False
+        axes = tuple(part.extent for part in taken)
         if axes != value.axes:
             self._context.report(
                 errors.outputs.WrongOutputAxes(
@@ -230,12 +247,12 @@ class Blocks:
                 or {*self._declarations.choices(tensor.element)} <= {*ROUNDED_INTS}
             ):
                 return True
-            self._context.report(errors.outputs.FloatWritten(node.value.span, name=name))
+            self._context.report(errors.outputs.FloatWritten(node.value.span, role=tensor.role, name=name))
         elif given is Kind.BOOL:
-            self._context.report(errors.outputs.BoolWritten(node.value.span, name=name))
+            self._context.report(errors.outputs.BoolWritten(node.value.span, role=tensor.role, name=name))
         else:
             got = "a float" if given is Kind.FLOAT else "an int"
-            self._context.report(errors.outputs.NumberWritten(node.value.span, name=name, got=got))
+            self._context.report(errors.outputs.NumberWritten(node.value.span, role=tensor.role, name=name, got=got))
         return False
 
     def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr) -> bool:

@@ -11,26 +11,27 @@ from attndsl.checking.text import expression_text
 from attndsl.checking.typed import Apply, Constant, DimValue, Expr
 from attndsl.checking.values import Value
 from attndsl.syntax import tree
+from attndsl.syntax.source import Span
 
 
 def may_be_in_range(
     context: Context,
-    written: Sequence[tree.Expression | tree.Whole],
+    written: Sequence[Span],
     subscripts: Sequence[Expr | None],
     extents: Sequence[Expr | None],
 ) -> bool:
     """Whether each subscript that is a number may lie below its extent, where it has one; reports those that cannot."""
     sound = True
-    for node, index, extent in zip(written, subscripts, extents, strict=True):
+    for span, index, extent in zip(written, subscripts, extents, strict=True):
         if not isinstance(index, Constant) or extent is None:
             continue
         if index.value < 0:
-            one = context.graph.constant(1, node.span)
-            last = expression_text(context.arithmetic.add(extent, one, node.span, -1))
-            context.report(errors.shapes.NegativeIndex(node.span, index=int(index.value), last=last))
+            one = context.graph.constant(1, span)
+            last = expression_text(context.arithmetic.add(extent, one, span, -1))
+            context.report(errors.shapes.NegativeIndex(span, index=int(index.value), last=last))
             sound = False
         elif isinstance(extent, Constant) and index.value >= extent.value:
-            context.report(errors.shapes.IndexTooLarge(node.span, index=int(index.value), extent=int(extent.value)))
+            context.report(errors.shapes.IndexTooLarge(span, index=int(index.value), extent=int(extent.value)))
             sound = False
     return sound
 

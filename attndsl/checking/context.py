@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from attndsl.checking.arithmetic import Arithmetic
 from attndsl.checking.axes import Axes
 from attndsl.checking.graph import Graph
-from attndsl.checking.typed import Index, Write
+from attndsl.checking.typed import Index, Tensor, Write
 from attndsl.checking.values import Value
 from attndsl.diagnostics import MAX_ERRORS, Diagnostic
 from attndsl.syntax.source import Source, Span
@@ -43,6 +43,7 @@ class Context:
         self.defined = defined
         self.axes = Axes(self.graph, set(defined))
         self.rows: CheckedBlock | None = None
+        self.writers: dict[str, list[int]] = {}  # the numbers of the blocks that write a tensor
         self.diagnostics: dict[Diagnostic, None] = {}
 
     def report(self, diagnostic: Diagnostic) -> Value | None:
@@ -54,6 +55,16 @@ class Context:
         if len(self.diagnostics) == MAX_ERRORS:
             raise TooManyErrors
         return None
+
+    def may_read(self, tensor: Tensor) -> bool:
+        """Whether blocks before this one have written a tensor, which inputs are from the beginning.
+
+        A definition before the first block is asked again where one uses it.
+        """
+        if tensor.role == "input" or self.rows is None:
+            return True
+        writers = self.writers.get(tensor.name)
+        return writers is not None and all(number < self.rows.number for number in writers)
 
     def text(self, span: Span) -> str:
         """What stands in the source, on one line."""

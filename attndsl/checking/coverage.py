@@ -1,4 +1,4 @@
-"""What the rows of a spec write of its outputs: all of them at every call, or perhaps not."""
+"""What the rows of a spec write of its outputs and temps: all of them at every call, or perhaps not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from attndsl.checking.typed import Block, IndexValue, Spec, Write
 
 
 def partial_outputs(spec: Spec) -> tuple[str, ...]:
-    """The outputs of which a call may leave elements to no row, in the order in which they are written."""
+    """The outputs and temps of which a call may leave elements to no row, in the order in which they are written."""
     return tuple(w.tensor.name for block in spec.blocks for w in block.writes if not _is_whole(w, block))
 
 

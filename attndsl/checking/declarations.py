@@ -116,8 +116,8 @@ class Declarations:
             self._bind(node.name, Broken(node.name.span))
             self._broken = True
             return
-        role: OneOf["input", "output"] = "input" if node.role == "input" else "output"
-        tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span)
+        roles: dict[str, OneOf["input", "output", "temp"]] = {"output": "output", "temp": "temp"}
+        tensor = Tensor(node.name.text, roles.get(node.role, "input"), element, tuple(sound), node.name.span)
         self._bind(node.name, Storage(node.name.span, tensor, kind))
         self.tensors.setdefault(tensor.name, tensor)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from attndsl import diagnostics as errors
+from attndsl.checking import slices
 from attndsl.checking.calls import TRUTHS, Calls
 from attndsl.checking.context import Context
 from attndsl.checking.members import Members
 from attndsl.checking.names import NameLookup
 from attndsl.checking.pointwise import Pointwise
 from attndsl.checking.scopes import ScalarBinding, Scope
+from attndsl.checking.slices import Ends, Subscripts
 from attndsl.checking.text import expression_text
 from attndsl.checking.typed import Expr, Index, Kind, walk
 from attndsl.checking.values import Result, SoftmaxWeights, Value
@@ -149,16 +151,31 @@ class Expressions:
             return None
         return self._pointwise.select(values[0], values[1], values[2], node.span, node.condition.span)
 
+    def subscripts(self, nodes: Sequence[tree.Subscript], scope: Scope) -> Subscripts | None:
+        """What stands between brackets; all is looked at, so that each reports its errors."""
+        found = [self._subscript(node, scope) for node in nodes]
+        sound = [subscript for subscript in found if subscript is not None]
+        return sound if len(sound) == len(found) else None
+
+    def _subscript(self, node: tree.Subscript, scope: Scope) -> Expr | Ends | None:
+        match node:
+            case tree.Whole():
+                return Ends(node, None, None)
+            case tree.Slice(start=start, stop=stop):
+                ends = [None if end is None else self.integer(end, scope, "an end of a slice") for end in (start, stop)]
+                lacks = (end is not None and known is None for end, known in zip((start, stop), ends, strict=True))
+                return None if any(lacks) else Ends(node, *ends)
+        return self.integer(node, scope, "a subscript")
+
     def _subscripted(self, node: tree.Subscripted, scope: Scope) -> Value | None:
-        subscripts: list[Expr | None] = []
-        sound = True
-        for subscript in node.subscripts:
-            index = None
-            if not isinstance(subscript, tree.Whole):
-                index = self.integer(subscript, scope, "a subscript")
-                sound = sound and index is not None
-            subscripts.append(index)
-        return self.names.subscripted(node, scope, subscripts) if sound else None
+        subscripts = self.subscripts(node.subscripts, scope)
+        if subscripts is None:
+            return None
+        value = self.names.subscripted(node, scope, slices.indices(subscripts))
+        if value is None or not any(isinstance(each, tree.Slice) for each in node.subscripts):
+            return value
+        taken = slices.parts(self._context, subscripts, value.axes)
+        return None if taken is None else slices.sliced(self._context, value, taken, node)
 
     def _call(self, node: tree.Call, scope: Scope) -> Result:
         arguments = [a for a in node.arguments if not isinstance(a, tree.KeywordArgument)]

@@ -35,8 +35,6 @@ class NameLookup:
             case ElementType():
                 return self._context.report(errors.names.TypeAsValue(span, name=name))
             case Storage(tensor=tensor):
-                if tensor.role == "output":
-                    return self._context.report(errors.names.OutputRead(span, name=name))
                 subscripts = ", ".join([":"] * len(tensor.extents))
                 return self._context.report(
                     errors.shapes.BareTensor(span, name=name, rank=len(tensor.extents), subscripts=subscripts)
@@ -57,8 +55,8 @@ class NameLookup:
             case Broken():
                 return None
             case Storage(tensor=tensor, kind=kind):
-                if tensor.role == "output":
-                    return self._context.report(errors.names.OutputRead(node.name.span, name=name))
+                if not self._context.may_read(tensor):  # a definition was sound where it stands, and has a value
+                    self._context.report(errors.names.ReadTooEarly(node.name.span, name=name))
                 if len(subscripts) != len(tensor.extents):
                     return self._context.report(
                         errors.shapes.WrongRank(
@@ -133,7 +131,8 @@ class NameLookup:
 
         Such a definition may test them before it reads.
         """
-        return self._lets.expanding or may_be_in_range(self._context, node.subscripts, subscripts, extents)
+        spans = [subscript.span for subscript in node.subscripts]
+        return self._lets.expanding or may_be_in_range(self._context, spans, subscripts, extents)
 
     def _unknown(self, name: tree.Name, scope: Scope) -> Value | None:
         if name.text in FUNCTION_NAMES:

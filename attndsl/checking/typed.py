@@ -74,10 +74,13 @@ class Index:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
-    """An input or output. `element` is a type variable's name or a key of STORAGE_KINDS; extents are made of dims."""
+    """An input, an output, or a `temp`, which blocks write and read and no caller sees.
+
+    `element` is a type variable's name or a key of STORAGE_KINDS; extents are made of dims.
+    """
 
     name: str
-    role: OneOf["input", "output"]
+    role: OneOf["input", "output", "temp"]
     element: str
     extents: tuple[Expr, ...]
     span: Span
@@ -134,7 +137,7 @@ class IndexValue(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Read(Expr):
-    """An element of an input tensor, one integer expression a dimension."""
+    """An element of an input, or of what an earlier block wrote, one integer expression a dimension."""
 
     tensor: Tensor
     indices: tuple[Expr, ...]
@@ -223,7 +226,10 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One `each … over …` and the outputs it writes; `over` is empty where nothing is reduced."""
+    """One `each … over …` and what it writes; `over` is empty where nothing is reduced.
+
+    Blocks run one after another: what one of them reads, an earlier one has written, all rows of it.
+    """
 
     each: tuple[Index, ...]
     over: tuple[Index, ...]
@@ -261,6 +267,11 @@ class Spec:
     def inputs(self) -> tuple[Tensor, ...]:
         """The input tensors in the order of their declarations."""
         return self.arguments.inputs
+
+    @property
+    def written(self) -> tuple[Tensor, ...]:
+        """The tensors that blocks write: outputs and temps, in the order of their declarations."""
+        return tuple(tensor for tensor in self.tensors.values() if tensor.role != "input")
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:

@@ -70,7 +70,7 @@ class UndeclaredType(Diagnostic):
 
     def hint(self) -> str:
         instead = f"write {one_of(self.known)}, or " if self.known else ""
-        told = ", and let an input have it: an output's type is told by one" if self.role == "output" else ""
+        told = ", and let an input have it: a call tells types by its inputs" if self.role != "input" else ""
         return f"{instead}declare it: `types {self.name}`{told}"
 
 
@@ -147,13 +147,14 @@ class TypeAsValue(Diagnostic):
 
 
 @dataclass(frozen=True)
-class OutputRead(Diagnostic):
+class ReadTooEarly(Diagnostic):
     name: str
 
     code = "E110"
-    message = "`{name}` is an output and cannot be read"
-    label = "an output"
-    fix = "name the value with `let` and use it in both places"
+    message = "`{name}` is read before a block has written it"
+    label = "not written yet"
+    note = "a block reads what the blocks before it have written, all rows of it; every `each` opens a block"
+    fix = "read `{name}` in a later block, or name the value with `let` and use it in both places"
 
 
 @dataclass(frozen=True)
@@ -245,11 +246,12 @@ class UsesItself(Diagnostic):
 
 @dataclass(frozen=True)
 class BareOutput(Diagnostic):
+    role: str
     name: str
     subscripts: str
 
     code = "E133"
-    message = "the output `{name}` is written at its subscripts"
+    message = "the {role} `{name}` is written at its subscripts"
     label = "no subscripts"
     fix = "`{name}[{subscripts}] = …` with the row's indices for all `:` that are no axis of the value"
 

@@ -10,21 +10,23 @@ from attndsl.syntax.source import Span
 
 @dataclass(frozen=True)
 class NotWritten(Diagnostic):
+    role: str
     name: str
 
     code = "E601"
-    message = "nothing writes the output `{name}`"
+    message = "nothing writes the {role} `{name}`"
     label = "declared here"
     fix = "`{name}[…] = …`"
 
 
 @dataclass(frozen=True)
 class WrittenTwice(Diagnostic):
+    role: str
     name: str
     first: Span
 
     code = "E602"
-    message = "the output `{name}` is written twice"
+    message = "the {role} `{name}` is written twice"
     label = "again"
 
     def others(self) -> tuple[Label, ...]:
@@ -37,7 +39,7 @@ class NotOutput(Diagnostic):
     first: Span
 
     code = "E603"
-    message = "`{name}` is not an output"
+    message = "`{name}` is no output and no temp"
     label = "written here"
 
     def others(self) -> tuple[Label, ...]:
@@ -46,13 +48,14 @@ class NotOutput(Diagnostic):
 
 @dataclass(frozen=True)
 class WrongOutputRank(Diagnostic):
+    role: str
     name: str
     wanted: int
     got: int
     first: Span
 
     code = "E604"
-    message = "the output `{name}` takes {wanted:subscript}, not {got}"
+    message = "the {role} `{name}` takes {wanted:subscript}, not {got}"
     label = "{got:subscript}"
 
     def others(self) -> tuple[Label, ...]:
@@ -75,34 +78,37 @@ class WrongOutputAxes(Diagnostic):
 
 @dataclass(frozen=True)
 class BoolWritten(Diagnostic):
+    role: str
     name: str
 
     code = "E606"
-    message = "the output `{name}` holds numbers, and this is a truth value"
+    message = "the {role} `{name}` holds numbers, and this is a truth value"
     label = "a truth value"
-    fix = "make it a number, `(if … then 1 else 0)`, or the output one of `bool`"
+    fix = "make it a number, `(if … then 1 else 0)`, or let it hold `bool`"
 
 
 @dataclass(frozen=True)
 class NumberWritten(Diagnostic):
+    role: str
     name: str
     got: str
 
     code = "E612"
-    message = "the output `{name}` holds truth values, and this is {got}"
+    message = "the {role} `{name}` holds truth values, and this is {got}"
     label = "{got}"
     fix = "compare it with something: `… != 0`"
 
 
 @dataclass(frozen=True)
 class FloatWritten(Diagnostic):
+    role: str
     name: str
 
     code = "E613"
-    message = "the output `{name}` holds ints, and this is a float"
+    message = "the {role} `{name}` holds ints, and this is a float"
     label = "a float"
-    note = "there is no way back from a float, but that an output of i8 or u8 takes the nearest int that it holds"
-    fix = "write an int, or make the output one of floats"
+    note = "there is no way back from a float, but that i8 and u8 take the nearest int that it holds"
+    fix = "write an int, or make it one of floats"
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,7 @@ class NoOutput(Diagnostic):
 @dataclass(frozen=True)
 class EmptyBlock(Diagnostic):
     code = "E610"
-    message = "the block writes no output"
+    message = "the block writes nothing"
     label = "opened here"
     note = "every `each` opens a block of its own, which ends at the next one"
     fix = "name all indices of a row in one, `each b in B, i in M`, and write `o[b,i] = …` in its block"

@@ -144,3 +144,11 @@ class IndexTooLarge(Diagnostic):
 
     def hint(self) -> str:
         return f"the last one is `{self.extent - 1}`" if self.extent else ""
+
+
+@dataclass(frozen=True)
+class SliceExtent(Diagnostic):
+    code = "E312"
+    message = "how much a slice takes must be made of dims, parameters and numbers"
+    label = "its ends do not differ by that"
+    fix = "write the end as the start and an extent: `x[h * D : h * D + D]`"

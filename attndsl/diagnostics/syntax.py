@@ -231,11 +231,11 @@ class MissingTo(Diagnostic):
 
 
 @dataclass(frozen=True)
-class Slice(Diagnostic):
+class SliceStep(Diagnostic):
     code = "E036"
-    message = "`:` takes the whole of an axis and has no ends"
-    label = "a slice"
-    fix = "define the part: `let part[d in D / 2] = x[d + D / 2]`"
+    message = "a slice has two ends and no step"
+    label = "a second `:`"
+    fix = "define the part: `let even[d in D / 2] = x[2 * d]`"
 
 
 @dataclass(frozen=True)

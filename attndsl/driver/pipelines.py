@@ -117,6 +117,7 @@ def numpy(options: Options) -> Pipeline:
     tile = (
         Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": 0}),
         Step("choose-keys", "before batch-programs, which asks how many there are", keys),
+        Step("split-ranges", "before canonicalize, which takes out what is not read in a range"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "and computes some index arithmetic more than once"),
         Step("scan-keys", "wants equal conditions to be one value"),
@@ -178,6 +179,7 @@ def triton(options: Options) -> Pipeline:
             "tiles of a GPU are of a fixed size",
             {"rows": options.rows, "keys": options.keys, "fixed": True},
         ),
+        Step("split-ranges", "before canonicalize, which takes out what is not read in a range"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
         Step("cse", "a comparison that is made twice would be settled twice"),
         Step(

@@ -39,8 +39,8 @@ class Signature:
     `types` maps each type variable to the element types that it may stand for, `requires` hold at every call, and
     `work` has a product for each contraction: the extents that it runs through, for the first row and for the last,
     which differ where an extent depends on the row. `features` are the dims that the extents of feature axes rest on,
-    sorted: code for a GPU is made for their extents. `partial` names the outputs of which a call may leave elements to
-    no row; those are 0.
+    sorted: code for a GPU is made for their extents. `partial` names the outputs and temps of which a call may leave
+    elements to no row; those are 0.
     """
 
     name: str

@@ -6,7 +6,7 @@ The reference evaluates all of it; a walk back from the outputs finds which elem
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import Apply, Block, Expr, Read, Reduce, ReduceAxis, Spec, walk
 from attndsl.reference.arrays import Axes, MaskedArray, along, union
-from attndsl.reference.interpreter import call_of, rows
+from attndsl.reference.interpreter import finished, rows
 from attndsl.reference.row import Environment, Row
 from attndsl.storage import element_among, encode
 
@@ -42,23 +42,30 @@ def elements_read(
 
     Where the number of a row is given, as `numbered_rows` counts, only what that row writes is looked at.
     """
-    call = call_of(spec, arrays, params or {})
-    read = {name: np.zeros(tensor.shape, bool) for name, tensor in call.tensors.items() if tensor.dtype == np.float64}
+    call = finished(spec, arrays, params)
+    written = {tensor.name for tensor in spec.written}
+    known = {name: held for name, held in call.tensors.items() if name in written or held.dtype == np.float64}
+    read = {name: np.zeros(held.shape, bool) for name, held in known.items()}
+    for output in spec.outputs if row is None else ():
+        read[output.name][...] = True
     with np.errstate(all="ignore"):
-        for number, block, each in numbered_rows(spec, call):
-            if row is None or row == number:
-                _Needs(each, read).mark(block)
-    return read
+        everything = [*numbered_rows(spec, call)]
+        while everything:  # the last row first: what it read, one before it wrote
+            number, block, each = everything.pop()
+            wanted = [np.asarray(number == row) | each.held(w, read[w.tensor.name]) for w in block.writes]
+            if row is None or any(where.any() for where in wanted):
+                _Needs(each, read).mark(block, wanted)
+    return {tensor.name: read[tensor.name] for tensor in spec.inputs if tensor.name in read}
 
 
 def numbered_rows(spec: Spec, call: Environment) -> Iterator[tuple[int, Block, Row]]:
-    """Every row of a spec with its number and its block, in the order of the blocks."""
+    """Every row of a finished call with its number and its block, in the order of the blocks."""
     everything = ((block, row) for block in spec.blocks for row in rows(block, call))
     yield from ((number, block, row) for number, (block, row) in enumerate(everything))
 
 
 class _Needs:
-    """Where an output depends on the values of a row's expressions, and where on whether they are present.
+    """Where what is wanted depends on the values of a row's expressions, and where on whether they are present.
 
     Where it depends on a value it depends on its presence too.
     """
@@ -69,16 +76,17 @@ class _Needs:
         self._value: dict[Expr, Array] = {}
         self._presence: dict[Expr, Array] = {}
 
-    def mark(self, block: Block) -> None:
-        """Marks the elements that the outputs of this row depend on."""
-        roots = [index.extent for index in (*block.each, *block.over)]
-        for write in block.writes:
-            roots += [*write.indices, write.value]
+    def mark(self, block: Block, wanted: Sequence[Array]) -> None:
+        """Marks the elements that a row depends on, of whose writes so much is wanted, for each value of their axes."""
         everywhere = np.asarray(True)
-        for root in roots:
+        roots: list[tuple[Expr, Array, Axes]] = [(index.extent, everywhere, ()) for index in (*block.each, *block.over)]
+        for write, where in zip(block.writes, wanted, strict=True):
+            roots += [(index, everywhere, ()) for index in write.indices]
+            roots.append((write.value, where, write.axes))
+        for root, where, axes in roots:
             self._row.array(root)
-            self._need(root, everywhere, everywhere, ())
-        for expr in reversed(list(walk(*roots))):
+            self._need(root, where, where, axes)
+        for expr in reversed(list(walk(*(root for root, *_ in roots)))):
             self._visit(expr)
 
     def _need(self, expr: Expr, value: Array, presence: Array, axes: Axes) -> None:

@@ -44,6 +44,10 @@ PARAMETERS: Mapping[Kind, Attribute] = {Kind.BOOL: i1, Kind.INT: index, Kind.FLO
 """The types of parameters: a real one is of f32, whatever it is computed with."""
 
 
+ROLES = {"input": "input", "output": "output", "temp": "workspace"}
+"""The roles of a spec's tensors in the IR."""
+
+
 class Scalar(NamedTuple):
     """A value and where it is present; None: everywhere."""
 
@@ -60,7 +64,7 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     compute = f64 if "f64" in elements.values() else f32
     partial = partial_outputs(checked)
     tensors = [
-        spec.TensorOp(t.name, t.role, elements[t.name], [plain(e) for e in t.extents], t.name in partial)
+        spec.TensorOp(t.name, ROLES[t.role], elements[t.name], [plain(e) for e in t.extents], t.name in partial)
         for t in checked.tensors.values()
     ]
     kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}

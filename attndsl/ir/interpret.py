@@ -33,7 +33,7 @@ from attndsl.ir.xdsl import (
     arith,
     scf,
 )
-from attndsl.storage import ELEMENTS, decode, encode, stored
+from attndsl.storage import ELEMENTS, WIDE, as_stored, decode, encode
 
 Number = int | float | bool
 
@@ -71,7 +71,7 @@ def interpret(
                 run.block(op.body.block)
             else:
                 run.programs(list(op.body.block.ops))
-    return run.outputs
+    return {name: encode(array, run.elements[name]) for name, array in run.outputs.items()}
 
 
 class Run(OverKeys):
@@ -101,11 +101,12 @@ class Run(OverKeys):
             self.arrays[name] = decode(self.arrays[name], op.element.data)
             return
         shape = [evaluate(extent, self.dims, self.params, self.choices) for extent in op.shape]
+        holds = op.role.data == "output" or op.partial is not None
+        dtype = WIDE[ELEMENTS[op.element.data].kind]
+        garbage = np.nan if dtype.kind == "f" else np.iinfo(np.int64).min if dtype.kind == "i" else True
+        self.arrays[name] = np.zeros(shape, dtype) if holds else np.full(shape, garbage, dtype)
         if op.role.data == "output":
-            self.outputs[name] = np.zeros(shape, ELEMENTS[op.element.data].dtype)
-        else:
-            dtype = ELEMENTS[op.element.data].dtype
-            self.arrays[name] = np.full(shape, np.nan if dtype.kind == "f" else np.iinfo(dtype).min, dtype)
+            self.outputs[name] = self.arrays[name]
 
     # --- running
 
@@ -379,11 +380,8 @@ class Run(OverKeys):
         where = np.ones(shape, bool)
         for guard in (*operands[len(op.indices) + 1 :], *valid):
             where &= guard.along(axes)
-        places = tuple(i[where] for i in indices)
-        if name in self.outputs:
-            self.outputs[name][places] = stored(value[where], self.elements[name])
-        else:
-            self.arrays[name][places] = value[where]
+        element = self.elements[name]
+        self.arrays[name][tuple(i[where] for i in indices)] = decode(as_stored(value[where], element), element)
 
     def reduce(self, op: attn.ReduceAxisOp | tile.ReduceOp) -> NamedArray:
         arrays, axes = self.align(op.body, op.over)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts
-from attndsl.ir.rewrite import insert_before
-from attndsl.ir.xdsl import Operation, SSAValue, arith, index
+from attndsl.ir.rewrite import constant_op, insert_before, replace
+from attndsl.ir.xdsl import Operation, SSAValue, arith, i1, index
 
 
 def settled_in(loop: tile.LoopOp, axis: tile.RangeOp, facts: Facts) -> dict[Operation, Bounds]:
@@ -18,7 +18,7 @@ def settled_in(loop: tile.LoopOp, axis: tile.RangeOp, facts: Facts) -> dict[Oper
     intervals = Intervals(axis.result, loop, facts)
     settled: dict[Operation, Bounds] = {}
     for op in loop.walk():
-        if isinstance(op, arith.CmpiOp) and op.rhs is axis.result and (own := _own_end(op, loop)) is not None:
+        if isinstance(op, arith.CmpiOp) and (own := _own_end(op, loop, axis.result)) is not None:
             settled[op] = own
         elif isinstance(op, arith.CmpiOp) and op.lhs.type == index and _has_fixed_ends(op, axis.result, loop, facts):
             bounds = intervals.of(op)
@@ -29,14 +29,17 @@ def settled_in(loop: tile.LoopOp, axis: tile.RangeOp, facts: Facts) -> dict[Oper
     return settled
 
 
-def _own_end(op: arith.CmpiOp, loop: tile.LoopOp) -> Bounds | None:
+def _own_end(op: arith.CmpiOp, loop: tile.LoopOp, key: SSAValue) -> Bounds | None:
     """The end of a row's keys, or of all, that an operation compares the key with, which the loop itself tells."""
-    match predicate(op):
-        case "sle" if op.lhs is loop.row_start:
-            return Bounds(op.lhs, None)
-        case "sgt" if op.lhs in (loop.row_stop, loop.ub):
-            return Bounds(None, op.lhs)
-    return None
+    if predicate(op) == "sle" and op.lhs is loop.row_start and op.rhs is key:
+        return Bounds(op.lhs, None)
+    return Bounds(None, op.lhs) if is_own_stop(op, loop, key) else None
+
+
+def is_own_stop(op: Operation, loop: tile.LoopOp, key: SSAValue) -> bool:
+    """Whether an operation asks if the key comes before the end of a row's keys, or of all, as a loop's body does."""
+    ends = (loop.row_stop, loop.ub)
+    return isinstance(op, arith.CmpiOp) and predicate(op) == "sgt" and op.lhs in ends and op.rhs is key
 
 
 def _has_fixed_ends(op: arith.CmpiOp, key: SSAValue, loop: tile.LoopOp, facts: Facts) -> bool:
@@ -46,6 +49,13 @@ def _has_fixed_ends(op: arith.CmpiOp, key: SSAValue, loop: tile.LoopOp, facts: F
     divisors = {v.owner.rhs for v in quotients if isinstance(v.owner, arith.FloorDivSIOp)}
     rest = (atoms | divisors) - quotients - {key}
     return bool(quotients or key in atoms) and not any(loop.is_ancestor(v.owner) for v in rest)
+
+
+def settle(condition: Operation, truth: bool, order: Mapping[SSAValue, int]) -> None:
+    """Lets a condition be true, or false, at all places of its tile, whose axes are in the `order` of their values."""
+    known = insert_before(condition, constant_op(truth, i1))
+    axes = sorted(AxesAnalysis()(condition.results[0]), key=order.__getitem__)
+    replace(condition, [insert_before(condition, tile.BroadcastOp(known, axes))])
 
 
 def over_rows(

@@ -51,9 +51,10 @@ VALUE_TYPES: dict[Kind, Any] = {Kind.BOOL: IntegerType, Kind.INT: IndexType, Kin
 class TensorOp(IRDLOperation):
     """A tensor: its role, its element type and, one for each dimension, its extents.
 
-    The spec's own are of the role `input` or `output`. A `workspace` is the compiler's: one kernel writes it, a later
-    one reads it, and before it holds nothing; its extents may be made of parameters and choices, too.
-    Of a `partial` output the rows may leave elements unwritten, which are 0.
+    What a call has is of the role `input` or `output`. A `workspace` is a `temp` of the spec, or the compiler's: one
+    kernel writes it, a later one reads it, and before it holds nothing; its extents may be made of parameters and
+    choices, too. A later kernel may read an output as well: in its element type, rounded.
+    Of what is `partial` the rows may leave elements unwritten, which are 0.
 
     spec.tensor @cu "input" "i32" ["B + 1"]
     spec.tensor @o "output" "f32" ["M"] partial
@@ -92,8 +93,8 @@ class TensorOp(IRDLOperation):
             raise VerifyException(f"the role of a tensor is input, output or workspace, not {self.role.data}")
         if self.element.data not in STORAGE_KINDS:
             raise VerifyException(f"{self.element.data} is no element type")
-        if self.partial is not None and self.role.data != "output":
-            raise VerifyException(f"@{self.sym_name.data} is partial, and no output")
+        if self.partial is not None and self.role.data == "input":
+            raise VerifyException(f"@{self.sym_name.data} is partial, and an input")
 
 
 def arguments(module: ModuleOp) -> Arguments[TensorOp]:
@@ -143,11 +144,11 @@ def verify_access(
 ) -> None:
     """Raises VerifyException unless the tensor is declared, has that role and kind, and an index for each dimension.
 
-    A workspace has either role. An output of ROUNDED_INTS takes floats too.
+    A workspace has either role, and what is written may be read as inputs are. Floats may be written to ROUNDED_INTS.
     """
     name = tensor.string_value()
     declared = enclosing_tensor(op, name)
-    if declared.role.data not in (role, "workspace"):
+    if role == "output" and declared.role.data == "input":
         raise VerifyException(f"@{name} is no {role}")
     if len(indices) != len(declared.shape):
         raise VerifyException(f"@{name} has {len(declared.shape)} dimensions, not {len(indices)}")

@@ -24,6 +24,8 @@ ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp)
 
 FORMS = ("whole", "split")
 
+Access = attn.ReadOp | attn.WriteOp | tile.LoadOp | tile.StoreOp
+
 
 def _form(form: StringAttr | None) -> None:
     """Raises VerifyException where a kernel has a form that is none."""
@@ -65,7 +67,7 @@ def verify_attn(kernel: attn.KernelOp) -> None:
                 _placed(axes, op, op.indices, op.value)
             case _ if op.has_trait(Removes) and (where := getattr(op, "where", None)) is not None:
                 _independent(axes, op, [where], attn.AxisOp, "whether a key is present")
-    _writes(kernel, attn.WriteOp)
+    _writes(kernel, attn.WriteOp, attn.ReadOp)
 
 
 def _bounds(kernel: tile.KernelOp) -> None:
@@ -215,7 +217,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.LoopOp():
                 _independent(axes, op, (op.lb, op.ub, op.step), tile.RangeOp, "the range of a loop")
                 _verify_loop(axes, op)
-    _writes(kernel, tile.StoreOp)
+    _writes(kernel, tile.StoreOp, tile.LoadOp)
 
 
 def _verify_loop(axes: AxesAnalysis, loop: tile.LoopOp) -> None:
@@ -253,9 +255,29 @@ def _unique(variables: Iterable[attn.IndexOp]) -> None:
         seen.add(op.variable.data)
 
 
-def _writes(kernel: Operation, kind: type[Operation]) -> None:
-    if not any(isinstance(op, kind) for op in kernel.walk()):
-        raise VerifyException(f"a kernel writes something: {kernel.name} has no {kind.name}")
+def _writes(kernel: Operation, write: type[Access], read: type[Access]) -> None:
+    """Raises where a kernel writes nothing, or reads what it writes, or an output that no kernel before it writes."""
+    written = _accessed(kernel, write)
+    if not written:
+        raise VerifyException(f"a kernel writes something: {kernel.name} has no {write.name}")
+    taken = _accessed(kernel, read)
+    for name in sorted(taken & written):
+        raise VerifyException(f"@{name} is read by the kernel that writes it, and its programs have no order")
+    missing, before = taken & _outputs(kernel), kernel.prev_op
+    while missing and before is not None:
+        missing, before = missing - _accessed(before, write), before.prev_op
+    for name in sorted(missing):
+        raise VerifyException(f"@{name} is read, and no kernel before has written it")
+
+
+def _accessed(kernel: Operation, kind: type[Access]) -> set[str]:
+    """The tensors that a kernel reads, or writes."""
+    return {op.tensor.string_value() for op in kernel.walk() if isinstance(op, kind)}
+
+
+def _outputs(kernel: Operation) -> set[str]:
+    tensors = spec.declarations(kernel, spec.TensorOp)
+    return {tensor.sym_name.data for tensor in tensors if tensor.role.data == "output"}
 
 
 VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {

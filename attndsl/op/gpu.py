@@ -101,8 +101,9 @@ class GpuCalls:
             inputs = dict(zip(self._inputs, tensors, strict=True))
             program = self.program(bound, device)
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
-            with compiling(self._binding.signature.name):
-                plan, outputs = first_call(launches, inputs, self.outputs(bound, device), params)
+            signature = self._binding.signature
+            with compiling(signature.name):
+                plan, outputs = first_call(launches, inputs, self.outputs(bound, device), params, signature.partial)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
                 self._plans.clear()

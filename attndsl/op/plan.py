@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -63,12 +63,14 @@ class Plan:
     """The launches of a call with the tensors of one GPU. Tensors are numbered: inputs, outputs, workspaces.
 
     Outputs and workspaces are allocated for every call, so that streams and threads share none; torch gives them to
-    others in the order of their stream. Workspaces lie in one allocation of `scratch` bytes, at `offsets`.
+    others in the order of their stream. Workspaces lie in one allocation of `scratch` bytes, at `offsets`; its first
+    `cleared` bytes are 0 before the launches.
     """
 
     device: torch.device
     outputs: tuple[Output, ...]
     scratch: int
+    cleared: int
     offsets: tuple[int, ...]
     launches: tuple[Launch, ...]
 
@@ -82,6 +84,8 @@ class Plan:
         addresses = [tensor.data_ptr() for tensor in (*inputs, *outputs)]
         if self.scratch:
             scratch = torch.empty(self.scratch, dtype=torch.uint8, device=self.device)
+            if self.cleared:
+                scratch[: self.cleared].zero_()
             start = scratch.data_ptr()
             addresses += [start + offset for offset in self.offsets]
         stream = torch._C._cuda_getCurrentRawStream(index)  # as Triton does; the public way costs a microsecond more
@@ -95,16 +99,18 @@ def first_call(
     inputs: Mapping[str, torch.Tensor],
     outputs: Mapping[str, Output],
     params: Mapping[str, Any],
+    partial: Collection[str] = (),
 ) -> tuple[Plan, list[torch.Tensor]]:
     """Makes a call through Triton, which compiles what it has not yet; how to make it again, and its outputs.
 
-    A kernel calls the pointer of a tensor as `pointer_name` says, and writes a workspace before it reads it.
+    A kernel calls the pointer of a tensor as `pointer_name` says, and writes a workspace before it reads it. Of those
+    that are `partial` rows may leave elements unwritten, which are 0: they are cleared for each call.
     """
     made = [output.allocate() for output in outputs.values()]
     given = Arguments(tuple(inputs.values()), tuple(made))
     names = Arguments(tuple(inputs), tuple(outputs))
     numbers = {pointer_name(name): number for number, name in enumerate(names)}
-    workspaces: list[torch.Tensor] = []
+    workspaces: dict[str, int] = {}
     launches = []
     for kernel, programs, arguments, options in given.passed_to(program, params):
         fixed = list(arguments)
@@ -115,13 +121,23 @@ def first_call(
             if name not in numbers:
                 assert not any(_share_memory(argument, tensor) for tensor in given), f"{name} is no workspace"
                 numbers[name] = len(numbers)
-                workspaces.append(argument)
+                workspaces[name] = -(-argument.nbytes // ALIGNMENT) * ALIGNMENT
             pointers.append((position, numbers[name]))
             fixed[position] = 0
         compiled = kernel[(programs,)](*arguments, **options)
         launches.append(Launch(compiled, programs, tuple(fixed), tuple(pointers)))
-    *offsets, scratch = accumulate((-(-each.nbytes // ALIGNMENT) * ALIGNMENT for each in workspaces), initial=0)
-    plan = Plan(made[0].device, tuple(outputs.values()), scratch, tuple(offsets), tuple(launches))
+    cleared = workspaces.keys() & map(pointer_name, partial)
+    ordered = sorted(workspaces, key=lambda name: name not in cleared)  # those that are cleared lie first
+    *starts, scratch = accumulate((workspaces[name] for name in ordered), initial=0)
+    offsets = dict(zip(ordered, starts, strict=True))
+    plan = Plan(
+        device=made[0].device,
+        outputs=tuple(outputs.values()),
+        scratch=scratch,
+        cleared=sum(workspaces[name] for name in cleared),
+        offsets=tuple(offsets[name] for name in workspaces),
+        launches=tuple(launches),
+    )
     return plan, made
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.typed import Kind
-from attndsl.storage import ELEMENTS, decode, saturated, stored
+from attndsl.storage import ELEMENTS, as_stored, decode, saturated
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +51,7 @@ def compare(element: str, got: Array, wanted: Array, computed: Array) -> Agreeme
             wanted = saturated(wanted, element)
             error, bound = _error(element, have, wanted, computed), computed + half_step(element, wanted, computed)
         else:
-            wanted = decode(stored(wanted, element), element)
+            wanted = decode(as_stored(wanted, element), element)
             error = np.where(have == wanted, 0.0, np.maximum(np.abs(have * 1.0 - wanted * 1.0), 1.0))
             bound = computed
         used = np.where(np.isinf(bound) | (error == 0), 0.0, error / bound)
@@ -65,10 +65,26 @@ def _error(element: str, have: Array, wanted: Array, computed: Array) -> Array:
     """How far floats are off, before the type that stores them is considered; not at all where that overflows."""
     error = np.abs(have - wanted)
     for edge in (wanted, wanted - computed, wanted + computed):  # each end may round to an infinity
-        rounded = decode(stored(edge, element), element)
+        rounded = decode(as_stored(edge, element), element)
         error[(have == rounded) & ~np.isfinite(rounded)] = 0.0
     error[np.isnan(have) & np.isnan(wanted)] = 0.0
     return np.asarray(np.nan_to_num(error, nan=np.inf, posinf=np.inf))
+
+
+def stored(element: str, value: Array, error: Array) -> Array:
+    """The errors of numbers that are kept as `element`; `value` is what they are, `error` what they are computed with.
+
+    Infinite where the type may have an infinity for a number, or an int of it may be another.
+    """
+    if ELEMENTS[element].kind is not Kind.FLOAT:
+        ends = (decode(as_stored(end, element), element) for end in (value - error, value + error))
+        return np.where(np.equal(*ends), 0.0, np.inf) if value.dtype.kind == "f" else error
+    finite = np.isfinite(value)
+    reach = np.where(finite, np.abs(value) + error, 0.0)
+    kept = decode(as_stored(value, element), element)
+    exact = (error == 0) & (kept == value)
+    rounded = np.where(exact, 0.0, error + half_step(element, value, error))
+    return np.where(finite, np.where(np.isfinite(decode(as_stored(reach, element), element)), rounded, np.inf), error)
 
 
 def half_step(element: str, wanted: Array, computed: Array) -> Array:

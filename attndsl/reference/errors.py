@@ -22,8 +22,9 @@ from attndsl.checking.typed import (
     operands,
     walk,
 )
+from attndsl.reference.agreement import stored
 from attndsl.reference.arrays import Array, Axes, along, union
-from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, written
+from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, run
 from attndsl.reference.pointwise_errors import pointwise
 from attndsl.reference.rounding import Errors, Rounding
 from attndsl.reference.row import Row
@@ -40,8 +41,9 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
     had met, and a bound e of the error of what a program computes for x. Let u be `rounding.unit`, half a step of
     the type that computes.
 
-    - What is read, or given as a parameter, has the size |x| and no error. A number of the spec that the type does not
-      hold has the error u |x|.
+    - What is read, or given as a parameter, has the size |x| and no error. What an earlier block wrote has the error
+      that it was computed with, and half a step of the type that it is kept in. A number of the spec that the type does
+      not hold has the error u |x|.
     - a + b: s = s_a + s_b, e = e_a + e_b + u s. It is u times the *size*, not |a + b|, so that it holds however a pass
       reassociates: each way to bracket a sum, or to multiply it out, adds the same terms (section 4.2).
     - a b: s = s_a s_b, e = |a| e_b + |b| e_a + e_a e_b + u s.
@@ -67,26 +69,27 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
 
     Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
     """
-
-    def write(block: Block, row: Row, bounds: Outputs) -> None:
-        _Analysis(row, rounding).write(block, bounds)
-
-    return written(spec, call_of(spec, arrays, params or {}), write, dict.fromkeys(spec.tensors, Kind.FLOAT))
+    call = call_of(spec, arrays, params or {})
+    bounds = {tensor.name: np.zeros(call.tensors[tensor.name].shape) for tensor in spec.written}
+    run(spec, call, lambda block, row: _Analysis(row, rounding, bounds).write(block))
+    return {tensor.name: bounds[tensor.name] for tensor in spec.outputs}
 
 
 class _Analysis:
     """The errors of a row's expressions; those of ints and bools are 0, or infinite where they may be others.
 
-    Ints and bools that are made of such alone are certain, and not listed.
+    Ints and bools that are made of such alone are certain, and not listed. `bounds` are the errors of all that blocks
+    have written so far.
     """
 
-    def __init__(self, row: Row, rounding: Rounding) -> None:
+    def __init__(self, row: Row, rounding: Rounding, bounds: Outputs) -> None:
         self._row = row
         self._rounding = rounding
+        self._bounds = bounds
         self._known: dict[Expr, Errors] = {}
 
-    def write(self, block: Block, bounds: Outputs) -> None:
-        """Puts the errors of this row's outputs into `bounds`."""
+    def write(self, block: Block) -> None:
+        """Puts the errors of what this row writes into the bounds."""
         roots = [expr for write in block.writes for expr in (*write.indices, write.value)]
         for root in roots:
             self._row.array(root)
@@ -94,7 +97,7 @@ class _Analysis:
             if expr.kind is Kind.FLOAT or any(operand in self._known for operand in operands(expr)):
                 self._known[expr] = self._of(expr)
         for write in block.writes:
-            self._put(write, bounds[write.tensor.name])
+            self._put(write, self._bounds[write.tensor.name])
 
     def _put(self, write: Write, bound: Array) -> None:
         if any(np.isinf(self._found(index).error).any() for index in write.indices):
@@ -131,7 +134,7 @@ class _Analysis:
 
     def _read(self, expr: Read) -> Errors:
         own = self._row.known[expr]
-        error = np.zeros(own.value.shape)
+        error = self._stored(expr, own.value) if expr.tensor.role != "input" else np.zeros(own.value.shape)
         for index in expr.indices:
             if index in self._known:
                 error = error + along(self._known[index].error, self._row.known[index].axes, own.axes)
@@ -139,6 +142,13 @@ class _Analysis:
         if expr.kind is Kind.FLOAT:
             error = error + np.where(size < self._rounding.tiny, size, 0.0)
         return Errors(size, error)
+
+    def _stored(self, expr: Read, value: Array) -> Array:
+        """The errors of what earlier blocks wrote."""
+        element = self._row.call.types.get(expr.tensor.element, expr.tensor.element)
+        if expr.kind is not Kind.FLOAT:
+            value = self._row.read(expr, self._row.call.tensors[expr.tensor.name]).value
+        return stored(element, value, self._row.read(expr, self._bounds[expr.tensor.name]).value)
 
     def _apply(self, expr: Apply) -> Errors:
         own = self._row.known[expr]

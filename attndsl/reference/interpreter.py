@@ -26,34 +26,32 @@ def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> Outpu
     `arrays` has an array for each input, in the dtype that holds its element type (`attndsl.storage`); a parameter
     that `params` lacks has its default. Raises ValueError where one of them is missing or does not fit.
     """
-    kinds = {write.tensor.name: write.value.kind for block in spec.blocks for write in block.writes}
-    return written(spec, call_of(spec, arrays, params or {}), _write, kinds)
+    call = finished(spec, arrays, params)
+    return {tensor.name: call.tensors[tensor.name] for tensor in spec.outputs}
 
 
-def _write(block: Block, row: Row, outputs: Outputs) -> None:
-    for write in block.writes:
-        row.write(write, outputs[write.tensor.name])
+def finished(spec: Spec, arrays: Arrays, params: Params | None = None) -> Environment:
+    """A call whose blocks have written all that they write. Raises ValueError as `reference` does."""
+    call = call_of(spec, arrays, params or {})
+    run(spec, call, lambda block, row: None)
+    return call
 
 
-def written(
-    spec: Spec, call: Environment, write: Callable[[Block, Row, Outputs], None], kinds: Mapping[str, Kind]
-) -> Outputs:
-    """Arrays of zeros of these kinds for the outputs of a call, into which `write` puts what belongs to each row."""
-    outputs = {
-        tensor.name: np.zeros(
-            [evaluate(extent, call.dims, call.params) for extent in tensor.extents], WIDE[kinds[tensor.name]]
-        )
-        for tensor in spec.outputs
-    }
+def run(spec: Spec, call: Environment, see: Callable[[Block, Row], None]) -> None:
+    """Has each row of each block write its part into the tensors of a call; `see` is shown each of them then."""
     with np.errstate(all="ignore"):
         for block in spec.blocks:
             for row in rows(block, call):
-                write(block, row, outputs)
-    return outputs
+                for write in block.writes:
+                    row.write(write, call.tensors[write.tensor.name])
+                see(block, row)
 
 
 def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
-    """What a call with these arrays and parameters gives. Raises ValueError as `reference` does."""
+    """What a call with these arrays and parameters gives, and zeros where blocks write.
+
+    Raises ValueError as `reference` does.
+    """
     dims = dims_of(spec, arrays)
     given = {param.name: params.get(param.name, param.default) for param in spec.params}
     known = {name: value for name, value in given.items() if value is not None}
@@ -62,12 +60,19 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
             known[param.name] = single(known[param.name])
     if missing := given.keys() - known.keys():
         raise ValueError(f"no value for the parameter `{min(missing)}`")
-    tensors = {}
+    tensors, types = {}, {}
     for tensor in spec.inputs:
         array = arrays[tensor.name]
         choices = spec.types.get(tensor.element, (tensor.element,))
-        tensors[tensor.name] = decode(array, element_among(choices, array.dtype))
-    return Environment(dims, known, tensors)
+        element = element_among(choices, array.dtype)
+        if tensor.element in spec.types:
+            types[tensor.element] = element
+        tensors[tensor.name] = decode(array, element)
+    kinds = {write.tensor.name: write.value.kind for block in spec.blocks for write in block.writes}
+    for tensor in spec.written:
+        shape = [evaluate(extent, dims, known) for extent in tensor.extents]
+        tensors[tensor.name] = np.zeros(shape, WIDE[kinds[tensor.name]])
+    return Environment(dims, known, tensors, types)
 
 
 def rows(block: Block, call: Environment) -> Iterator[Row]:

@@ -16,6 +16,7 @@ from attndsl.checking.typed import (
     Expr,
     Index,
     IndexValue,
+    Kind,
     ParamValue,
     Read,
     Reduce,
@@ -26,16 +27,20 @@ from attndsl.checking.typed import (
 )
 from attndsl.reference.arrays import Array, Axes, MaskedArray, along, union
 from attndsl.reference.operators import ON_ARRAYS
-from attndsl.storage import WIDE
+from attndsl.storage import WIDE, as_stored, decode, saturated
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a call gives: extents, parameters, and every input as float64, int64 or bool."""
+    """What a call gives: extents, parameters, every tensor as float64, int64 or bool, the types of type variables.
+
+    What blocks write is kept as the real number that it is: it is not rounded to the type of its tensor.
+    """
 
     dims: Mapping[str, int]
     params: Mapping[str, int | float | bool]
     tensors: Mapping[str, Array]
+    types: Mapping[str, str]
 
 
 class Row:
@@ -79,6 +84,15 @@ class Row:
         value = self.array(write.value)
         self.put(write, np.where(value.present, value.value, value.value.dtype.type(0)), value.axes, output)
 
+    def held(self, write: Write, output: Array) -> Array:
+        """What stands where a write puts its own, for each value of its axes; 0 where it puts nothing."""
+        places = np.zeros(self.sizes(write.axes), output.dtype)
+        indices, inside = self.inside(write.tensor, write.indices)
+        kept = np.broadcast_to(along(inside.value, inside.axes, write.axes), places.shape)
+        where = (np.broadcast_to(along(index.value, index.axes, write.axes), places.shape) for index in indices)
+        places[kept] = output[tuple(index[kept] for index in where)]
+        return places
+
     def put(self, write: Write, values: Array, axes: Axes, output: Array) -> None:
         """Puts values that have these axes where a write puts its own: in places that are present and in range."""
         shape = self.sizes(write.axes)
@@ -101,7 +115,7 @@ class Row:
             case IndexValue(index=index):
                 return self._index(index)
             case Read():
-                return self._read(expr)
+                return self._stored(expr)
             case Apply():
                 return self._apply(expr)
             case ReduceAxis():
@@ -116,14 +130,23 @@ class Row:
         size = self.size(index)
         return MaskedArray((index,), np.arange(size), np.ones(size, bool))
 
-    def _read(self, expr: Read) -> MaskedArray:
+    def read(self, expr: Read, tensor: Array) -> MaskedArray:
+        """What an expression reads of an array that stands for its tensor."""
         indices, inside = self.inside(expr.tensor, expr.indices)
-        tensor = self.call.tensors[expr.tensor.name]
         value = np.zeros(inside.value.shape, tensor.dtype)
         shape = inside.value.shape
         where = (np.broadcast_to(along(index.value, index.axes, inside.axes), shape) for index in indices)
         value[inside.value] = tensor[tuple(index[inside.value] for index in where)]
         return MaskedArray(inside.axes, value, inside.value)
+
+    def _stored(self, expr: Read) -> MaskedArray:
+        """What an expression reads; of what a block wrote what the type holds, but real numbers are not rounded."""
+        found = self.read(expr, self.call.tensors[expr.tensor.name])
+        element = self.call.types.get(expr.tensor.element, expr.tensor.element)
+        if expr.tensor.role == "input":
+            return found
+        held = saturated(found.value, element) if expr.kind is Kind.FLOAT else as_stored(found.value, element)
+        return MaskedArray(found.axes, held if expr.kind is Kind.FLOAT else decode(held, element), found.present)
 
     def inside(self, tensor: Tensor, indices: tuple[Expr, ...]) -> tuple[list[MaskedArray], MaskedArray]:
         """The indices of an access, and whether all of them are present and in range."""

@@ -15,7 +15,7 @@ from attndsl.syntax.lessons import LESSONS, Lesson
 from attndsl.syntax.place import ENDS, Place, accepted
 from attndsl.syntax.source import Source, Span
 
-STATEMENTS = ("dims", "types", "input", "output", "require", "each", "over", "let", "schedule")
+STATEMENTS = ("dims", "types", "input", "output", "temp", "require", "each", "over", "let", "schedule")
 """The words that begin statements."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -125,7 +125,7 @@ def _equals(place: Place) -> Diagnostic | None:
 def _slice(place: Place) -> Diagnostic | None:
     colons = [t for t in (place.previous, place.token) if t is not None and t.type == "COLON"]
     inside = "COMMA" in place.accepts or "RSQB" in place.accepts
-    return syntax.Slice(place.span_of(colons[0])) if colons and inside and place.bracket == "[" else None
+    return syntax.SliceStep(place.span_of(colons[-1])) if colons and inside and place.bracket == "[" else None
 
 
 def _subscripts(place: Place) -> Diagnostic | None:
@@ -184,7 +184,8 @@ def _comma(place: Place) -> Diagnostic | None:
     previous = place.previous
     if previous is not None and previous.type == "COMMA" and place.type in ("RPAR", "RSQB", "RBRACE"):
         return syntax.TrailingComma(place.span_of(previous), closer=place.word)
-    if previous is None or previous.type not in ENDS or place.accepts & {"COLON", "THEN", "ELSE"}:
+    declares = "COLON" in place.accepts and place.bracket != "["  # between these a `:` is a slice's
+    if previous is None or previous.type not in ENDS or declares or place.accepts & {"THEN", "ELSE"}:
         return None
     if "IN" in place.accepts and not (place.opens_call and place.before[-3].type == "NAME"):
         return None

@@ -259,6 +259,12 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def whole(self, meta: Meta) -> tree.Whole:
         return tree.Whole(_span(meta))
 
+    def slice_to(self, meta: Meta, stop: tree.Expression) -> tree.Slice:
+        return tree.Slice(_span(meta), None, stop)
+
+    def slice_from(self, meta: Meta, start: tree.Expression, stop: tree.Expression | None) -> tree.Slice:
+        return tree.Slice(_span(meta), start, stop)
+
     def name(self, meta: Meta, token: Token) -> tree.Reference:
         return tree.Reference(_span(meta), _name(token))
 

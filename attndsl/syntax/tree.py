@@ -51,11 +51,19 @@ class Whole(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Slice(Node):
+    """`2 : D` among subscripts: an axis from one place up to another; its own end where one is left out, not both."""
+
+    start: Expression | None
+    stop: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
 class Subscripted(Node):
     """`q[b, h, i, :]`."""
 
     name: Name
-    subscripts: tuple[Expression | Whole, ...]
+    subscripts: tuple[Subscript, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +137,7 @@ class AxisReduction(Node):
 Expression = (
     Number | Boolean | Reference | Subscripted | Call | Unary | Binary | Comparison | Conditional | AxisReduction
 )
+Subscript = Expression | Whole | Slice
 
 
 # --- statements
@@ -167,7 +176,7 @@ class Types(Node):
 
 @dataclass(frozen=True, slots=True)
 class TensorDeclaration(Node):
-    """`input q : T[B, H, M, D]`; `role` is `input` or `output`."""
+    """`input q : T[B, H, M, D]`; `role` is `input`, `output` or `temp`."""
 
     role: str
     name: Name
@@ -250,7 +259,7 @@ class WriteStatement(Node):
     """`o[b, h, i, :] = …`."""
 
     name: Name
-    subscripts: tuple[Expression | Whole, ...]
+    subscripts: tuple[Subscript, ...]
     value: Expression
 
 

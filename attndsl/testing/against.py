@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.storage import ELEMENTS, stored
+from attndsl.storage import ELEMENTS, as_stored
 from attndsl.testing.case import Array, Case
 
 AS_BITS = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
@@ -102,5 +102,5 @@ def _array(value: Any, element: str, name: str, shape: tuple[int, ...]) -> Array
     return (
         array
         if array.dtype == held
-        else stored(array if array.dtype.kind in "biu" else array.astype(np.float64), element)
+        else as_stored(array if array.dtype.kind in "biu" else array.astype(np.float64), element)
     )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
     FLOAT_TYPES,
@@ -65,6 +66,22 @@ INDICES: Table[Expr] = {
     "index: packed": packs,
 }
 """Of the indices of what is read."""
+
+
+def _tells_ranges(choice: Apply) -> bool:
+    """Whether it chooses between what is read by a comparison of the key, in which no variable of the row stands."""
+    condition, *arms = choice.arguments
+    compared = (part for part in walk(condition) if isinstance(part, Apply) and part.operator in ORDERS)
+    roles = ({e.index.role for e in without_reads(part) if isinstance(e, IndexValue)} for part in compared)
+    return choice.operator == "fselect" and all(map(reads, arms)) and {"over"} in roles
+
+
+CHOICES: Table[Apply] = {
+    "choice: ranges of keys": _tells_ranges,
+    "choice: three ranges of keys": lambda e: (
+        _tells_ranges(e) and any(isinstance(arm, Apply) and _tells_ranges(arm) for arm in e.arguments[1:])
+    ),
+}
 
 SUMS: Table[ReduceAxis] = {
     "contraction": lambda e: True,
@@ -221,6 +238,11 @@ def _has_extent(operator: str) -> Callable[[Spec], bool]:
     return lambda s: any(isinstance(e, Apply) and e.operator == operator for t in s.inputs for e in t.extents)
 
 
+def _reads_of(spec: Spec, role: str) -> bool:
+    """Whether a block reads an output, or a temp, which an earlier one has written."""
+    return any(isinstance(e, Read) and e.tensor.role == role for e in expressions(spec))
+
+
 SPECS: Table[Spec] = {
     **{f"input of {name}": _has_input(name) for name in STORAGE_KINDS},
     "type variable": lambda s: bool(s.types),
@@ -242,6 +264,9 @@ SPECS: Table[Spec] = {
     "extent divided": _has_extent("idiv"),
     "extent that is a number": lambda s: any(isinstance(e, Constant) for t in s.inputs for e in t.extents),
     "several blocks": lambda s: len(s.blocks) > 1,
+    "output that is read": lambda s: _reads_of(s, "output"),
+    "temp that is read": lambda s: _reads_of(s, "temp"),
+    "temp that rows may leave unwritten": lambda s: any(s.tensors[n].role == "temp" for n in partial_outputs(s)),
     "schedule": lambda s: bool(s.schedule),
 }
 
@@ -251,6 +276,8 @@ NODES: Table[tree.Node] = {
     "definition: vector": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.AxisParam) for p in n.params),
     "definition: function": lambda n: isinstance(n, tree.Let) and _all_ints(n),
     "definition: view": lambda n: isinstance(n, tree.Let) and any(isinstance(p, tree.WholeParam) for p in n.params),
+    "slice read": lambda n: isinstance(n, tree.Subscripted) and _has_slice(n),
+    "slice written": lambda n: isinstance(n, tree.WriteStatement) and _has_slice(n),
     "score =": lambda n: isinstance(n, tree.Definition) and n.name.text == "score",
     "mask =": lambda n: isinstance(n, tree.Definition) and n.name.text == "mask",
     "require": lambda n: isinstance(n, tree.Require),
@@ -262,6 +289,10 @@ NODES: Table[tree.Node] = {
         isinstance(n, tree.Binary) and n.operator == "." and isinstance(n.right, tree.Reference)
     ),
 }
+
+
+def _has_slice(node: tree.Subscripted | tree.WriteStatement) -> bool:
+    return any(isinstance(subscript, tree.Slice) for subscript in node.subscripts)
 
 
 def _all_ints(let: tree.Let) -> bool:
@@ -284,7 +315,7 @@ CONSTRUCTS: tuple[str, ...] = (
     *OPERATIONS.values(),
     *(
         name
-        for table in (INDICES, SUMS, EXTREMES, REDUCTION_CONSTRUCTS, MASKS, PLACES, WRITES, EXTENTS, BLOCKS)
+        for table in (INDICES, CHOICES, SUMS, EXTREMES, REDUCTION_CONSTRUCTS, MASKS, PLACES, WRITES, EXTENTS, BLOCKS)
         for name in table
     ),
     *(name for table in (PARAMETERS, SPECS, NODES, TEXTS) for name in table),
@@ -301,6 +332,7 @@ def constructs(spec: Spec) -> set[str]:
     variables = [index for block in spec.blocks for index in (*block.each, *block.over)]
     used = {OPERATIONS[e.operator] for e in found if isinstance(e, Apply)}
     used |= _answered(INDICES, (index for e in found if isinstance(e, Read) for index in e.indices))
+    used |= _answered(CHOICES, (e for e in found if isinstance(e, Apply)))
     used |= _answered(SUMS, (e for e in found if isinstance(e, ReduceAxis) and e.function == "sum"))
     used |= _answered(EXTREMES, (e for e in found if isinstance(e, ReduceAxis) and e.function != "sum"))
     used |= _answered(REDUCTION_CONSTRUCTS, reductions)

@@ -12,7 +12,8 @@ from attndsl.testing.choices import Choices
 from attndsl.testing.renaming import words_of
 from attndsl.testing.rewriting import free_names, nodes, parsed, written
 
-Subscripts = tuple[tree.Expression | tree.Whole, ...]
+PARTS = (tree.Whole, tree.Slice)
+"""Subscripts that keep an axis."""
 
 
 def permuted(choices: Choices, spec: Spec) -> tuple[str, str, tuple[int, ...]] | None:
@@ -22,7 +23,7 @@ def permuted(choices: Choices, spec: Spec) -> tuple[str, str, tuple[int, ...]] |
     for tensor in _tensors(attention):
         used = _subscripts(attention, tensor.name.text)
         for axes in list(permutations(range(len(tensor.extents))))[1:7]:
-            if all(_keeps_wholes(subscripts, axes) for subscripts in used):
+            if all(_keeps_parts(subscripts, axes) for subscripts in used):
                 options.append((tensor.name.text, axes))
     if not options:
         return None
@@ -63,7 +64,7 @@ def divided(choices: Choices, spec: Spec, arrays: Mapping[str, Array]) -> tuple[
         if tensor.role == "input"
         for axis, extent in enumerate(tensor.extents)
         if isinstance(extent, tree.Reference)
-        if not any(isinstance(used[axis], tree.Whole) for used in _subscripts(attention, tensor.name.text))
+        if not any(isinstance(used[axis], PARTS) for used in _subscripts(attention, tensor.name.text))
     ]
     if not options:
         return None
@@ -130,16 +131,16 @@ def _tensors(attention: tree.Attention) -> list[tree.TensorDeclaration]:
     return [each for each in attention.statements if isinstance(each, tree.TensorDeclaration)]
 
 
-def _subscripts(attention: tree.Attention, name: str) -> list[Subscripts]:
+def _subscripts(attention: tree.Attention, name: str) -> list[tuple[tree.Subscript, ...]]:
     """The subscripts with which a tensor is read or written, each time."""
     uses = (node for node in nodes(attention) if isinstance(node, tree.Subscripted | tree.WriteStatement))
     return [node.subscripts for node in uses if node.name.text == name]
 
 
-def _keeps_wholes(subscripts: Subscripts, axes: Sequence[int]) -> bool:
-    """Whether what is taken whole keeps its order."""
-    wholes = [axis for axis in axes if isinstance(subscripts[axis], tree.Whole)]
-    return wholes == sorted(wholes)
+def _keeps_parts(subscripts: Sequence[tree.Subscript], axes: Sequence[int]) -> bool:
+    """Whether axes that are kept keep their order."""
+    kept = [axis for axis in axes if isinstance(subscripts[axis], PARTS)]
+    return kept == sorted(kept)
 
 
 def _dim(extent: tree.Expression) -> str | None:

@@ -81,7 +81,7 @@ class Drawn(NamedTuple):
 
 @st.composite
 def specs(draw: DrawFn) -> Drawn:
-    """A spec of one or two blocks, and a call's extents that meet its conditions.
+    """A spec of one to three blocks, and a call's extents that meet its conditions.
 
     Its statements stand in any order, its names and that of its file may be hostile (`attndsl.testing.disguises`).
     """
@@ -130,6 +130,8 @@ class _Draft:
         self._functions: dict[str, str] = {}  # definitions that stand before the rows
         self._lets: dict[str, str] = {}  # of this block
         self._outputs: dict[str, str] = {}
+        self._temps: set[str] = set()  # those of them that no caller sees
+        self._reads: dict[str, str] = {}  # phrases for what a block before has written
         self.conditions: list[str] = []
 
     @property
@@ -141,6 +143,8 @@ class _Draft:
 
     def _say(self, name: str) -> str:
         """Something that stands for a phrase."""
+        if name in self._reads:
+            return self._reads[name]
         options = next(PHRASES[key] for key in (*self._here(name), name) if key in PHRASES)
         return self._fill(self._choices.of(options))
 
@@ -181,6 +185,8 @@ class _Draft:
         blocks = [self._block(self._say("first_block"), "")]
         if another := self._say("second_block"):
             blocks.append(self._block(another, SECOND))
+        if (reading := self._say("reading_block")) and self._reals:
+            blocks.append(self._reading_block(reading))
         body = "\n".join([_lines(f"let {text}" for text in self._functions.values()), *blocks]).lstrip()
         body = _DIM.sub(lambda dim: self._size(dim[0]), body)
         declarations = self._declarations(body)
@@ -199,7 +205,10 @@ class _Draft:
                 *self._named("dims", [*self.told]),
                 *self._named("types", variables),
                 *(f"input {name} : {declared}" for name, declared in self._inputs.items()),
-                *(f"output {name} : {self._written(name, types)}{shape}" for name, shape in self._outputs.items()),
+                *(
+                    f"{self._role(name)} {name} : {self._written(name, types)}{shape}"
+                    for name, shape in self._outputs.items()
+                ),
                 *(f"require {condition}" for condition in self.conditions),
                 *([f"schedule {{ {schedule} }}"] if schedule else []),
             ]
@@ -236,6 +245,33 @@ class _Draft:
         after = [*self._lets.values()][len(before) :]
         walked = [f"over {over}"] if over else []
         return _lines([*rows, *map(_let, before), *walked, *map(_let, after), *writes])
+
+    def _reading_block(self, kind: str) -> str:
+        """A block that reads what one before it has written, which is a temp then, or an output."""
+        name = self._choices.of(self._reals)
+        extents = self._outputs[name][1:-1].split(", ")
+        indices = [f"z{number}" for number in range(len(extents))]
+        binders = [f"{index} in {extent}" for index, extent in zip(indices, extents, strict=True)]
+        *rows, last = binders
+        over = [f"over {last}"] if rows and kind == "folded" else []
+        if rows:
+            indices[-1] = indices[-1] if over else ":"
+        else:
+            kind, rows = "again", binders
+        moved = self._choices.of((f"{indices[0]} + 1", f"{extents[0]} - 1 - {indices[0]}"))
+        self._reads = {"read": f"{name}[{', '.join(indices)}]", "moved": f"{name}[{', '.join([moved, *indices[1:]])}]"}
+        place = indices[:-1] if over else indices
+        self._outputs["again"] = f"[{', '.join(extents[: len(place)])}]"
+        self._temps.update([name] if self._choices.of((True, False)) else [])
+        return _lines([f"each {', '.join(rows)}", *over, f"again[{', '.join(place)}] = {self._say(kind)}"])
+
+    @property
+    def _reals(self) -> list[str]:
+        """The outputs that are real numbers."""
+        return [name for name in self._outputs if name.removesuffix(SECOND) in ("o", "lse")]
+
+    def _role(self, name: str) -> str:
+        return "temp" if name in self._temps else "output"
 
     def _write(self, name: str, suffix: str) -> str:
         """A statement that writes an output, which it declares."""

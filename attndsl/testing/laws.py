@@ -36,7 +36,8 @@ from attndsl.checking.typed import (
     walk,
 )
 from attndsl.inputs.poison import numbered_rows, poison_absent
-from attndsl.reference.interpreter import call_of
+from attndsl.inputs.ranges import expressions
+from attndsl.reference.interpreter import finished
 from attndsl.testing.case import Case
 
 Array = np.ndarray[Any, Any]
@@ -208,11 +209,15 @@ def with_absent_keys(spec: Spec, more: int = 3) -> Spec:
 def member(spec: Spec) -> tuple[Spec, str]:
     """One value of the first `each` variable alone, and the name of the parameter that says which.
 
-    What no row of that value writes stays 0: the bits of all members together are those of the whole.
+    What no row of that value writes stays 0: the bits of all members together are those of the whole. Blocks that write
+    what later ones read stay whole.
     """
     name = fresh(spec, "member")
+    read = {expr.tensor for expr in expressions(spec) if isinstance(expr, Read)}
 
     def change(block: Block) -> Change:
+        if any(write.tensor in read for write in block.writes):
+            return Change()
         first = block.each[0]
         which, one = ParamValue(Kind.INT, first.span, name), _constant(1, first.extent)
         rest = _apply("isub", _size(first), which)
@@ -330,10 +335,12 @@ NOBODY, SEVERAL = -1, -2
 
 def row_of_each_element(case: Case) -> dict[str, Array]:
     """For each output, the number of the row that writes an element, as `numbered_rows` counts."""
-    call = call_of(case.spec, case.arrays, case.params)
+    call = finished(case.spec, case.arrays, case.params)
     writers = {name: np.full(wanted.shape, NOBODY) for name, wanted in case.wanted.items()}
     for number, block, row in numbered_rows(case.spec, call):
         for write in block.writes:
+            if write.tensor.role == "temp":
+                continue
             known = writers[write.tensor.name]
             written = np.zeros(known.shape)
             row.write(replace(write, value=_constant(1.0, write.value)), written)

@@ -31,6 +31,9 @@ from attndsl.storage import ELEMENTS
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
 """The forms that a kernel may have."""
 
+DTYPES = {element: str(row.dtype) for element, row in ELEMENTS.items()} | {"bf16": "bfloat16"}
+"""What torch calls the element types of workspaces."""
+
 ENCODED = ("f8e4m3", "f8e5m2")
 """The element types that kernels take as bytes."""
 
@@ -223,9 +226,9 @@ class Launcher:
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored:
                 shape = [*map(python_text, tensor.shape)]
-                dtype = f"torch.{ELEMENTS[tensor.element.data].dtype}"
-                name = python_name(tensor.sym_name.data)
-                self.out.listed(f"{name} = torch.empty(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
+                dtype = f"torch.{DTYPES[tensor.element.data]}"
+                name, made = python_name(tensor.sym_name.data), "empty" if tensor.partial is None else "zeros"
+                self.out.listed(f"{name} = torch.{made}(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
 
     def _counts(self, launched: Launched, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""

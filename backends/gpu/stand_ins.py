@@ -52,10 +52,19 @@ def stand_in(element: str, extents: Sequence[int]) -> StandIn:
 
 
 TORCH = SimpleNamespace(
+    float16=POINTERS["f16"],
+    bfloat16=POINTERS["bf16"],
     float32=POINTERS["f32"],
     float64=POINTERS["f64"],
-    int64=POINTERS["i64"],
+    int8=POINTERS["i8"],
     uint8=POINTERS["u8"],
+    int16=POINTERS["i16"],
+    uint16=POINTERS["u16"],
+    int32=POINTERS["i32"],
+    uint32=POINTERS["u32"],
+    int64=POINTERS["i64"],
+    bool=POINTERS["bool"],
     empty=lambda *shape, dtype, device: StandIn(dtype, shape),
+    zeros=lambda *shape, dtype, device: StandIn(dtype, shape),
 )
 """Stands for torch where a generated file allocates workspaces and takes floats of 8 bits for bytes."""

@@ -26,11 +26,15 @@ NUMPY_STORED = {
 
 
 class SubscriptPart(NamedTuple):
-    """One index of an access: computed values, or (where `axis` is given) an axis's range, shifted by `offset`."""
+    """One index of an access: computed values, or (where `axis` is given) an axis's range, shifted by `offset`.
+
+    It is shifted up, or `down`.
+    """
 
     value: SSAValue
     axis: Axis | None = None
     offset: SSAValue | None = None
+    down: bool = False
 
 
 class NumPyAccess:
@@ -48,6 +52,9 @@ class NumPyAccess:
         A load may mix them, where the axes of ranges come last in its tile; of a store only the last ones stay.
         """
         found = [self.place(value) for value in op.indices]
+        if op.where is not None:  # of what is shifted out of a tensor nothing can be cut
+            varying = self.text.axes(op.where)
+            found = [SubscriptPart(p.value) if p.offset is not None and p.axis in varying else p for p in found]
         axes = [p.axis for p in found if p.axis is not None]
         ranges_only = op.where is None and all(p.axis is not None or not self.text.axes(p.value) for p in found)
         if len(set(axes)) == len(axes) and (ranges_only or (isinstance(op, tile.LoadOp) and self.are_last(op, found))):
@@ -84,6 +91,8 @@ class NumPyAccess:
             for axis, offset in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
                 if isinstance(axis.owner, tile.RangeOp) and not self.text.axes(offset):
                     return SubscriptPart(value, axis, offset)
+        if isinstance(op, arith.SubiOp) and isinstance(op.lhs.owner, tile.RangeOp) and not self.text.axes(op.rhs):
+            return SubscriptPart(value, op.lhs, op.rhs, down=True)
         return SubscriptPart(value)
 
     def needs_values(self, op: tile.RangeOp) -> bool:
@@ -101,11 +110,11 @@ class NumPyAccess:
             return False
         if isinstance(user, (tile.BroadcastOp, tile.RepeatOp, tile.FlattenOp)):
             return user.value is value
-        if isinstance(user, arith.AddiOp) and self.place(user.result).axis is value:
+        if isinstance(user, arith.AddiOp | arith.SubiOp) and self.place(user.result).axis is value:
             return any(self.computes(use.operation, user.result) for use in user.result.uses)
         return True
 
-    def is_range_only(self, op: arith.AddiOp) -> bool:
+    def is_range_only(self, op: arith.AddiOp | arith.SubiOp) -> bool:
         """Whether a shifted axis is only ever a range, so that its values need not be computed."""
         axis = self.place(op.result).axis
         return axis is not None and not any(self.computes(use.operation, op.result) for use in op.result.uses)
@@ -115,9 +124,13 @@ class NumPyAccess:
     def slice(self, place: SubscriptPart, extent: str) -> str:
         assert place.axis is not None
         span = self.text.span(place.axis)
+        if place.offset is not None and place.down:
+            offset = self.text[place.offset].within(7)
+            return f"{span.start} - {offset}:{span.stop} - {offset}"
         if place.offset is not None:
             offset = self.text[place.offset].within(6)
-            return f"{offset} + {span.start}:{offset} + {span.stop}"
+            start = offset if span.start == "0" else f"{offset} + {span.start}"
+            return f"{start} : {offset} + {span.stop}"
         if span.start == "0":
             return ":" if span.stop == extent else f":{span.stop}"
         return f"{span.start}:{span.stop}"

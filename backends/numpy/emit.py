@@ -34,6 +34,9 @@ from attndsl.storage import ELEMENTS
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
 """Element types that NumPy lacks, and the type of the bit patterns that stand for them in arrays."""
 
+ARRAYS = {element: str(row.dtype) for element, row in ELEMENTS.items()}
+"""The types of arrays that workspaces are."""
+
 
 def emit(module: ModuleOp, source: str = "") -> str:
     """The text of a NumPy file for a module at the `tile` level.
@@ -127,8 +130,9 @@ class _Emitter:
             if workspace.sym_name.data in stored:
                 shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
                 shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
-                element = f"np.{ELEMENTS[workspace.element.data].dtype}"
-                self.out.line(f"{python_name(workspace.sym_name.data)} = np.empty(({shape}), {element})")
+                made = "empty" if workspace.partial is None else "zeros"
+                dtype = ARRAYS[workspace.element.data]
+                self.out.line(f"{python_name(workspace.sym_name.data)} = np.{made}(({shape}), np.{dtype})")
         self.names.begin_scope()
         self.text.arrange(kernel)
         self.shared = _Shared.of(kernel, self.names)
@@ -136,7 +140,8 @@ class _Emitter:
             self.block(kernel.body.block)
         if self.shared is not None:
             self.out.gap()
-            self.out.line(f"_run({self.shared.function}, {self.text[self.shared.where].code})")
+            worth = self.condition(self.shared.where, self.text[self.shared.where].code)
+            self.out.line(f"_run({self.shared.function}, {worth})")
 
     def block(self, block: Block) -> None:
         for op in block.ops:
@@ -186,7 +191,7 @@ class _Emitter:
     def value(self, op: Operation) -> None:
         """An operation with one result: kept for its one use where it reads better there, else given a name."""
         result = op.results[0]
-        if isinstance(op, arith.AddiOp) and self.access.is_range_only(op):
+        if isinstance(op, arith.AddiOp | arith.SubiOp) and self.access.is_range_only(op):
             return
         if self.text.homes and (into := tile.into_of(result)) is not None:
             for statement in self.scratch.statements(op, into):
@@ -215,10 +220,13 @@ class _Emitter:
     def loop(self, op: tile.LoopOp) -> None:
         block = op.body.block
         for argument, start, result in zip(block.args[1:], op.iter_args, op.results, strict=True):
-            name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+            if isinstance(start.owner, tile.LoopOp) and is_last_use(start, op):
+                name = self.names[start]  # the state goes on where the loop before it ended
+            else:
+                name = self.names.fresh(result.name_hint or argument.name_hint or "state")
+                self.out.line(f"{name} = {self.text[start].code}")
             self.names.bind(argument, name)
             self.names.bind(result, name)
-            self.out.line(f"{name} = {self.text[start].code}")
         low, high, step = (self.text.scalar(v) for v in (op.lb, op.ub, op.step))
         span = f"{low}, {high}, {step}" if step != "1" else f"{low}, {high}" if low != "0" else high
         with self.names.scope():

@@ -74,7 +74,7 @@ def test_a_split_of_the_keys_says_which_and_of_how_many() -> None:
 SPEC_RULES = [
     ('spec.tensor @y "both" "f32" ["M"]', "the role of a tensor is input, output or workspace, not both"),
     ('spec.tensor @y "input" "float" ["M"]', "float is no element type"),
-    ('spec.tensor @y "input" "f32" ["M"] partial', "@y is partial, and no output"),
+    ('spec.tensor @y "input" "f32" ["M"] partial', "@y is partial, and an input"),
     (attn('%w = spec.dim "W"'), "no tensor has an extent made of the dim W"),
     (attn('%w = spec.param "width" : index'), "no parameter is called width and is index"),
     (attn('%w = spec.param "window" : f32'), "no parameter is called window and is f32"),
@@ -94,7 +94,13 @@ ATTN_RULES = [
     (attn('%k = attn.each "k" to %d'), "the range of k depends on attn.axis d"),
     (attn('%k = attn.each "k" to %N up to %d'), "the range of k depends on attn.axis d"),
     (attn("%v = attn.read @y[%i, %j] : f32"), "no tensor is called @y"),
-    (attn("%v = attn.read @o[%i] : f32"), "@o is no input"),
+    (attn("%v = attn.read @o[%i] : f32"), "@o is read by the kernel that writes it, and its programs have no order"),
+    (
+        attn("%v = attn.read @p[%i] : f32").replace(
+            "spec.tensor @o", 'spec.tensor @p "output" "f32" ["M"]\nspec.tensor @o'
+        ),
+        "@p is read, and no kernel before has written it",
+    ),
     (attn("%v = attn.read @x[%i] : f32"), "@x has 2 dimensions, not 1"),
     (attn("%v = attn.read @x[%i, %j] : index"), "an element of @x, which holds f32, is no index"),
     (attn("%v = attn.read @t[%i] : f32"), "an element of @t, which holds i32, is no f32"),
@@ -238,7 +244,7 @@ TILE_RULES = [
     (tile('%p = tile.range "p" from %i to %M size %c4'), "the range of p depends on tile.range i"),
     (tile("%p = tile.padded %i"), "the size of an axis depends on tile.range i"),
     (tile("%v = tile.load @y[%i] : f32"), "no tensor is called @y"),
-    (tile("%v = tile.load @o[%i] : f32"), "@o is no input"),
+    (tile("%v = tile.load @o[%i] : f32"), "@o is read by the kernel that writes it, and its programs have no order"),
     (tile("%v = tile.load @x[%i] : f32"), "@x has 2 dimensions, not 1"),
     (tile("%v = tile.load @t[%i] : i32"), "an element of @t, which holds i32, is no i32"),
     (tile("", "tile.store @x[%i, %c0] = %zero : f32"), "@x is no output"),

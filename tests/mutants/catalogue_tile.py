@@ -23,6 +23,7 @@ from attndsl.passes import (
     scan_keys,
     skip_maxima,
     split_loops,
+    split_ranges,
 )
 from attndsl.passes.tile import builder, fold, key_loop
 
@@ -377,6 +378,55 @@ def pads_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def pads_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies behind the end of an axis is summed, and may be the largest."""
     monkeypatch.setattr(pad_axes._Guards, "select", lambda guards, op, value, axis, otherwise: value)
+
+
+# --- split-ranges
+
+
+def _cut_of(loop: tile.LoopOp) -> bool:
+    """Whether a loop goes on with what another one carries."""
+    return any(isinstance(start.owner, tile.LoopOp) for start in loop.iter_args)
+
+
+@spoils("numpy", "split-ranges")
+def cut_one_off(module: ModuleOp) -> None:
+    """The second range begins one key late."""
+    for loop in every(module, tile.LoopOp):
+        if _cut_of(loop):
+            loop.operands[0] = insert_before(loop, arith.AddiOp(loop.lb, insert_before(loop, index_constant(1))))
+
+
+@planted("numpy", "split-ranges")
+def wrong_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What holds before an end is settled the other way round."""
+
+    def truth(original: Any, cut: Any, bounds: Any, lows: Any, highs: Any) -> bool | None:
+        found: bool | None = original(cut, bounds, lows, highs)
+        return not found if found is not None and bounds.upper is cut.place else found
+
+    wraps(monkeypatch, split_ranges._Cut, "truth", truth)
+
+
+@spoils("numpy", "split-ranges")
+def ranges_apart(module: ModuleOp) -> None:
+    """The second range begins anew, and forgets what the first one carried."""
+    for loop in every(module, tile.LoopOp):
+        while _cut_of(loop):
+            before = loop.iter_args[0].owner
+            assert isinstance(before, tile.LoopOp)
+            loop.operands = [*loop.operands[:3], *before.iter_args, *loop.operands[-2:]]
+
+
+@planted("triton", "split-ranges")
+def keys_behind_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the last tile of a range the keys behind its end count as well."""
+    monkeypatch.setattr(split_ranges._Cut, "stop", lambda cut, row_stop, end, anchor: row_stop)
+
+
+@planted("numpy", "split-ranges")
+def end_not_brought_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A range ends where its condition says, though the loop begins behind that, or ends before."""
+    monkeypatch.setattr(split_ranges._Cut, "between", lambda cut, place, low, high, anchor: place)
 
 
 # --- skip-maxima

@@ -170,6 +170,7 @@ FEW = {"B": 2, "H": 2, "Hq": 2, "Hkv": 1, "M": 2, "N": 3, "D": 2, "E": 2, "R": 3
 OTHERS = {
     "block_diffusion": FEW | {"N": 4},
     "int4_cache": {"B": 1, "Hq": 1, "Hkv": 1, "M": 1, "N": 2},
+    "mla_projections_q8_0": {"B": 1, "H": 1, "M": 1, "N": 2, "D": 2, "E": 2},
     "mla_q8_0": {"B": 1, "H": 1, "M": 1, "N": 2},
 }
 """The extents of specs whose conditions ask for an even N and wide heads."""

@@ -111,6 +111,7 @@ attention drawn {
         ("mla_projections", {"contraction of a contraction", "definition: vector", "dot of a definition"}),
         ("int4_cache", {"operator ishr", "operator iand", "input of u8", "extent divided", "vector scaled"}),
         ("shared_prefix", {"vector by an if", "keys: ragged", "operator fselect"}),
+        ("cache_and_new", {"choice: ranges of keys", "keys: sum of dims"}),
         ("neighbourhood_2d", {"two key axes", "rows of four variables", "comparison chain", "parameter: int"}),
         ("topk_sparse", {"index: gather"}),
         ("sinks", {"softmax with a sink", "sink of data"}),

@@ -37,7 +37,9 @@ class Device:
     answer: Callable[[Schedule], float] = lambda schedule: 1.0
     timed: list[Schedule] = field(default_factory=list)
 
-    def first_call(self, launches: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any], params: Any) -> Any:
+    def first_call(
+        self, launches: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any], params: Any, _: Any
+    ) -> Any:
         made = [output.allocate() for output in outputs.values()]
         kernel, _, arguments, options = launches(*inputs.values(), *made, **params)[0]
         sizes = dict(zip(kernel.arg_names, arguments, strict=True))

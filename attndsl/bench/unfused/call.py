@@ -45,21 +45,20 @@ class UnfusedCall:
         stored = [t.dtype for t in self.tensors.values() if t.dtype.is_floating_point and t.dtype.itemsize > 1]
         element = self.precision or stored[0]
         dtypes = {Kind.FLOAT: element, Kind.INT: torch.int64, Kind.BOOL: torch.bool}
-        outputs = {
-            write.tensor.name: torch.zeros(
-                [self.evaluate(e) for e in write.tensor.extents], dtype=dtypes[write.value.kind], device=self.device
+        kinds = {write.tensor.name: write.value.kind for block in self.spec.blocks for write in block.writes}
+        written = {
+            tensor.name: torch.zeros(
+                [self.evaluate(e) for e in tensor.extents], dtype=dtypes[kinds[tensor.name]], device=self.device
             )
-            for tensor in self.spec.outputs
-            for block in self.spec.blocks
-            for write in block.writes
-            if write.tensor is tensor
+            for tensor in self.spec.written
         }
+        self.tensors = {**self.tensors, **written}  # what a later block reads
         for block in self.spec.blocks:
             for ranges in self._cut(block, chunk):
                 rows = Rows(self, block, ranges)
                 for write in block.writes:
-                    rows.write(write, outputs[write.tensor.name])
-        return outputs
+                    rows.write(write, written[write.tensor.name])
+        return {tensor.name: written[tensor.name] for tensor in self.spec.outputs}
 
     def evaluate(self, expr: Expr) -> int:
         """What an integer of dims and parameters is worth. Raises ValueError for another one."""

@@ -98,6 +98,8 @@ def _dim_indexed(axis: SSAValue) -> str | None:
     """A dim that is the extent of a tensor in which an axis, perhaps shifted, is a place."""
     places = [axis, *(op.results[0] for op in tile.users(axis) if isinstance(op, arith.AddiOp))]
     loads = [(op, place) for place in places for op in tile.users(place) if isinstance(op, tile.LoadOp)]
+    after = [op.result for op in tile.users(axis) if isinstance(op, arith.SubiOp) and op.lhs is axis]
+    loads += [(op, v) for v in after for op in tile.users(v) if isinstance(op, tile.LoadOp) and op.where is None]
     for op, place in loads:
         match enclosing_tensor(op, op.tensor.string_value()).shape[list(op.indices).index(place)]:
             case ("dim", str(name)):

@@ -1,4 +1,4 @@
-"""The states of softmaxes that a loop over keys carries, found by how they are folded. An analysis.
+"""The states of softmaxes that loops over keys carry, found by how they are folded. An analysis.
 
 Such a state is a running maximum m, and sums of weights e^(s - m), or of weights times values, which a larger maximum
 rescales (attndsl.ir.streams).
@@ -6,7 +6,9 @@ rescales (attndsl.ir.streams).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from attndsl.ir import tile
 from attndsl.ir.monoids import MAX
@@ -29,15 +31,33 @@ class OnlineState:
     weight: SSAValue
 
 
-def online_states(loop: tile.LoopOp) -> list[OnlineState]:
-    """Those of a loop whose maxima do nothing but scale their sums."""
-    found = (_online_state(loop, place) for place in range(len(loop.iter_args)))
-    return [state for state in found if state is not None]
+def chains(kernel: tile.KernelOp) -> list[list[tile.LoopOp]]:
+    """The loops of a kernel's programs, in order, each with those that go on with all that it carries."""
+    found: list[list[tile.LoopOp]] = []
+    for loop in kernel.body.block.ops:
+        if isinstance(loop, tile.LoopOp):
+            before = found[-1][-1] if found else None
+            if before is not None and tuple(loop.iter_args) == tuple(before.results):
+                found[-1].append(loop)
+            else:
+                found.append([loop])
+    return [chain for chain in found if all(tile.users(v) == [b] for a, b in pairwise(chain) for v in a.results)]
+
+
+def online_states(chain: Sequence[tile.LoopOp]) -> list[list[OnlineState]]:
+    """Those of a chain of loops whose maxima do nothing but scale their sums: of each, as every loop folds it."""
+    found: list[list[OnlineState]] = []
+    for place, start in enumerate(chain[0].iter_args):
+        if uniform(start) == MAX.empty:
+            states = [state for loop in chain if (state := _online_state(loop, place)) is not None]
+            if len(states) == len(chain) and len({(state.total, state.sums) for state in states}) == 1:
+                found.append(states)
+    return found
 
 
 def _online_state(loop: tile.LoopOp, place: int) -> OnlineState | None:
     before, after = loop.body.block.args[1 + place], loop.end.values[place]
-    if uniform(loop.iter_args[place]) != MAX.empty or not isinstance(after.owner, arith.MaximumfOp):
+    if not isinstance(after.owner, arith.MaximumfOp):
         return None
     shift = next((op for op in tile.users(after) if isinstance(op, arith.SelectOp) and op.rhs is after), None)
     if shift is None or constant(shift.lhs) != 0:

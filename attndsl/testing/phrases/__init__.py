@@ -14,7 +14,7 @@ from attndsl.testing.phrases import names
 from attndsl.testing.phrases.grammar import Phrases, phrases, renamed, table
 from attndsl.testing.phrases.layouts import LAYOUTS, QUERIES
 from attndsl.testing.phrases.masks import MASKS
-from attndsl.testing.phrases.outputs import DECLARED, OUTPUTS
+from attndsl.testing.phrases.outputs import AGAIN, DECLARED, OUTPUTS
 from attndsl.testing.phrases.scores import CURVES, HASHES, SCORES
 from attndsl.testing.phrases.stored import INDICES, VALUE_LETS, VALUES, WIDTHS
 
@@ -27,7 +27,7 @@ KEYS = renamed(VALUES, value="key", stored="kept", warp="curve_of_key", **_TO_KE
 PHRASES: Phrases = phrases(
     "\n".join(
         [
-            *(LAYOUTS, VALUES, KEYS, INDICES, SCORES, HASHES, CURVES, MASKS, OUTPUTS, DECLARED, QUERIES),
+            *(LAYOUTS, VALUES, KEYS, INDICES, SCORES, HASHES, CURVES, MASKS, OUTPUTS, AGAIN, DECLARED, QUERIES),
             renamed(QUERIES, **_TO_GATES),
             renamed(CURVES, curve="row_curve", x="row_number"),
             renamed(CURVES, curve="warp", x="stored"),

@@ -68,6 +68,7 @@ o_place
     [b, h, i + 1, :] of [B, H, M, E]
     [i, h, b, :] of [M, H, B, E]
     [:, b, h, i] of [E, B, H, M]
+    2 | [b, i, h * E : h * E + E] of [B, M, H * E]
 o_place@ragged
     [b, h, i, :] of [B, H, M, E]
     [b, h, i - p, :] of [B, H, M, E]
@@ -77,6 +78,7 @@ o_place@packed
 o_place@last
     [b, h, :] of [B, H, E]
     [h, b, :] of [H, B, E]
+    [b, h, 1 : E + 1] of [B, H, E + 3]
 o_place@grid
     [b, h, y, x, :] of [B, H, Y, X, E]
     [b, h, :, x, Y - 1 - y] of [B, H, E, X, Y]
@@ -111,6 +113,7 @@ QUERIES = """
 query
     4 | q[b, h, i, :]
     q_heads[b, i, h, :]
+    q_side[b, i, h, 2 : D + 2]
 query@packed
     q_packed[cu[b] + i, h, :]
 query@last

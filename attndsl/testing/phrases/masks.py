@@ -101,6 +101,17 @@ atom
     valid[b, j]
     flag
     j % 2 == 0
+range
+    3 | j < p
+    2 | j < length[b]
+    2 | j >= N / 2
+    not (j < N - p)
+    M > j
+    j / 2 < p
+    p < j and j < N - 1
+    j == 1
+    j < p and flag
+    j + seed < 4
 row_atom
     i % 2 == 0
     flag

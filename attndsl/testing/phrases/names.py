@@ -6,6 +6,7 @@ QUERIES = """
 q            {real}[B, H, M, D]
 q_heads      {real}[B, M, H, D]
 q_packed     {real}[L, H, D]
+q_side       {real}[B, M, H, D + 3]
 q_last       {real}[B, H, D]
 q_grid       {real}[B, H, Y, X, D]
 q_flat       {real}[M, D]

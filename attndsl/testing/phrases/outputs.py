@@ -91,6 +91,19 @@ lse@none
     {query} . {query}
 """
 
+AGAIN = """
+again
+    {read} + 0.5 * {moved}
+    relu({moved}) - {read}
+    (if {read} > -inf then exp({read} - relu({read})) else 0.0)
+folded
+    logsumexp({read})
+    sum({read} * {moved}, {read} > -2.0)
+    max({moved}, {read} < 9.0) * 0.5
+    sum({read}) + max({read})
+"""
+"""What a block makes of what one before it has written: of each element, or of the elements of its last axis."""
+
 DECLARED = """
 writes
     9 | o
@@ -107,6 +120,10 @@ second_block
     14 |
     2 | keys
     2 | no_keys
+reading_block
+    9 |
+    again
+    folded
 no_keys
     none
 over@none

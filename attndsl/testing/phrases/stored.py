@@ -22,12 +22,15 @@ stored
     2 | v_scaled
     v_odd
     2 | (if {atom} then v_shared[{head}, j, :] else v[b, h, j - p, :])
+    4 | (if {range} then v_shared[{head}, j, :] else v[b, h, {past}, :])
+    (if {range} then v[b, h, j, :] else if {range} then v_f8[b, {head}, {past}, :] else v_group[b, {head}, {past}, :])
     2 | v_up
     v_up[:]
     4 | v_large
     (v_wide[{head}, :, :] . v_low[b, {place}, :])
     v_far[{far}, {head}, :]
     v_turned[b, :, {head}, {place}]
+    2 | v_side[b, {head}, {place}, p : p + E]
 threshold
     3 | 1.0001
     w
@@ -55,6 +58,7 @@ v        {real}[B, H, N, E]
 v_group  {real}[B, G, N, E]
 v_pages  {real}[C, S, G, E]
 v_book   {real}[C, 32, G, E]
+v_side   {real}[B, G, N, E + 3]
 v_small  i8[B, G, N, E]
 v_scale  {real}[B, G, N]
 v_step   {real}[B, G, N, E]
@@ -131,6 +135,10 @@ far
     i - j + 1
     M - i + j
     abs(i - j)
+past
+    3 | j - p
+    j
+    j - N / 2
 low_bits
     15
     0x0F
