@@ -21,6 +21,7 @@ PASSES = {
     "fold-contractions": "FoldContractions",
     "split-axes": "SplitAxes",
     "share-operands": "ShareOperands",
+    "find-meetings": "FindMeetings",
     "pack-rows": "PackRows",
     "bound-loops": "BoundLoops",
     "stream-softmax": "StreamSoftmax",

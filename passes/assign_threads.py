@@ -86,6 +86,8 @@ it is less. What is known of an axis before a call reads data counts: its size, 
 most, or the extent of a tensor that keys are places of. `least` is the size from which on two threads were faster than
 one where that was measured.
 
+Programs that may add to one element run one after another: their order is that of the sum, whoever runs them.
+
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
 
@@ -120,6 +122,8 @@ class AssignThreads(ModulePass):
 def _assign(kernel: tile.KernelOp, least: int) -> None:
     kinds = {type(op) for op in kernel.body.block.ops}
     if tile.ProgramOp not in kinds or tile.ThreadsOp in kinds:
+        return
+    if any(isinstance(op, tile.StoreOp) and op.meets for op in kernel.body.block.ops):
         return
     begin = kernel.body.block.first_op
     assert begin is not None

@@ -168,7 +168,7 @@ def _is_batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAVa
                 if op.where is not None or any(v in resting and v is not program.result for v in op.indices):
                     return False
             case tile.StoreOp():
-                if op.value not in resting:
+                if op.value not in resting or program.result in op.along:
                     return False
             case tile.RangeOp() if not _ends_with_loop(op):
                 return False

@@ -54,7 +54,7 @@ Ensures: no attn.each is left. Exactness: bit-exact. Idempotent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attndsl.ir import attn
@@ -118,10 +118,34 @@ def _placed(kernel: attn.KernelOp) -> Iterator[tuple[attn.EachOp, bool, SSAValue
     eachs = [op for op in kernel.body.block.ops if isinstance(op, attn.EachOp)]
     needed = _needed_for_keys(kernel, axes)
     ranging = frozenset[SSAValue]().union(*(axes(v) for each in eachs for v in each.operands))
+    found = []
     for each in eachs:
         uses = [use.operation for use in each.result.uses if use.operation in needed]
         divisor = _common_divisor(each.result, uses, facts)
-        yield each, each.result in ranging or bool(uses and (divisor is None or each.bound is not None)), divisor
+        is_apart = each.result in ranging or bool(uses and (divisor is None or each.bound is not None))
+        found.append((each, is_apart, divisor))
+    rows = [each.result for each, is_apart, _ in found if not is_apart]
+    kept = _kept_apart(kernel, rows, axes)
+    for each, is_apart, divisor in found:
+        yield each, is_apart or each.result in kept, divisor
+
+
+def _kept_apart(kernel: attn.KernelOp, rows: Sequence[SSAValue], axes: AxesAnalysis) -> frozenset[SSAValue]:
+    """Which of the variables stay apart so that rows of a tile that add meet nowhere, or all in one place.
+
+    The last one tells which: its rows are mostly many, and neighbours in memory. Where its places are known to a
+    program alone, rows of a tile may meet as they will.
+    """
+    adds = [op for op in kernel.body.block.ops if isinstance(op, attn.WriteOp) and op.adds is not None]
+    if not adds or not rows:
+        return frozenset()
+    meeting = frozenset[SSAValue]().union(*(axes(variable) for op in adds for variable in op.along))
+    placing = frozenset[SSAValue]().union(*(axes(index) for op in adds for index in op.indices))
+    if rows[-1] not in meeting:
+        return meeting.intersection(rows)
+    if rows[-1] not in placing:
+        return (placing | (frozenset(rows) - meeting)).intersection(rows)
+    return frozenset(rows) - placing
 
 
 def _needed_for_keys(kernel: attn.KernelOp, axes: AxesAnalysis) -> set[Operation]:

@@ -130,14 +130,22 @@ class SplitRanges(ModulePass):
             remove_dead(op)
 
 
+class _Part(NamedTuple):
+    """A loop over some of the keys that it had, and the places that these are known to be at least, or below."""
+
+    loop: tile.LoopOp
+    lows: tuple[SSAValue, ...] = ()
+    highs: tuple[SSAValue, ...] = ()
+
+
 def _cuts(loop: tile.LoopOp, facts: Facts) -> int:
     """Cuts a loop as often as choices ask for, and says how often."""
-    waiting, made = [loop], 0
+    waiting, made = [_Part(loop)], 0
     while waiting and made < LOOPS - 1:
         part = waiting.pop(0)
         cut = _find_cut(part, facts)
         if cut is not None:
-            waiting += [cut.apply(), part]
+            waiting += cut.apply()
             made += 1
     return made
 
@@ -145,9 +153,9 @@ def _cuts(loop: tile.LoopOp, facts: Facts) -> int:
 # --- where a loop is to be cut
 
 
-def _find_cut(loop: tile.LoopOp, facts: Facts) -> _Cut | None:
+def _find_cut(part: _Part, facts: Facts) -> _Cut | None:
     """The first place at which a choice in a loop changes, None where it has none that matters."""
-    axis = loop.axis
+    loop, axis = part.loop, part.loop.axis
     choices = list(_choices(loop, axis)) if axis is not None and loop.tiles is None else []
     if axis is None or not choices:
         return None
@@ -155,13 +163,12 @@ def _find_cut(loop: tile.LoopOp, facts: Facts) -> _Cut | None:
     stops_with_loop = axis.stop is loop.ub
     if not stops_with_loop and not any(is_own_stop(op, loop, axis.result) for op in settled):
         return None  # nothing would leave out what lies behind the last key in its tile
-    for choice in choices:
-        for condition in _compared(choice.cond):
-            for end in settled.get(condition, ()):
-                if end is None or axes(end):
-                    continue
-                if not is_at_least(loop.lb, end, facts) and not is_at_least(end, loop.ub, facts):
-                    return _Cut(loop, axis, end, settled, facts, stops_with_loop)
+    lows, highs = (loop.lb, *part.lows), (loop.ub, *part.highs)
+    for end in (end for choice in choices for c in _compared(choice.cond) for end in settled.get(c, ())):
+        if end is None or axes(end):
+            continue
+        if not any(is_at_least(v, end, facts) for v in lows) and not any(is_at_least(end, v, facts) for v in highs):
+            return _Cut(part, axis, end, settled, facts, stops_with_loop)
     return None
 
 
@@ -246,9 +253,9 @@ class _Ends(NamedTuple):
 
 @dataclass(frozen=True)
 class _Cut:
-    """A place at which a loop over keys is cut, and the conditions in it that hold in intervals of keys."""
+    """A place at which a loop is cut, whose keys are those of `axis`, and the conditions that hold in intervals."""
 
-    loop: tile.LoopOp
+    part: _Part
     axis: tile.RangeOp
     place: SSAValue
     settled: dict[Operation, Bounds]
@@ -256,9 +263,10 @@ class _Cut:
     stops_with_loop: bool
     """Whether the last tile ends where the loop does, and is not as large as the others."""
 
-    def apply(self) -> tile.LoopOp:
-        """Cuts the loop, which then has the keys from the place on; gives the loop of those before it."""
-        loop, place, first = self.loop, self.place, copied(self.loop)
+    def apply(self) -> tuple[_Part, _Part]:
+        """Cuts the loop: a copy of it has the keys before the place, itself those from there on."""
+        loop, lows, highs = self.part
+        place, first = self.place, copied(loop)
         assert loop.parent is not None
         loop.parent.insert_op_before(first, loop)
         copies = dict(zip(loop.walk(), first.walk(), strict=True))
@@ -269,11 +277,15 @@ class _Cut:
         before = _Ends(low, end, row_start, end if stops_behind else self.stop(row_stop, end, first))
         after = _Ends(end, high, end if starts_before else row_start, self.stop(row_stop, high, loop))
         settled = self.settled.items()
-        self.limit(first, before, {copies[op]: self.truth(bounds, (low,), (place, high)) for op, bounds in settled})
-        self.limit(loop, after, {op: self.truth(bounds, (place, low), (high,)) for op, bounds in settled})
+        self.limit(
+            first,
+            before,
+            {copies[op]: self.truth(bounds, (low, *lows), (place, high, *highs)) for op, bounds in settled},
+        )
+        self.limit(loop, after, {op: self.truth(bounds, (place, low, *lows), (high, *highs)) for op, bounds in settled})
         for position, result in enumerate(first.results, 3):  # after its start, end and step
             loop.operands[position] = result
-        return first
+        return _Part(first, lows, (place, *highs)), _Part(loop, (place, *lows), highs)
 
     def limit(self, loop: tile.LoopOp, ends: _Ends, truths: Mapping[Operation, bool | None]) -> None:
         """Gives a loop other ends, and settles the conditions that are true or false between them."""

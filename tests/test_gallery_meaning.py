@@ -509,9 +509,36 @@ def lse() -> Case:
 
 
 @case
+def key_mass() -> Case:
+    x = qkv(HKV)
+    s = np.where(CAUSAL, scores(x["q"], grouped(x["k"])), -np.inf)
+    weights = np.exp(s) / np.exp(s).sum(-1, keepdims=True)
+    inputs = {"q": x["q"], "k": x["k"], "lse": np.log(np.exp(s).sum(-1)).astype(np.float32)}
+    return inputs, {}, {"mass": weights.reshape(B, HKV, H // HKV, M, N).sum((2, 3))}
+
+
+@case
 def qk_clip() -> Case:
     x, params, outputs = masked(CAUSAL)
     return x, params, outputs | {"largest": np.where(CAUSAL, scores(x["q"], x["k"]), -np.inf).max(-1)}
+
+
+@case
+def weights() -> Case:
+    x, params, outputs = masked(CAUSAL)
+    powers = np.where(CAUSAL, np.exp(scores(x["q"], x["k"])), 0.0)
+    return x, params, outputs | {"p": powers / powers.sum(-1, keepdims=True)}
+
+
+@case
+def indexer() -> Case:
+    x = {"q": normal(B, H, M, D), "k": normal(B, N, D), "v": normal(B, N, E)}
+    x |= {"q_index": normal(B, 3, M, R), "k_index": normal(B, N, R), "weight": normal(B, 3, M)}
+    found = np.maximum(x["q_index"] @ x["k_index"][:, None].mT, 0.0)
+    index = (x["weight"][..., None] * found).sum(1)
+    mean = np.where(CAUSAL, index, 0.0).sum(-1, keepdims=True) / CAUSAL.sum(-1, keepdims=True)
+    mask = (CAUSAL & (index >= mean))[:, None]
+    return x, {}, {"o": attend(scores(x["q"], x["k"][:, None]), x["v"][:, None], mask)}
 
 
 @case

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attndsl import diagnostics as errors
 from attndsl.checking import slices
 from attndsl.checking.bounds import infer_bound
@@ -14,6 +16,8 @@ from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, ScalarBinding, Scope, Storage
 from attndsl.checking.slices import Ends, Part, Subscripts
 from attndsl.checking.typed import (
+    COMPUTED,
+    FLOAT_TYPES,
     ROUNDED_INTS,
     STORAGE_KINDS,
     Block,
@@ -25,8 +29,10 @@ from attndsl.checking.typed import (
     Write,
     walk,
 )
-from attndsl.checking.values import Value
+from attndsl.checking.values import Result, SoftmaxWeights, Value
+from attndsl.checking.weights import key_block, weight_of
 from attndsl.syntax import tree
+from attndsl.syntax.source import Span
 
 
 class Blocks:
@@ -42,6 +48,7 @@ class Blocks:
         self._outermost = self.scope = outermost
         self._unbounded: dict[Index, tree.Binder] = {}
         self._written: dict[str, tree.Name] = {}
+        self._added: set[str] = set()
         self._astray = False  # whether a write was meant for who knows which output
         self.blocks: list[Block] = []
 
@@ -74,25 +81,34 @@ class Blocks:
         rows.over = tuple(index for index in found if index is not None)
 
     def write(self, node: tree.WriteStatement) -> None:
-        """`o[b, h, i, :] = …`."""
+        """`o[b, h, i, :] = …`, or `+= …`."""
         name, rows = node.name, self._context.rows
         if rows is None:
             self._astray = True
             self._context.report(errors.indices.OutsideBlock(node.span, what="a write"))
             return
-        value = self._expressions.value(node.value, self.scope)
+        value = self._value(node)
         tensor = self._target(name)
         if tensor is None:
             self._astray = True
             return
-        subscripts = self._subscripts(node)
-        if name.text in self._written:
-            self._context.report(
-                errors.outputs.WrittenTwice(
-                    name.span, role=tensor.role, name=name.text, first=self._written[name.text].span
-                )
-            )
+        at_key = isinstance(value, SoftmaxWeights)
+        if isinstance(value, SoftmaxWeights):
+            value = Value.scalar(weight_of(self._context, rows.number, value))
+        subscripts = self._subscripts(node, at_key)
+        if name.text in self._written and not (node.adds and name.text in self._added):
+            role, first = tensor.role, self._written[name.text].span
+            if node.adds or name.text in self._added:
+                sign = "+=" if node.adds else "="
+                error = errors.outputs.WrittenAndAdded(name.span, role=role, name=name.text, sign=sign, first=first)
+                self._context.report(error)
+            else:
+                self._context.report(errors.outputs.WrittenTwice(name.span, role=role, name=name.text, first=first))
             return
+        if node.adds and name.text in self._context.read:
+            self._context.report(errors.outputs.AddedAfterRead(name.span, name=name.text))
+        if node.adds:
+            self._added.add(name.text)
         self._note(name)
         if subscripts is None or value is None or not self._fits(node, tensor, subscripts, value):
             return
@@ -106,8 +122,19 @@ class Blocks:
         )
         rest = iter(slices.places(self._context, taken, [index(each, node.span) for each in variables], node))
         places = tuple(next(rest) if isinstance(each, Ends) else each for each in subscripts)
-        if self._rows_tell(node, places, body) and self._keys_tell(rows, places, body):
-            rows.writes.append(Write(tensor, places, variables, body, node.span))
+        if self._rows_tell(node, places, body, at_key) and self._keys_tell(rows, places, body):
+            written = Write(tensor, places, variables, body, node.span, node.adds)
+            (rows.at_keys if at_key else rows.writes).append(written)
+
+    def _value(self, node: tree.WriteStatement) -> Result:
+        """What a statement writes; weights where its subscripts tell keys apart."""
+        result = self._expressions.result(node.value, self.scope)
+        if not isinstance(result, SoftmaxWeights):
+            return result
+        subscripts = self._expressions.subscripts(node.subscripts, self.scope)
+        if subscripts is None or any(index is not None and self._over(index) for index in slices.indices(subscripts)):
+            return result
+        return self._context.report(errors.reductions.SoftmaxAlone(result.span))
 
     def writes_whole(self, node: tree.Definition) -> bool:
         """Whether `o = …` is meant to write an output; reports it."""
@@ -133,18 +160,33 @@ class Blocks:
         if rows is None:
             return
         sound = not self._context.diagnostics
-        if sound and not rows.writes:
+        writes = [*rows.writes, *rows.at_keys]
+        if sound and not writes:
             self._context.report(errors.outputs.EmptyBlock(rows.span))
         for index, binder in self._unbounded.items():
-            if sound and rows.writes:
-                bound = infer_bound(self._context, index, rows.writes)
-                if bound is None:
-                    self._context.report(errors.indices.NoBound(binder.span, name=index.name))
-                else:
-                    object.__setattr__(index, "bound", bound)  # known only now that the block has been read
+            if sound and writes:
+                self._bound(index, binder.span, writes)
         self._unbounded.clear()
-        self.blocks.append(Block(rows.each, rows.over or (), tuple(rows.writes)))
+        moved = (
+            key_block(self._context, rows, self._tensors) if rows.at_keys and not self._context.diagnostics else None
+        )
+        left = () if moved is None else moved.left
+        self._tensors.update({write.tensor.name: write.tensor for write in left})
+        self.blocks.append(Block(rows.each, rows.over or (), (*rows.writes, *left)))
+        if moved is not None:
+            for index in moved.each[len(rows.each) :]:
+                if self._context.graph.facts(index.extent).free:
+                    self._bound(index, index.span, moved.writes)
+            self.blocks.append(Block(moved.each, (), moved.writes))
         self._context.rows = None
+
+    def _bound(self, index: Index, span: Span, writes: Sequence[Write]) -> None:
+        """Gives an index the bound that is found in what is written; reports where there is none."""
+        bound = infer_bound(self._context, index, writes)
+        if bound is None:
+            self._context.report(errors.indices.NoBound(span, name=index.name))
+        else:
+            object.__setattr__(index, "bound", bound)  # known only now that the block has been read
 
     def finish(self, name: tree.Name) -> None:
         """Ends the last block and checks that the spec has outputs and all that is not given is written."""
@@ -153,7 +195,9 @@ class Blocks:
         if not outputs and not self._context.diagnostics:
             self._context.report(errors.outputs.NoOutput(name.span, name=name.text))
         for tensor in self._tensors.values():
-            if tensor.role != "input" and tensor.name not in self._written and not self._astray:
+            if tensor.role == "input" or tensor.element == COMPUTED:
+                continue
+            if tensor.name not in self._written and not self._astray:
                 self._context.report(errors.outputs.NotWritten(tensor.span, role=tensor.role, name=tensor.name))
 
     def _binder(self, node: tree.Binder, role: str, scope: Scope, seen: Scope | None = None) -> Index | None:
@@ -179,12 +223,12 @@ class Blocks:
         scope.add(name.text, ScalarBinding(name.span, graph.index(index, name.span), "an index", shadowable=True))
         return index
 
-    def _subscripts(self, node: tree.WriteStatement) -> Subscripts | None:
+    def _subscripts(self, node: tree.WriteStatement, at_key: bool) -> Subscripts | None:
         found = self._expressions.subscripts(node.subscripts, self.scope)
         for subscript, written in zip(found or (), node.subscripts, strict=False):
             ends = (subscript.start, subscript.stop) if isinstance(subscript, Ends) else (subscript,)
             over = [name for end in ends if end is not None for name in self._over(end)]
-            if over:
+            if over and (isinstance(subscript, Ends) or not at_key):
                 self._context.report(errors.outputs.KeyInWrite(written.span, name=over[0]))
                 found = None
         return found
@@ -240,6 +284,9 @@ class Blocks:
     def _holds(self, node: tree.WriteStatement, tensor: Tensor, given: Kind) -> bool:
         """Whether the elements of an output can be of the kind that is written; reports where not."""
         name, held = tensor.name, self._held(tensor)
+        if node.adds and not {*self._declarations.choices(tensor.element)} <= {*FLOAT_TYPES, COMPUTED}:
+            self._context.report(errors.outputs.AddsStored(node.span, role=tensor.role, name=name))
+            return False
         if (given is Kind.BOOL) == (held is Kind.BOOL):
             if (
                 given is not Kind.FLOAT
@@ -255,15 +302,18 @@ class Blocks:
             self._context.report(errors.outputs.NumberWritten(node.value.span, role=tensor.role, name=name, got=got))
         return False
 
-    def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr) -> bool:
-        """Whether the value is one of the row and each row has its own place; reports where not."""
-        assert self._context.rows is not None
+    def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr, at_key: bool) -> bool:
+        """Whether the value is one of the row, or `at_key`, and each has its own place or adds; reports where not."""
+        rows = self._context.rows
+        assert rows is not None
         over = self._over(body)
-        if over:
+        if over and not at_key:
             self._context.report(errors.outputs.KeyOutsideReduction(node.value.span, name=over[0]))
             return False
+        if node.adds:
+            return True
         used = {index for place in places for index in self._context.graph.facts(place).free}
-        for index in self._context.rows.each:
+        for index in (*rows.each, *(rows.over or ())) if at_key else rows.each:
             if index not in used:
                 self._context.report(errors.outputs.RowsCollide(node.span, output=node.name.text, name=index.name))
                 return False

@@ -23,6 +23,7 @@ class CheckedBlock:
     over: tuple[Index, ...] | None = None
     over_span: Span | None = None
     writes: list[Write] = field(default_factory=list)
+    at_keys: list[Write] = field(default_factory=list)  # weights, each at the place of its key
 
 
 Definers = dict[str, list[tuple[Span, Span]]]
@@ -44,6 +45,7 @@ class Context:
         self.axes = Axes(self.graph, set(defined))
         self.rows: CheckedBlock | None = None
         self.writers: dict[str, list[int]] = {}  # the numbers of the blocks that write a tensor
+        self.read: set[str] = set()  # what blocks read of what blocks have written
         self.diagnostics: dict[Diagnostic, None] = {}
 
     def report(self, diagnostic: Diagnostic) -> Value | None:
@@ -63,6 +65,7 @@ class Context:
         """
         if tensor.role == "input" or self.rows is None:
             return True
+        self.read.add(tensor.name)
         writers = self.writers.get(tensor.name)
         return writers is not None and all(number < self.rows.number for number in writers)
 

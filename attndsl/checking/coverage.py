@@ -6,8 +6,9 @@ from attndsl.checking.typed import Block, IndexValue, Spec, Write
 
 
 def partial_outputs(spec: Spec) -> tuple[str, ...]:
-    """The outputs and temps of which a call may leave elements to no row, in the order in which they are written."""
-    return tuple(w.tensor.name for block in spec.blocks for w in block.writes if not _is_whole(w, block))
+    """The outputs and temps of which a call may leave elements to no row, or that add up, in the order of writes."""
+    writes = [(write, block) for block in spec.blocks for write in block.writes]
+    return tuple(dict.fromkeys(w.tensor.name for w, block in writes if w.adds or not _is_whole(w, block)))
 
 
 def _is_whole(write: Write, block: Block) -> bool:

@@ -46,8 +46,8 @@ def _block_lines(block: Block) -> list[str]:
     lines = [f"{index.role} {_binder(index)}" for index in (*block.each, *block.over)]
     for write in block.writes:
         axes = "".join(f" for {_binder(axis)}" for axis in write.axes)
-        indices = ", ".join(map(expression_text, write.indices))
-        lines.append(f"{write.tensor.name}[{indices}] = {expression_text(write.value)}{axes}")
+        indices, sign = ", ".join(map(expression_text, write.indices)), "+=" if write.adds else "="
+        lines.append(f"{write.tensor.name}[{indices}] {sign} {expression_text(write.value)}{axes}")
     return lines
 
 

@@ -15,7 +15,7 @@ where its sink is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal as OneOf
@@ -55,6 +55,15 @@ def usual_element(choices: Sequence[str]) -> str:
     return next((element for element in ("f32", "i32") if element in choices), choices[0])
 
 
+COMPUTED = "computed"
+"""The element type of what the checker has kept between blocks: that which sums are kept in."""
+
+
+def computed_in(elements: Collection[str]) -> str:
+    """The type that sums are kept in, beside tensors of these element types."""
+    return "f64" if "f64" in elements else "f32"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Index:
     """An index variable, told from others by identity.
@@ -76,7 +85,8 @@ class Index:
 class Tensor:
     """An input, an output, or a `temp`, which blocks write and read and no caller sees.
 
-    `element` is a type variable's name or a key of STORAGE_KINDS; extents are made of dims.
+    `element` is a type variable's name, a key of STORAGE_KINDS, or COMPUTED; extents are made of dims, those of what is
+    COMPUTED of parameters too.
     """
 
     name: str
@@ -209,12 +219,12 @@ class Reduce(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """`tensor[indices] = value`, for every row and every value of the axis variables.
+    """`tensor[indices] = value`, for every row and every value of the axis variables; `+=` where it `adds`.
 
     The value has the kind of the tensor's elements, or is a FLOAT that a tensor of ROUNDED_INTS takes the nearest of.
 
-    A write whose index is out of range is dropped, one whose value is absent writes 0, and an element that nothing
-    writes is 0.
+    A write whose index is out of range is dropped, one whose value is absent writes or adds 0, and an element that
+    nothing writes is 0. What is added to an element adds up, in any order, from 0.
     """
 
     tensor: Tensor
@@ -222,6 +232,7 @@ class Write:
     axes: tuple[Index, ...]
     value: Expr
     span: Span
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +267,7 @@ class Spec:
 
     def kind(self, tensor: Tensor) -> Kind:
         """The kind of scalar that a tensor's elements are; the choices of a type variable have one kind."""
-        return STORAGE_KINDS[self.types.get(tensor.element, (tensor.element,))[0]]
+        return STORAGE_KINDS.get(self.types.get(tensor.element, (tensor.element,))[0], Kind.FLOAT)
 
     @property
     def arguments(self) -> Arguments[Tensor]:

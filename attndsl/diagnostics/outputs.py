@@ -28,9 +28,38 @@ class WrittenTwice(Diagnostic):
     code = "E602"
     message = "the {role} `{name}` is written twice"
     label = "again"
+    fix = "where both add up, write `+=` in both"
 
     def others(self) -> tuple[Label, ...]:
         return (Label(self.first, "first written here"),)
+
+
+@dataclass(frozen=True)
+class WrittenAndAdded(Diagnostic):
+    role: str
+    name: str
+    sign: str
+    first: Span
+
+    code = "E615"
+    message = "the {role} `{name}` is written by `=` and by `+=`"
+    label = "by `{sign}` here"
+    note = "it has one `=`, or any number of `+=`, which add up from 0"
+    fix = "write `+=` in both"
+
+    def others(self) -> tuple[Label, ...]:
+        return (Label(self.first, f"by `{'=' if self.sign == '+=' else '+='}` here"),)
+
+
+@dataclass(frozen=True)
+class AddedAfterRead(Diagnostic):
+    name: str
+
+    code = "E616"
+    message = "`{name}` is added to after a block has read it"
+    label = "added to here"
+    note = "a block reads whole sums: what adds up to one stands in the blocks before it"
+    fix = "read `{name}` in a block behind this one"
 
 
 @dataclass(frozen=True)
@@ -100,6 +129,17 @@ class NumberWritten(Diagnostic):
 
 
 @dataclass(frozen=True)
+class AddsStored(Diagnostic):
+    role: str
+    name: str
+
+    code = "E617"
+    message = "rows add up in f16, bf16, f32 and f64, and the {role} `{name}` is none of these"
+    label = "added to"
+    fix = "add up in one of f32, and write what it is to be from it in a later block"
+
+
+@dataclass(frozen=True)
 class FloatWritten(Diagnostic):
     role: str
     name: str
@@ -138,6 +178,7 @@ class RowsCollide(Diagnostic):
     code = "E609"
     message = "rows that differ in `{name}` alone write the same place of `{output}`"
     label = "`{name}` is missing here"
+    fix = "to add up what such rows give, write `{output}[…] += …`"
 
 
 @dataclass(frozen=True)

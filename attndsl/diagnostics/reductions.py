@@ -12,7 +12,7 @@ class SoftmaxAlone(Diagnostic):
     code = "E501"
     message = "softmax() alone is no value: it weighs a value of every key, which stands after a `.`"
     label = "no `.` follows"
-    note = "the weights are not stored"
+    note = "the weights themselves are written at their keys: `p[b,i,j] = softmax(…)`"
     fix = "`softmax(…) . v[…, :]`"
 
 

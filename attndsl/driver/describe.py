@@ -31,12 +31,19 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
         axis = loop.axis
         told["keys"] = f"{axis.variable.data}, {_size(axis)}" if axis else "one at a time"
         told["range"] = _range(loop)
+    later = [op for op in loops if not op.is_mixed and any(isinstance(v.owner, tile.LoopOp) for v in op.iter_args)]
+    if later:
+        told["ranges"] = f"{len(later) + 1}, a loop for each: what is read changes from one to the next"
     # A loop that was split is two: one over full tiles, and one over the others.
     masks = list(dict.fromkeys(map(_mask, loops)))
-    if masks:
+    if masks and any(op.is_full for op in loops):
         told["mask"] = masks[0] if len(masks) == 1 else f"{masks[0]} in full tiles; in others {masks[-1]}"
+    elif masks:
+        told["mask"] = "; in another range ".join(masks)
     if (threads := _threads(kernel)) is not None:
         told["threads"] = threads
+    if (sums := [_sum(op) for op in kernel.walk() if isinstance(op, tile.StoreOp) and op.adds is not None]) != []:
+        told["sums"] = "; ".join(sums)
     if kernel.schedules is not None:
         told["schedules"] = "; or ".join(
             ", ".join(f"{name} {number_in(value)}" for name, value in each.data.items()) for each in kernel.schedules
@@ -49,6 +56,14 @@ def _threads(kernel: tile.KernelOp) -> str | None:
     if not any(isinstance(op, tile.ThreadsOp) for op in kernel.body.block.ops):
         return None
     return "share the programs where a product of tiles is large; with few rows it counts up to threefold"
+
+
+def _sum(op: tile.StoreOp) -> str:
+    """What adds to one element of an output, besides the rows that a tile has summed up."""
+    meeting = ["rows of a tile"] if op.within is not None else []
+    along = [value.owner.variable.data for value in op.along if isinstance(value.owner, tile.ProgramOp)]
+    meeting += [f"programs of {' and '.join(along)}"] if along else []
+    return f"{op.tensor.string_value()}: {' and '.join(meeting) or 'no two programs'} may add to one element"
 
 
 def _folds(loop: tile.LoopOp) -> bool:

@@ -64,6 +64,7 @@ SIMPLIFY = (
 TO_ROWS = (
     Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
     Step("share-operands", "compares axes by their extents; before pack-rows counts reads"),
+    Step("find-meetings", "before pack-rows, which asks which rows may share a tile"),
     Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
     *SIMPLIFY,
 )
@@ -162,6 +163,7 @@ def triton(options: Options) -> Pipeline:
         *IN_THE_CHEAPER_ORDER,
         Step("fold-contractions", "before split-axes: what is read tile by tile fits tiles without being cut"),
         Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
+        Step("find-meetings", "before split-axes, which makes several writes of one; pack-rows asks"),
         Step("split-axes", "tiles are powers of two; after bound-loops, while a mask is still said once"),
         *SIMPLIFY,
         Step(

@@ -58,6 +58,8 @@ from attndsl.ir.xdsl import (
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
+    UnitAttr,
+    VerifyException,
     i1,
     irdl_op_definition,
     operand_def,
@@ -135,21 +137,42 @@ class WriteOp(IRDLOperation):
     """Sets an element of an output, for all values of the variables involved; nothing where `where` is false.
 
     A float becomes the nearest number of the element type, in one of 8 bits the largest at most; an integer wraps.
+    One that `adds` adds to the element instead. What it adds `along` are the variables in which rows may differ that
+    meet in one element: rows that agree in them have elements of their own.
+
+        attn.write @o[%b, %g] = %x adds along (%h) : f32
     """
 
     name = "attn.write"
     tensor = prop_def(SymbolRefAttr)
     indices = var_operand_def(IndexType)
     value = operand_def()
+    adds = opt_prop_def(UnitAttr)
+    along = var_operand_def(IndexType)
     where = opt_operand_def(i1)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "$tensor `[` $indices `]` `=` $value (`where` $where^)? attr-dict `:` type($value)"
+    assembly_format = (
+        "$tensor `[` $indices `]` `=` $value (`adds` $adds^ `along` `(` $along `)`)? (`where` $where^)? attr-dict"
+        " `:` type($value)"
+    )
 
-    def __init__(self, tensor: str, indices: Sequence[SSAValue], value: SSAValue, where: SSAValue | None) -> None:
-        super().__init__(properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, value, where])
+    def __init__(
+        self,
+        tensor: str,
+        indices: Sequence[SSAValue],
+        value: SSAValue,
+        where: SSAValue | None,
+        along: Sequence[SSAValue] | None = None,
+    ) -> None:
+        super().__init__(
+            properties={"tensor": SymbolRefAttr(tensor), "adds": None if along is None else UnitAttr()},
+            operands=[indices, value, along or [], where],
+        )
 
     def verify_(self) -> None:
         verify_access(self, self.tensor, self.indices, "output", self.value.type)
+        if self.adds is None and len(self.along) > 0:
+            raise VerifyException("what is not added meets nothing")
 
 
 ATTN = Dialect(

@@ -20,6 +20,7 @@ from attndsl.ir.clip import FAR
 from attndsl.ir.hints import hint
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import attribute, constant_op
+from attndsl.ir.totals import Total, totals_of
 from attndsl.ir.xdsl import (
     Attribute,
     DictionaryAttr,
@@ -58,11 +59,15 @@ class Scalar(NamedTuple):
 def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     """The module of a spec for one choice of element types; `types` maps every type variable to one.
 
-    Sums are kept in f32, in f64 where a tensor is f64.
+    Sums are kept in f32, in f64 where a tensor is f64: what rows add to an output of another type in a workspace, from
+    which a kernel behind the last block that adds stores it.
     """
     elements = {t.name: types.get(t.element, t.element) for t in checked.tensors.values()}
-    compute = f64 if "f64" in elements.values() else f32
-    partial = partial_outputs(checked)
+    computed = typed.computed_in(elements.values())
+    elements = {name: computed if element == typed.COMPUTED else element for name, element in elements.items()}
+    compute = f64 if computed == "f64" else f32
+    totals = totals_of(checked, elements, str(compute))
+    partial = {*partial_outputs(checked)} - {total.output.name for total in totals}
     tensors = [
         spec.TensorOp(t.name, ROLES[t.role], elements[t.name], [plain(e) for e in t.extents], t.name in partial)
         for t in checked.tensors.values()
@@ -79,19 +84,38 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     kernels = []
     for number, block in enumerate(checked.blocks):
         name = checked.name if len(checked.blocks) == 1 else f"{checked.name}_{number}"
-        kernel = attn.KernelOp(name, schedule if checked.schedule else None)
-        _KernelBuilder(checked, kernel, elements, kinds).block(block)
-        kernels.append(kernel)
-    return ModuleOp([*tensors, *parameters, *kernels])
+
+        def builder(part: str = "", name: str = name) -> _KernelBuilder:
+            pinned = schedule if checked.schedule and not part else None
+            kernels.append(attn.KernelOp(name + part, pinned))
+            return _KernelBuilder(checked, kernels[-1], elements, kinds, {t.output.name: t.name for t in totals})
+
+        for total in totals:
+            if number == total.first:
+                builder(f"_clears_{total.output.name}").clear(total)
+        builder().block(block)
+        for total in totals:
+            if number == total.last:
+                builder(f"_stores_{total.output.name}").store(total)
+    workspaces = [
+        spec.TensorOp(t.name, "workspace", str(compute), [plain(e) for e in t.output.extents]) for t in totals
+    ]
+    return ModuleOp([*tensors, *workspaces, *parameters, *kernels])
 
 
 class _KernelBuilder:
     def __init__(
-        self, checked: typed.Spec, kernel: attn.KernelOp, elements: Mapping[str, str], types: Mapping[Kind, Attribute]
+        self,
+        checked: typed.Spec,
+        kernel: attn.KernelOp,
+        elements: Mapping[str, str],
+        types: Mapping[Kind, Attribute],
+        totals: Mapping[str, str],
     ) -> None:
         self.spec = checked
         self.elements = elements
         self.types = types
+        self.totals = totals
         self.body = kernel.body.block
         self.scalars: dict[int, Scalar] = {}
         self.variables: dict[typed.Index, SSAValue] = {}
@@ -113,7 +137,30 @@ class _KernelBuilder:
         elif block.over:
             self.flatten(block.over)
         for write in block.writes:
-            self.write(write)
+            self.write(write, block.each)
+
+    def clear(self, total: Total) -> None:
+        """Lets a total begin from 0."""
+        indices = self.every_element(total)
+        self.add(attn.WriteOp(total.name, indices, self.zero(self.types[Kind.FLOAT]), None))
+
+    def store(self, total: Total) -> None:
+        """Puts a total into its output, rounded once."""
+        indices = self.every_element(total)
+        value = self.value(attn.ReadOp(total.name, indices, None, self.types[Kind.FLOAT]))
+        self.add(attn.WriteOp(total.output.name, indices, value, None))
+
+    def every_element(self, total: Total) -> list[SSAValue]:
+        """The variables that tell the elements of a total apart: of the last that is no feature rows share tiles."""
+        self.at(total.span)
+        rows = [n for n, name in enumerate(total.variables) if name not in total.features]
+        indices = []
+        for n, (name, extent) in enumerate(zip(total.variables, total.output.extents, strict=True)):
+            op = attn.AxisOp if n not in rows else attn.EachOp if n == rows[-1] else attn.GridOp
+            limit = self.scalar(extent).value
+            self.at(total.span)
+            indices.append(self.value(op(name, limit)))
+        return indices
 
     def flatten(self, over: tuple[typed.Index, ...]) -> None:
         """Several key variables are one whose digits they are, the last varying fastest."""
@@ -148,7 +195,7 @@ class _KernelBuilder:
         # Data may say anything: what packs or cuts ranges subtracts and multiplies their ends.
         return value if self.ranges(value).low >= -FAR else self.value(arith.MaxSIOp(value, self.number(0)))
 
-    def write(self, write: typed.Write) -> None:
+    def write(self, write: typed.Write, each: tuple[typed.Index, ...]) -> None:
         for axis in write.axes:
             if axis not in self.variables:
                 self.variable(axis, attn.AxisOp)
@@ -156,7 +203,9 @@ class _KernelBuilder:
         value, present = self.scalar(write.value)
         self.at(write.span)
         value = self.select(present, value, self.zero(value.type))
-        self.add(attn.WriteOp(write.tensor.name, indices, value, inside))
+        name = write.tensor.name
+        along = [self.variables[index_] for index_ in each] if write.adds else None  # any two rows may meet
+        self.add(attn.WriteOp(self.totals.get(name, name), indices, value, inside, along))
 
     # --- expressions
 

@@ -22,6 +22,7 @@ from attndsl.ir.arrays import NamedArray, constant_array, dtype_of, fold_along, 
 from attndsl.ir.bounds import largest
 from attndsl.ir.forms import runs
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate, random_numbers
+from attndsl.ir.meetings import Meetings
 from attndsl.ir.over_keys import OverKeys
 from attndsl.ir.ranges import IDENTITY
 from attndsl.ir.residence import Homes
@@ -93,6 +94,7 @@ class Run(OverKeys):
         self.elements: dict[str, str] = {}
         self.limits: dict[tile.NarrowOp, int] = {}
         self.homes: Homes | None = None  # `tile`: where a kernel has some
+        self.meetings = Meetings()
 
     def declare(self, op: spec.TensorOp) -> None:
         name = op.sym_name.data
@@ -373,15 +375,24 @@ class Run(OverKeys):
         assert block is not None
         rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp))]
         valid = [self.valid[row] for row in rows]
-        operands = [self.values[v] for v in (*op.indices, op.value, *([op.where] if op.where is not None else []))]
+        guards = [op.where] if op.where is not None else []
+        operands = [self.values[v] for v in (*op.indices, op.value, *guards)]
         axes = tuple(dict.fromkeys(axis for operand in (*operands, *valid) for axis in operand.axes))
         shape = tuple(self.values[axis].array.size for axis in axes)
         *indices, value = (np.broadcast_to(operand.along(axes), shape) for operand in operands[: len(op.indices) + 1])
         where = np.ones(shape, bool)
         for guard in (*operands[len(op.indices) + 1 :], *valid):
             where &= guard.along(axes)
-        element = self.elements[name]
-        self.arrays[name][tuple(i[where] for i in indices)] = decode(as_stored(value[where], element), element)
+        places, terms = tuple(i[where] for i in indices), value[where]
+        flat, at = np.atleast_1d(self.arrays[name]), places or (np.zeros(terms.size, int),)
+        if op.adds is None:
+            element = self.elements[name]
+            flat[at] = decode(as_stored(terms, element), element)
+        else:
+            order = np.lexsort((terms, *at))  # what is added has no order: an exact pass changes no bit of it
+            np.add.at(flat, tuple(i[order] for i in at), terms[order])
+            along = [np.broadcast_to(self.values[v].along(axes), shape)[where] for v in op.along]
+            self.meetings.meet(op, along, places)
 
     def reduce(self, op: attn.ReduceAxisOp | tile.ReduceOp) -> NamedArray:
         arrays, axes = self.align(op.body, op.over)

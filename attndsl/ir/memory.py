@@ -106,20 +106,47 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """Writes a tile to an output, nothing where `where` is false; rounds, saturates and wraps as `attn.write` does."""
+    """Writes a tile to an output, nothing where `where` is false; rounds, saturates and wraps as `attn.write` does.
+
+    One that `adds` adds the tile to what is there. What it adds `along` are the variables of programs that may meet in
+    one element: programs that agree in them do not. With `within`, elements of one tile may meet too.
+
+        tile.store @o[%b, %g, %i] = %x adds along (%h) : f32
+        tile.store @p[%at] = %x adds within along (%i0) where %in : f32
+    """
 
     name = "tile.store"
     tensor = prop_def(SymbolRefAttr)
     indices = var_operand_def(IndexType)
     value = operand_def()
+    adds = opt_prop_def(UnitAttr)
+    within = opt_prop_def(UnitAttr)
+    along = var_operand_def(IndexType)
     where = opt_operand_def(i1)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "$tensor `[` $indices `]` `=` $value (`where` $where^)? attr-dict `:` type($value)"
+    assembly_format = (
+        "$tensor `[` $indices `]` `=` $value (`adds` $adds^ (`within` $within^)? `along` `(` $along `)`)?"
+        " (`where` $where^)? attr-dict `:` type($value)"
+    )
 
     def __init__(
-        self, tensor: SymbolRefAttr, indices: Sequence[SSAValue], value: SSAValue, where: SSAValue | None
+        self,
+        tensor: SymbolRefAttr,
+        indices: Sequence[SSAValue],
+        value: SSAValue,
+        where: SSAValue | None,
+        along: Sequence[SSAValue] | None = None,
+        within: bool = False,
     ) -> None:
-        super().__init__(properties={"tensor": tensor}, operands=[indices, value, where])
+        flags = {"adds": None if along is None else UnitAttr(), "within": UnitAttr() if within else None}
+        super().__init__(properties={"tensor": tensor, **flags}, operands=[indices, value, along or [], where])
+
+    @property
+    def meets(self) -> bool:
+        """Whether two elements of its tiles, of all programs, may be added to one of the tensor."""
+        return self.within is not None or len(self.along) > 0
 
     def verify_(self) -> None:
         verify_access(self, self.tensor, self.indices, "output", self.value.type)
+        if self.adds is None and self.meets:
+            raise VerifyException("what is not added meets nothing")

@@ -179,7 +179,7 @@ class ProgramOp(IRDLOperation):
     first: they have the most keys, and what starts last should be short.
 
     Programs run in any order, or at once: none reads what another one of its kernel writes, and no two write one
-    element of a tensor, unless data send two rows to one, where either may stay.
+    element of a tensor, unless data send two rows to one, where either may stay, or they add to it.
     """
 
     name = "tile.program"

@@ -64,7 +64,8 @@ def verify_attn(kernel: attn.KernelOp) -> None:
                 _independent(axes, op, op.operands, attn.IndexOp, "an assumption")
             case attn.WriteOp():
                 _independent(axes, op, op.operands, attn.OverOp, "what is written")
-                _placed(axes, op, op.indices, op.value)
+                _independent(axes, op, op.along, attn.AxisOp, "what rows differ in that meet")
+                _placed(axes, op, (*op.indices, *op.along), op.value)
             case _ if op.has_trait(Removes) and (where := getattr(op, "where", None)) is not None:
                 _independent(axes, op, [where], attn.AxisOp, "whether a key is present")
     _writes(kernel, attn.WriteOp, attn.ReadOp)
@@ -214,6 +215,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                     raise VerifyException("tile.flatten makes of an axis of blocks one that is new to its operand")
             case tile.StoreOp():
                 _placed(axes, op, op.indices, op.value)
+                if not all(isinstance(value.owner, tile.ProgramOp) for value in op.along):
+                    raise VerifyException("tile.store adds along variables of programs")
             case tile.LoopOp():
                 _independent(axes, op, (op.lb, op.ub, op.step), tile.RangeOp, "the range of a loop")
                 _verify_loop(axes, op)
@@ -257,22 +260,20 @@ def _unique(variables: Iterable[attn.IndexOp]) -> None:
 
 def _writes(kernel: Operation, write: type[Access], read: type[Access]) -> None:
     """Raises where a kernel writes nothing, or reads what it writes, or an output that no kernel before it writes."""
-    written = _accessed(kernel, write)
+    written, taken = set[str](), set[str]()
+    for op in kernel.walk():
+        if isinstance(op, (write, read)):
+            (written if isinstance(op, write) else taken).add(op.tensor.string_value())
     if not written:
         raise VerifyException(f"a kernel writes something: {kernel.name} has no {write.name}")
-    taken = _accessed(kernel, read)
     for name in sorted(taken & written):
         raise VerifyException(f"@{name} is read by the kernel that writes it, and its programs have no order")
     missing, before = taken & _outputs(kernel), kernel.prev_op
     while missing and before is not None:
-        missing, before = missing - _accessed(before, write), before.prev_op
+        missing -= {op.tensor.string_value() for op in before.walk() if isinstance(op, write)}
+        before = before.prev_op
     for name in sorted(missing):
         raise VerifyException(f"@{name} is read, and no kernel before has written it")
-
-
-def _accessed(kernel: Operation, kind: type[Access]) -> set[str]:
-    """The tensors that a kernel reads, or writes."""
-    return {op.tensor.string_value() for op in kernel.walk() if isinstance(op, kind)}
 
 
 def _outputs(kernel: Operation) -> set[str]:

@@ -52,12 +52,14 @@ class CompiledSpec:
         return self._functions[key]
 
     def program(self, types: Mapping[str, str]) -> Callable[..., None]:
-        """That function, whose tiles threads may share, with BLAS on one."""
+        """That function with BLAS on one thread, and threads that share its tiles where they may."""
         from attndsl.op.blas import on_one_thread
         from attndsl.op.threads import run, threads
 
         threads()  # whose mistakes are told of at the first call, whatever its size
-        return on_one_thread(partial(self.function(types), _run=run))
+        function = self.function(types)
+        shared = "_run" in (getattr(function, "__wrapped__", function).__kwdefaults__ or {})
+        return on_one_thread(partial(function, _run=run) if shared else function)
 
     def output_elements(self, bound: Bound) -> tuple[str, ...]:
         """The element type of each output of a call."""

@@ -63,7 +63,7 @@ def compare(element: str, got: Array, wanted: Array, computed: Array) -> Agreeme
 
 def _error(element: str, have: Array, wanted: Array, computed: Array) -> Array:
     """How far floats are off, before the type that stores them is considered; not at all where that overflows."""
-    error = np.abs(have - wanted)
+    error = np.asarray(np.abs(have - wanted))  # of a tensor of one number too
     for edge in (wanted, wanted - computed, wanted + computed):  # each end may round to an infinity
         rounded = decode(as_stored(edge, element), element)
         error[(have == rounded) & ~np.isfinite(rounded)] = 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from attndsl.reference.agreement import stored
 from attndsl.reference.arrays import Array, Axes, along, union
 from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, run
 from attndsl.reference.pointwise_errors import pointwise
-from attndsl.reference.rounding import Errors, Rounding
+from attndsl.reference.rounding import Added, Errors, Rounding
 from attndsl.reference.row import Row
 
 
@@ -65,13 +65,15 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
     - logsumexp: the largest error of a score, and those of the sum above; max, min, over keys or an axis: the largest
       error of a score.
     - argmax: none, but where another key than the first of the largest may have the largest score.
+    - what rows add to an element: as a sum, of as many terms as there are such rows.
     - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.
 
     Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
     """
     call = call_of(spec, arrays, params or {})
     bounds = {tensor.name: np.zeros(call.tensors[tensor.name].shape) for tensor in spec.written}
-    run(spec, call, lambda block, row: _Analysis(row, rounding, bounds).write(block))
+    added = {w.tensor.name: Added.none(bounds[w.tensor.name].shape) for b in spec.blocks for w in b.writes if w.adds}
+    run(spec, call, lambda block, row: _Analysis(row, rounding, bounds, added).write(block))
     return {tensor.name: bounds[tensor.name] for tensor in spec.outputs}
 
 
@@ -79,13 +81,14 @@ class _Analysis:
     """The errors of a row's expressions; those of ints and bools are 0, or infinite where they may be others.
 
     Ints and bools that are made of such alone are certain, and not listed. `bounds` are the errors of all that blocks
-    have written so far.
+    have written so far, `added` the sums that they add up to.
     """
 
-    def __init__(self, row: Row, rounding: Rounding, bounds: Outputs) -> None:
+    def __init__(self, row: Row, rounding: Rounding, bounds: Outputs, added: Mapping[str, Added]) -> None:
         self._row = row
         self._rounding = rounding
         self._bounds = bounds
+        self._added = added
         self._known: dict[Expr, Errors] = {}
 
     def write(self, block: Block) -> None:
@@ -100,14 +103,20 @@ class _Analysis:
             self._put(write, self._bounds[write.tensor.name])
 
     def _put(self, write: Write, bound: Array) -> None:
-        if any(np.isinf(self._found(index).error).any() for index in write.indices):
-            bound[...] = np.inf  # it may be anywhere
-            return
         value = self._row.array(write.value)
-        error = self._found(write.value).error
+        size, error = self._found(write.value)
         # An absent value is 0 for certain, unless an index of it may be another.
         error = np.where(value.present | np.isinf(error), error, 0.0)
-        self._row.put(write, error, value.axes, bound)
+        target = self._added[write.tensor.name].error if write.adds else bound
+        if any(np.isinf(self._found(index).error).any() for index in write.indices):
+            target[...] = np.inf  # it may be anywhere
+        else:
+            self._row.put(write, error, value.axes, target)
+        if write.adds:
+            added = self._added[write.tensor.name]
+            self._row.put(write, np.where(value.present, size, 0.0), value.axes, added.size)
+            self._row.put(write, np.ones(size.shape), value.axes, added.terms)
+            bound[...] = self._rounding.added_up(self._row.call.tensors[write.tensor.name], added)
 
     def _of(self, expr: Expr) -> Errors:
         own = self._row.known[expr]

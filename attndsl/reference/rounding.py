@@ -21,6 +21,19 @@ class Errors(NamedTuple):
     error: Array
 
 
+class Added(NamedTuple):
+    """What has been added to each element of an output: the sums of sizes and errors, and of how many terms."""
+
+    size: Array
+    error: Array
+    terms: Array
+
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> Added:
+        """No terms."""
+        return cls(*(np.zeros(shape) for _ in cls._fields))
+
+
 @dataclass(frozen=True, slots=True)
 class Rounding:
     """How exactly a program computes: relative errors, but for the last five, which are numbers of its type."""
@@ -75,6 +88,11 @@ class Rounding:
         certain = np.asarray(np.isfinite(terms.error).all(axis=0) & ~np.isfinite(value).all(axis=0))
         certain &= ~_of_both_signs(value)
         return self.settled(value.sum(axis=0), size, error + (len(value) * self.unit + relative) * size, certain)
+
+    def added_up(self, value: Array, added: Added) -> Array:
+        """The errors of sums of terms, which are added one by one, in whatever order, from 0."""
+        error = added.error + added.terms * self.unit * added.size
+        return self.settled(value, added.size, error, np.isfinite(added.error)).error
 
     def extreme(self, terms: Errors, result: Array) -> Errors:
         """The largest or smallest along the first dimension, which comes out as `result`."""

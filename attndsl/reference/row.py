@@ -80,7 +80,7 @@ class Row:
         return MaskedArray(axes, np.asarray(kept), np.ones_like(kept))
 
     def write(self, write: Write, output: Array) -> None:
-        """Puts the row's part of an output into it, 0 where that is absent."""
+        """Puts the row's part of an output into it, or adds it to what is there, 0 where that is absent."""
         value = self.array(write.value)
         self.put(write, np.where(value.present, value.value, value.value.dtype.type(0)), value.axes, output)
 
@@ -94,7 +94,7 @@ class Row:
         return places
 
     def put(self, write: Write, values: Array, axes: Axes, output: Array) -> None:
-        """Puts values that have these axes where a write puts its own: in places that are present and in range."""
+        """Puts or adds values that have these axes where a write does its own: in places present and in range."""
         shape = self.sizes(write.axes)
 
         def broadcast(array: Array, axes: Axes) -> Array:
@@ -102,7 +102,11 @@ class Row:
 
         indices, inside = self.inside(write.tensor, write.indices)
         kept = broadcast(inside.value, inside.axes)
-        output[tuple(broadcast(index.value, index.axes)[kept] for index in indices)] = broadcast(values, axes)[kept]
+        places = tuple(broadcast(index.value, index.axes)[kept] for index in indices)
+        if write.adds:
+            np.add.at(np.atleast_1d(output), places or [0], broadcast(values, axes)[kept])
+        else:
+            output[places] = broadcast(values, axes)[kept]
 
     def _evaluate(self, expr: Expr) -> MaskedArray:
         match expr:

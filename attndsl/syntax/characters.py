@@ -40,13 +40,14 @@ _LEXEME = re.compile(
     | [A-Za-z_][A-Za-z0-9_]*
     | (?P<number>
         (?: 0[xX] | [0-9]+ (?:\.[0-9]+ | \.(?!\.))? (?:[eE][+-]?[0-9]+)? | (?<![.\w\])])\.[0-9]+ ) [A-Za-z0-9_]* )
+    | \](?: \s++ | \#[^\n]*+ )*+ \+=
     | (?P<operator>
         !==|===|(?:\*\*|//|<<|>>|[-+*/%|&^])=|&&|\|\||\|>|<>|=<|=>|->|:=|\?\?|\*\*|//|\.\.+=?|[~@?²³]|!(?!=) )
     | (?P<odd> [^\x20-\x7e\t\r\n] | [$`\\'"] )
     """,
     re.VERBOSE | re.MULTILINE,
 )
-"""Comments, names and numbers, and what stands in no spec: `//` begins a comment where prose follows."""
+"""Comments, names, numbers and `o[i] +=`, and what stands in no spec: `//` begins a comment where prose follows."""
 
 _GOOD_NUMBER = re.compile(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _C_NUMBER = re.compile(r"(0x[0-9a-f]+|[0-9.]+(?:e[+-]?[0-9]+)?)(?:f|u|l|ul|ll|ull|[fiu][0-9]+)?")

@@ -22,6 +22,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _EXPRESSION_WORDS = {"IF", "NOT", "THEN", "ELSE", "AND", "OR"}
 _VALUES = {"NUMBER", "LPAR", "SUM", "TRUE", "FALSE", "IF", "NOT", "SIGN"}
 _OPERATORS = {"SIGN", "FACTOR", "DOT", "COMPARISON", "BIT_OR", "BIT_XOR", "BIT_AND", "SHIFT", "AND", "OR", "NOT"}
+_DEFINING = {"EQUAL", "ADDS"}
 
 
 def explain(error: UnexpectedToken, source: Source, parser: Lark) -> Diagnostic:
@@ -81,7 +82,7 @@ def _statement(place: Place) -> Diagnostic | None:
     previous = place.previous
     if "LET" in place.accepts and place.type in _VALUES:
         return syntax.LoneExpression(place.span)
-    if previous is None or previous.type != "NAME" or not place.begins_line(previous) or place.accepts == {"EQUAL"}:
+    if previous is None or previous.type != "NAME" or not place.begins_line(previous) or place.accepts <= _DEFINING:
         return None
     if place.type == "NAME":
         return syntax.UnknownStatement(place.span_of(previous), word=str(previous), known=STATEMENTS)
@@ -90,14 +91,14 @@ def _statement(place: Place) -> Diagnostic | None:
 
 def _runs_on(place: Place) -> Diagnostic | None:
     """`let x = 1 +` before `score = …`, whose name the parser took for the value that is missing."""
-    if place.type != "EQUAL" or place.head is None:
+    if place.type not in _DEFINING or place.head is None:
         return None
     operator, head = place.head
     if not place.begins_line(head):
         return None
     if operator.type == "RPAR" and (function := place.reduction(operator)) is not None:
         return syntax.MissingBody(place.span_of(operator), function=str(function))
-    if operator.type not in _OPERATORS | {"COMMA", "EQUAL", "IN"}:
+    if operator.type not in _OPERATORS | _DEFINING | {"COMMA", "IN"}:
         return None
     return syntax.MissingExpression(place.span_of(operator), found=f"`{head}`")
 
@@ -110,7 +111,7 @@ def _side_by_side(place: Place) -> Diagnostic | None:
     if first.type not in ENDS or place.begins_line(second):
         return None
     if second is not place.previous:
-        return syntax.MissingOperator(place.span_of(second)) if place.accepts == {"EQUAL"} else None
+        return syntax.MissingOperator(place.span_of(second)) if place.accepts <= _DEFINING else None
     if first.type != "NAME" or place.is_declared(first) or not _in_value(place):
         return syntax.MissingComma(place.span_of(second))
     return syntax.CallWithoutParentheses(place.span_of(second), function=str(first), argument=str(second))
@@ -223,7 +224,7 @@ _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
 def _in_value(place: Place) -> bool:
     """Whether an expression stands before the token, rather than what an `=` may define."""
     for token in reversed(place.before):
-        if token.type in ("EQUAL", "REQUIRE", "IF", "THEN", "ELSE", "AND", "OR", "NOT"):
+        if token.type in ("EQUAL", "ADDS", "REQUIRE", "IF", "THEN", "ELSE", "AND", "OR", "NOT"):
             return True
         if token.type in ("LET", "LBRACE", "COLON", "TYPES") or (token.type == "NAME" and place.begins_line(token)):
             return False
@@ -256,7 +257,7 @@ def _wanted(accepts: set[str]) -> str:
 
 
 _PLAIN = {
-    "NAME": "a name", "NUMBER": "a number", "SIGN": "a sign", "EQUAL": "`=`", "COLON": "`:`", "COMMA": "`,`",
-    "RSQB": "`]`", "RPAR": "`)`", "LSQB": "`[`", "LPAR": "`(`", "LBRACE": "`{`", "RBRACE": "`}`", "BIT_OR": "`|`",
-    "SEMICOLON": "`;`", "$END": "the end",
+    "NAME": "a name", "NUMBER": "a number", "SIGN": "a sign", "EQUAL": "`=`", "ADDS": "`+=`", "COLON": "`:`",
+    "COMMA": "`,`", "RSQB": "`]`", "RPAR": "`)`", "LSQB": "`[`", "LPAR": "`(`", "LBRACE": "`{`", "RBRACE": "`}`",
+    "BIT_OR": "`|`", "SEMICOLON": "`;`", "$END": "the end",
 }  # fmt: skip

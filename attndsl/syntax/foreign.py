@@ -85,7 +85,7 @@ def _written(text: str, span: Span, found: str, left: str, right: str) -> str:
 def _assignment(left: str, operator: str, right: str) -> str:
     """`x += 1`: what is defined anew, or written to once more."""
     if left.endswith("]"):
-        return "every output is written once, by one expression: a sum over keys is `sum(x)`"
+        return "an output is written by `=`, or added to by `+=`; a sum over keys is `sum(x)`"
     if left and right:
         return f"every name is defined once: `let total = {left} {operator} {right}`"
     return f"every name is defined once: `let total = a {operator} b`"

@@ -51,19 +51,21 @@ def _neighbours(lines: Sequence[Line], key: Callable[[Line], object]) -> Iterato
 
 
 def _align_definitions(group: Sequence[Line]) -> None:
-    """Puts the `=` that follows what is defined below each other."""
+    """Puts the `=`, or `+=`, that follows what is defined below each other."""
     cuts = [(line, n) for line in group if (n := _equals_sign(line)) is not None]
     width = max((len(_render(line.tokens[:n])) for line, n in cuts), default=0)
+    signs = max((len(line.tokens[n][0]) for line, n in cuts), default=0)
     for line, n in cuts:
-        line.text = f"{_render(line.tokens[:n]):{width}} {_render(line.tokens[n:])}"
+        sign, rest = line.tokens[n][0], _render(line.tokens[n + 1 :])
+        line.text = f"{_render(line.tokens[:n]):{width}} {sign:>{signs}} {rest}".rstrip()
 
 
 def _equals_sign(line: Line) -> int | None:
-    """Where the first `=` outside brackets stands; None where it is on a later line."""
+    """Where the first `=` or `+=` outside brackets stands; None where it is on a later line."""
     depth = 0
     for n, (token, _) in enumerate(line.tokens):
         depth += (token == "[") - (token == "]")
-        if token == "=" and depth == 0:
+        if token in ("=", "+=") and depth == 0:
             return n
     return None
 

@@ -216,6 +216,11 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
         *subscripts, value = rest
         return tree.WriteStatement(_span(meta), _name(name), tuple(s for s in subscripts if s is not None), value)
 
+    def addition(self, meta: Meta, name: Token, *rest: Any) -> tree.WriteStatement:
+        *subscripts, _, value = rest
+        given = tuple(s for s in subscripts if s is not None)
+        return tree.WriteStatement(_span(meta), _name(name), given, value, adds=True)
+
     def schedule(self, meta: Meta, *settings: Any) -> tree.Schedule:
         return tree.Schedule(_span(meta), tuple(s for s in settings if isinstance(s, tree.Setting)))
 

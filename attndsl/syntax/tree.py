@@ -256,11 +256,12 @@ class Definition(Node):
 
 @dataclass(frozen=True, slots=True)
 class WriteStatement(Node):
-    """`o[b, h, i, :] = …`."""
+    """`o[b, h, i, :] = …`, or `o[b, h / 4, i, :] += …`, which `adds` to what is there."""
 
     name: Name
     subscripts: tuple[Subscript, ...]
     value: Expression
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

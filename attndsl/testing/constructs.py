@@ -13,6 +13,7 @@ from typing import TypeVar
 from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
+    COMPUTED,
     FLOAT_TYPES,
     FOLDS,
     INT_TYPES,
@@ -151,7 +152,17 @@ PLACES: Table[Expr] = {
 
 WRITES: Table[tuple[Block, Write]] = {
     "output index: permuted": lambda x: _order(*x) != sorted(_order(*x)),
-    "output index: axis first": lambda x: isinstance(i := x[1].indices[0], IndexValue) and i.index.role == "axis",
+    "output index: axis first": lambda x: any(
+        isinstance(i, IndexValue) and i.index.role == "axis" for i in x[1].indices[:1]
+    ),
+    "added to": lambda x: x[1].adds,
+    "added up along an index": lambda x: (
+        x[1].adds and not {*x[0].each} <= {v for i in x[1].indices for v in variables(i, "each")}
+    ),
+    "added at a quotient": lambda x: x[1].adds and any(applies(i, "idiv") for i in x[1].indices),
+    "added at a remainder": lambda x: x[1].adds and any(applies(i, "imod") for i in x[1].indices),
+    "added where data say": lambda x: x[1].adds and any(map(reads, x[1].indices)),
+    "added to one number": lambda x: x[1].adds and not x[1].indices,
     "output: number of a row": lambda x: not x[1].axes,
     "output: several reductions": lambda x: sum(isinstance(e, Reduce) for e in walk(x[1].value)) > 1,
     "output: reduction under an if": lambda x: any(
@@ -202,7 +213,8 @@ BLOCKS: Table[Block] = {
     "two key axes": lambda b: len(b.over) == 2,
     "rows of one variable": lambda b: len(b.each) == 1,
     "rows of four variables": lambda b: len(b.each) == 4,
-    "several outputs of a block": lambda b: len(b.writes) > 1,
+    "several outputs of a block": lambda b: len({w.tensor for w in b.writes}) > 1,
+    "added to by several statements": lambda b: len({w.tensor for w in b.writes}) < len(b.writes),
     "several scores": lambda b: len({e.score for e in _reductions(b) if e.function == "softmax"}) > 1,
 }
 
@@ -266,6 +278,7 @@ SPECS: Table[Spec] = {
     "several blocks": lambda s: len(s.blocks) > 1,
     "output that is read": lambda s: _reads_of(s, "output"),
     "temp that is read": lambda s: _reads_of(s, "temp"),
+    "weights at their keys": lambda s: any(t.element == COMPUTED for t in s.written),
     "temp that rows may leave unwritten": lambda s: any(s.tensors[n].role == "temp" for n in partial_outputs(s)),
     "schedule": lambda s: bool(s.schedule),
 }

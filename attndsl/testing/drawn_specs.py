@@ -268,22 +268,30 @@ class _Draft:
     @property
     def _reals(self) -> list[str]:
         """The outputs that are real numbers."""
-        return [name for name in self._outputs if name.removesuffix(SECOND) in ("o", "lse")]
+        return [name for name in self._outputs if name.removesuffix(SECOND) in ("o", "lse", "weights")]
 
     def _role(self, name: str) -> str:
         return "temp" if name in self._temps else "output"
 
     def _write(self, name: str, suffix: str) -> str:
-        """A statement that writes an output, which it declares."""
-        value = self._say(name)
-        place, _, shape = self._say("o_place" if name == "o" else "number_place").partition(" of ")
+        """The statements that write an output, which they declare: one, or some that add to it."""
+        real = name in ("o", "lse", "weights")
+        signs = self._say("signs").split() if real else ["="]
+        of = "o" if name == "o" else "lse"
+        place, _, shape = self._say(f"{of}_place" if signs == ["="] else f"{of}_sums").partition(" of ")
+        values = [self._say(name) for _ in signs]
+        if name == "weights":
+            keys, _, extents = self._say("at_keys").partition(" of ")
+            place = f"{place[:-1]}, {keys}]".replace("[, ", "[")
+            shape = _DIM.sub(lambda dim: dim[0] if dim[0] in self.told else "5", f"{shape[:-1]}, {extents}]")
+            shape = shape.replace("[, ", "[")
         if not set(_DIM.findall(shape)) <= self.told.keys():
             query = self._say("query")
             number = f"{query} . {query}"
-            real = name in ("o", "lse")
-            value = f"{value} + 0.1 * ({number})" if real else f"(if {number} < 1.0 then {value} else {value})"
+            plain = values[0]
+            values[0] = f"{plain} + 0.1 * ({number})" if real else f"(if {number} < 1.0 then {plain} else {plain})"
         self._outputs[name + suffix] = shape
-        return f"{name}{suffix}{place} = {value}"
+        return "\n    ".join(f"{name}{suffix}{place} {sign} {value}" for sign, value in zip(signs, values, strict=True))
 
 
 def _let(text: str) -> str:

@@ -53,7 +53,7 @@ def empty_outputs(case: Case) -> dict[str, Array]:
     for tensor in case.spec.outputs:
         shape = [int(evaluate(extent, case.dims, case.params)) for extent in tensor.extents]
         outputs[tensor.name] = np.empty(shape, ELEMENTS[case.element(tensor.name)].dtype)
-        outputs[tensor.name].view(np.uint8)[...] = 0xFF
+        np.atleast_1d(outputs[tensor.name]).view(np.uint8)[...] = 0xFF
     return outputs
 
 

@@ -206,23 +206,18 @@ class NumPyAccess:
         """The statement of a store."""
         name, places = op.tensor.string_value(), self.places(op)
         axes = [p.axis for p in places if p.axis is not None]
-        ranges_only = op.where is None and len(axes) == sum(bool(self.text.axes(p.value)) for p in places)
-        if ranges_only and self.text.axes(op.value) <= frozenset(axes):
-            value = self.held(op, self.text.along(op.value, axes).code)
-            return f"{python_name(name)}{self.subscript(name, places, ())} = {value}"
         used = frozenset[Axis]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
         used |= self.text.axes(op.where) if op.where is not None else frozenset()
-        if axes and op.where is None:
-            head = self.text.ordered(used - frozenset(axes))
-            value = self.held(op, self.text.along(op.value, [*head, *axes]).code)
-            return f"{python_name(name)}{self.subscript(name, places, head)} = {value}"
-        head = self.text.ordered(used)
-        value, *indices = (self.text.along(v, head).code for v in (op.value, *op.indices))
-        value = self.held(op, value)
-        if op.where is None:
-            return f"{python_name(name)}[{', '.join(indices)}] = {value}"
-        condition = self.text.along(op.where, head).code
-        return f"_write({', '.join([python_name(name), condition, value, *indices])})"
+        head = self.text.ordered(used - frozenset(axes))
+        value = self.held(op, self.text.along(op.value, [*head, *axes]).code)
+        if op.where is not None:
+            arguments = [self.text.along(op.where, head).code, value]
+            arguments += [self.text.along(v, head).code for v in op.indices]
+            return f"{'_write' if op.adds is None else '_add'}({', '.join([python_name(name), *arguments])})"
+        subscript = self.subscript(name, places, head)
+        if op.within is not None:
+            return f"np.add.at({python_name(name)}, np.s_{subscript}, {value})"
+        return f"{python_name(name)}{subscript} {'=' if op.adds is None else '+='} {value}"
 
     def held(self, op: tile.StoreOp, value: str) -> str:
         """What is stored, as the tensor's element type holds it where NumPy does not see to that."""

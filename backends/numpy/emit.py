@@ -68,6 +68,7 @@ class _Emitter:
         self.access = NumPyAccess([*tensors, *workspaces], self.text)
         self.scratch = Scratch(self.text, self.access)
         self.shared: _Shared | None = None
+        self.allocated: set[str] = set()
 
     # --- the file
 
@@ -94,9 +95,12 @@ class _Emitter:
                     self.out.line(f"{python_name(tensor.sym_name.data)}[...] = 0  # what no row writes is 0")
             branches = Branches(self.out)
             for condition, group in groupby(kernels, lambda kernel: (kernel.when, kernel.unless)):
+                before = set(self.allocated)
                 with branches.branch(*condition):
                     for kernel in group:
                         self.kernel(kernel)
+                if condition[0] is not None:
+                    self.allocated = before  # where it does not hold, nothing is
         text = self.out.text()
         return self.header(name, text[described:] + signature) + text
 
@@ -127,12 +131,13 @@ class _Emitter:
         self.out.line("")
         stored = {op.tensor.string_value() for op in kernel.body.walk() if isinstance(op, tile.StoreOp)}
         for workspace in self.workspaces:
-            if workspace.sym_name.data in stored:
+            if workspace.sym_name.data in stored - self.allocated:
                 shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
                 shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
                 made = "empty" if workspace.partial is None else "zeros"
                 dtype = ARRAYS[workspace.element.data]
                 self.out.line(f"{python_name(workspace.sym_name.data)} = np.{made}(({shape}), np.{dtype})")
+        self.allocated |= stored
         self.names.begin_scope()
         self.text.arrange(kernel)
         self.shared = _Shared.of(kernel, self.names)

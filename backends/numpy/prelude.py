@@ -38,6 +38,12 @@ def _write(tensor, where, values, *indices):
     where, values, *indices = np.broadcast_arrays(where, values, *indices)
     tensor[tuple(index[where] for index in indices)] = values[where]
 ''',
+    "_add": '''
+def _add(tensor, where, values, *indices):
+    """Adds values to tensor[indices] where `where` holds; those of one place add up."""
+    where, values, *indices = np.broadcast_arrays(where, values, *indices)
+    np.add.at(tensor, tuple(index[where] for index in indices), values[where])
+''',
     "_by_eights": '''
 def _by_eights(a, b, out=None):
     """a @ b, eight rows of it at a time: of so small a product OpenBLAS packs no operand, where CPUs have AVX-512."""

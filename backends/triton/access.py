@@ -64,7 +64,9 @@ class TritonAccess:
         arguments = [self._pointer(op, op.value), value]
         if op.where is not None:
             arguments.append(f"mask={self._mask(op.where, op.value)}")
-        return ["tl.store(", *arguments, ")"]
+        if op.meets:
+            return ["tl.atomic_add(", *arguments, 'sem="relaxed"', ")"]
+        return ["tl.store(" if op.adds is None else "_add(", *arguments, ")"]
 
     def _axes_of(self, values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
         return self.text.ordered(frozenset[SSAValue]().union(*map(self.text.axes, values)))

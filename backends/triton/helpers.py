@@ -19,6 +19,11 @@ def _floor_div(a, b):
     rest = a - quotient * by
     return tl.where(b == -1, -a, quotient - ((rest != 0) & ((rest < 0) != (b < 0))))
 ''',
+    "_add": '''
+def _add(pointer, value, mask=None):
+    """Adds to what no other program adds to, and this one once."""
+    tl.store(pointer, tl.load(pointer, mask=mask) + value, mask=mask)
+''',
     "_larger": '''
 def _larger(a, b):
     """The larger of two numbers; NaN where one is."""

@@ -37,7 +37,7 @@ def lower_kernel(source: attn.KernelOp, rows: int, keys: int, fixed: bool) -> ti
         at.outermost.values.update(KeyLoop(lowering, at, over, reductions, keys, fixed).lower())
     for op in lowering.ops:
         if isinstance(op, attn.WriteOp):
-            lowering.need(op.operands, at)
+            lowering.need([*op.indices, op.value, *([op.where] if op.where is not None else [])], at)
             _write(lowering, at.of(op), op, fixed)
     for op in lowering.ops:
         if isinstance(op, spec.AssumeOp):
@@ -51,10 +51,37 @@ def _write(lowering: Lowering, at: Where, op: attn.WriteOp, fixed: bool) -> None
     where = lowering.get(op.where, at) if op.where is not None else None
     indices = [lowering.get(v, at) for v in op.indices]
     value = lowering.get(op.value, at)
+    along, within = None, False
+    if op.adds is not None:
+        value, within = _summed(lowering, at, op, indices, value)
+        along = _programs(lowering, at, op)
     if fixed:  # what is the same for several rows is stored for each
         for axis in (axis for v in indices for axis in sorted(build.axes(v), key=order_of)):
             value = build.along(value, axis, block)
-    build.place(tile.StoreOp(op.tensor, indices, value, where), block)
+    build.place(tile.StoreOp(op.tensor, indices, value, where, along, within), block)
+
+
+def _summed(
+    lowering: Lowering, at: Where, op: attn.WriteOp, indices: Sequence[SSAValue], value: SSAValue
+) -> tuple[SSAValue, bool]:
+    """What a tile adds, summed up where all of its rows meet, and whether some of them may meet then."""
+    build, rows = at.build, at.rows
+    if rows is not None and all(rows not in build.axes(index) for index in indices):
+        every = build.along(value, rows, at.outermost.block)
+        return build.add(tile.SumOp(every, rows), at.outermost.block, value.name_hint), False
+    return value, any(isinstance(variable.owner, attn.RowOp) for v in op.along for variable in lowering.axes(v))
+
+
+def _programs(lowering: Lowering, at: Where, op: attn.WriteOp) -> list[SSAValue]:
+    """The variables of the programs of which elements may meet, in the order of the kernel."""
+    found: dict[SSAValue, None] = {}
+    for variable in (variable for v in op.along for variable in sorted(lowering.axes(v), key=order_of)):
+        if isinstance(variable.owner, attn.RowOp):
+            assert at.rows is not None and isinstance(at.rows.owner, tile.RangeOp)
+            found[at.rows.owner.start] = None
+        else:
+            found[lowering.get(variable, at)] = None
+    return list(found)
 
 
 def _rows(lowering: Lowering, at: Where, asked: int) -> Where:

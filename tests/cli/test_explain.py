@@ -10,6 +10,13 @@ GALLERY = Path(__file__).parents[2] / "examples"
 SHAPE = ("--shape", "D=64", "--types", "T=bf16")
 
 
+def test_ranges_of_keys(attndsl: Any) -> None:
+    told = json.loads(attndsl("explain", GALLERY / "cache_and_new.attn", "--json").out)["schedule"]
+    assert told["ranges"] == "2, a loop for each: what is read changes from one to the next"
+    tested = "tested for the keys of a tile that some rows do not see"
+    assert told["mask"] == f"none is left to test; in another range {tested}"
+
+
 def test_a_launch_chooses(attndsl: Any, gqa: Path) -> None:
     told = json.loads(attndsl("explain", gqa, "--target", "triton", *SHAPE, "--json").out)["schedule"]
     assert told["rows (gqa)"] == "i_h, chosen at launch: these rows read the same keys"

@@ -172,7 +172,7 @@ def test_what_no_spec_contains_hides_nothing_else() -> None:
 
 
 def test_what_is_assigned_anew_is_a_statement_of_its_own() -> None:
-    assert sorted(errors("for j in N:", "o[b] += 1")) == [("E016", 3), ("E024", 2)]
+    assert sorted(errors("for j in N:", "o[b] *= 1")) == [("E016", 3), ("E024", 2)]
 
 
 def test_a_statement_of_several_lines_is_one() -> None:

@@ -55,7 +55,7 @@ def written(op: type[IRDLOperation]) -> str:
     text = re.sub(r":\s*type\([^)]*\)(?=\)\?$)|:\s*type\(.*$", "", text.strip())
     for name, row in op.get_irdl_definition().properties.items():
         if row.constr.get_bases() == {UnitAttr}:
-            text = text.replace(f"({name} ${name})", f"({name})")
+            text = text.replace(f"({name} ${name}", f"({name}")
     text = re.sub(r"\s+", " ", text)
     text = re.sub(r"\(\s+", "(", re.sub(r"\s+([\]),])", r"\1", re.sub(r"\s*\[\s*", "[", text)))
     return f"{op.name} {text.strip()}".strip()

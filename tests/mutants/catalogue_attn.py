@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from attndsl.checking.typed import Kind
 from attndsl.ir import attn, build, intervals
 from attndsl.ir.keys import conjunction, conjuncts, reductions_of
 from attndsl.ir.polynomial import add, number
@@ -15,6 +16,7 @@ from attndsl.ir.xdsl import ModuleOp, SSAValue, arith, i1
 from attndsl.passes import (
     bound_loops,
     canonicalize,
+    find_meetings,
     reassociate_contractions,
     simplify_indices,
     split_axes,
@@ -43,6 +45,51 @@ def absent_keys_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 def keys_of_no_tile_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several indices only the last must be inside of the tensor."""
     wraps(monkeypatch, build._KernelBuilder, "both", lambda original, builder, a, b: b if b is not None else a)
+
+
+@planted("numpy", "build")
+def unwritten_places_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no row wrote of a temp is whatever memory holds."""
+
+    def outputs(original: Any, spec: Any) -> Any:
+        return [name for name in original(spec) if spec.tensors[name].role == "output"]
+
+    wraps(monkeypatch, build, "partial_outputs", outputs)
+
+
+@planted("numpy", "build")
+def read_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block that reads a temp runs before the one that writes it."""
+
+    def module(original: Any, ops: Any) -> Any:
+        kernels = [op for op in ops if isinstance(op, attn.KernelOp)]
+        return original([*(op for op in ops if op not in kernels), *reversed(kernels)])
+
+    wraps(monkeypatch, build, "ModuleOp", module)
+
+
+def sums_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What rows add up to begins from 1."""
+
+    def clear(original: Any, builder: Any, total: Any) -> None:
+        indices = builder.every_element(total)
+        one = builder.constant(Kind.FLOAT, 1.0)
+        builder.add(attn.WriteOp(total.name, indices, one, None))
+
+    wraps(monkeypatch, build._KernelBuilder, "clear", clear)
+
+
+# --- find-meetings
+
+
+@planted("numpy", "find-meetings")
+def quotients_tell_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place tells all variables that it is made of."""
+
+    def told(original: Any, self: Any, place: Any) -> Any:
+        return frozenset(v for m in place for factor in m for v in self.axes(factor))
+
+    wraps(monkeypatch, find_meetings._Told, "told", told)
 
 
 # --- canonicalize

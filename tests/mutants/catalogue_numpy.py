@@ -94,6 +94,24 @@ def some_read_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "numpy")
+def second_row_overwrites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows of a tile that add to one element, the last one's value is added alone."""
+    rewrites_lines(monkeypatch, r"np\.add\.at\((\w+), np\.s_(\[.*?\]), (.*)\)$", r"\1\2 += \3")
+
+
+@planted("numpy", "numpy")
+def next_program_overwrites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a program adds takes the place of what was there."""
+    rewrites_lines(monkeypatch, r"^(\w+\[.*\]) \+= ", r"\1 = ")
+
+
+@planted("numpy", "numpy")
+def sums_kept_in_16_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each addition to an output of a smaller type is rounded."""
+    rewrites_lines(monkeypatch, r"^(\w+_total\w* = np\.empty\(.*), np\.float\d\d\)", r"\1, np.float16)")
+
+
+@planted("numpy", "numpy")
 def short_constants(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constants are written with two digits."""
 

@@ -417,12 +417,6 @@ def ranges_apart(module: ModuleOp) -> None:
             loop.operands = [*loop.operands[:3], *before.iter_args, *loop.operands[-2:]]
 
 
-@planted("triton", "split-ranges")
-def keys_behind_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the last tile of a range the keys behind its end count as well."""
-    monkeypatch.setattr(split_ranges._Cut, "stop", lambda cut, row_stop, end, anchor: row_stop)
-
-
 @planted("numpy", "split-ranges")
 def end_not_brought_near(monkeypatch: pytest.MonkeyPatch) -> None:
     """A range ends where its condition says, though the loop begins behind that, or ends before."""

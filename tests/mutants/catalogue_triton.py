@@ -7,7 +7,8 @@ import re
 import pytest
 
 from attndsl.backends.gpu import launcher
-from attndsl.backends.triton import access, expressions, helpers
+from attndsl.backends.triton import access, emit, expressions
+from attndsl.backends.triton.helpers import HELPERS
 
 from .mutant import planted, rewords, rewrites_lines, wraps
 
@@ -16,6 +17,15 @@ from .mutant import planted, rewords, rewrites_lines, wraps
 def absent_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a load leaves out is 1."""
     rewrites_lines(monkeypatch, r"other=0", "other=1")
+
+
+@planted("triton", "triton")
+def one_of_those_that_meet_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may meet in one element is read, added to and written, all of a tile at once."""
+    rewrites_lines(monkeypatch, r"tl\.atomic_add\(", "_added(")
+    rewrites_lines(monkeypatch, r',? ?sem="relaxed",?', "")
+    added = HELPERS["_add"].replace("_add(", "_added(")
+    wraps(monkeypatch, emit, "helpers_text", lambda original, text: f"{original(text)}\n\n@triton.jit{added}")
 
 
 @planted("triton", "triton")
@@ -33,13 +43,13 @@ def summed_along_another_axis(monkeypatch: pytest.MonkeyPatch) -> None:
 @planted("triton", "triton")
 def stored_floats_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """A float that is written to 8 bits is not rounded, but cut off."""
-    rewords(monkeypatch, helpers.HELPERS, "_to_f8", "rest > 0.5", "rest > 1.0")
+    rewords(monkeypatch, HELPERS, "_to_f8", "rest > 0.5", "rest > 1.0")
 
 
 @planted("triton", "triton")
 def offset_of_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """The upper half of an offset makes no difference."""
-    rewords(monkeypatch, helpers.HELPERS, "_random", "(offset >> 32)", "(offset * 0)")
+    rewords(monkeypatch, HELPERS, "_random", "(offset >> 32)", "(offset * 0)")
 
 
 @planted("triton", "triton")

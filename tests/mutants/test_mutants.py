@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 SHOWN = (
     (catalogue_attn.absent_keys_counted, "topk_sparse"),
+    (catalogue_attn.read_before_it_is_written, "indexer"),
     (catalogue_attn.strict_for_at_most, "causal_end"),
     (catalogue_attn.condition_lost, "document_mask"),
     (catalogue_attn.last_key_not_made, "mla_projections"),

@@ -379,6 +379,34 @@ def test_the_launches_of_generated_files_are_written_down(name: str) -> None:
     assert tensors == set(range(len(given) + len(outputs) + len(plan.offsets)))
 
 
+TEMPS = """attention temps {
+    dims M
+    input  x : f32[M]
+    input  at : i32[M]
+    temp   whole : f32[M]
+    temp   part : f16[M]
+    output o : f32[M]
+    each i in M
+    whole[i] = x[i]
+    each i in M
+    part[at[i]] = whole[i]
+    each i in M
+    o[i] = part[i] + whole[i]
+}"""
+
+
+def test_of_the_workspaces_those_that_rows_may_leave_unwritten_are_cleared() -> None:
+    op = attndsl.compile(TEMPS)
+    assert op.signature.partial == ("part",)
+    module = load_module(op.artifact("triton", {}))
+    module.update({key: _Listed(value) for key, value in module.items() if key.endswith("_kernel")})
+    given = {"x": torch.ones(100), "at": torch.zeros(100, dtype=torch.int32)}
+    outputs = {"o": Output((100,), torch.float32, torch.device("cpu"), partial=False)}
+    plan, _ = first_call(module["temps_launches"], given, outputs, {}, op.signature.partial)
+    # 100 numbers of 4 bytes and 100 of 2, each from a multiple of 256 on; the latter come first.
+    assert (plan.scratch, plan.cleared, plan.offsets) == (768, 256, (256, 0))
+
+
 class _OnGpu:
     """What `is_plain` asks of a tensor, of one on a GPU."""
 

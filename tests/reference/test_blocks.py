@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.checking.typed import Reduce, walk
 from attndsl.inputs.poison import elements_read
 from attndsl.reference import reference
 from attndsl.reference.errors import error_bounds
@@ -58,3 +59,44 @@ def test_what_an_output_depends_on_through_a_temp_is_needed_and_nothing_else() -
     assert needed["x"].tolist() == [False, True, False]
     needed = elements_read(check(Source(TWICE.replace("KIND", "f32"))), call([1.0, 2.0, 3.0], [1, 0, 2]), row=4)
     assert needed["x"].tolist() == [True, False, False], "the second row of the second block reads what the first wrote"
+
+
+WEIGHTS = """attention weights {
+    dims M, N
+    input  s : f32[M, N]
+    input  n : i32[M]
+    input  t : f32[2]
+    input  one : f32[N, N]
+    output p : f32[M, N]
+    output q : f32[M, N]
+    each i in M
+    over j in n[i]
+    score = s[i,j] - max(s[i,j], j < 2)
+    mask  = score < 9.0
+    p[i,j] = softmax(score, mask, sink = t[i - 1])
+    q[i,:] = softmax(score, mask, sink = t[i - 1]) . one[j,:]
+}"""
+
+
+def test_weights_at_their_keys_are_those_of_the_softmax() -> None:
+    """Of an identity matrix a softmax gives its weights."""
+    spec, inf = check(Source(WEIGHTS)), np.inf
+    s = [[1, 2, 3], [1, 2, 3], [-inf, -inf, -inf], [0, np.nan, 1], [0, inf, 1], [20, 0, -inf], [0, 0, 0]]
+    given = {
+        "s": np.array([*s, s[1]], np.float32),
+        "n": np.array([3, 2, 3, 3, 3, 3, 0, 9], np.int32),
+        "t": np.array([0.5, 1.0], np.float32),
+        "one": np.eye(3, dtype=np.float32),
+    }
+    for text in (WEIGHTS, WEIGHTS.replace("t[i - 1]", "t[i % 2]"), WEIGHTS.replace(", sink = t[i - 1]", "")):
+        found = reference(check(Source(text)), given)
+        np.testing.assert_allclose(found["p"], found["q"], rtol=1e-12, atol=1e-15)
+    assert reference(spec, given)["p"][[0, 3]].tolist() == [[0, 0, 0], [0, 0, 0]], "no sink, no weights"
+
+
+def test_nothing_is_reduced_once_for_every_key() -> None:
+    spec = check(Source(WEIGHTS))
+    first, second = spec.blocks
+    assert [index.name for index in second.each] == ["i", "j"] and not second.over
+    assert not any(isinstance(expr, Reduce) for write in second.writes for expr in walk(write.value))
+    assert sorted(write.tensor.name for write in first.writes) == ["p_logsumexp", "p_max", "q"]

@@ -67,10 +67,11 @@ class Scalar:
         except Absent:
             return
         if all(0 <= i < size for i, size in zip(index, output.shape, strict=True)):
+            before = output[index] if write.adds else 0.0
             try:
-                output[index] = self.value(write.value, at, block.over)
+                output[index] = before + self.value(write.value, at, block.over)
             except Absent:
-                output[index] = 0
+                output[index] = before
 
     def rows(self, indices: tuple[Index, ...], at: Where) -> Iterator[Where]:
         if not indices:

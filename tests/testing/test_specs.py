@@ -119,6 +119,8 @@ attention drawn {
         ("differential", {"output: several reductions", "several scores"}),
         ("tree_speculative", {"mask: or", "mask: data", "input of bool"}),
         ("f8_cache", {"input of f8e4m3"}),
+        ("weights", {"weights at their keys", "several outputs of a block"}),
+        ("indexer", {"temp that is read", "block without keys"}),
     ],
 )
 def test_what_the_gallery_uses(name: str, used: set[str]) -> None:

@@ -21,6 +21,7 @@ THOROUGH = (
     "mla_projections",  # contractions in the loop over keys
     "packed_ragged",  # rows whose keys end where data say
     "paged_prefill",  # keys read through a table
+    "sums",  # rows that add to one element
     "topk_sparse",  # one key at a time
 )
 """Specs that are called in several ways; every other one is called once, in `make test-matrix`."""

@@ -64,7 +64,7 @@ class Rows:
         return self.known[expr]
 
     def write(self, write: Write, output: torch.Tensor) -> None:
-        """Puts these rows' part of an output into it."""
+        """Puts these rows' part of an output into it, or adds it."""
         value = self.tensor(write.value)
         axes = (*self.block.each, *write.axes)
         sizes = self.sizes(axes)
@@ -77,11 +77,13 @@ class Rows:
         )
         filled = broadcast(filled, value.axes, axes, sizes).to(output.dtype)
         places = [broadcast(index.value, index.axes, axes, sizes) for index in indices]
-        if kept is None:
-            output[tuple(places)] = filled
-        else:
+        if kept is not None:
             where = broadcast(kept.value, kept.axes, axes, sizes)
-            output[tuple(place[where] for place in places)] = filled[where]
+            places, filled = [place[where] for place in places], filled[where]
+        if places:
+            output.index_put_(tuple(places), filled, accumulate=write.adds)
+        else:
+            output += filled.sum()
 
     def _evaluate(self, expr: Expr) -> MaskedTensor:
         match expr:

@@ -85,20 +85,73 @@ o_place@grid
 o_place@flat
     [i, :] of [M, E]
 
-number_place
+lse_place
     [b, h, i] of [B, H, M]
     [b, i, h] of [B, M, H]
     [b, h, i - 1] of [B, H, M]
-number_place@ragged
+lse_place@ragged
     [b, i, h] of [B, M, H]
-number_place@packed
+lse_place@packed
     [b, h, cu[b] + i] of [B, H, L]
-number_place@last
+lse_place@last
     [b, h] of [B, H]
-number_place@grid
+lse_place@grid
     [b, h, x, y] of [B, H, X, Y]
-number_place@flat
+lse_place@flat
     [i] of [M]
+
+at_keys
+    j of N
+at_keys@gathered
+    t of K
+at_keys@pair
+    t, u of Y, X
+
+o_sums
+    {o_place}
+    2 | [b, i, :] of [B, M, E]
+    2 | [b, h, :] of [B, H, E]
+    [b, h / 2, i, :] of [B, H, M, E]
+    [b, h, i % 3, :] of [B, H, M, E]
+    [b, word[b, h], :] of [B, M, E]
+    [b, h + i, :] of [B, M, E]
+    [h, word[b, h] + i, :] of [H, M, E]
+o_sums@ragged
+    [i, :] of [M, E]
+    [h, i / 2, :] of [H, M, E]
+o_sums@packed
+    2 | [cu[b] + i, :] of [L, E]
+    [cu[b] + i, h, :] of [L, H, E]
+o_sums@last
+    [b, :] of [B, E]
+    [b, h / 2, :] of [B, H, E]
+    [h, word[b, h], :] of [H, B, E]
+o_sums@grid
+    [b, h, y + x, :] of [B, H, Y, E]
+    [h, x, :] of [H, X, E]
+o_sums@flat
+    [i / 2, :] of [M, E]
+    [:] of [E]
+
+lse_sums
+    {lse_place}
+    [b, h] of [B, H]
+    [] of []
+    [b, word[b, h]] of [B, M]
+    [h, b, i / 2] of [H, B, M]
+lse_sums@ragged
+    [i] of [M]
+    [b, i / 2] of [B, M]
+lse_sums@packed
+    [cu[b] + i] of [L]
+lse_sums@last
+    [b] of [B]
+lse_sums@grid
+    [y - x] of [Y]
+    [b, x] of [B, X]
+lse_sums@flat
+    [] of []
+    [i % 2] of [M]
 
 last
     N - 1

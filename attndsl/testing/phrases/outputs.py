@@ -71,6 +71,9 @@ byte
     {row_curve} * 100.0
 byte@none
     {row_curve} * 100.0
+weights
+    2 | softmax(score, mask{sink})
+    softmax({scoring})
 row_number
     {slope}
     {query} . {query} * 0.1
@@ -113,6 +116,19 @@ writes
     lse byte
     tag truth
     byte truth
+    weights
+    o weights
+writes@none
+    6 | o
+    2 | o lse
+    2 | lse
+    o tag
+    lse byte
+    byte truth
+signs
+    18 | =
+    3 | +=
+    += +=
 first_block
     18 | keys
     no_keys
