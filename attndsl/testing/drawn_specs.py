@@ -267,8 +267,9 @@ class _Draft:
 
     @property
     def _reals(self) -> list[str]:
-        """The outputs that are real numbers."""
-        return [name for name in self._outputs if name.removesuffix(SECOND) in ("o", "lse", "weights")]
+        """The outputs of real numbers that have axes."""
+        real = ("o", "lse", "weights")
+        return [name for name, shape in self._outputs.items() if name.removesuffix(SECOND) in real and shape != "[]"]
 
     def _role(self, name: str) -> str:
         return "temp" if name in self._temps else "output"

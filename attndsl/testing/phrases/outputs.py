@@ -56,6 +56,10 @@ tag
     i * 3 - p
     300 - i
     (if any(score > w, mask) then i else -1)
+tag@found
+    argmax(score, mask)
+tag@joined
+    argmax(score, mask)
 tag@none
     {row_hash}
     i * 3 - p
@@ -63,12 +67,20 @@ truth
     2 | any(score > w, mask)
     all(score < 3.0, mask)
     {row_atom}
+truth@found
+    any(score > w, mask)
+truth@joined
+    any(score > w, mask)
 truth@none
     {row_atom}
 byte
     sum(relu(score), mask)
     logsumexp(score, mask) * 4.0
     {row_curve} * 100.0
+byte@found
+    sum(relu(score), mask)
+byte@joined
+    sum(relu(score), mask)
 byte@none
     {row_curve} * 100.0
 weights
