@@ -6,13 +6,14 @@ adds such types to NumPy, are taken too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from attndsl.checking.typed import FLOAT_TYPES, STORAGE_KINDS, Kind
+from attndsl.checking.typed import STORAGE_KINDS, Kind
 
 Array = np.ndarray[Any, Any]
 
@@ -74,7 +75,10 @@ ELEMENTS: dict[str, Element] = {
         Element("f8e5m2", np.dtype(np.uint8), "float8_e5m2", SmallFloat(5, 2)),
         Element("i8", np.dtype(np.int8)),
         Element("u8", np.dtype(np.uint8)),
+        Element("i16", np.dtype(np.int16)),
+        Element("u16", np.dtype(np.uint16)),
         Element("i32", np.dtype(np.int32)),
+        Element("u32", np.dtype(np.uint32)),
         Element("i64", np.dtype(np.int64)),
         Element("bool", np.dtype(np.bool_)),
     )
@@ -95,12 +99,13 @@ def accepts(element: str, dtype: np.dtype[Any]) -> bool:
     return dtype == entry.dtype or (entry.extension is not None and dtype.name == entry.extension)
 
 
-def float_element(dtype: np.dtype[Any]) -> str:
-    """What a type variable stands for in an array of this dtype. Raises ValueError where it can stand for nothing."""
-    for element in FLOAT_TYPES:
+def element_among(choices: Iterable[str], dtype: np.dtype[Any]) -> str:
+    """The first of several element types that an array of this dtype can hold. Raises ValueError where none is."""
+    named = list(choices)
+    for element in named:
         if accepts(element, dtype):
             return element
-    raise ValueError(f"no element type of {', '.join(FLOAT_TYPES)} is held in {dtype}")
+    raise ValueError(f"no element type of {', '.join(named)} is held in {dtype}")
 
 
 def decode(array: Array, element: str) -> Array:
@@ -117,8 +122,33 @@ def decode(array: Array, element: str) -> Array:
     return array.astype(WIDE[entry.kind])
 
 
+def as_stored(values: Array, element: str) -> Array:
+    """What a write of values leaves in memory, in the dtype that holds this element type.
+
+    A float is rounded to the nearest number that the type holds, ties to even; one of 8 bits holds its largest number
+    where the nearest would be infinite or is out of range, and an int 0 where there is none, for NaN. An int wraps.
+    """
+    if values.dtype.kind != "f":
+        return encode(values, element)
+    held = saturated(values, element)
+    return encode(np.rint(held) if ELEMENTS[element].kind is Kind.INT else held, element)
+
+
+def saturated(values: Array, element: str) -> Array:
+    """Floats within what a type of 8 bits holds, and 0 for NaN where that holds ints; of other types as they are."""
+    entry = ELEMENTS[element]
+    if entry.kind is Kind.INT:
+        limits = np.iinfo(entry.dtype)
+        return np.asarray(np.clip(np.where(np.isnan(values), 0.0, values), limits.min, limits.max))
+    if entry.itemsize > 1 or entry.layout is None:
+        return values
+    codes = _values(entry.layout)
+    largest = codes[np.isfinite(codes)].max()
+    return np.asarray(np.clip(values, -largest, largest))
+
+
 def encode(values: Array, element: str) -> Array:
-    """Values in the dtype that holds this element type; floats round to nearest, ties to even."""
+    """Values in the dtype that holds this element type; floats round to nearest, ties to even, and may overflow."""
     entry = ELEMENTS[element]
     if entry.layout is None:
         with np.errstate(over="ignore"):

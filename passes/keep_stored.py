@@ -94,7 +94,7 @@ def _is_kept(value: SSAValue) -> bool:
     if value is not load.result or value.type != index:
         return False
     users = tile.users(value)
-    if is_carried(value) or all(isinstance(user, spec.ToFloatOp) for user in users):
+    if (is_carried(value) and element != "u32") or all(isinstance(user, spec.ToFloatOp) for user in users):
         return True
     return element == "i32" and all(map(_compares, users))
 

@@ -224,7 +224,8 @@ def _make_behind(kernel: attn.KernelOp, module: ModuleOp, sums: Sequence[attn.Su
     moved = [op for op in writes if not _cone(op.operands).isdisjoint(sums)]
     needed = _cone(value for op in moved for value in op.operands)
     folded = [op.results[0] for op in reductions_of(kernel) if op in needed]
-    if not moved or any(room is None for value in folded for room in rooms_of(value, kernel, axes)):
+    pairs = any(len(op.results) > 1 for op in reductions_of(kernel) if op in needed)
+    if not moved or pairs or any(room is None for value in folded for room in rooms_of(value, kernel, axes)):
         return
     step, copied = _copy(kernel, "results")
     for op, copy in zip(list(block.ops), list(step.body.block.ops), strict=True):

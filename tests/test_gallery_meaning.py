@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.checking.numbers import philox
 from attndsl.reference import reference
 from attndsl.syntax.source import Source
 
@@ -441,6 +442,34 @@ def int8_cache() -> Case:
 
 
 @case
+def quantise_int8() -> Case:
+    k = normal(B, HKV, N, D)
+    k[0, 0, 1] = 0
+    largest = np.abs(k).max(-1)
+    scale = np.where(largest > 0, largest / 127, 1)
+    return {"k": k}, {}, {"k_int": k / scale[..., None], "k_scale": scale}
+
+
+@case
+def hard_attention() -> Case:
+    inputs = qkv(heads=H)
+    best = np.where(CAUSAL, scores(inputs["q"], inputs["k"]), -np.inf).argmax(-1)
+    taken = np.take_along_axis(inputs["v"], best[..., None], axis=-2)
+    return inputs, {}, {"chosen": best, "o": taken}
+
+
+@case
+def dropout() -> Case:
+    inputs, p = qkv(keys=N, queries=M) | {"seed": np.array(-5)}, 0.25
+    inputs["k"], inputs["v"] = normal(B, H, N, D), normal(B, H, N, E)
+    places = range(B * H * M * N)
+    drawn = np.array([philox([place, 0, 0, 0], [2**32 - 5, 2**32 - 1])[0] / 2**32 for place in places])
+    s = np.exp(scores(inputs["q"], inputs["k"]))
+    kept = np.where(drawn.reshape(s.shape) < p, 0.0, s / (1 - p)) / s.sum(-1, keepdims=True)
+    return inputs, {"p": p}, {"o": kept @ inputs["v"]}
+
+
+@case
 def int4_cache() -> Case:
     q = normal(B, H, M, 64)
     inputs, real = {"q": q}, []
@@ -484,7 +513,7 @@ def key_mass() -> Case:
     x = qkv(HKV)
     s = np.where(CAUSAL, scores(x["q"], grouped(x["k"])), -np.inf)
     weights = np.exp(s) / np.exp(s).sum(-1, keepdims=True)
-    inputs = {"q": x["q"], "k": x["k"], "lse": np.log(np.exp(s).sum(-1))}
+    inputs = {"q": x["q"], "k": x["k"], "lse": np.log(np.exp(s).sum(-1)).astype(np.float32)}
     return inputs, {}, {"mass": weights.reshape(B, HKV, H // HKV, M, N).sum((2, 3))}
 
 

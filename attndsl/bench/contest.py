@@ -120,6 +120,7 @@ def error(got: Any, wanted: Outputs) -> tuple[float, float]:
     for tensor, (name, right) in zip(given, wanted.items(), strict=True):
         if tensor.shape != right.shape:
             raise ArithmeticError(f"{name} is {tuple(tensor.shape)}, not {tuple(right.shape)}")
+        right = right if right.is_floating_point() else right.double()
         have = tensor.to(right.dtype)
         difference = torch.where(have == right, 0.0, have - right)
         size = torch.where(right.isfinite(), right, 0.0).square().sum(-1)

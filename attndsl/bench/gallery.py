@@ -14,6 +14,7 @@ from attndsl.bench.ours import gallery, operator, ours, spec
 from attndsl.bench.results import Column, of_bytes, of_milliseconds
 from attndsl.bench.suite import Cost, Effort, Found, Suite, Work
 from attndsl.bench.unfused import UnfusedCall
+from attndsl.checking.typed import FLOAT_TYPES
 from attndsl.inputs import default_dims, default_params
 from attndsl.op.explain import traffic
 
@@ -91,7 +92,7 @@ def row(name: str, shape: Mapping[str, int] | None = None) -> Work:
     of, signature = spec(name), operator(name).signature
     dims = dict(shape or shape_of(of))
     types = {variable: "bf16" if "bf16" in allowed else allowed[0] for variable, allowed in of.types.items()}
-    element = next(iter(types.values()), "f32")
+    element = next((element for element in types.values() if element in FLOAT_TYPES), "f32")
     params = default_params(of)
 
     moved = traffic(signature, types, dims)

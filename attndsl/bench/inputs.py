@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attndsl.checking.typed import Spec
+from attndsl.checking.typed import FLOAT_TYPES, Spec
 from attndsl.inputs import make_inputs
 from attndsl.op.torch_tensors import ELEMENTS as DTYPES
 from attndsl.storage import ELEMENTS
@@ -18,8 +18,8 @@ def random_tensors(
     of: Spec, dims: Mapping[str, int], types: Mapping[str, str], params: Mapping[str, Any], device: torch.device
 ) -> dict[str, torch.Tensor]:
     """Random inputs of these extents and element types, on a device."""
-    # Made in f32 and rounded by torch: NumPy has no bf16.
-    wide = dict.fromkeys(types, "f32")
+    # Floats are made in f32 and rounded by torch: NumPy has no bf16.
+    wide = {name: "f32" if element in FLOAT_TYPES else element for name, element in types.items()}
     made = tensors_of(of, make_inputs(of, dims, wide, params=params), wide)
     to = {tensor.name: DTYPES[types[tensor.element]] for tensor in of.inputs if tensor.element in types}
     return {name: tensor.to(device, to.get(name)) for name, tensor in made.items()}

@@ -9,12 +9,26 @@ from attndsl.checking import slices
 from attndsl.checking.bounds import infer_bound
 from attndsl.checking.constants import may_be_in_range
 from attndsl.checking.context import CheckedBlock, Context
+from attndsl.checking.declarations import Declarations
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.graph import MAX_PARTS, PartLimitPassed
 from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, ScalarBinding, Scope, Storage
 from attndsl.checking.slices import Ends, Part, Subscripts
-from attndsl.checking.typed import COMPUTED, Block, Expr, Index, Kind, Reduce, Tensor, Write, walk
+from attndsl.checking.typed import (
+    COMPUTED,
+    FLOAT_TYPES,
+    ROUNDED_INTS,
+    STORAGE_KINDS,
+    Block,
+    Expr,
+    Index,
+    Kind,
+    Reduce,
+    Tensor,
+    Write,
+    walk,
+)
 from attndsl.checking.values import Result, SoftmaxWeights, Value
 from attndsl.checking.weights import key_block, weight_of
 from attndsl.syntax import tree
@@ -25,10 +39,11 @@ class Blocks:
     """Checks the statements of blocks in order, below the scope of the declarations."""
 
     def __init__(
-        self, context: Context, expressions: Expressions, outermost: Scope, tensors: dict[str, Tensor]
+        self, context: Context, expressions: Expressions, outermost: Scope, declarations: Declarations
     ) -> None:
         self._context = context
-        self._tensors = tensors
+        self._declarations = declarations
+        self._tensors = declarations.tensors
         self._expressions = expressions
         self._outermost = self.scope = outermost
         self._unbounded: dict[Index, tree.Binder] = {}
@@ -99,9 +114,12 @@ class Blocks:
             return
         taken = self._parts(tensor, subscripts)
         assert taken is not None, "the value fits"
+        promoted = self._held(tensor) is Kind.FLOAT
         real, index = self._context.graph.real, self._context.graph.index
         axes = [part.extent for part in taken]
-        variables, body = self._context.axes.bind(axes, node.span, lambda where: real(value.at(where)))
+        variables, body = self._context.axes.bind(
+            axes, node.span, lambda where: real(value.at(where)) if promoted else value.at(where)
+        )
         rest = iter(slices.places(self._context, taken, [index(each, node.span) for each in variables], node))
         places = tuple(next(rest) if isinstance(each, Ends) else each for each in subscripts)
         if self._rows_tell(node, places, body, at_key) and self._keys_tell(rows, places, body):
@@ -257,10 +275,32 @@ class Blocks:
                 )
             )
             return False
-        if value.kind is Kind.BOOL:
-            self._context.report(errors.outputs.BoolWritten(node.value.span, role=tensor.role, name=name))
+        return self._holds(node, tensor, value.kind)
+
+    def _held(self, tensor: Tensor) -> Kind:
+        """The kind of a tensor's elements."""
+        return STORAGE_KINDS.get(self._declarations.choices(tensor.element)[0], Kind.FLOAT)
+
+    def _holds(self, node: tree.WriteStatement, tensor: Tensor, given: Kind) -> bool:
+        """Whether the elements of an output can be of the kind that is written; reports where not."""
+        name, held = tensor.name, self._held(tensor)
+        if node.adds and not {*self._declarations.choices(tensor.element)} <= {*FLOAT_TYPES, COMPUTED}:
+            self._context.report(errors.outputs.AddsStored(node.span, role=tensor.role, name=name))
             return False
-        return True
+        if (given is Kind.BOOL) == (held is Kind.BOOL):
+            if (
+                given is not Kind.FLOAT
+                or held is Kind.FLOAT
+                or {*self._declarations.choices(tensor.element)} <= {*ROUNDED_INTS}
+            ):
+                return True
+            self._context.report(errors.outputs.FloatWritten(node.value.span, role=tensor.role, name=name))
+        elif given is Kind.BOOL:
+            self._context.report(errors.outputs.BoolWritten(node.value.span, role=tensor.role, name=name))
+        else:
+            got = "a float" if given is Kind.FLOAT else "an int"
+            self._context.report(errors.outputs.NumberWritten(node.value.span, role=tensor.role, name=name, got=got))
+        return False
 
     def _rows_tell(self, node: tree.WriteStatement, places: tuple[Expr, ...], body: Expr, at_key: bool) -> bool:
         """Whether the value is one of the row, or `at_key`, and each has its own place or adds; reports where not."""

@@ -8,7 +8,7 @@ from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.pointwise import FUNCTIONS, Pointwise
 from attndsl.checking.scopes import ElementType, LetBinding, ScalarBinding, Scope
-from attndsl.checking.typed import FOLDS, WEIGHING, Expr, Kind
+from attndsl.checking.typed import FOLDS, POSITIONS, WEIGHING, Expr, Kind
 from attndsl.checking.values import Result, SoftmaxWeights, Value
 from attndsl.diagnostics import Diagnostic
 from attndsl.syntax import tree
@@ -20,10 +20,11 @@ TRUTHS = {"any": "max", "all": "min"}
 ALONG_AXES = (*FOLDS, *TRUTHS)
 """The reductions that run over an axis as they do over keys: `max(d in D) x[d]`."""
 
-REDUCTIONS = (*WEIGHING, *ALONG_AXES)
+REDUCTIONS = (*WEIGHING, *ALONG_AXES, *POSITIONS)
 _PAIRS = ("minimum", "maximum")
 _SINGLES = (*FUNCTIONS, "abs", "f32")
-FUNCTION_NAMES = frozenset((*REDUCTIONS, *_PAIRS, *_SINGLES))
+_OF_INTS = ("random",)
+FUNCTION_NAMES = frozenset((*REDUCTIONS, *_PAIRS, *_SINGLES, *_OF_INTS))
 """Everything that can be called."""
 
 Named = Sequence[tuple[tree.KeywordArgument, Value]]
@@ -104,6 +105,8 @@ class Calls:
         if name in _PAIRS:
             spans = [n.span for n in nodes]
             return self._pointwise.arithmetic(name, values[0], values[1], node.span, spans)
+        if name in _OF_INTS:
+            return self._pointwise.of_ints(name, values, node.span, [n.span for n in nodes])
         return self._reduction(node, nodes, values, named)
 
     def weighted(self, weights: SoftmaxWeights, value: Value, node: tree.Binary) -> Value | None:
@@ -123,7 +126,7 @@ class Calls:
     ) -> bool:
         """Whether a function takes so many arguments and those by these names."""
         name = node.function.text
-        least, most = (1, 1) if name in _SINGLES else (2, 2) if name in _PAIRS else (1, 2)
+        least, most = (1, 1) if name in _SINGLES else (2, 2) if name in (*_PAIRS, *_OF_INTS) else (1, 2)
         allowed = ("sink",) if name in WEIGHING else ()
         seen: dict[str, tree.Name] = {}
         for keyword, _ in named:
@@ -135,7 +138,7 @@ class Calls:
                 self._context.report(errors.names.Repeated(key.span, name=key.text, first=seen[key.text].span))
                 return False
             seen[key.text] = key
-        if name in ALONG_AXES and len(values) == 2 and values[1].kind is not Kind.BOOL:
+        if name not in WEIGHING and name in REDUCTIONS and len(values) == 2 and values[1].kind is not Kind.BOOL:
             written = self._context.text(nodes[0].span), self._context.text(nodes[1].span)
             self._context.report(errors.reductions.MaskNotBool(nodes[1].span, function=name, written=written))
             return False
@@ -159,7 +162,7 @@ class Calls:
         score, mask, sink = values[0], None, None
         if not self.reducible(function, score, nodes[0].span):
             return None
-        if score.axes and function in WEIGHING:
+        if score.axes and function not in ALONG_AXES:
             place = f"the score of {function}()"
             return self._context.report(
                 errors.types.WrongKind(nodes[0].span, place=place, wanted="float", got=score.describe())
@@ -179,6 +182,10 @@ class Calls:
         if function == "softmax":
             return SoftmaxWeights(real(score.expr), mask, sink, node.span)
 
+        if function in POSITIONS:
+            found = self._reduce(function, real(score.expr), mask, self._position(node.span), None, node)
+            return Value.scalar(found)
+
         def fold(function: str, value: Expr) -> Expr:
             return self._reduce(function, real(value), mask, None, sink, node)
 
@@ -186,6 +193,17 @@ class Calls:
             return self.reduced(function, score.at(where), node.span, fold)
 
         return Value(Kind.BOOL if function in TRUTHS else Kind.FLOAT, score.axes, at)
+
+    def _position(self, span: Span) -> Expr:
+        """The number of a key; of several key variables the last varies fastest."""
+        assert self._context.rows is not None
+        first, *others = self._context.rows.over or ()
+        graph, arithmetic = self._context.graph, self._context.arithmetic
+        number: Expr = graph.index(first, span)
+        for index in others:
+            scaled = arithmetic.multiply(number, index.extent, span)
+            number = arithmetic.add(scaled, graph.index(index, span), span)
+        return number
 
     def _sink(self, keyword: tree.KeywordArgument, value: Value) -> Expr | None:
         if value.axes or value.kind is Kind.BOOL:
@@ -208,5 +226,6 @@ class Calls:
         node: tree.Expression,
     ) -> Expr:
         assert self._context.rows is not None
-        real = None if value is None else self._context.graph.real(value)
-        return self._context.graph.reduce(self._context.rows.number, function, score, mask, real, sink, node.span)
+        if value is not None and function not in POSITIONS:
+            value = self._context.graph.real(value)
+        return self._context.graph.reduce(self._context.rows.number, function, score, mask, value, sink, node.span)

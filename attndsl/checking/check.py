@@ -57,7 +57,7 @@ class _Checker:
         self._expressions = Expressions(context)
         self._declarations = Declarations(context, self._expressions, self._scope)
         self._definitions = Definitions(context, self._expressions)
-        self._blocks = Blocks(context, self._expressions, self._scope, self._declarations.tensors)
+        self._blocks = Blocks(context, self._expressions, self._scope, self._declarations)
 
     def spec(self, attention: tree.Attention) -> Spec:
         for parameter in attention.parameters:

@@ -15,6 +15,7 @@ from attndsl.checking.numbers import holds, single
 from attndsl.checking.scopes import Binding, Broken, ElementType, ScalarBinding, Scope, Storage
 from attndsl.checking.typed import (
     FLOAT_TYPES,
+    INT_TYPES,
     STORAGE_KINDS,
     Constant,
     DimValue,
@@ -111,29 +112,36 @@ class Declarations:
             self.dims.setdefault(name.text, name)
 
     def declare_types(self, node: tree.Types) -> None:
-        """`types T = f16 | bf16`."""
+        """`types T = f16 | bf16, I = i32 | i64`."""
+        known = (*FLOAT_TYPES, *INT_TYPES)
         for variable in node.variables:
             for choice in variable.choices:
-                if choice.text not in FLOAT_TYPES:
-                    self._context.report(errors.names.UnknownType(choice.span, name=choice.text, known=FLOAT_TYPES))
+                if choice.text not in known:
+                    self._context.report(errors.names.UnknownType(choice.span, name=choice.text, known=known))
+                elif STORAGE_KINDS.get(variable.choices[0].text) not in (None, STORAGE_KINDS[choice.text]):
+                    first = variable.choices[0].text
+                    error = errors.declarations.MixedType(
+                        choice.span, name=variable.name.text, first=first, choice=choice.text
+                    )
+                    self._context.report(error)
             if variable.name.text in STORAGE_KINDS:
                 self._context.report(errors.names.BuiltInType(variable.name.span, name=variable.name.text))
                 continue
             self._bind(variable.name, ElementType(variable.name.span))
-            self.types[variable.name.text] = tuple(c.text for c in variable.choices) or FLOAT_TYPES
+            self.types[variable.name.text] = tuple(c.text for c in variable.choices if c.text in known) or FLOAT_TYPES
             self._type_names.setdefault(variable.name.text, variable.name)
+
+    def choices(self, element: str) -> tuple[str, ...]:
+        """The element types that the name of a tensor's element stands for."""
+        return self.types.get(element, (element,))
 
     def tensor(self, node: tree.TensorDeclaration) -> None:
         """`input q : T[B, H, M, D]`."""
         extents = [self._extent(extent, node.role) for extent in node.extents]
         element = node.element.text
-        kind = Kind.FLOAT if isinstance(self._scope.find(element), ElementType) else STORAGE_KINDS.get(element)
+        kind = STORAGE_KINDS.get(self.choices(element)[0])
         if kind is None:
             self._unknown_element(node)
-        elif node.role != "input" and element not in (*self.types, *FLOAT_TYPES):
-            self._context.report(
-                errors.declarations.OutputType(node.element.span, role=node.role, name=node.name.text, element=element)
-            )
         sound = [extent for extent in extents if extent is not None]
         if kind is None or len(sound) < len(extents):
             self._bind(node.name, Broken(node.name.span))
@@ -221,8 +229,7 @@ class Declarations:
         if len(name) <= 2 and name.isalpha() and name[0].isupper():  # as type variables are called
             self._context.report(errors.names.UndeclaredType(span, name=name, role=node.role, known=tuple(self.types)))
         else:
-            elements = tuple(STORAGE_KINDS) if node.role == "input" else FLOAT_TYPES
-            self._context.report(errors.names.UnknownType(span, name=name, known=(*self.types, *elements)))
+            self._context.report(errors.names.UnknownType(span, name=name, known=(*self.types, *STORAGE_KINDS)))
 
     def _extent(self, node: tree.Expression, role: str) -> Expr | None:
         expr = self._expressions.uniform(node, self._scope, "the extent of a tensor")

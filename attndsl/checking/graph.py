@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
+    POSITIONS,
     Apply,
     Constant,
     DimValue,
@@ -146,7 +147,8 @@ class Graph:
     ) -> Reduce:
         """A reduction over the key positions of a block, which is told by its number."""
         key = (Reduce, block, function, score, mask, value, sink)
-        return self._once(key, lambda: Reduce(Kind.FLOAT, span, function, score, mask, value, sink))
+        kind = Kind.INT if function in POSITIONS else Kind.FLOAT
+        return self._once(key, lambda: Reduce(kind, span, function, score, mask, value, sink))
 
     def _once(self, key: Hashable, make: Callable[[], E]) -> E:
         known = self._known.get(key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 LARGEST_PARAMETER = 2**62
@@ -107,6 +107,25 @@ def _real(function: Callable[[float], float], pole: float = math.nan) -> Callabl
     return real
 
 
+def philox(counter: Sequence[int], key: Sequence[int]) -> list[int]:
+    """The four words that Philox-4x32-10 makes of a counter of four words and a key of two.
+
+    Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011.
+    """
+    c, k = list(counter), list(key)
+    for _ in range(10):
+        first, second = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [second >> 32 ^ c[1] ^ k[0], second % 2**32, first >> 32 ^ c[3] ^ k[1], first % 2**32]
+        k = [(k[0] + 0x9E3779B9) % 2**32, (k[1] + 0xBB67AE85) % 2**32]
+    return c
+
+
+def random_number(seed: int, offset: int) -> float:
+    """A number from 0 up to 1: the key is the seed, the counter the offset and two words of 0, low words first."""
+    word, *_ = philox([offset % 2**32, (offset >> 32) % 2**32, 0, 0], [seed % 2**32, (seed >> 32) % 2**32])
+    return (word >> 8) * 2.0**-24
+
+
 ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "iadd": _wrapping(operator.add),
     "isub": _wrapping(operator.sub),
@@ -138,6 +157,7 @@ ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "fdiv": _real_divide,
     "not": operator.not_,
     "float": float,
+    "random": lambda seed, offset: random_number(int(seed), int(offset)),
     "exp": _real(math.exp, math.inf),
     "exp2": _real(math.exp2, math.inf),
     "log": _real(math.log, -math.inf),
@@ -146,6 +166,7 @@ ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "rsqrt": _real(lambda x: _real_divide(1.0, math.sqrt(x))),
     "sin": _real(math.sin),
     "cos": _real(math.cos),
+    "tan": _real(math.tan),
     "tanh": math.tanh,
     "erf": math.erf,
     "sigmoid": _sigmoid,

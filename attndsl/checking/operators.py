@@ -17,13 +17,15 @@ B, I, F = Kind.BOOL, Kind.INT, Kind.FLOAT  # noqa: E741
 class Curve:
     """How a function of one real number runs: what `attndsl.reference` bounds its rounding errors by.
 
-    `monotone`: it only rises or only falls; one that does not has values and slopes within -1 and 1, as a sine.
+    `monotone`: it only rises or only falls; one that does not has values and slopes within -1 and 1, as a sine, or has
+    `poles` half a turn apart, between which it rises: it is a sine by a cosine, as targets compute it.
     `exact`: it rounds nothing. `near_one`: targets compute it through others, whose results are near 1.
     """
 
     monotone: bool = True
     exact: bool = False
     near_one: bool = False
+    poles: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,14 @@ OPERATORS: dict[str, Operator] = {
     "rsqrt": Operator("rsqrt()", (F,), F, Curve()),
     "sin": Operator("sin()", (F,), F, Curve(monotone=False)),
     "cos": Operator("cos()", (F,), F, Curve(monotone=False)),
+    "tan": Operator("tan()", (F,), F, Curve(monotone=False, poles=True)),
     "tanh": Operator("tanh()", (F,), F, Curve(near_one=True)),
     "erf": Operator("erf()", (F,), F, Curve()),
     "sigmoid": Operator("sigmoid()", (F,), F, Curve(near_one=True)),
     "relu": Operator("relu()", (F,), F, Curve(exact=True)),
     "floor": Operator("floor()", (F,), F, Curve(exact=True)),
+    # of a seed and an offset: the first word of Philox-4x32-10, of which 24 bits make a number from 0 up to 1
+    "random": Operator("random()", (I, I), F),
     # truth values; `and`, `or` and every select reach only the operands that decide
     "and": Operator("and", (B, B), B),
     "or": Operator("or", (B, B), B),

@@ -116,6 +116,14 @@ class Pointwise:
             return self.combine((operand,), Kind.INT, lambda x: self._graph.apply("iabs", x, span), span)
         return self._reals("fabs" if name == "abs" else name, (operand,), span)
 
+    def of_ints(self, name: str, values: Sequence[Value], span: Span, spans: Sequence[Span]) -> Value | None:
+        """`random(seed, offset)`: a function of ints that gives a float."""
+        for value, place in zip(values, spans, strict=True):
+            if value.kind is not Kind.INT:
+                error = errors.types.WrongKind(place, place=f"what {name}() takes", wanted="int", got=value.describe())
+                return self._context.report(error)
+        return self.combine(values, Kind.FLOAT, lambda x: self._graph.apply(name, x, span), span)
+
     def times(self, left: Expr, right: Expr, span: Span) -> Expr:
         """The product of two numbers."""
         if left.kind is Kind.INT and right.kind is Kind.INT:

@@ -15,7 +15,7 @@ where its sink is.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal as OneOf
@@ -34,14 +34,25 @@ class Kind(Enum):
 
 
 FLOAT_TYPES = ("f16", "bf16", "f32", "f64")
-"""Element types that a type variable may stand for."""
+"""Element types of floats that a type variable may stand for: one that says nothing stands for any of them."""
+
+INT_TYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64")
+"""Element types of ints. A type variable may stand for some of them."""
 
 STORAGE_KINDS = {
     **dict.fromkeys((*FLOAT_TYPES, "f8e4m3", "f8e5m2"), Kind.FLOAT),
-    **dict.fromkeys(("i8", "u8", "i32", "i64"), Kind.INT),
+    **dict.fromkeys(INT_TYPES, Kind.INT),
     "bool": Kind.BOOL,
 }
 """Every element type and the kind of scalar that reading it gives. f8e4m3 is the finite form (`e4m3fn`)."""
+
+ROUNDED_INTS = ("i8", "u8")
+"""Element types of ints that a float may be written to: the nearest int that they hold."""
+
+
+def usual_element(choices: Sequence[str]) -> str:
+    """What a type variable of these choices stands for where nothing says: f32 or i32 where it may, else the first."""
+    return next((element for element in ("f32", "i32") if element in choices), choices[0])
 
 
 COMPUTED = "computed"
@@ -182,9 +193,13 @@ WEIGHING = ("softmax", "logsumexp")
 """The reductions that weigh keys by the exponentials of scores, and take a sink."""
 
 
+POSITIONS = ("argmax",)
+"""The reductions that tell which key position it is."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Expr):
-    """A reduction over the block's key positions, a FLOAT.
+    """A reduction over the block's key positions, a FLOAT; of POSITIONS an INT.
 
     ========== ===========================================================================================
     function   value, over the positions j that are present
@@ -194,13 +209,14 @@ class Reduce(Expr):
     sum        sum of score; 0 where nothing is present
     max        the largest score; -inf where nothing is present
     min        the smallest score; inf where nothing is present
+    argmax     value, an INT, where score is the largest, the smallest of several; -1 where nothing is present, or NaN
     ========== ===========================================================================================
 
-    `mask` is None for true, `value` is None except for softmax, `sink` is None for -inf (no term). A sink depends on
-    no `over` variable.
+    `mask` is None for true, `value` is None except for softmax and argmax, `sink` is None for -inf (no term). A sink
+    depends on no `over` variable.
     """
 
-    function: str  # of FOLDS or WEIGHING
+    function: str  # of FOLDS, WEIGHING or POSITIONS
     score: Expr
     mask: Expr | None
     value: Expr | None
@@ -210,6 +226,8 @@ class Reduce(Expr):
 @dataclass(frozen=True, slots=True)
 class Write:
     """`tensor[indices] = value`, for every row and every value of the axis variables; `+=` where it `adds`.
+
+    The value has the kind of the tensor's elements, or is a FLOAT that a tensor of ROUNDED_INTS takes the nearest of.
 
     A write whose index is out of range is dropped, one whose value is absent writes or adds 0, and an element that
     nothing writes is 0. What is added to an element adds up, in any order, from 0.
@@ -252,6 +270,10 @@ class Spec:
     requires: tuple[Expr, ...]
     blocks: tuple[Block, ...]
     schedule: dict[str, int | str] = field(default_factory=dict)
+
+    def kind(self, tensor: Tensor) -> Kind:
+        """The kind of scalar that a tensor's elements are; the choices of a type variable have one kind."""
+        return STORAGE_KINDS.get(self.types.get(tensor.element, (tensor.element,))[0], Kind.FLOAT)
 
     @property
     def arguments(self) -> Arguments[Tensor]:

@@ -69,18 +69,6 @@ class DefaultTooLarge(Diagnostic):
 
 
 @dataclass(frozen=True)
-class OutputType(Diagnostic):
-    role: str
-    name: str
-    element: str
-
-    code = "E703"
-    message = "the {role} `{name}` cannot be {element}"
-    label = "not a type of results"
-    note = "outputs and temps are f16, bf16, f32, f64 or a type variable"
-
-
-@dataclass(frozen=True)
 class RequireReads(Diagnostic):
     code = "E704"
     message = "`require` is checked before data is read: dims, parameters and numbers only"
@@ -158,6 +146,18 @@ class RealInExtent(Diagnostic):
     fix = (
         "write it with ints, such as `2 * B > 5` for `f32(B) > 2.5`: a kernel rounds real numbers, and a call does not"
     )
+
+
+@dataclass(frozen=True)
+class MixedType(Diagnostic):
+    name: str
+    first: str
+    choice: str
+
+    code = "E712"
+    message = "`{name}` cannot be {first} in one call and {choice} in another: one is a float, one an int"
+    label = "of another kind"
+    fix = "two type variables, one of floats and one of ints: `types T, I = i32 | i64`"
 
 
 @dataclass(frozen=True)

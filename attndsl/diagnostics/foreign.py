@@ -30,7 +30,7 @@ _RANGES = (
     Ours("{0}", "`in` takes an extent: `j in N` runs through 0 … N - 1"),
     Ours("{1} - {0}", "`in` takes an extent: `j in N` runs through 0 … N - 1, and the start is added to `j`"),
 )
-_ORDER = Ours("", "keys have no order, and a reduction gives no place: there are sums and maxima of them")
+_ORDER = Ours("", "keys have no order: there are sums and maxima of them, and `argmax(s)`, where the largest is")
 
 
 def _table(*rows: tuple[str, Ours | tuple[Ours, ...]]) -> dict[str, tuple[Ours, ...]]:
@@ -71,7 +71,6 @@ FUNCTIONS: dict[str, tuple[Ours, ...]] = _table(
     ("log10", Ours("log({0}) / log(10.0)")),
     ("exp10", Ours("exp({0} * log(10.0))")),
     ("ln", Ours("log({0})")),
-    ("tan", Ours("sin({0}) / cos({0})")),
     ("sinh", Ours("(exp({0}) - exp(-{0})) / 2")),
     ("cosh", Ours("(exp({0}) + exp(-{0})) / 2")),
     ("asin acos atan atan2 arcsin arccos arctan", Ours("", "there is no inverse of `sin()`, `cos()` or a tangent")),
@@ -97,7 +96,8 @@ FUNCTIONS: dict[str, tuple[Ours, ...]] = _table(
     ("log_softmax", Ours("{0} - logsumexp({0})")),
     ("count count_nonzero", Ours("sum(if {0} then 1 else 0)", "over keys")),
     ("prod product", Ours("exp(sum(log({0})))", "over keys, of numbers above 0")),
-    ("argmax argmin sort argsort topk top_k unique cumsum cumprod cummax scan", _ORDER),
+    ("argmin", Ours("argmax(-{0})")),
+    ("sort argsort topk top_k unique cumsum cumprod cummax scan", _ORDER),
     ("range arange", _RANGES),
     ("iota linspace meshgrid program_id enumerate", Ours("", "`each` and `over` name the indices: `each i in M`")),
     ("len shape size numel ndim dim stride sizeof", _EXTENTS),
@@ -109,7 +109,12 @@ FUNCTIONS: dict[str, tuple[Ours, ...]] = _table(
     ),
     ("zeros ones full zeros_like ones_like empty eye", Ours("", "numbers go with vectors as they are: `2.0 * q[i,:]`")),
     ("masked_fill triu tril causal_mask", Ours("", "which keys count says `mask = …`: `mask = j <= i`")),
-    ("rand randn random dropout bernoulli", Ours("", "nothing is random: pass what was drawn as an input")),
+    ("rand uniform", Ours("", "`random(seed[], at)` is a number from 0 up to 1, `at` the number of an element")),
+    ("randn normal", Ours("", "`random(seed[], at)` is uniform from 0 up to 1: pass other numbers as an input")),
+    (
+        "dropout bernoulli",
+        Ours("", "`random(seed[], at) < p` says what is dropped, `at` being the number of an element"),
+    ),
     ("load store", Ours("", "elements are read and written by subscripts: `o[i] = x[i]`")),
     ("print assert device_print static_assert", Ours("", "a spec has no effects; `require` says what must hold")),
     ("sdpa attention scaled_dot_product_attention", Ours("", "that is `softmax(score, mask) . v[…, :]`")),
@@ -182,8 +187,11 @@ TYPES = {
     **dict.fromkeys(("float8_e5m2", "e5m2"), "f8e5m2"),
     **dict.fromkeys(("int8", "char", "int8_t"), "i8"),
     **dict.fromkeys(("uint8", "byte", "uint8_t"), "u8"),
-    **dict.fromkeys(("int", "int32", "i16", "int16", "short", "int32_t", "u16", "uint16"), "i32"),
-    **dict.fromkeys(("int64", "long", "size_t", "int64_t", "u32", "uint32", "unsigned", "u64", "uint64"), "i64"),
+    **dict.fromkeys(("int16", "short", "int16_t"), "i16"),
+    **dict.fromkeys(("uint16", "ushort", "uint16_t"), "u16"),
+    **dict.fromkeys(("int", "int32", "int32_t"), "i32"),
+    **dict.fromkeys(("uint32", "uint", "unsigned", "uint32_t"), "u32"),
+    **dict.fromkeys(("int64", "long", "size_t", "int64_t", "u64", "uint64"), "i64"),
     **dict.fromkeys(("i4", "int4", "u4", "uint4"), "u8"),
     **dict.fromkeys(("boolean", "i1", "bool_", "bit"), "bool"),
 }
@@ -191,7 +199,7 @@ TYPES = {
 
 PARAMETER_TYPES = {
     **dict.fromkeys(("f16", "bf16", "f64", "float", "double", "half", "scalar", "number"), "f32"),
-    **dict.fromkeys(("i8", "u8", "i32", "i64", "u32", "size_t", "long"), "int"),
+    **dict.fromkeys(("i8", "u8", "i16", "u16", "i32", "u32", "i64", "size_t", "long"), "int"),
 }
 """Types of parameters by other names; where this table has none, TYPES holds."""
 
@@ -203,7 +211,10 @@ STATEMENTS = {
     **dict.fromkeys(("def", "fn", "func", "define", "lambda"), "`let name[i] = …`"),
     **dict.fromkeys(("var", "val", "const", "set", "auto", "mut"), "`let name = …`"),
     **dict.fromkeys(("int", "float", "double", "half", "bool", "long"), "`let name = …`: kinds are found, not written"),
-    **dict.fromkeys(("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"), "`input x : f32[B]`, or `let name = …`"),
+    **dict.fromkeys(
+        ("f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64"),
+        "`input x : f32[B]`, or `let name = …`",
+    ),
     **dict.fromkeys(("assert", "given", "constraint", "requires"), "`require condition`"),
     **dict.fromkeys(("where", "when", "unless", "filter"), "`mask = condition` says which keys count"),
     **dict.fromkeys(("dim", "dimension", "size", "sizes"), "`dims B, H, M`"),

@@ -113,7 +113,42 @@ class BoolWritten(Diagnostic):
     code = "E606"
     message = "the {role} `{name}` holds numbers, and this is a truth value"
     label = "a truth value"
-    fix = "make it a number: `(if … then 1.0 else 0.0)`"
+    fix = "make it a number, `(if … then 1 else 0)`, or let it hold `bool`"
+
+
+@dataclass(frozen=True)
+class NumberWritten(Diagnostic):
+    role: str
+    name: str
+    got: str
+
+    code = "E612"
+    message = "the {role} `{name}` holds truth values, and this is {got}"
+    label = "{got}"
+    fix = "compare it with something: `… != 0`"
+
+
+@dataclass(frozen=True)
+class AddsStored(Diagnostic):
+    role: str
+    name: str
+
+    code = "E617"
+    message = "rows add up in f16, bf16, f32 and f64, and the {role} `{name}` is none of these"
+    label = "added to"
+    fix = "add up in one of f32, and write what it is to be from it in a later block"
+
+
+@dataclass(frozen=True)
+class FloatWritten(Diagnostic):
+    role: str
+    name: str
+
+    code = "E613"
+    message = "the {role} `{name}` holds ints, and this is a float"
+    label = "a float"
+    note = "there is no way back from a float, but that i8 and u8 take the nearest int that it holds"
+    fix = "write an int, or make it one of floats"
 
 
 @dataclass(frozen=True)

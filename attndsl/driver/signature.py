@@ -12,6 +12,7 @@ from attndsl.calling import Arguments
 from attndsl.checking.extents import Origin, origins
 from attndsl.checking.spelling import show
 from attndsl.checking.symbolic import Expression, evaluate, line_of
+from attndsl.checking.typed import usual_element
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +149,8 @@ class Signature:
         )
 
     def default_types(self) -> dict[str, str]:
-        """A type for each type variable when no array says: f32 where it is allowed, else the first choice."""
-        return {name: "f32" if "f32" in choices else choices[0] for name, choices in self.types.items()}
+        """A type for each type variable when no array says: f32 or i32 where it is allowed, else the first choice."""
+        return {name: usual_element(choices) for name, choices in self.types.items()}
 
 
 def _tensor(data: Mapping[str, Any]) -> TensorSignature:

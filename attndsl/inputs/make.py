@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.evaluate import Number, evaluate, with_defaults
-from attndsl.checking.typed import STORAGE_KINDS, Kind, Spec
+from attndsl.checking.typed import STORAGE_KINDS, Kind, Spec, usual_element
 from attndsl.inputs.dims import default_params
 from attndsl.inputs.ranges import IndexRange, integer_ranges, positive_inputs
 from attndsl.storage import ELEMENTS, encode
@@ -26,17 +26,18 @@ def make_inputs(
 ) -> dict[str, Array]:
     """An array for each input, in the dtype that holds its element type (`attndsl.storage`).
 
-    `types` maps a type variable to an element type, f32 where it is left out. Floats are normal, integers such that
-    the spec finds what it looks for: indices in range, offsets that rise; truth values are mostly true. With `hostile`
-    many integers are such as they should not be (out of range, -1, falling offsets, lengths of 0 and beyond the
-    bound), and truth values are as often false.
+    `types` maps a type variable to an element type, the usual one where it is left out. Floats are normal, integers
+    such that the spec finds what it looks for: indices in range, offsets that rise; truth values are mostly true. With
+    `hostile` many integers are such as they should not be (out of range, -1, falling offsets, lengths of 0 and beyond
+    the bound), and truth values are as often false.
     """
     rng = np.random.default_rng(seed)
     ranges = integer_ranges(spec, dims, with_defaults(spec.params, dims, {**default_params(spec), **(params or {})}))
     positive = positive_inputs(spec)
+    elements = {name: usual_element(choices) for name, choices in spec.types.items()} | dict(types or {})
     arrays = {}
     for tensor in spec.inputs:
-        element = tensor.element if tensor.element in STORAGE_KINDS else (types or {}).get(tensor.element, "f32")
+        element = elements.get(tensor.element, tensor.element)
         shape = tuple(int(evaluate(extent, dims, {})) for extent in tensor.extents)
         values: Array
         match STORAGE_KINDS[element]:

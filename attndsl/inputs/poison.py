@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.evaluate import Number
-from attndsl.checking.typed import STORAGE_KINDS, Apply, Block, Expr, Read, Reduce, ReduceAxis, Spec, walk
+from attndsl.checking.typed import Apply, Block, Expr, Read, Reduce, ReduceAxis, Spec, walk
 from attndsl.reference.arrays import Axes, MaskedArray, along, union
 from attndsl.reference.interpreter import finished, rows
 from attndsl.reference.row import Environment, Row
-from attndsl.storage import encode, float_element
+from attndsl.storage import element_among, encode
 
 Array = np.ndarray[Any, Any]
 
@@ -29,8 +29,7 @@ def poison_absent(
     poisoned = {name: array.copy() for name, array in arrays.items()}
     for name, kept in read.items():
         array, element = poisoned[name], spec.tensors[name].element
-        if element not in STORAGE_KINDS:
-            element = float_element(array.dtype)
+        element = element_among(spec.types.get(element, (element,)), array.dtype)
         poison = encode(np.resize([np.nan, np.inf, -np.inf], array.shape), element).view(array.dtype)
         array[~kept] = poison[~kept]
     return poisoned

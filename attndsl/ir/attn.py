@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.reductions import (
     AllOp,
+    ArgMaxOp,
     AxisMaxOp,
     AxisMinOp,
     LogSumExpOp,
@@ -42,7 +43,6 @@ from attndsl.ir.spec import verify_access
 from attndsl.ir.traits import WellFormed
 from attndsl.ir.variables import AxisOp, EachOp, GridOp, IndexOp, OverOp, RowOp
 from attndsl.ir.xdsl import (
-    AnyFloat,
     Attribute,
     AttrSizedOperandSegments,
     Block,
@@ -73,9 +73,9 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "ATTN", "AllOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "EachOp", "GridOp", "IndexOp", "KernelOp", "LogSumExpOp",
-    "MaxOp", "MinOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp", "SoftmaxOp", "StreamOp", "SumOp",
-    "TotalOp", "WeighOp", "WriteOp",
+    "ATTN", "AllOp", "ArgMaxOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "EachOp", "GridOp", "IndexOp", "KernelOp",
+    "LogSumExpOp", "MaxOp", "MinOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp", "SoftmaxOp", "StreamOp",
+    "SumOp", "TotalOp", "WeighOp", "WriteOp",
 ]  # fmt: skip
 
 
@@ -136,6 +136,7 @@ class ReadOp(IRDLOperation):
 class WriteOp(IRDLOperation):
     """Sets an element of an output, for all values of the variables involved; nothing where `where` is false.
 
+    A float becomes the nearest number of the element type, in one of 8 bits the largest at most; an integer wraps.
     One that `adds` adds to the element instead. What it adds `along` are the variables in which rows may differ that
     meet in one element: rows that agree in them have elements of their own.
 
@@ -145,7 +146,7 @@ class WriteOp(IRDLOperation):
     name = "attn.write"
     tensor = prop_def(SymbolRefAttr)
     indices = var_operand_def(IndexType)
-    value = operand_def(AnyFloat)
+    value = operand_def()
     adds = opt_prop_def(UnitAttr)
     along = var_operand_def(IndexType)
     where = opt_operand_def(i1)
@@ -178,6 +179,6 @@ ATTN = Dialect(
     "attn",
     [
         KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ReadOp, WriteOp, SumOp, AxisMaxOp, AxisMinOp, AllOp,
-        SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, StreamOp,
+        SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp,
     ],
 )  # fmt: skip

@@ -306,10 +306,22 @@ class _KernelBuilder:
             case "softmax":
                 assert value is not None
                 return self.value(attn.SoftmaxOp(score.value, value.value, self.over, where, sink))
+            case "argmax":
+                assert value is not None
+                found = attn.ArgMaxOp(score.value, value.value, self.over, where)
+                self.add(found)
+                found.position.name_hint = "position"
+                any_ = self.value(arith.CmpiOp(found.position, self.keys_end(), "slt"))
+                return self.select(any_, found.position, self.number(-1))
             case "logsumexp":
                 return self.value(attn.LogSumExpOp(score.value, self.over, where, sink))
             case function:
                 return self.value(FOLDS[function].keys(score.value, self.over, where))
+
+    def keys_end(self) -> SSAValue:
+        """What every position of a key is below."""
+        assert self.over is not None and isinstance(self.over.owner, attn.OverOp)
+        return self.over.owner.extent
 
     # --- presence
 
@@ -489,11 +501,13 @@ OPERATIONS: dict[str, Make] = {
     "rsqrt": _op(math.RsqrtOp),
     "sin": _op(math.SinOp),
     "cos": _op(math.CosOp),
+    "tan": _op(math.TanOp),
     "tanh": _op(math.TanhOp),
     "erf": _op(math.ErfOp),
     "sigmoid": _sigmoid,
     "relu": _relu,
     "floor": _op(math.FloorOp),
+    "random": lambda b, seed, offset: b.value(spec.RandomOp(seed, offset, b.types[Kind.FLOAT])),
     "and": _op(arith.AndIOp),
     "or": _op(arith.OrIOp),
     "not": lambda b, x: b.negate(x),

@@ -21,7 +21,7 @@ from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.arrays import NamedArray, constant_array, dtype_of, fold_along, rounded, sum_along
 from attndsl.ir.bounds import largest
 from attndsl.ir.forms import runs
-from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate
+from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate, random_numbers
 from attndsl.ir.meetings import Meetings
 from attndsl.ir.over_keys import OverKeys
 from attndsl.ir.ranges import IDENTITY
@@ -34,7 +34,7 @@ from attndsl.ir.xdsl import (
     arith,
     scf,
 )
-from attndsl.storage import decode, encode
+from attndsl.storage import ELEMENTS, WIDE, as_stored, decode, encode
 
 Number = int | float | bool
 
@@ -104,7 +104,9 @@ class Run(OverKeys):
             return
         shape = [evaluate(extent, self.dims, self.params, self.choices) for extent in op.shape]
         holds = op.role.data == "output" or op.partial is not None
-        self.arrays[name] = np.zeros(shape) if holds else np.full(shape, np.nan)
+        dtype = WIDE[ELEMENTS[op.element.data].kind]
+        garbage = np.nan if dtype.kind == "f" else np.iinfo(np.int64).min if dtype.kind == "i" else True
+        self.arrays[name] = np.zeros(shape, dtype) if holds else np.full(shape, garbage, dtype)
         if op.role.data == "output":
             self.outputs[name] = self.arrays[name]
 
@@ -176,6 +178,8 @@ class Run(OverKeys):
                 self.put(op)
             case attn.StreamOp():
                 self.stream(op)
+            case attn.ArgMaxOp():
+                self.argmax(op)
             case _:
                 self.values[op.results[0]] = self.evaluate(op)
 
@@ -289,6 +293,9 @@ class Run(OverKeys):
             case spec.ToFloatOp():
                 operand = self.values[op.operand]
                 return NamedArray(operand.array.astype(dtype_of(op.result.type)), operand.axes)
+            case spec.RandomOp():
+                arrays, axes = self.align(op.seed, op.offset)
+                return NamedArray(random_numbers(*arrays).astype(dtype_of(op.result.type)), axes)
             case arith.CmpiOp() | arith.CmpfOp():
                 arrays, axes = self.align(*op.operands)
                 return NamedArray(COMPARISONS[predicate(op)](*arrays), axes)
@@ -383,7 +390,7 @@ class Run(OverKeys):
         flat, at = np.atleast_1d(self.arrays[name]), places or (np.zeros(terms.size, int),)
         if op.adds is None:
             element = self.elements[name]
-            flat[at] = decode(encode(terms, element), element)
+            flat[at] = decode(as_stored(terms, element), element)
         else:
             order = np.lexsort((terms, *at))  # what is added has no order: an exact pass changes no bit of it
             np.add.at(flat, tuple(i[order] for i in at), terms[order])

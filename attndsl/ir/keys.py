@@ -8,7 +8,7 @@ from attndsl.ir import attn
 from attndsl.ir.rewrite import insert_before
 from attndsl.ir.xdsl import Operation, SSAValue, arith, i1
 
-Folded = attn.ReduceOp | attn.StreamOp
+Folded = attn.ReduceOp | attn.ArgMaxOp | attn.StreamOp
 """A reduction over keys that says how it is folded: its states, their identity elements, and how they merge."""
 
 Reduction = attn.WeighOp | Folded

@@ -82,6 +82,7 @@ POINTWISE: dict[type[Operation], Callable[..., Any]] = {
     math.RsqrtOp: lambda x: 1 / np.sqrt(x),
     math.SinOp: np.sin,
     math.CosOp: np.cos,
+    math.TanOp: np.tan,
     math.TanhOp: np.tanh,
     math.ErfOp: lambda x: np.vectorize(error_function, otypes=[np.asarray(x).dtype])(x),
     math.FloorOp: np.floor,
@@ -117,4 +118,19 @@ def predicate(op: arith.CmpiOp | arith.CmpfOp) -> str:
 
 def is_elementwise(op: Operation) -> bool:
     """Whether each element of what an operation gives is computed of the same element of its operands."""
-    return type(op) in POINTWISE or isinstance(op, arith.CmpiOp | arith.CmpfOp | spec.ToFloatOp)
+    return type(op) in POINTWISE or isinstance(op, arith.CmpiOp | arith.CmpfOp | spec.ToFloatOp | spec.RandomOp)
+
+
+def random_numbers(seed: Array, offset: Array) -> Array:
+    """What `spec.random` gives, in f32, which holds all of it."""
+    word = 2**32 - 1
+    keys: Array
+    counters: Array
+    keys, counters = (np.asarray(integers, np.int64).astype(np.uint64) for integers in (seed, offset))
+    k = [keys & word, keys >> 32]
+    c = [counters & word, counters >> 32, 0 * counters, 0 * counters]
+    for _ in range(10):
+        first, second = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [second >> 32 ^ c[1] ^ k[0], second & word, first >> 32 ^ c[3] ^ k[1], first & word]
+        k = [k[0] + 0x9E3779B9 & word, k[1] + 0xBB67AE85 & word]
+    return np.asarray((c[0] >> 8).astype(np.float32) * np.float32(2.0**-24))

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from attndsl.ir.loop import verify_axis
 from attndsl.ir.spec import verify_access
 from attndsl.ir.xdsl import (
-    AnyFloat,
     ArrayAttr,
     Attribute,
     AttrSizedOperandSegments,
@@ -107,7 +106,7 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """Writes a tile to an output, nothing where `where` is false.
+    """Writes a tile to an output, nothing where `where` is false; rounds, saturates and wraps as `attn.write` does.
 
     One that `adds` adds the tile to what is there. What it adds `along` are the variables of programs that may meet in
     one element: programs that agree in them do not. With `within`, elements of one tile may meet too.
@@ -119,7 +118,7 @@ class StoreOp(IRDLOperation):
     name = "tile.store"
     tensor = prop_def(SymbolRefAttr)
     indices = var_operand_def(IndexType)
-    value = operand_def(AnyFloat)
+    value = operand_def()
     adds = opt_prop_def(UnitAttr)
     within = opt_prop_def(UnitAttr)
     along = var_operand_def(IndexType)

@@ -55,6 +55,16 @@ class OverKeys:
         result = op.finished(algebra, (top, total, *summed), terms)
         return NamedArray(result.squeeze(position).astype(dtype), axes[:position] + axes[position + 1 :])
 
+    def argmax(self, op: attn.ArgMaxOp) -> None:
+        (score, place), where, position, axes = self.positions(op, op.score, op.place)
+        nothing, none = (value.dtype.type(empty) for value, empty in zip((score, place), op.identities, strict=True))
+        score = np.where(where, score, nothing)
+        largest = score.max(axis=position, initial=-np.inf, keepdims=True)
+        least = np.where(where & (score == largest), place, none).min(axis=position, initial=none)
+        rest = axes[:position] + axes[position + 1 :]
+        self.values[op.maximum] = NamedArray(largest.squeeze(position), rest)
+        self.values[op.position] = NamedArray(least, rest)
+
     def stream(self, op: attn.StreamOp) -> None:
         dtype = dtype_of(op.maximum.type)
         terms = formulas(dtype)

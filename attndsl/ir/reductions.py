@@ -228,6 +228,53 @@ class MinOp(ReduceOp):
 
 
 @irdl_op_definition
+class ArgMaxOp(IRDLOperation):
+    """The largest `score` over the key positions, and the least `place` that has it.
+
+    A monoid of both: of two states the one with the larger maximum stands, of equal ones the lesser place. Empty: -inf
+    and the largest integer, as where the maximum is NaN.
+
+        %m, %p = attn.argmax %s, %j over %j where %seen : f32
+    """
+
+    name = "attn.argmax"
+    score = operand_def(Float)
+    place = operand_def(IndexType)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    maximum = result_def(Float)
+    position = result_def(IndexType)
+    traits = traits_def(Pure(), Removes())
+    assembly_format = "$score `,` $place `over` $over (`where` $where^)? attr-dict `:` type($maximum)"
+
+    def __init__(self, score: SSAValue, place: SSAValue, over: SSAValue, where: SSAValue | None) -> None:
+        super().__init__(operands=[score, place, over, where], result_types=[score.type, place.type])
+
+    def verify_(self) -> None:
+        verify_removed(self.over, (OverOp,))
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """What its states are called."""
+        return (MAX.name, "position")
+
+    @property
+    def identities(self) -> tuple[int | float | bool, ...]:
+        """The states of no keys."""
+        return (MAX.identity(self.maximum.type), MIN.identity(self.position.type))
+
+    @property
+    def folded(self) -> tuple[SSAValue, ...]:
+        """What a key brings into the states."""
+        return (self.score, self.place)
+
+    def merging(self, states: Sequence[SSAValue], over: SSAValue) -> tuple[ArgMaxOp, Sequence[SSAValue]]:
+        """The reduction that merges states along a variable, and its results that stand for the merged ones."""
+        merged = ArgMaxOp(states[0], states[1], over, None)
+        return merged, merged.results
+
+
+@irdl_op_definition
 class StreamOp(IRDLOperation):
     """The streamed form of softmax: a monoid of a maximum, a sum and weighted sums, folded over the key positions.
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from attndsl.calling import Arguments
 from attndsl.checking.symbolic import Expression
-from attndsl.checking.typed import STORAGE_KINDS, Kind
+from attndsl.checking.typed import ROUNDED_INTS, STORAGE_KINDS, Kind
 from attndsl.ir.shapes import ShapeAttr
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -144,7 +144,7 @@ def verify_access(
 ) -> None:
     """Raises VerifyException unless the tensor is declared, has that role and kind, and an index for each dimension.
 
-    A workspace has either role, and what is written may be read as inputs are.
+    A workspace has either role, and what is written may be read as inputs are. Floats may be written to ROUNDED_INTS.
     """
     name = tensor.string_value()
     declared = enclosing_tensor(op, name)
@@ -153,6 +153,8 @@ def verify_access(
     if len(indices) != len(declared.shape):
         raise VerifyException(f"@{name} has {len(declared.shape)} dimensions, not {len(indices)}")
     kind = STORAGE_KINDS[declared.element.data]
+    if role == "output" and declared.element.data in ROUNDED_INTS and isinstance(type_, AnyFloat):
+        return
     if not isinstance(type_, VALUE_TYPES[kind]) or (kind is Kind.BOOL and type_ != i1):
         raise VerifyException(f"an element of @{name}, which holds {declared.element.data}, is no {type_}")
 
@@ -255,4 +257,23 @@ class ToFloatOp(IRDLOperation):
         super().__init__(operands=[operand], result_types=[type_])
 
 
-SPEC = Dialect("spec", [TensorOp, ParameterOp, DimOp, ParamOp, ChoiceOp, AssumeOp, ModOp, ToFloatOp])
+@irdl_op_definition
+class RandomOp(IRDLOperation):
+    """A random number from 0 up to 1, the same wherever it is made of this seed and offset.
+
+    It is 2^-24 times the upper 24 bits of the first word of Philox-4x32-10, whose key is the seed's two words of 32
+    bits, the low one first, and whose counter is the offset's two words, 0 and 0.
+    """
+
+    name = "spec.random"
+    seed = operand_def(IndexType)
+    offset = operand_def(IndexType)
+    result = result_def(AnyFloat)
+    traits = traits_def(Pure())
+    assembly_format = "$seed `,` $offset attr-dict `:` type($result)"
+
+    def __init__(self, seed: SSAValue, offset: SSAValue, type_: Attribute) -> None:
+        super().__init__(operands=[seed, offset], result_types=[type_])
+
+
+SPEC = Dialect("spec", [TensorOp, ParameterOp, DimOp, ParamOp, ChoiceOp, AssumeOp, ModOp, ToFloatOp, RandomOp])

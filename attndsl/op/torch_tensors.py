@@ -28,7 +28,10 @@ DTYPES = {
     torch.float8_e5m2: "f8e5m2",
     torch.int8: "i8",
     torch.uint8: "u8",
+    torch.int16: "i16",
+    torch.uint16: "u16",
     torch.int32: "i32",
+    torch.uint32: "u32",
     torch.int64: "i64",
     torch.bool: "bool",
 }

@@ -64,6 +64,7 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
       scales sums with a factor that underflows: t L more of the mean of 1.
     - logsumexp: the largest error of a score, and those of the sum above; max, min, over keys or an axis: the largest
       error of a score.
+    - argmax: none, but where another key than the first of the largest may have the largest score.
     - what rows add to an element: as a sum, of as many terms as there are such rows.
     - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.
 
@@ -154,6 +155,8 @@ class _Analysis:
     def _stored(self, expr: Read, value: Array) -> Array:
         """The errors of what earlier blocks wrote."""
         element = self._row.call.types.get(expr.tensor.element, expr.tensor.element)
+        if expr.kind is not Kind.FLOAT:
+            value = self._row.read(expr, self._row.call.tensors[expr.tensor.name]).value
         return stored(element, value, self._row.read(expr, self._bounds[expr.tensor.name]).value)
 
     def _apply(self, expr: Apply) -> Errors:
@@ -214,6 +217,8 @@ class _Analysis:
                     floor = rounding.floor * self._factors(expr.score, broadcast, counted)
                     scores = Errors(scores.size, scores.error + np.where(np.isfinite(score), floor, 0.0))
                 found = rounding.summed(score, scores, rounding.product + rounding.weight)
+            case "argmax":
+                found = rounding.position(counted, score, scores, result.value)
             case "max" | "min":
                 found = rounding.extreme(scores, result.value)
             case function:

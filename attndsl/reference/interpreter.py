@@ -9,10 +9,10 @@ import numpy as np
 
 from attndsl.checking.evaluate import evaluate, with_defaults
 from attndsl.checking.numbers import single
-from attndsl.checking.typed import COMPUTED, STORAGE_KINDS, Block, Index, Kind, Spec, Tensor, computed_in
+from attndsl.checking.typed import COMPUTED, Block, Index, Kind, Spec, Tensor, computed_in
 from attndsl.reference.dims import dims_of
 from attndsl.reference.row import Environment, Row
-from attndsl.storage import WIDE, decode, float_element
+from attndsl.storage import WIDE, decode, element_among
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 Outputs = dict[str, np.ndarray[Any, Any]]
@@ -20,8 +20,9 @@ Params = Mapping[str, int | float | bool]
 
 
 def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> Outputs:
-    """The outputs of a spec in float64; an `f32` parameter is the f32 number that is nearest to what is given.
+    """The outputs of a spec; an `f32` parameter is the f32 number that is nearest to what is given.
 
+    They are float64, int64 or bool, as what is written is: the numbers that the spec says, before a type stores them.
     `arrays` has an array for each input, in the dtype that holds its element type (`attndsl.storage`). An input or
     a parameter that is left out has its default. Raises ValueError where one of them is missing or does not fit, or
     where nothing tells the extents of what is left out.
@@ -65,13 +66,16 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
             tensors[tensor.name] = _full(tensor, dims)
             continue
         array = arrays[tensor.name]
-        element = tensor.element
-        if element not in STORAGE_KINDS:
-            types[tensor.element] = element = float_element(array.dtype)
+        choices = spec.types.get(tensor.element, (tensor.element,))
+        element = element_among(choices, array.dtype)
+        if tensor.element in spec.types:
+            types[tensor.element] = element
         tensors[tensor.name] = decode(array, element)
+    kinds = {write.tensor.name: write.value.kind for block in spec.blocks for write in block.writes}
     types[COMPUTED] = computed_in([types.get(tensor.element, tensor.element) for tensor in spec.tensors.values()])
     for tensor in spec.written:
-        tensors[tensor.name] = np.zeros([evaluate(extent, dims, known) for extent in tensor.extents])
+        shape = [evaluate(extent, dims, known) for extent in tensor.extents]
+        tensors[tensor.name] = np.zeros(shape, WIDE[kinds[tensor.name]])
     return Environment(dims, known, tensors, types)
 
 

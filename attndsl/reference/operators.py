@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from attndsl.checking.numbers import random_number
+
 ON_ARRAYS: dict[str, Callable[..., Any]] = {
     # integers wrap; NumPy rounds their division towards -infinity, gives 0 for one by zero, and shifts all bits out
     # where the distance is negative or above 63
@@ -56,11 +58,13 @@ ON_ARRAYS: dict[str, Callable[..., Any]] = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sin": np.sin,
     "cos": np.cos,
+    "tan": np.tan,
     "tanh": np.tanh,
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "relu": lambda x: np.maximum(x, 0.0),
     "floor": np.floor,
+    "random": np.vectorize(lambda seed, offset: random_number(int(seed), int(offset)), otypes=[np.float64]),
     "and": np.logical_and,
     "or": np.logical_or,
     "not": np.logical_not,

@@ -36,7 +36,7 @@ def pointwise(
         return Errors(
             size, np.where(finite, np.where(result.astype(np.float32) == result, 0, rounding.unit * size), np.inf)
         )
-    if result.dtype != np.float64:  # ints and bools are exact
+    if result.dtype != np.float64 or operator == "random":  # ints and bools are exact, and so is what is made of them
         return Errors(np.abs(result * 1.0), np.where(finite, 0.0, np.inf))
     size, error, certain = _float(operator, values, found, result, rounding)
     return rounding.settled(result, size, np.where(finite, error, np.inf), np.asarray(finite & certain))
@@ -50,6 +50,8 @@ def _float(
     match OPERATORS[operator].curve:
         case Curve(monotone=True) as curve:
             return _monotone(operator, curve, values[0], found[0], result, rounding)
+        case Curve(poles=True):
+            return _between_poles(values[0], found[0].error, result, rounding)
         case Curve():
             return np.abs(result), np.minimum(found[0].error, 2.0) + FUNCTION * rounding.unit, certain
     if operator in ("fneg", "fabs"):
@@ -95,6 +97,17 @@ def _monotone(
         error = error + FUNCTION * rounding.unit * (np.abs(result) + curve.near_one) + rounding.tiny
     size = found.size if operator == "relu" else np.abs(result)
     return size, np.where(np.isnan(error), np.inf, error), ~finite | (found.error == 0)
+
+
+def _between_poles(x: Array, off: Array, result: Array, rounding: Rounding) -> tuple[Array, Array, Array]:
+    """A tangent: the quotient of a sine and a cosine, each off by what functions are, and of no bound near a pole."""
+    low, high = np.tan(x - off), np.tan(x + off)
+    moved = np.where(off > 0, np.maximum(np.abs(low - result), np.abs(high - result)), 0.0)
+    unit, cosine = FUNCTION * rounding.unit, np.abs(np.cos(x)) - off
+    parted = np.floor((x - off) / np.pi - 0.5) != np.floor((x + off) / np.pi - 0.5)
+    sure = ~parted & (cosine > 4 * unit)
+    error = moved + unit * (1 + 2 * np.abs(result)) / np.where(sure, cosine, 1.0)
+    return np.abs(result), np.where(sure, error, np.inf), ~np.isfinite(x)
 
 
 def _product(a: Array, b: Array) -> Array:

@@ -99,6 +99,15 @@ class Rounding:
         size, error = terms.size.max(axis=0, initial=0.0), terms.error.max(axis=0, initial=0.0)
         return self.settled(result, size, error, np.isfinite(error))
 
+    @staticmethod
+    def position(kept: Array, score: Array, scores: Errors, result: Array) -> Errors:
+        """Which of the keys that are kept has the largest score: certain where no error makes it another one."""
+        least = np.where(kept, score - scores.error, -np.inf).max(axis=0, initial=-np.inf)
+        rivals = kept & ~(score + scores.error < least)
+        moved = (rivals & ~(scores.error == 0)).any(axis=0) & (rivals.sum(axis=0) > 1)
+        moved |= (kept & ~np.isfinite(scores.error)).any(axis=0)
+        return Errors(np.abs(result * 1.0), np.where(moved, np.inf, 0.0))
+
     def weighted(self, score: Array, scores: Errors, sink: Array, sinks: Array) -> Weights:
         """The weights of a softmax along the first dimension; a key that is left out has the score -inf.
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from attndsl.checking.typed import (
     FOLDS,
+    POSITIONS,
     Apply,
     Constant,
     DimValue,
     Expr,
     Index,
     IndexValue,
+    Kind,
     ParamValue,
     Read,
     Reduce,
@@ -25,7 +27,7 @@ from attndsl.checking.typed import (
 )
 from attndsl.reference.arrays import Array, Axes, MaskedArray, along, union
 from attndsl.reference.operators import ON_ARRAYS
-from attndsl.storage import WIDE
+from attndsl.storage import WIDE, as_stored, decode, saturated
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Row:
     def write(self, write: Write, output: Array) -> None:
         """Puts the row's part of an output into it, or adds it to what is there, 0 where that is absent."""
         value = self.array(write.value)
-        self.put(write, np.where(value.present, value.value, 0.0), value.axes, output)
+        self.put(write, np.where(value.present, value.value, value.value.dtype.type(0)), value.axes, output)
 
     def held(self, write: Write, output: Array) -> Array:
         """What stands where a write puts its own, for each value of its axes; 0 where it puts nothing."""
@@ -117,7 +119,7 @@ class Row:
             case IndexValue(index=index):
                 return self._index(index)
             case Read():
-                return self.read(expr, self.call.tensors[expr.tensor.name])
+                return self._stored(expr)
             case Apply():
                 return self._apply(expr)
             case ReduceAxis():
@@ -140,6 +142,15 @@ class Row:
         where = (np.broadcast_to(along(index.value, index.axes, inside.axes), shape) for index in indices)
         value[inside.value] = tensor[tuple(index[inside.value] for index in where)]
         return MaskedArray(inside.axes, value, inside.value)
+
+    def _stored(self, expr: Read) -> MaskedArray:
+        """What an expression reads; of what a block wrote what the type holds, but real numbers are not rounded."""
+        found = self.read(expr, self.call.tensors[expr.tensor.name])
+        element = self.call.types.get(expr.tensor.element, expr.tensor.element)
+        if expr.tensor.role == "input":
+            return found
+        held = saturated(found.value, element) if expr.kind is Kind.FLOAT else as_stored(found.value, element)
+        return MaskedArray(found.axes, held if expr.kind is Kind.FLOAT else decode(held, element), found.present)
 
     def inside(self, tensor: Tensor, indices: tuple[Expr, ...]) -> tuple[list[MaskedArray], MaskedArray]:
         """The indices of an access, and whether all of them are present and in range."""
@@ -231,6 +242,11 @@ def _reduction(function: str, kept: Array, score: Array, value: Array, sink: Arr
     """
     if function in FOLDS:
         return _folded(function, np.where(kept, score, FOLDS[function].empty))
+    if function in POSITIONS:
+        largest = np.where(kept, score, -np.inf).max(axis=0, initial=-np.inf)
+        none = np.iinfo(np.int64).max
+        found = np.where(kept & (score == largest), value, none).min(axis=0, initial=none)
+        return np.where(found == none, -1, found)
     score = np.where(kept, score, -np.inf)
     largest = np.maximum(score.max(axis=0, initial=-np.inf), sink)
     shift = np.where(largest == -np.inf, 0.0, largest)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.storage import ELEMENTS, decode, encode
+from attndsl.storage import ELEMENTS, as_stored
 from attndsl.testing.case import Array, Case
 
 AS_BITS = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
@@ -85,14 +85,22 @@ def given(array: Array, element: str) -> Any:
     return tensor.view(getattr(torch, AS_BITS[element])) if element in AS_BITS else tensor
 
 
+def as_bits(tensor: Any, element: str) -> Any:
+    """A tensor of a type that NumPy lacks as one of its bits."""
+    import torch
+
+    return tensor.view({1: torch.uint8, 2: torch.uint16}[tensor.element_size()]) if element in AS_BITS else tensor
+
+
 def _array(value: Any, element: str, name: str, shape: tuple[int, ...]) -> Array:
     if hasattr(value, "detach"):
-        import torch
-
-        value = value.detach().cpu()
-        value = value.view(torch.uint16).numpy() if element == "bf16" else value.numpy()
+        value = as_bits(value.detach().cpu(), element).numpy()
     array = np.asarray(value)
     if array.shape != shape:
         raise WrongOutputs(f"{name} has the shape {array.shape}, and is to have {shape}")
     held = ELEMENTS[element].dtype
-    return array if array.dtype == held else encode(decode(array.astype(np.float64), "f64"), element)
+    return (
+        array
+        if array.dtype == held
+        else as_stored(array if array.dtype.kind in "biu" else array.astype(np.float64), element)
+    )

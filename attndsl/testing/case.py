@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.evaluate import Number, evaluate, with_defaults
-from attndsl.checking.typed import COMPUTED, Kind, Spec
+from attndsl.checking.typed import COMPUTED, Kind, Spec, usual_element
 from attndsl.inputs import default_dims, default_params, make_inputs, poison_absent, relay
 from attndsl.reference import reference
 from attndsl.reference.agreement import Agreement, compare
@@ -27,6 +27,11 @@ FEW = {"B": 2, "C": 2, "H": 2, "Hq": 4, "Hkv": 2, "Y": 3, "X": 4}
 
 MOST_ELEMENTS = 2**24
 """The most elements of a tensor of a case that is drawn or kept: more are more than the reference can do."""
+
+
+def types_with(spec: Spec, element: str) -> dict[str, str]:
+    """An element type for each type variable: this one where it may stand for that, else the usual one."""
+    return {name: element if element in allowed else usual_element(allowed) for name, allowed in spec.types.items()}
 
 
 def largest(spec: Spec, dims: Mapping[str, int]) -> int:
@@ -93,7 +98,7 @@ class Case:
         Integer parameters are small, so that windows, blocks and chunks end inside of what they are laid over. Raises
         ValueError where no small extents meet the conditions of the spec.
         """
-        types = {name: element if element in allowed else allowed[0] for name, allowed in spec.types.items()}
+        types = types_with(spec, element)
         given = {name: size for name, size in FEW.items() if name in spec.dims} if dims is None else dims
         small = {p.name: 2 + seed % 2 for p in spec.params if p.kind is Kind.INT and p.formula is None}
         extents = default_dims(spec, seed, given)

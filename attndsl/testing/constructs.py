@@ -16,6 +16,8 @@ from attndsl.checking.typed import (
     COMPUTED,
     FLOAT_TYPES,
     FOLDS,
+    INT_TYPES,
+    POSITIONS,
     STORAGE_KINDS,
     WEIGHING,
     Apply,
@@ -45,7 +47,7 @@ Table = Mapping[str, Callable[[T], bool]]
 
 ORDERS = ("ilt", "ile", "igt", "ige")
 BITS = ("iand", "ior", "ixor", "ishl", "ishr")
-FUNCTIONS = (*WEIGHING, *FOLDS)
+FUNCTIONS = (*WEIGHING, *FOLDS, *POSITIONS)
 FLOATS_COMPARED = ("feq", "fne", "flt", "fle", "fgt", "fge")
 
 INDICES: Table[Expr] = {
@@ -219,7 +221,11 @@ def _has_input(element: str) -> Callable[[Spec], bool]:
 
 
 def _has_scalar(kind: Kind) -> Callable[[Spec], bool]:
-    return lambda s: any(not t.extents and STORAGE_KINDS.get(t.element, Kind.FLOAT) is kind for t in s.inputs)
+    return lambda s: any(not t.extents and s.kind(t) is kind for t in s.inputs)
+
+
+def _has_output(kind: Kind, written: Kind) -> Callable[[Spec], bool]:
+    return lambda s: any(s.kind(w.tensor) is kind and w.value.kind is written for b in s.blocks for w in b.writes)
 
 
 def _may_wrap(expr: Expr) -> bool:
@@ -242,7 +248,14 @@ SPECS: Table[Spec] = {
     **{f"input of {name}": _has_input(name) for name in STORAGE_KINDS},
     "type variable": lambda s: bool(s.types),
     "two type variables": lambda s: len(s.types) > 1,
-    "restricted type variable": lambda s: any(len(choices) < len(FLOAT_TYPES) for choices in s.types.values()),
+    "restricted type variable": lambda s: any(
+        len(choices) < len(FLOAT_TYPES) and choices[0] in FLOAT_TYPES for choices in s.types.values()
+    ),
+    "type variable of ints": lambda s: any(choices[0] in INT_TYPES for choices in s.types.values()),
+    "output of ints": _has_output(Kind.INT, Kind.INT),
+    "output of bools": _has_output(Kind.BOOL, Kind.BOOL),
+    "output of ints by rounding": _has_output(Kind.INT, Kind.FLOAT),
+    "output of floats of 8 bits": lambda s: any(t.element in ("f8e4m3", "f8e5m2") for t in s.outputs),
     "output of a named type": lambda s: any(t.element in FLOAT_TYPES for t in s.outputs),
     "scalar tensor": lambda s: any(not t.extents for t in s.inputs),
     **{f"scalar tensor of {kind.value}": _has_scalar(kind) for kind in Kind},

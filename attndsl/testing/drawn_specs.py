@@ -54,7 +54,11 @@ ROWS = ("B", "H", "M", "L", "Y", "X")
 
 MAX_ROWS = 36
 
-TYPE_VARIABLES = ("T", "U")
+TYPE_VARIABLES = {"T": "choices", "U": "choices", "Int": "int_choices"}
+"""The type variables, and the phrases that say what each may stand for."""
+
+SECOND = "_2"
+"""What the names of the second block's outputs end in."""
 
 _PHRASE = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -181,8 +185,8 @@ class _Draft:
         """A spec."""
         blocks = [self._block(self._say("first_block"), "")]
         if another := self._say("second_block"):
-            blocks.append(self._block(another, "_2"))
-        if reading := self._say("reading_block"):
+            blocks.append(self._block(another, SECOND))
+        if (reading := self._say("reading_block")) and self._reals:
             blocks.append(self._reading_block(reading))
         body = "\n".join([_lines(f"let {text}" for text in self._functions.values()), *blocks]).lstrip()
         body = _DIM.sub(lambda dim: self._size(dim[0]), body)
@@ -202,7 +206,7 @@ class _Draft:
         shapes = " ".join(self._inputs.values())
         self.conditions = [condition for part, condition in CONDITIONS.items() if part in body or part in shapes]
         types = [name for name in TYPE_VARIABLES if re.search(rf"\b{name}\[", shapes)]
-        variables = [f"{name} {self._say('choices')}".strip() for name in types]
+        variables = [f"{name} {self._say(TYPE_VARIABLES[name])}".strip() for name in types]
         schedule = self._say("schedule")
         return _lines(
             [
@@ -210,7 +214,7 @@ class _Draft:
                 *self._named("types", variables),
                 *(f"input {name} : {declared}" for name, declared in self._inputs.items()),
                 *(
-                    f"{self._role(name)} {name} : {self._written(types)}{shape}"
+                    f"{self._role(name)} {name} : {self._written(name, types)}{shape}"
                     for name, shape in self._outputs.items()
                 ),
                 *(f"require {condition}" for condition in self.conditions),
@@ -224,10 +228,11 @@ class _Draft:
             return [f"{word} {name}" for name in names]
         return [f"{word} {', '.join(names)}"] if names else []
 
-    def _written(self, types: list[str]) -> str:
+    def _written(self, output: str, types: list[str]) -> str:
         """The element type of an output: a type variable is one that some input has."""
-        element = self._say("written")
-        return element if element in types or element not in TYPE_VARIABLES else "f32"
+        base = output.removesuffix(SECOND)
+        element = self._say(f"{base}_written" if f"{base}_written" in PHRASES else "written")
+        return element if element in types or element not in TYPE_VARIABLES else "i64" if element == "Int" else "f32"
 
     def _size(self, dim: str) -> str:
         """A dim where a number is meant: what no shape tells is a parameter instead."""
@@ -250,14 +255,8 @@ class _Draft:
         return _lines([*rows, *map(_let, before), *walked, *map(_let, after), *writes])
 
     def _reading_block(self, kind: str) -> str:
-        """A block that reads what one before it has written, which is a temp then, or an output.
-
-        Nothing where all that is written is one number.
-        """
-        written = [name for name, shape in self._outputs.items() if shape != "[]"]
-        if not written:
-            return ""
-        name = self._choices.of(written)
+        """A block that reads what one before it has written, which is a temp then, or an output."""
+        name = self._choices.of(self._reals)
         extents = self._outputs[name][1:-1].split(", ")
         indices = [f"z{number}" for number in range(len(extents))]
         binders = [f"{index} in {extent}" for index, extent in zip(indices, extents, strict=True)]
@@ -274,13 +273,20 @@ class _Draft:
         self._temps.update([name] if self._choices.of((True, False)) else [])
         return _lines([f"each {', '.join(rows)}", *over, f"again[{', '.join(place)}] = {self._say(kind)}"])
 
+    @property
+    def _reals(self) -> list[str]:
+        """The outputs of real numbers that have axes."""
+        real = ("o", "lse", "weights")
+        return [name for name, shape in self._outputs.items() if name.removesuffix(SECOND) in real and shape != "[]"]
+
     def _role(self, name: str) -> str:
         return "temp" if name in self._temps else "output"
 
     def _write(self, name: str, suffix: str) -> str:
         """The statements that write an output, which they declare: one, or some that add to it."""
-        signs = self._say("signs").split()
-        of = "lse" if name == "weights" else name
+        real = name in ("o", "lse", "weights")
+        signs = self._say("signs").split() if real else ["="]
+        of = "o" if name == "o" else "lse"
         place, _, shape = self._say(f"{of}_place" if signs == ["="] else f"{of}_sums").partition(" of ")
         values = [self._say(name) for _ in signs]
         if name == "weights":
@@ -290,7 +296,9 @@ class _Draft:
             shape = shape.replace("[, ", "[")
         if not set(_DIM.findall(shape)) <= self.told.keys():
             query = self._say("query")
-            values[0] += f" + 0.1 * ({query} . {query})"
+            number = f"{query} . {query}"
+            plain = values[0]
+            values[0] = f"{plain} + 0.1 * ({number})" if real else f"(if {number} < 1.0 then {plain} else {plain})"
         self._outputs[name + suffix] = shape
         return "\n    ".join(f"{name}{suffix}{place} {sign} {value}" for sign, value in zip(signs, values, strict=True))
 

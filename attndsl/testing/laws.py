@@ -17,6 +17,7 @@ import numpy as np
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
     FOLDS,
+    POSITIONS,
     WEIGHING,
     Apply,
     Block,
@@ -283,6 +284,8 @@ def _merged(reduce: Reduce, before: Expr) -> Expr:
     parts = [_masked(replace(reduce, sink=None), half) for half in (before, _apply("not", before))]
     if reduce.function in FOLDS:
         return _apply(FOLDS[reduce.function].merge, *parts)
+    if reduce.function in POSITIONS:
+        return _first_of_largest(parts)
     weights = [_log_weight(part) for part in parts] + ([] if reduce.sink is None else [reduce.sink])
     largest = weights[0]
     for weight in weights[1:]:
@@ -297,6 +300,20 @@ def _merged(reduce: Reduce, before: Expr) -> Expr:
         return _apply("fadd", _apply("log", total), shift)
     summed = _apply("fadd", *(_apply("fmul", power, part) for power, part in zip(powers, parts, strict=False)))
     return _apply("fselect", _apply("feq", total, zero), zero, _apply("fdiv", summed, total))
+
+
+def _first_of_largest(parts: list[Reduce]) -> Expr:
+    """The position of the larger of two largest scores, the smaller position of equal ones; -1 where one is NaN."""
+    first, second = parts
+    tops = [replace(part, kind=Kind.FLOAT, function="max", value=None) for part in parts]
+    equal = _apply("imin", first, second)
+    for part, other in ((first, second), (second, first)):
+        equal = _apply("iselect", _apply("ilt", part, _constant(0, part)), other, equal)
+    chosen = _apply("iselect", _apply("fgt", tops[1], tops[0]), second, equal)
+    chosen = _apply("iselect", _apply("fgt", *tops), first, chosen)
+    for top in tops:
+        chosen = _apply("iselect", _apply("fne", top, top), _constant(-1, top), chosen)
+    return chosen
 
 
 def _log_weight(reduce: Reduce) -> Reduce:

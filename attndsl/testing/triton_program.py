@@ -17,7 +17,7 @@ from attndsl.choices import SPLITS
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS
-from attndsl.testing.against import given
+from attndsl.testing.against import as_bits, given
 from attndsl.testing.case import Array, Case
 from attndsl.testing.stages import empty_outputs
 
@@ -116,8 +116,5 @@ def tensor_of(array: Array, element: str, device: str) -> torch.Tensor:
 
 def array_of(tensor: torch.Tensor, element: str) -> Array:
     """A tensor as NumPy holds its element type."""
-    import torch
-
-    bits = tensor.view(torch.uint16) if element == "bf16" else tensor
-    array: Array = bits.cpu().numpy()
+    array: Array = as_bits(tensor, element).cpu().numpy()
     return array.view(ELEMENTS[element].dtype)

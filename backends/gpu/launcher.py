@@ -26,11 +26,12 @@ from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr
 from attndsl.python_names import python_name
+from attndsl.storage import ELEMENTS
 
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
 """The forms that a kernel may have."""
 
-DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+DTYPES = {element: str(row.dtype) for element, row in ELEMENTS.items()} | {"bf16": "bfloat16"}
 """What torch calls the element types of workspaces."""
 
 ENCODED = ("f8e4m3", "f8e5m2")
@@ -156,8 +157,11 @@ class Launcher:
             self.out.line(f"{self.launches} = []")
             branches = Branches(self.out)
             for condition, group in groupby(launched, lambda each: (each.kernel.when, each.kernel.unless)):
+                before = set(self.allocated)
                 with branches.branch(*condition):
                     self._launches(list(group))
+                if condition[0] is not None:
+                    self.allocated = before  # where it does not hold, nothing is
             self.out.line(f"return {self.launches}")
         self._caller(arguments, keywords)
 
@@ -198,9 +202,12 @@ class Launcher:
     def _launches(self, launched: Sequence[Launched]) -> None:
         """The launches of the kernels; where there are two forms, of that which is chosen."""
         reserved = {*self.names, self.launches, self.chosen, self.arguments}
+        before = self.allocated
         for form, kernels in groupby(launched, lambda each: each.kernel.form):
             if form == SPLIT:
                 self.out.line("else:")
+                self.allocated = before  # of the form before, which does not run then
+            before = set(self.allocated)
             with self.out.saved_indentation():
                 if form == SPLIT:
                     self.out.indent()

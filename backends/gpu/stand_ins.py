@@ -13,7 +13,7 @@ LARGEST_TENSOR = 2**59
 
 POINTERS = {
     "f16": "*fp16", "bf16": "*bf16", "f32": "*fp32", "f64": "*fp64",
-    "i8": "*i8", "u8": "*u8", "i32": "*i32", "i64": "*i64", "bool": "*u1",
+    "i8": "*i8", "u8": "*u8", "i16": "*i16", "u16": "*u16", "i32": "*i32", "u32": "*u32", "i64": "*i64", "bool": "*u1",
 }  # fmt: skip
 """What Triton calls a pointer to elements of a type. Those of 8-bit floats are bytes, as kernels take them."""
 
@@ -56,7 +56,14 @@ TORCH = SimpleNamespace(
     bfloat16=POINTERS["bf16"],
     float32=POINTERS["f32"],
     float64=POINTERS["f64"],
+    int8=POINTERS["i8"],
     uint8=POINTERS["u8"],
+    int16=POINTERS["i16"],
+    uint16=POINTERS["u16"],
+    int32=POINTERS["i32"],
+    uint32=POINTERS["u32"],
+    int64=POINTERS["i64"],
+    bool=POINTERS["bool"],
     empty=lambda *shape, dtype, device: StandIn(dtype, shape),
     zeros=lambda *shape, dtype, device: StandIn(dtype, shape),
 )

@@ -9,9 +9,20 @@ from attndsl.backends.names import python_text
 from attndsl.backends.numpy.expressions import NumPyExpressions, dtype
 from attndsl.backends.text import Text
 from attndsl.ir import spec, tile
+from attndsl.ir.rewrite import constant
 from attndsl.ir.traits import Axis
-from attndsl.ir.xdsl import SSAValue, arith, f64, i1, index
+from attndsl.ir.xdsl import AnyFloat, SSAValue, arith, f64, i1, index
 from attndsl.python_names import python_name
+from attndsl.storage import ELEMENTS
+
+NUMPY_STORED = {
+    "bf16": "_to_bf16({})",
+    "f8e4m3": "_to_f8({}, 448, 3, -6)",
+    "f8e5m2": "_to_f8({}, 57344, 2, -14)",
+    "i8": "_nearest({}, -128, 127)",
+    "u8": "_nearest({}, 0, 255)",
+}
+"""What makes of floats what memory holds of them, where an assignment does not."""
 
 
 class SubscriptPart(NamedTuple):
@@ -91,7 +102,8 @@ class NumPyAccess:
     def computes(self, user: object, value: SSAValue) -> bool:
         if isinstance(user, (tile.LoadOp, tile.StoreOp)):
             indexing = [p for p in self.places(user) if p.value is value]
-            return user.where is value or any(p.axis is None for p in indexing)
+            stored = isinstance(user, tile.StoreOp) and user.value is value
+            return stored or user.where is value or any(p.axis is None for p in indexing)
         if isinstance(user, tile.ReduceOp):
             return user.body is value
         if isinstance(user, (tile.DotOp, tile.IntoOp)):
@@ -197,8 +209,7 @@ class NumPyAccess:
         used = frozenset[Axis]().union(*(self.text.axes(v) for v in (*op.indices, op.value)))
         used |= self.text.axes(op.where) if op.where is not None else frozenset()
         head = self.text.ordered(used - frozenset(axes))
-        value = self.text.along(op.value, [*head, *axes]).code
-        value = f"_to_bf16({value})" if self.tensors[name].element.data == "bf16" else value
+        value = self.held(op, self.text.along(op.value, [*head, *axes]).code)
         if op.where is not None:
             arguments = [self.text.along(op.where, head).code, value]
             arguments += [self.text.along(v, head).code for v in op.indices]
@@ -207,3 +218,13 @@ class NumPyAccess:
         if op.within is not None:
             return f"np.add.at({python_name(name)}, np.s_{subscript}, {value})"
         return f"{python_name(name)}{subscript} {'=' if op.adds is None else '+='} {value}"
+
+    def held(self, op: tile.StoreOp, value: str) -> str:
+        """What is stored, as the tensor's element type holds it where NumPy does not see to that."""
+        element, type_ = self.tensors[op.tensor.string_value()].element.data, op.value.type
+        if isinstance(type_, AnyFloat):
+            return NUMPY_STORED[element].format(value) if element in NUMPY_STORED else value
+        number = constant(op.value)
+        if type_ == index and element != "i64" and not self.text.axes(op.value) and (number is None or number < 0):
+            return f"np.int64({value}).astype(np.{ELEMENTS[element].dtype})"  # NumPy wraps no integer of Python
+        return value

@@ -30,11 +30,12 @@ from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import number_in
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import python_name
+from attndsl.storage import ELEMENTS
 
 BITS = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
 """Element types that NumPy lacks, and the type of the bit patterns that stand for them in arrays."""
 
-ARRAYS = {**BITS, "f16": "float16", "f32": "float32", "f64": "float64"}
+ARRAYS = {element: str(row.dtype) for element, row in ELEMENTS.items()}
 """The types of arrays that workspaces are."""
 
 
@@ -96,9 +97,12 @@ class _Emitter:
                     self.out.line(f"{python_name(tensor.sym_name.data)}[...] = 0  # what no row writes is 0")
             branches = Branches(self.out)
             for condition, group in groupby(kernels, lambda kernel: (kernel.when, kernel.unless)):
+                before = set(self.allocated)
                 with branches.branch(*condition):
                     for kernel in group:
                         self.kernel(kernel)
+                if condition[0] is not None:
+                    self.allocated = before  # where it does not hold, nothing is
         text = self.out.text()
         functions = self.compiled.source()
         return self.header(name, functions + text[described:] + signature) + functions + text

@@ -22,7 +22,7 @@ from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
 from attndsl.ir.traits import Axis, monoid_of
-from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f64, i1, index, scf
+from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.python_names import python_name
 
 LONGEST = 60
@@ -191,6 +191,10 @@ class NumPyExpressions(Values):
                 if not self.axes(op.operand):
                     return Text(f"{target}({text.code})")
                 return Text(f"{text.within(ATOM)}.astype({target})")
+            case spec.RandomOp():
+                axes = self.ordered(self.axes(op.result))
+                numbers = Text(f"_random({self.along(op.seed, axes).code}, {self.along(op.offset, axes).code})")
+                return numbers if op.result.type == f32 else Text(f"{numbers.code}.astype(np.float64)")
             case arith.MinSIOp() if (end := self.end_of_axis(op)) is not None:
                 return Text(end)
             case tile.BroadcastOp():

@@ -27,7 +27,7 @@ LEGAL = LegalForms(
         spec.TensorOp: (CHOSEN,),
         tile.DotOp: (given("rounded"), OTHER_SLICES),
         tile.LoopOp: (given("stages"),),
-        **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
+        **dict.fromkeys((spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp, spec.RandomOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.RangeOp, tile.LoadOp, tile.StoreOp, tile.BroadcastOp), ()),
         **dict.fromkeys((tile.ThreadsOp, tile.RepeatOp, tile.FlattenOp, tile.HomeOp, tile.IntoOp, tile.WrapsOp), ()),

@@ -68,6 +68,7 @@ NUMPY_SPELLINGS: dict[type[Operation], NumPySpelling] = {
     math.RsqrtOp: NumPySpelling("np.reciprocal(np.sqrt({0}))", "np.reciprocal(np.sqrt({0}))"),
     math.SinOp: _call("np.sin"),
     math.CosOp: _call("np.cos"),
+    math.TanOp: _call("np.tan"),
     math.TanhOp: _call("np.tanh"),
     math.ErfOp: NumPySpelling("_erf({0})", "_erf({0})"),
     math.FloorOp: _call("np.floor"),

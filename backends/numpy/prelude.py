@@ -112,6 +112,19 @@ def _erf(numbers):
     numbers = np.asarray(numbers)
     return np.vectorize(erf, otypes=[numbers.dtype])(numbers)[()]
 ''',
+    "_random": '''
+def _random(seed, offset):
+    """Numbers from 0 up to 1: 24 bits of the first word that Philox-4x32-10 makes of a seed as key and an offset."""
+    seed, offset = (np.asarray(number, np.int64).astype(np.uint64) for number in (seed, offset))
+    word = 2**32 - 1
+    (a, b), (c, d) = (offset & word, offset >> 32), np.zeros(2, np.uint64)
+    key, other = seed & word, seed >> 32
+    for _ in range(10):
+        first, second = a * 0xD2511F53, c * 0xCD9E8D57
+        a, b, c, d = second >> 32 ^ b ^ key, second & word, first >> 32 ^ d ^ other, first & word
+        key, other = key + 0x9E3779B9 & word, other + 0xBB67AE85 & word
+    return (a >> 8).astype(np.float32) * np.float32(2**-24)
+''',
     "_from_f16": '''
 def _from_f16(numbers):
     """float32 numbers from float16 ones, by their bits: NumPy widens one at a time."""
@@ -133,6 +146,21 @@ def _to_bf16(numbers):
     bits = numbers.view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(numbers), 0x7FC0, rounded).astype(np.uint16)
+''',
+    "_to_f8": '''
+def _to_f8(numbers, largest, digits, lowest):
+    """The bytes of the nearest floats with so many digits after the point and this lowest exponent, ties to even."""
+    numbers = np.asarray(numbers)
+    size = np.minimum(np.abs(numbers), largest)
+    exponent = np.frexp(np.maximum(size, 2.0**lowest))[1] - 1
+    steps = np.rint(np.ldexp(size, digits - exponent))  # carries into the exponent where all digits are ones
+    code = np.where(np.isnan(size), 127, steps + ((exponent - lowest) << digits))
+    return (code + 128 * np.signbit(numbers)).astype(np.uint8)
+''',
+    "_nearest": '''
+def _nearest(numbers, low, high):
+    """The nearest whole numbers from `low` to `high`, ties to even; 0 for NaN."""
+    return np.rint(np.clip(np.where(np.isnan(numbers), 0, numbers), low, high))
 ''',
     "_F8E4M3": """
 _F8E4M3 = np.array(

@@ -11,11 +11,19 @@ from attndsl.backends.triton.expressions import TritonExpressions
 from attndsl.backends.triton.pointwise import scalar_type
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import SSAValue
+from attndsl.ir.xdsl import AnyFloat, SSAValue
 from attndsl.python_names import pointer_name
 
 DECODED = {"f8e4m3": "_from_f8e4m3", "f8e5m2": "_from_f8e5m2"}
 """What makes numbers of the bytes that a launcher hands over, for each of its ENCODED."""
+
+TRITON_STORED = {
+    "f8e4m3": "_to_f8({}, 448.0, 3, -6)",
+    "f8e5m2": "_to_f8({}, 57344.0, 2, -14)",
+    "i8": "_nearest({}, -128.0, 127.0)",
+    "u8": "_nearest({}, 0.0, 255.0)",
+}
+"""What makes of floats what memory holds of them, where a store does not."""
 
 AS_STORED = {"f32": "float32", "f64": "float64", "i64": "int64", "bool": "int1"}
 """Element types that are computed with as they are, where the kernel computes in that type."""
@@ -48,7 +56,12 @@ class TritonAccess:
 
     def store(self, op: tile.StoreOp) -> list[str]:
         """What a store is, in parts as those of a load."""
-        arguments = [self._pointer(op, op.value), self.text[op.value].code]
+        value, element = self.text[op.value].code, self.text.stored.element(op)
+        if element in TRITON_STORED and isinstance(op.value.type, AnyFloat):
+            # A number may be one of Python's, which no function takes.
+            whole = value if self.text.axes(op.value) else f"tl.cast({value}, tl.{scalar_type(op.value.type)})"
+            value = TRITON_STORED[element].format(whole)
+        arguments = [self._pointer(op, op.value), value]
         if op.where is not None:
             arguments.append(f"mask={self._mask(op.where, op.value)}")
         if op.meets:

@@ -121,6 +121,10 @@ class TritonExpressions(Values):
                 return Text(f"~{self[op.lhs].within(8)}", 8)
             case spec.ToFloatOp():
                 return Text(f"tl.cast({self[op.operand].code}, tl.{scalar_type(op.result.type)})")
+            case spec.RandomOp():
+                axes = self.axes_of(op.result)
+                numbers = f"_random({self.lined_up(op.seed, axes).code}, {self.lined_up(op.offset, axes).code})"
+                return Text(numbers if op.result.type == f32 else f"{numbers}.to(tl.float64)")
             case tile.BroadcastOp():
                 return self._broadcast(op)
             case tile.RenameAxisOp():

@@ -34,6 +34,19 @@ def _smaller(a, b):
     """The smaller of two numbers; NaN where one is."""
     return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
 ''',
+    "_tan": '''
+def _tan(x):
+    """The tangent: a sine by a cosine."""
+    return tl.sin(x) / tl.cos(x)
+''',
+    "_random": '''
+def _random(seed, offset):
+    """Numbers from 0 up to 1: 24 bits of the first word that Philox-4x32-10 makes of a seed as key and an offset."""
+    seed, offset = tl.cast(seed, tl.int64), tl.cast(offset, tl.int64)
+    low, high = offset.to(tl.uint32), (offset >> 32).to(tl.uint32)
+    word, b, c, d = tl.philox(seed, low, high, low * 0, low * 0)
+    return (word >> 8).to(tl.float32) * 5.9604644775390625e-08
+''',
     "_tanh": '''
 def _tanh(x):
     """With an error of one step at 1, near 0 too: what a score or a gate needs."""
@@ -52,6 +65,27 @@ def _from_f8e4m3(bits):
     value = tl.where(code < 8, code.to(tl.float32) / 512, normal)
     value = tl.where(code == 127, float("nan"), value)
     return tl.where(bits > 127, -value, value)
+''',
+    "_nearest": '''
+def _nearest(x, low, high):
+    """The nearest whole numbers from `low` to `high`, ties to even; 0 for NaN."""
+    x = tl.minimum(tl.maximum(tl.where(x == x, x, 0.0), low), high)
+    below = tl.floor(x)
+    whole, rest = below.to(tl.int32), x - below
+    return whole + ((rest > 0.5) | ((rest == 0.5) & ((whole & 1) == 1))).to(tl.int32)
+''',
+    "_to_f8": '''
+def _to_f8(x, largest, digits: tl.constexpr, lowest: tl.constexpr):
+    """The bytes of the nearest floats with so many digits after the point and this lowest exponent, ties to even."""
+    size = tl.minimum(tl.abs(x), largest)
+    exponent = tl.maximum((size.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 127, lowest)
+    steps = size * (127 + digits - exponent << 23).to(tl.float32, bitcast=True)
+    below = tl.floor(steps)
+    whole, rest = below.to(tl.int32), steps - below
+    whole += ((rest > 0.5) | ((rest == 0.5) & ((whole & 1) == 1))).to(tl.int32)
+    code = tl.where(x == x, whole + (exponent - lowest << digits), 127)
+    negative = x.to(tl.float32).to(tl.int32, bitcast=True) < 0
+    return tl.where(negative, code + 128, code).to(tl.uint8)
 ''',
     "_from_f8e5m2": '''
 def _from_f8e5m2(bits):

@@ -71,7 +71,7 @@ LEGAL = LegalForms(
         spec.ChoiceOp: (UNKNOWN,),
         scf.IfOp: (IllegalForm("that keeps no state", _keeps_nothing),),
         **dict.fromkeys((tile.LoopOp, tile.YieldOp, scf.YieldOp), ()),
-        **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp), ()),
+        **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp, spec.RandomOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.NarrowOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.CoversOp, tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.BroadcastOp), ()),

@@ -56,6 +56,7 @@ TRITON_SPELLINGS: dict[type[Operation], TritonSpelling] = {
     math.RsqrtOp: TritonSpelling("tl.rsqrt({0})"),
     math.SinOp: TritonSpelling("tl.sin({0})"),
     math.CosOp: TritonSpelling("tl.cos({0})"),
+    math.TanOp: _helper("_tan", 1),
     math.TanhOp: _helper("_tanh", 1),
     math.ErfOp: TritonSpelling("tl.erf({0})"),
     math.FloorOp: TritonSpelling("tl.floor({0})"),

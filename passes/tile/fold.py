@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import attn, tile
 from attndsl.ir.keys import Folded, conjuncts
-from attndsl.ir.monoids import MAX, Monoid
+from attndsl.ir.monoids import MAX, MIN, Monoid
 from attndsl.ir.rewrite import constant
 from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Block, SSAValue, arith
@@ -58,6 +58,8 @@ class TileFold:
         """The states of a reduction after one more tile of keys."""
         if isinstance(op, attn.StreamOp):
             return self.fold_stream(op, plans, states, where)
+        if isinstance(op, attn.ArgMaxOp):
+            return self.fold_position(op, states, where)
         monoid, build = monoid_of(op), self.at.build
         if plans:
             one = build.constant(1.0, op.result.type)
@@ -97,6 +99,29 @@ class TileFold:
             ended.append(algebra.rescaled(old, scale, part, terms))
             ended[-1].name_hint = result.name_hint
         return ended
+
+    def fold_position(self, op: attn.ArgMaxOp, states: Sequence[SSAValue], where: list[SSAValue]) -> list[SSAValue]:
+        """The largest score so far, and the least place of those that are equal to it, in the tile and before."""
+        build, block = self.at.build, self.block
+        score, place = (
+            build.select(where, self.lowering.get(value, self.at), block, identity)
+            for value, identity in zip(op.folded, op.identities, strict=True)
+        )
+        none = build.constant(op.identities[1], op.position.type)
+
+        def where_largest(score: SSAValue, largest: SSAValue, place: SSAValue) -> SSAValue:
+            equal = build.add(arith.CmpfOp(score, largest, "oeq"), block)
+            return build.add(arith.SelectOp(equal, place, none), block)
+
+        if self.axis is None:
+            largest, least = score, place
+        else:
+            score = build.along(score, self.axis, block)
+            largest = self.along_keys(MAX, score)
+            least = self.along_keys(MIN, where_largest(score, largest, place))
+        larger = build.add(arith.MaximumfOp(states[0], largest), block, op.maximum.name_hint)
+        both = where_largest(states[0], larger, states[1]), where_largest(largest, larger, least)
+        return [larger, build.add(arith.MinSIOp(*both), block, op.position.name_hint)]
 
     @staticmethod
     def unscaled(score: SSAValue) -> tuple[SSAValue, SSAValue | None]:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from attndsl.ir import attn, tile
+from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.hints import hint
 from attndsl.ir.traits import Axes, monoid_of
-from attndsl.ir.xdsl import Attribute, Block, Operation, Region, SSAValue, arith, i1
+from attndsl.ir.xdsl import AnyFloat, Attribute, Block, Operation, Region, SSAValue, arith, i1
 from attndsl.passes.tile.contraction import ContractionPlan, contraction
 from attndsl.passes.tile.where import BlockScope, Where
 
@@ -245,8 +245,9 @@ class Lowering:
 
     @property
     def real_type(self) -> Attribute:
-        """The type that the kernel computes in."""
-        return next(op.value.type for op in self.ops if isinstance(op, attn.WriteOp))
+        """The type that the kernel computes in: that of its floats, but of parameters."""
+        results = (result for op in self.ops if not isinstance(op, spec.ParamOp) for result in op.results)
+        return next(result.type for result in results if isinstance(result.type, AnyFloat))
 
 
 def _reduced_over(variable: SSAValue, value: SSAValue) -> list[SSAValue]:

@@ -231,7 +231,7 @@ def test_it_is_fuzzed() -> None:
 
 def test_what_it_lacks_is_a_bug_of_the_pipeline_that_can_be_seen_again(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CompilerError) as raised:
-        compile_spec(checked(read_source(EXAMPLES / "paged_decode.attn")), {"T": "f32"}, "loops")
+        compile_spec(checked(read_source(EXAMPLES / "paged_decode.attn")), {"T": "f32", "I": "i32"}, "loops")
     first, *_, command = str(raised.value).splitlines()
     assert first.startswith("the pipeline of loops is wrong: loops takes no ")
     assert "no tile.load with `where` (paged_decode.attn:" in first

@@ -15,6 +15,7 @@ from attndsl.inputs.ranges import IndexRange, integer_ranges
 from attndsl.reference import dims_of, reference
 from attndsl.storage import ELEMENTS, decode
 from attndsl.syntax.source import Source
+from attndsl.testing.case import types_with
 
 GALLERY = sorted((Path(__file__).parents[2] / "examples").glob("*.attn"))
 
@@ -57,7 +58,7 @@ def test_integers_that_stand_for_numbers_have_no_range() -> None:
 def test_the_gallery_gets_what_it_declares(path: Path, hostile: bool) -> None:
     spec = gallery(path.stem)
     dims = default_dims(spec)
-    types = dict.fromkeys(spec.types, "bf16")
+    types = types_with(spec, "bf16")
     arrays = make_inputs(spec, dims, types, seed=3, hostile=hostile)
     assert list(arrays) == [tensor.name for tensor in spec.inputs]
     assert dims_of(spec, arrays) == dims

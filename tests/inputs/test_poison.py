@@ -14,6 +14,7 @@ from attndsl.inputs import default_dims, default_params, elements_read, make_inp
 from attndsl.reference import reference
 from attndsl.storage import decode
 from attndsl.syntax.source import Source
+from attndsl.testing.case import types_with
 
 GALLERY = sorted((Path(__file__).parents[2] / "examples").glob("*.attn"))
 
@@ -93,7 +94,7 @@ def test_poison_does_not_reach_the_gallery(path: Path, hostile: bool) -> None:
     few = {name: size for name, size in {"B": 2, "H": 1, "Hq": 2, "Hkv": 1, "M": 3}.items() if name in spec.dims}
     dims = default_dims(spec, given=few)
     params = {**default_params(spec), **{p.name: 2 for p in spec.params if p.kind is Kind.INT}}
-    arrays = make_inputs(spec, dims, dict.fromkeys(spec.types, "bf16"), 5, params, hostile)
+    arrays = make_inputs(spec, dims, types_with(spec, "bf16"), 5, params, hostile)
     clean, poisoned = (reference(spec, a, params) for a in (arrays, poison_absent(spec, arrays, params)))
     for name, output in clean.items():
         np.testing.assert_array_equal(output, poisoned[name])

@@ -131,9 +131,10 @@ def test_every_operator_has_errors(operator: str) -> None:
     found = [Errors(np.ones(1), np.zeros(1)) for _ in values]
     result = np.asarray(ON_ARRAYS[operator](*values))
     (error,) = errors_of(operator, values, found, result, Rounding(unit=2.0**-24)).error
-    rounded = row.gives is Kind.FLOAT and operator not in ("fneg", "fabs", "fmin", "fmax", "fselect", "float")
+    made = ("fneg", "fabs", "fmin", "fmax", "fselect", "float", "random")
+    rounded = row.gives is Kind.FLOAT and operator not in made
     exact = not rounded or (row.curve is not None and row.curve.exact)
-    assert error == 0 if exact else 0 < error <= 2.0**-19, "see attndsl/reference/pointwise_errors.py"
+    assert error == 0 if exact else 0 < error <= 2.0**-18, "see attndsl/reference/pointwise_errors.py"
 
 
 @pytest.mark.parametrize("operator", CURVES)
@@ -145,7 +146,11 @@ def test_a_curve_runs_as_its_row_says(operator: str) -> None:
     y, x = y[np.isfinite(y)], x[np.isfinite(y)]
     steps = np.diff(y)
     assert curve.monotone == bool((steps >= 0).all() or (steps <= 0).all())
-    if not curve.monotone:
+    if curve.poles:
+        assert (
+            not curve.monotone and (steps[np.floor(x[1:] / np.pi - 0.5) == np.floor(x[:-1] / np.pi - 0.5)] >= 0).all()
+        )
+    elif not curve.monotone:
         assert np.abs(y).max() <= 1 and (np.abs(steps) <= np.diff(x) * (1 + 1e-12)).all()
     assert curve.exact == bool((y.astype(np.float32) == y).all())
 

@@ -139,6 +139,7 @@ ATTN_RULES = [
     (attn("%v = attn.total %one over %d : f32"), "reduces over a value that is no attn.over"),
     (attn("%v = attn.max %one over %d : f32"), "reduces over a value that is no attn.over"),
     (attn("%v = attn.min %one over %d : f32"), "reduces over a value that is no attn.over"),
+    (attn("%v, %p = attn.argmax %one, %d over %d : f32"), "reduces over a value that is no attn.over"),
     (
         attn("%m, %l, %s = attn.stream %one, (%one) over %d : f32, f32, (f32)"),
         "reduces over a value that is no attn.over",
@@ -421,6 +422,7 @@ EVERY_OP = [
         %rows = spec.choice "ROWS" up to %w divides 64 : index
         %mod = spec.mod %M, %N
         %f = spec.to_float %M : f32
+        %drawn = spec.random %M, %N : f32
         %g = attn.grid "g" to %N up to %w
         %r = attn.row "r" to %N up to %w
         %v = attn.read @x[%i, %j] where %yes : f32
@@ -433,6 +435,7 @@ EVERY_OP = [
         %total = attn.total %v over %j where %yes : f32
         %max = attn.max %v over %j where %yes : f32
         %min = attn.min %v over %j where %yes : f32
+        %argmax, %position = attn.argmax %v, %j over %j where %yes : f32
         %m, %l, %a = attn.stream %v, (%v) over %j where %yes : f32, f32, (f32)
         """,
         "attn.write @o[%i] = %one where %yes : f32",

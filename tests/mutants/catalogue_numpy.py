@@ -47,6 +47,24 @@ def bf16_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "numpy")
+def stored_ints_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A float that is written to ints of 8 bits is the next lower one."""
+    rewords(monkeypatch, prelude.PRELUDE, "_nearest", "np.rint", "np.floor")
+
+
+@planted("numpy", "numpy")
+def stored_floats_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A float that is too large for 8 bits is as it comes."""
+    rewords(monkeypatch, prelude.PRELUDE, "_to_f8", "np.minimum(np.abs(numbers), largest)", "np.abs(numbers)")
+
+
+@planted("numpy", "numpy")
+def seed_of_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The upper half of a seed makes no difference."""
+    rewords(monkeypatch, prelude.PRELUDE, "_random", "seed & word, seed >> 32", "seed & word, seed & 0")
+
+
+@planted("numpy", "numpy")
 def subnormals_halved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest numbers of 8 bits have an exponent of their own."""
     rewords(monkeypatch, prelude.PRELUDE, "_F8E4M3", "max(code >> 3 & 15, 1)", "(code >> 3 & 15)")

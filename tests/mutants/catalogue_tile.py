@@ -10,6 +10,7 @@ import pytest
 from attndsl.ir import spec, tile
 from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.meaning import predicate
+from attndsl.ir.monoids import MAX
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.passes import (
@@ -24,7 +25,7 @@ from attndsl.passes import (
     split_loops,
     split_ranges,
 )
-from attndsl.passes.tile import builder, key_loop
+from attndsl.passes.tile import builder, fold, key_loop
 
 from .mutant import every, planted, spoils, wraps
 
@@ -36,6 +37,12 @@ def mask_lost_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """What bounds did not take out of the mask is not tested."""
     monkeypatch.setattr(key_loop, "conjuncts", lambda where: [])
     monkeypatch.setattr(key_loop, "common_conjuncts", lambda reductions: [])
+
+
+@planted("numpy", "tile")
+def position_of_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the positions in a tile the largest integer is taken, which stands for none."""
+    monkeypatch.setattr(fold, "MIN", MAX)
 
 
 @spoils("numpy", "tile")

@@ -10,7 +10,7 @@ from attndsl.backends.gpu import launcher
 from attndsl.backends.triton import access, emit, expressions
 from attndsl.backends.triton.helpers import HELPERS
 
-from .mutant import planted, rewrites_lines, wraps
+from .mutant import planted, rewords, rewrites_lines, wraps
 
 
 @planted("triton", "triton")
@@ -38,6 +38,18 @@ def indices_always_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 def summed_along_another_axis(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tile of rows and keys is summed over the rows."""
     rewrites_lines(monkeypatch, r"tl\.sum\((.*), 1\)", r"tl.sum(\1, 0)")
+
+
+@planted("triton", "triton")
+def stored_floats_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A float that is written to 8 bits is not rounded, but cut off."""
+    rewords(monkeypatch, HELPERS, "_to_f8", "rest > 0.5", "rest > 1.0")
+
+
+@planted("triton", "triton")
+def offset_of_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The upper half of an offset makes no difference."""
+    rewords(monkeypatch, HELPERS, "_random", "(offset >> 32)", "(offset * 0)")
 
 
 @planted("triton", "triton")

@@ -27,6 +27,7 @@ from attndsl.ir.xdsl import ModuleOp
 from attndsl.op.plan import Output, first_call
 from attndsl.python_names import launches_name, pointer_name, python_name
 from attndsl.syntax.source import Source
+from attndsl.testing.case import types_with
 from attndsl.testing.hostile_names import HOSTILE_NAMES
 from attndsl.testing.stages import Form, compile_program, lower
 
@@ -58,7 +59,7 @@ def renamed(names: Names, known: bool) -> ModuleOp:
 def words_of_generated_files() -> tuple[str, ...]:
     """Every word of the files of the spec with plain names, and of the loader's."""
     spec = spec_of(PLAIN)
-    program = compile_program(spec, dict.fromkeys(spec.types, "f32")).source
+    program = compile_program(spec, types_with(spec, "f32")).source
     texts = [program, *(emit(parse_module(lowered(known)), spec.source.text) for known in (False, True))]
     found = {word for text in (*texts, LOADER.read_text()) for word in re.findall(r"[A-Za-z_]\w*", text)}
     return tuple(sorted(word for word in found if "plain" not in word and word not in LANGUAGE))
@@ -137,7 +138,7 @@ def generated_file(number: int) -> tuple[str, Spec, list[StandIn]]:
     """A file for a GPU, of a spec whose outputs stand before inputs, and tensors that it can be called with."""
     names = list(fillings(FEW))[number]
     spec = spec_of(names)
-    text, tensors = generated(spec, dict.fromkeys(spec.types, "f32"), "cuda:90", {names["width"]: 16})
+    text, tensors = generated(spec, types_with(spec, "f32"), "cuda:90", {names["width"]: 16})
     return text, spec, tensors
 
 

@@ -22,6 +22,7 @@ from attndsl.op import threads
 from attndsl.op.blas import on_one_thread
 from attndsl.syntax.read import read_source
 from attndsl.testing import Case
+from attndsl.testing.case import types_with
 from attndsl.testing.stages import Program, compile_program
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -112,7 +113,7 @@ def test_one_tile_of_rows_is_shared_in_splits_of_its_keys(
 @cache
 def program(name: str) -> Program:
     spec = checked(read_source(EXAMPLES / f"{name}.attn"))
-    return compile_program(spec, dict.fromkeys(spec.types, "f32"), rows=2, keys=3)
+    return compile_program(spec, types_with(spec, "f32"), rows=2, keys=3)
 
 
 @pytest.mark.parametrize("name", ["gqa", "packed_ragged", "co_attention", "topk_sparse", "padding", "mqa"])

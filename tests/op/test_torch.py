@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+import attndsl
 from attndsl.op import errors
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def tensors(m: int = 5, n: int = 7, dtype: Any = None) -> dict[str, Any]:
@@ -49,6 +52,27 @@ def test_element_types(gqa: Any, name: str) -> None:
     assert o.dtype == dtype
     torch.testing.assert_close(o.double(), op(**tensors(dtype=torch.float64)), rtol=0.05, atol=0.2)
     assert compiler.compiled[0]["T"] in ("f16", "bf16", "f32", "f64")
+
+
+def test_indices_are_of_either_width() -> None:
+    """Those of 64 bits are what torch makes by itself."""
+    op, given = attndsl.load(EXAMPLES / "topk_sparse.attn"), tensors()
+    latents = {"c": given["k"][:, 0], "k_rope": given["v"][:, 1], "q_rope": given["q"][..., :6]}
+    index = torch.tensor([[[3, -1, 0]] * 5] * 2)
+    assert index.dtype == torch.int64
+    o = op(q=given["q"], index=index, **latents)
+    assert torch.equal(o, op(q=given["q"], index=index.int(), **latents))
+    with pytest.raises(errors.WrongElement, match="I, that is i32 or i64"):
+        op(q=given["q"], index=index.short(), **latents)
+
+
+def test_what_is_written_has_its_own_type() -> None:
+    op = attndsl.load(EXAMPLES / "quantise_int8.attn")
+    k = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(0))
+    quantised = op(k=k)
+    assert (quantised.k_int.dtype, quantised.k_scale.dtype) == (torch.int8, torch.float32)
+    scale = k.abs().amax(-1) / 127
+    assert torch.equal(quantised.k_int, (k / scale[..., None]).round().to(torch.int8))
 
 
 def test_names_that_python_reserves_and_several_outputs(odd: Any) -> None:

@@ -34,6 +34,7 @@ from attndsl.inputs import default_dims, default_params, make_inputs
 from attndsl.reference import reference
 from attndsl.storage import decode
 from attndsl.syntax.source import Source
+from attndsl.testing.case import types_with
 
 Array = np.ndarray[Any, Any]
 Where = dict[Index, int]
@@ -184,8 +185,9 @@ def test_two_readings_agree(path: Path, hostile: bool) -> None:
     sizes = OTHERS.get(spec.name, FEW)
     dims = default_dims(spec, given={name: size for name, size in sizes.items() if name in spec.dims})
     params = {**default_params(spec), **{p.name: 2 for p in spec.params if p.kind is Kind.INT}}
-    arrays = make_inputs(spec, dims, dict.fromkeys(spec.types, "f64"), 1, params, hostile)
-    plain = {t.name: decode(arrays[t.name], t.element if t.element not in spec.types else "f64") for t in spec.inputs}
+    types = types_with(spec, "f64")
+    arrays = make_inputs(spec, dims, types, 1, params, hostile)
+    plain = {t.name: decode(arrays[t.name], types.get(t.element, t.element)) for t in spec.inputs}
     expected = Scalar(spec, plain, dims, params).outputs()
     for name, got in reference(spec, arrays, params).items():
         np.testing.assert_allclose(got, expected[name], rtol=1e-12, atol=1e-12)

@@ -9,18 +9,16 @@ from attndsl.backends.gpu.targets import TARGETS
 from attndsl.driver.ahead import generated
 from attndsl.driver.summarise import summarise
 from attndsl.python_names import python_name
+from attndsl.testing.case import types_with
 
 from .lowered import GALLERY, spec_of
 
 TARGETS_OF_CI = ("cuda:80", "cuda:90", "hip:gfx942")
 
-ON_A_CPU_ALONE = ("f64",)
+ON_GPUS = ("f16", "bf16", "f32")
 
 ELEMENTS = {
-    name: tuple(
-        dict.fromkeys(e for choices in spec_of(name).types.values() for e in choices if e not in ON_A_CPU_ALONE)
-    )
-    or ("",)
+    name: tuple(dict.fromkeys(e for choices in spec_of(name).types.values() for e in choices if e in ON_GPUS)) or ("",)
     for name in GALLERY
 }
 """The element types that each spec of the gallery is compiled for, "" where it leaves no choice."""
@@ -56,6 +54,5 @@ def compiled_as_launched(name: str, target: str, element: str, sizes: dict[str, 
 
 
 def types_of(name: str, element: str) -> dict[str, str]:
-    """That element type for each type variable of a spec that allows it, the first choice for others."""
-    choices = spec_of(name).types
-    return {variable: element if element in allowed else allowed[0] for variable, allowed in choices.items()}
+    """That element type for each type variable of a spec that allows it, the usual one for others."""
+    return types_with(spec_of(name), element)

@@ -15,6 +15,7 @@ from attndsl.ir.build import build
 from attndsl.ir.context import context
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
 from attndsl.syntax.source import Source
+from attndsl.testing.case import types_with
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GALLERY = sorted(path.stem for path in EXAMPLES.glob("*.attn"))
@@ -33,7 +34,7 @@ def spec_of(name: str) -> Spec:
 def gallery_module(name: str, element: str) -> ModuleOp:
     """What the emitter takes for a spec of the gallery, each type variable standing for one element type."""
     spec = spec_of(name)
-    return lowered(spec, dict.fromkeys(spec.types, element))
+    return lowered(spec, types_with(spec, element))
 
 
 def lowered(spec: Spec, types: Mapping[str, str], rows: int = 16, keys: int = 16) -> ModuleOp:

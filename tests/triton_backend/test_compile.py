@@ -89,7 +89,8 @@ def test_usual_code_is_what_triton_would_compile_and_other_code_assumes_nothing(
 
 
 def test_strides_that_only_calls_settle_are_not_assumed_to_be_multiples() -> None:
-    text, tensors = generated(spec_of("paged_decode"), {"T": "f16"}, "cuda:80", sizes_of("paged_decode", 16))
+    types = {"T": "f16", "I": "i32"}
+    text, tensors = generated(spec_of("paged_decode"), types, "cuda:80", sizes_of("paged_decode", 16))
     launch = next(launches(text, "paged_decode", tensors))
     made = compile_launch(load(text)[launch.kernel], launch, "usual", TARGETS["cuda:80"])
     assert "table_ptr" in made.aligned

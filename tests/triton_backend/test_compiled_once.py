@@ -36,7 +36,7 @@ CALLS = ({"B": 2, "M": 16, "N": 64}, {"B": 1, "M": 1, "N": 1}, {"B": 3, "M": 7, 
 def test_sizes_and_parameters_need_no_code_of_their_own(name: str, splits: int) -> None:
     source = read_source(EXAMPLES / f"{name}.attn")
     signature = summarise(checked(source))
-    types = dict.fromkeys(signature.types, "bf16")
+    types = {**signature.default_types(), "T": "bf16"}
     module = load_module(artifact_of(source, types, "triton", {dim: FEATURES[dim] for dim in signature.features}))
     launches = module[f"{python_name(name)}_launches"]
     keys = []

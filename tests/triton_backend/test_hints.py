@@ -8,6 +8,7 @@ import pytest
 
 from attndsl.backends.triton.emit import emit
 from attndsl.testing import Case
+from attndsl.testing.case import types_with
 from attndsl.testing.stages import program_of
 
 from .lowered import GALLERY, gallery_module, lowered_without_hints, spec_of
@@ -30,7 +31,7 @@ def arguments(text: str) -> dict[str, int]:
 def test_triton_without_hints_takes_the_same_arguments(name: str) -> None:
     """As many sizes of tiles, say: what told them apart was a hint once."""
     spec = spec_of(name)
-    bare = emit(lowered_without_hints(spec, dict.fromkeys(spec.types, "f16"), rows=16, keys=16))
+    bare = emit(lowered_without_hints(spec, types_with(spec, "f16"), rows=16, keys=16))
     compile(bare, name, "exec")
     assert arguments(bare) == arguments(emit(gallery_module(name, "f16")))
 

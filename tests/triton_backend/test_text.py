@@ -16,6 +16,7 @@ from attndsl.checking.check import check
 from attndsl.driver.compile import compile_spec
 from attndsl.ir import meaning
 from attndsl.syntax.read import read_source
+from attndsl.testing.case import types_with
 
 from .lowered import GALLERY, gallery_module, spec_of
 
@@ -26,7 +27,7 @@ Golden = Callable[[Path, str], None]
 
 @pytest.mark.parametrize("name", ["gqa", "paged_decode", "int4_cache"])
 def test_golden(name: str, golden: Golden) -> None:
-    text = compile_spec(spec_of(name), {"T": "f16"}, "triton").source
+    text = compile_spec(spec_of(name), types_with(spec_of(name), "f16"), "triton").source
     golden(Path(__file__).parent / "goldens" / f"{name}.triton", text)
 
 
@@ -52,7 +53,7 @@ def test_every_operation_has_a_row() -> None:
 
 def test_every_helper_is_called_and_every_call_has_a_helper() -> None:
     called = {name for row in TRITON_SPELLINGS.values() for name in re.findall(r"\b_\w+", row.template)}
-    assert HELPERS.keys() == called | {"_from_bf16", "_from_f8e4m3", "_from_f8e5m2"}
+    assert HELPERS.keys() == called | {"_from_bf16", "_from_f8e4m3", "_from_f8e5m2", "_nearest", "_to_f8", "_random"}
     for name, text in HELPERS.items():
         (function,) = ast.parse(text).body
         assert isinstance(function, ast.FunctionDef)

@@ -12,7 +12,7 @@ import torch
 from attndsl.bench.unfused.rows import Rows, evaluated
 from attndsl.bench.unfused.tensors import Axes, union
 from attndsl.checking.evaluate import evaluate, with_defaults
-from attndsl.checking.typed import Block, Expr, Index, IndexValue, Reduce, ReduceAxis, Spec
+from attndsl.checking.typed import Block, Expr, Index, IndexValue, Kind, Reduce, ReduceAxis, Spec
 from attndsl.reference.dims import dims_of
 
 CHUNK = 2**26
@@ -44,8 +44,12 @@ class UnfusedCall:
         """The outputs; rows are cut so that no intermediate has more elements than `chunk`."""
         stored = [t.dtype for t in self.tensors.values() if t.dtype.is_floating_point and t.dtype.itemsize > 1]
         element = self.precision or stored[0]
+        dtypes = {Kind.FLOAT: element, Kind.INT: torch.int64, Kind.BOOL: torch.bool}
+        kinds = {write.tensor.name: write.value.kind for block in self.spec.blocks for write in block.writes}
         written = {
-            tensor.name: torch.zeros([self.evaluate(e) for e in tensor.extents], dtype=element, device=self.device)
+            tensor.name: torch.zeros(
+                [self.evaluate(e) for e in tensor.extents], dtype=dtypes[kinds[tensor.name]], device=self.device
+            )
             for tensor in self.spec.written
         }
         self.tensors = {**self.tensors, **written}  # what a later block reads

@@ -13,6 +13,25 @@ def _divisor(right: torch.Tensor) -> torch.Tensor:
     return torch.where(right == 0, torch.ones_like(right), right)
 
 
+def _times(number: int, word: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The high and the low word of a product of two words of 32 bits."""
+    low = number * (word & 0xFFFF)
+    high = number * (word >> 16) + (low >> 16)
+    return high >> 16, (high & 0xFFFF) << 16 | (low & 0xFFFF)
+
+
+def _random(seed: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
+    """Philox-4x32-10, as `checking.numbers` has it."""
+    word = 2**32 - 1
+    k0, k1, c0, c1 = seed & word, seed >> 32 & word, offset & word, offset >> 32 & word
+    c2 = c3 = torch.zeros_like(c0)
+    for _ in range(10):
+        (high, low), (other_high, other_low) = _times(0xD2511F53, c0), _times(0xCD9E8D57, c2)
+        c0, c1, c2, c3 = other_high ^ c1 ^ k0, other_low, high ^ c3 ^ k1, low
+        k0, k1 = k0 + 0x9E3779B9 & word, k1 + 0xBB67AE85 & word
+    return (c0 >> 8) * 2.0**-24
+
+
 ON_TENSORS: dict[str, Callable[..., Any]] = {
     "iadd": torch.add,
     "isub": torch.sub,
@@ -58,11 +77,13 @@ ON_TENSORS: dict[str, Callable[..., Any]] = {
     "rsqrt": torch.rsqrt,
     "sin": torch.sin,
     "cos": torch.cos,
+    "tan": torch.tan,
     "tanh": torch.tanh,
     "erf": torch.erf,
     "sigmoid": torch.sigmoid,
     "relu": torch.relu,
     "floor": torch.floor,
+    "random": _random,
     "and": torch.logical_and,
     "or": torch.logical_or,
     "not": torch.logical_not,

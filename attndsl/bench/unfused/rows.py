@@ -13,6 +13,7 @@ from attndsl.bench.unfused.tensors import Axes, MaskedTensor, along, both, broad
 from attndsl.checking.numbers import single
 from attndsl.checking.typed import (
     FOLDS,
+    POSITIONS,
     Apply,
     Block,
     Constant,
@@ -31,6 +32,9 @@ from attndsl.checking.typed import (
 
 if TYPE_CHECKING:
     from attndsl.bench.unfused.call import UnfusedCall
+
+LARGEST = 2**63 - 1
+"""Stands for no position."""
 
 DTYPES = {Kind.INT: torch.int64, Kind.BOOL: torch.bool}
 
@@ -68,7 +72,9 @@ class Rows:
         inside = self._inside(indices, [self.call.evaluate(e) for e in write.tensor.extents])
         inside += [limit for index in self.block.each for limit in self._limits(index)]
         kept = both([MaskedTensor(part.axes, part.value) for part in inside])
-        filled = value.value if value.present is None else torch.where(value.present, value.value, 0.0)
+        filled = (
+            value.value if value.present is None else torch.where(value.present, value.value, value.value.new_zeros(()))
+        )
         filled = broadcast(filled, value.axes, axes, sizes).to(output.dtype)
         places = [broadcast(index.value, index.axes, axes, sizes) for index in indices]
         if kept is not None:
@@ -239,6 +245,7 @@ class Rows:
     def _reduce(self, expr: Reduce) -> MaskedTensor:
         score = [self.tensor(part) for part in (factors_of(expr.score) if expr.function == "sum" else [expr.score])]
         value = [self.tensor(part) for part in factors_of(expr.value)] if expr.value is not None else []
+        places = value.pop() if expr.function in POSITIONS else None
         kept = self._kept(expr, score + value)
         over = self.block.over
         if expr.function == "sum":
@@ -252,6 +259,12 @@ class Rows:
         flat = flat.reshape(*(sizes[axis] for axis in rows), -1)
         if expr.function in FOLDS:
             return MaskedTensor(rows, extreme(expr.function, flat))
+        if places is not None:
+            kept_here = torch.ones_like(flat, dtype=torch.bool)
+            if kept is not None:
+                kept_here = broadcast(kept.value, kept.axes, rows + over, sizes).reshape(flat.shape)
+            place = broadcast(places.value, places.axes, over, sizes).reshape(-1)
+            return MaskedTensor(rows, position(flat, kept_here, place))
         sink = self.tensor(expr.sink) if expr.sink is not None else None
         if sink is not None:  # one more key, whose value is 0
             rows_too = union([rows, sink.axes])
@@ -292,6 +305,13 @@ class Rows:
             rows = tuple(axis for axis in factors[0].axes if axis not in over)
             present = broadcast(present, rows, rest, self.sizes(rest))
         return MaskedTensor(rest, value, present)
+
+
+def position(score: torch.Tensor, kept: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+    """The least place of a largest score that is kept, along the last dimension; -1 where there is none."""
+    largest = extreme("max", score)[..., None]
+    found = torch.where(kept & (score == largest), place, LARGEST)
+    return torch.where((found < LARGEST).any(-1), found.amin(-1) if found.shape[-1] else -1, -1)
 
 
 def extreme(function: str, value: torch.Tensor) -> torch.Tensor:

@@ -36,6 +36,8 @@ predicate
     j < length[b] + i
     2 | {hash} % 4 {equal} {rest}
     2 | ({hash} & 6) {equal} 2
+    random({row_hash}, j) < 0.75
+    random(seed, (b * M + i) * N + j) >= 0.25
     lit[]
     flag
     not flag

@@ -49,6 +49,40 @@ counted@found
     sum(score, mask)
 counted@joined
     sum(score, mask)
+tag
+    3 | argmax(score, mask)
+    argmax({bias})
+    {row_hash}
+    i * 3 - p
+    300 - i
+    (if any(score > w, mask) then i else -1)
+tag@found
+    argmax(score, mask)
+tag@joined
+    argmax(score, mask)
+tag@none
+    {row_hash}
+    i * 3 - p
+truth
+    2 | any(score > w, mask)
+    all(score < 3.0, mask)
+    {row_atom}
+truth@found
+    any(score > w, mask)
+truth@joined
+    any(score > w, mask)
+truth@none
+    {row_atom}
+byte
+    sum(relu(score), mask)
+    logsumexp(score, mask) * 4.0
+    {row_curve} * 100.0
+byte@found
+    sum(relu(score), mask)
+byte@joined
+    sum(relu(score), mask)
+byte@none
+    {row_curve} * 100.0
 weights
     2 | softmax(score, mask{sink})
     softmax({scoring})
@@ -90,12 +124,19 @@ writes
     9 | o
     3 | o lse
     2 | lse
+    o tag
+    lse byte
+    tag truth
+    byte truth
     weights
     o weights
 writes@none
-    3 | o
-    o lse
-    lse
+    6 | o
+    2 | o lse
+    2 | lse
+    o tag
+    lse byte
+    byte truth
 signs
     18 | =
     3 | +=
@@ -163,14 +204,33 @@ written
     f16
     bf16
     f64
+tag_written
+    2 | i64
+    Int
+    i8
+    u32
+    i16
+truth_written
+    bool
+byte_written
+    i8
+    f8e4m3
+    f8e5m2
+    u8
 int
-    3 | i32
-    i64
+    5 | i32
+    2 | i64
+    2 | Int
+    u16
+    i16
+    u32
 label
     2 | i32
     i64
     u8
     i8
+    u16
+    u32
 f8
     f8e4m3
     f8e5m2
@@ -179,6 +239,9 @@ choices
     = f16 | bf16
     = f32 | f64
     = bf16
+int_choices
+    2 | = i32 | i64
+    = i64 | i16
 schedule
     12 |
     split_k = {splits}

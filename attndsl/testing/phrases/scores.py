@@ -14,6 +14,8 @@ scoring
     -{product} * rsqrt(D + 1.0)
     maximum({product}, {bias}) - minimum(1.0, w * (j % 3))
     {bias} * rsqrt(1.0 + abs(j))
+    {product} / sqrt(D) - random(salt[], {hash})
+    2 | {product} * random(seed, (b * M + i) * N + j)
     {product} + sum(r in R, s in 2) wave[h, r, s] * cos(0.5 * (r + s + (i - j) % 8))
     2 | {product} / (1.0 + max(d in D) abs({compared_element}))
     {product} - min(r in R, s in 2) (wave[h, r, s] * f32((r + s + i - j) % 8))
@@ -92,6 +94,7 @@ curve
     rsqrt(abs({x}) + 0.5)
     sin({x})
     cos({x})
+    tan({x}) * 0.1
     floor({x}) * 0.25
     maximum({x}, 0.5)
     {x} / 3.0
