@@ -110,7 +110,7 @@ class _Choice:
             if is_identity(value, op) and isinstance(value.owner, arith.ConstantOp):
                 kind = "min" if constant(value) == IDENTITY else "max"
                 if kind not in self.identities:
-                    self.identities[kind] = insert_before(op, tile.IdentityOp(kind))
+                    self.identities[kind] = insert_before(_outermost(op), tile.IdentityOp(kind))
                 op.operands[position] = self.identities[kind]
 
     def is_narrow(self, op: Operation) -> bool:
@@ -159,3 +159,10 @@ def _length(axis: SSAValue) -> int:
     """How long an axis is at most."""
     assert isinstance(axis.owner, tile.RangeOp)
     return int(constant(axis.owner.size) or LARGEST_TILE)
+
+
+def _outermost(op: Operation) -> Operation:
+    """The operation of the kernel's own block that an operation is, or stands in: what is behind it may be in loops."""
+    while (around := op.parent_op()) is not None and not isinstance(around, tile.KernelOp):
+        op = around
+    return op

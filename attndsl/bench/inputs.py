@@ -30,6 +30,6 @@ def tensors_of(of: Spec, arrays: Mapping[str, Any], types: Mapping[str, str]) ->
     found = {}
     for tensor in of.inputs:
         element = types.get(tensor.element, tensor.element)
-        array = torch.from_numpy(np.ascontiguousarray(arrays[tensor.name]))
+        array = torch.from_numpy(np.asarray(arrays[tensor.name], order="C"))
         found[tensor.name] = array.view(DTYPES[element]) if ELEMENTS[element].extension else array
     return found

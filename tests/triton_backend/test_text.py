@@ -53,7 +53,15 @@ def test_every_operation_has_a_row() -> None:
 
 def test_every_helper_is_called_and_every_call_has_a_helper() -> None:
     called = {name for row in TRITON_SPELLINGS.values() for name in re.findall(r"\b_\w+", row.template)}
-    assert HELPERS.keys() == called | {"_from_bf16", "_from_f8e4m3", "_from_f8e5m2", "_nearest", "_to_f8", "_random"}
+    assert HELPERS.keys() == called | {
+        "_add",
+        "_from_bf16",
+        "_from_f8e4m3",
+        "_from_f8e5m2",
+        "_nearest",
+        "_to_f8",
+        "_random",
+    }
     for name, text in HELPERS.items():
         (function,) = ast.parse(text).body
         assert isinstance(function, ast.FunctionDef)

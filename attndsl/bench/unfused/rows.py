@@ -126,7 +126,7 @@ class Rows:
             tensor = tensor.narrow(number, values.start, len(values))
         order = [number for number in range(tensor.ndim) if number not in sliced]
         gathered = [indices[number] for number in order]
-        tensor = tensor.permute(*order, *sliced)
+        tensor = tensor.permute((*order, *sliced))
         extents = tensor.shape[: len(order)]
         present = both(self._inside(gathered, extents))
         axes = union(index.axes for index in gathered)
