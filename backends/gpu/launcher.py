@@ -31,7 +31,7 @@ from attndsl.storage import ELEMENTS
 WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
 """The forms that a kernel may have."""
 
-DTYPES = {element: str(row.dtype) for element, row in ELEMENTS.items()} | {"bf16": "bfloat16"}
+TORCH_NAMES = {element: str(row.dtype) for element, row in ELEMENTS.items()} | {"bf16": "bfloat16"}
 """What torch calls the element types of workspaces."""
 
 ENCODED = ("f8e4m3", "f8e5m2")
@@ -233,7 +233,7 @@ class Launcher:
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored - self.allocated:
                 shape = [*map(python_text, tensor.shape)] or ["()"]
-                dtype = f"torch.{DTYPES[tensor.element.data]}"
+                dtype = f"torch.{TORCH_NAMES[tensor.element.data]}"
                 name, made = python_name(tensor.sym_name.data), "empty" if tensor.partial is None else "zeros"
                 self.out.listed(f"{name} = torch.{made}(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
         self.allocated |= stored

@@ -23,7 +23,8 @@ Handle = ctypes.c_void_p
 FORMATS = {"i1": "?", "i8": "b", "u8": "B", "i32": "i", "i64": "q", "fp32": "f", "fp64": "d"}
 DTYPES = {
     "*fp16": torch.float16, "*bf16": torch.bfloat16, "*fp32": torch.float32, "*fp64": torch.float64,
-    "*i8": torch.int8, "*u8": torch.uint8, "*i32": torch.int32, "*i64": torch.int64, "*u1": torch.bool,
+    "*i8": torch.int8, "*u8": torch.uint8, "*i16": torch.int16, "*u16": torch.uint16, "*i32": torch.int32,
+    "*u32": torch.uint32, "*i64": torch.int64, "*u1": torch.bool,
 }  # fmt: skip
 MAX_PROGRAMS = 2**31 - 1
 _NAME = re.compile(r"\w[\w.-]*")
