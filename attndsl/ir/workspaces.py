@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from attndsl.checking.symbolic import Expression
-from attndsl.ir import attn, spec
+from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import factors_of
 from attndsl.ir.polynomial import Facts
@@ -90,6 +91,13 @@ def _named(op: Operation) -> str:
     tensors = [factor.owner.tensor.string_value() for factor in made_of if isinstance(factor.owner, attn.ReadOp)]
     kind = {attn.SumOp: "", attn.SoftmaxOp: "mean_"}.get(type(op), f"{op.name.removeprefix('attn.')}_")
     return kind + ("_".join(dict.fromkeys(tensors)) or "made")
+
+
+def left_by_several(kernels: Iterable[tile.KernelOp]) -> set[str]:
+    """The tensors that more than one kernel writes: blocks that add to one, or forms of one block."""
+    stored = [{op.tensor.string_value() for op in k.walk() if isinstance(op, tile.StoreOp)} for k in kernels]
+    counts = Counter(name for names in stored for name in names)
+    return {name for name, count in counts.items() if count > 1}
 
 
 def symbols_of(module: ModuleOp) -> set[str]:

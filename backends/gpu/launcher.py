@@ -24,6 +24,7 @@ from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named
+from attndsl.ir.workspaces import left_by_several
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS
@@ -136,7 +137,7 @@ class Launcher:
         local = Names(names)
         self.launches, self.chosen, self.arguments = map(local.like, ("launches", "chosen", "arguments"))
         self.out = out
-        self.allocated: set[str] = set()
+        self.shared: set[str] = set()
         self.device = f"{python_name(next(iter(tensors)).sym_name.data)}.device"
 
     def tables(self, launched: Sequence[Launched]) -> str:
@@ -155,13 +156,14 @@ class Launcher:
             self.out.line('"""The launches of a call: a kernel, how many programs, its arguments, its options."""')
             self._dims(_dims(launched))
             self.out.line(f"{self.launches} = []")
+            self.shared = left_by_several(each.kernel for each in launched)
+            for tensor in {t.sym_name.data: t for each in launched for t in each.taken.tensors}.values():
+                if tensor.role.data == "workspace" and tensor.sym_name.data in self.shared:
+                    self._allocate(tensor)
             branches = Branches(self.out)
             for condition, group in groupby(launched, lambda each: (each.kernel.when, each.kernel.unless)):
-                before = set(self.allocated)
                 with branches.branch(*condition):
                     self._launches(list(group))
-                if condition[0] is not None:
-                    self.allocated = before  # where it does not hold, nothing is
             self.out.line(f"return {self.launches}")
         self._caller(arguments, keywords)
 
@@ -202,12 +204,9 @@ class Launcher:
     def _launches(self, launched: Sequence[Launched]) -> None:
         """The launches of the kernels; where there are two forms, of that which is chosen."""
         reserved = {*self.names, self.launches, self.chosen, self.arguments}
-        before = self.allocated
         for form, kernels in groupby(launched, lambda each: each.kernel.form):
             if form == SPLIT:
                 self.out.line("else:")
-                self.allocated = before  # of the form before, which does not run then
-            before = set(self.allocated)
             with self.out.saved_indentation():
                 if form == SPLIT:
                     self.out.indent()
@@ -231,12 +230,14 @@ class Launcher:
         """Allocates what a kernel leaves to a later one."""
         stored = {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, tile.StoreOp)}
         for tensor in launched.taken.tensors:
-            if tensor.role.data == "workspace" and tensor.sym_name.data in stored - self.allocated:
-                shape = [*map(python_text, tensor.shape)] or ["()"]
-                dtype = f"torch.{TORCH_NAMES[tensor.element.data]}"
-                name, made = python_name(tensor.sym_name.data), "empty" if tensor.partial is None else "zeros"
-                self.out.listed(f"{name} = torch.{made}(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
-        self.allocated |= stored
+            if tensor.role.data == "workspace" and tensor.sym_name.data in stored - self.shared:
+                self._allocate(tensor)
+
+    def _allocate(self, tensor: spec.TensorOp) -> None:
+        shape = [*map(python_text, tensor.shape)] or ["()"]
+        dtype = f"torch.{TORCH_NAMES[tensor.element.data]}"
+        name, made = python_name(tensor.sym_name.data), "empty" if tensor.partial is None else "zeros"
+        self.out.listed(f"{name} = torch.{made}(", [*shape, f"dtype={dtype}", f"device={self.device}"], ")")
 
     def _counts(self, launched: Launched, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""

@@ -28,6 +28,7 @@ from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import number_in
+from attndsl.ir.workspaces import left_by_several
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS
@@ -70,7 +71,7 @@ class _Emitter:
         self.scratch = Scratch(self.text, self.access)
         self.compiled = CompiledFunctions(self.text, source)
         self.shared: _Shared | None = None
-        self.allocated: set[str] = set()
+        self.shared_workspaces: set[str] = set()
 
     # --- the file
 
@@ -95,14 +96,15 @@ class _Emitter:
             for tensor in self.tensors:
                 if tensor.partial is not None:
                     self.out.line(f"{python_name(tensor.sym_name.data)}[...] = 0  # what no row writes is 0")
+            self.shared_workspaces = left_by_several(kernels)
+            for workspace in self.workspaces:
+                if workspace.sym_name.data in self.shared_workspaces:
+                    self.allocate(workspace)
             branches = Branches(self.out)
             for condition, group in groupby(kernels, lambda kernel: (kernel.when, kernel.unless)):
-                before = set(self.allocated)
                 with branches.branch(*condition):
                     for kernel in group:
                         self.kernel(kernel)
-                if condition[0] is not None:
-                    self.allocated = before  # where it does not hold, nothing is
         text = self.out.text()
         functions = self.compiled.source()
         return self.header(name, functions + text[described:] + signature) + functions + text
@@ -140,13 +142,8 @@ class _Emitter:
         self.out.line("")
         stored = {op.tensor.string_value() for op in kernel.body.walk() if isinstance(op, tile.StoreOp)}
         for workspace in self.workspaces:
-            if workspace.sym_name.data in stored - self.allocated:
-                shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
-                shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
-                made = "empty" if workspace.partial is None else "zeros"
-                dtype = ARRAYS[workspace.element.data]
-                self.out.line(f"{python_name(workspace.sym_name.data)} = np.{made}(({shape}), np.{dtype})")
-        self.allocated |= stored
+            if workspace.sym_name.data in stored - self.shared_workspaces:
+                self.allocate(workspace)
         self.names.begin_scope()
         self.text.arrange(kernel)
         self.shared = _Shared.of(kernel, self.names)
@@ -156,6 +153,13 @@ class _Emitter:
             self.out.gap()
             worth = self.condition(self.shared.where, self.text[self.shared.where].code)
             self.out.line(f"_run({self.shared.function}, {worth})")
+
+    def allocate(self, workspace: spec.TensorOp) -> None:
+        shape = "".join(f"{python_text(extent)}, " for extent in workspace.shape)
+        shape = shape.rstrip(" ") if len(workspace.shape) == 1 else shape[:-2]
+        made = "empty" if workspace.partial is None else "zeros"
+        dtype = ARRAYS[workspace.element.data]
+        self.out.line(f"{python_name(workspace.sym_name.data)} = np.{made}(({shape}), np.{dtype})")
 
     def block(self, block: Block) -> None:
         for op in block.ops:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.driver.library import artifact_of
 from attndsl.ir import attn
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
@@ -116,3 +117,10 @@ def test_what_a_later_block_reads_is_a_workspace_of_its_type() -> None:
         "u": '"bf16" ["N"]',
         "o": '"f32" ["B", "N"]',
     }
+
+
+@pytest.mark.parametrize(("target", "choice"), [("numpy", "    else:"), ("triton", "if SPLITS == 1:")])
+def test_a_temp_that_each_form_of_a_block_writes_is_there_for_all(target: str, choice: str) -> None:
+    source = artifact_of(Source(SPECS["scores that become a mask"]), {"T": "f32"}, target).source
+    (allocated,) = [n for n, line in enumerate(source.splitlines()) if re.match(r"    t = \w+\.empty\(", line)]
+    assert allocated < min(n for n, line in enumerate(source.splitlines()) if line.strip() == choice.strip())
