@@ -314,6 +314,14 @@ def topk_sparse() -> Case:
 
 
 @case
+def flat_heads() -> Case:
+    x, u = {name: normal(B, H, rows, D) for name, rows in (("q", M), ("k", N), ("v", N))}, normal(H, D)
+    o = attend(scores(x["q"] + u[:, None], x["k"]), x["v"], CAUSAL)
+    flat = {name: array.swapaxes(1, 2).reshape(B, -1, H * D) for name, array in (x | {"o": o}).items()}
+    return {"u": u} | {name: flat[name] for name in x}, {}, {"o": flat["o"]}
+
+
+@case
 def sinks() -> Case:
     x, sink = qkv(HKV), normal(H)
     s = scores(x["q"], grouped(x["k"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.text import spec_text
 from attndsl.diagnostics import SpecError
 from attndsl.syntax.format import format_text
@@ -60,3 +61,19 @@ def test_a_temp_is_written_once_and_tells_no_dim_and_no_type() -> None:
     assert codes(f"{HEAD}each i in M\n t[i] = x[i]\neach i in M\n t[i] = x[i]\n o[i] = x[i]\n}}") == ["E602"]
     told = HEAD.replace("dims M", "dims M, N\n types T").replace("t : f32[M]", "t : T[N]")
     assert codes(f"{told}each i in M\n o[i] = x[i]\neach i in M\n t[i] = x[i]\n}}")[:2] == ["E706", "E707"]
+
+
+@pytest.mark.parametrize(
+    ("extent", "place", "whole"),
+    [
+        ("H * D", "h * D : h * D + D", True),
+        ("D * H", "h * D : h * D + D", True),
+        ("H * D + 1", "h * D : h * D + D", False),
+        ("D * D", "h * D : h * D + D", False),
+        ("H * D", "h * D + 1 : h * D + 1 + D", False),
+        ("H * D", "h * H : h * H + D", False),
+    ],
+)
+def test_rows_that_lie_side_by_side_write_all(extent: str, place: str, whole: bool) -> None:
+    text = f"attention a {{ dims H, D input x : f32[H, D] output o : f32[{extent}] each h in H o[{place}] = x[h,:] }}"
+    assert (partial_outputs(check(Source(text))) == ()) is whole
