@@ -154,7 +154,7 @@ class MixedType(Diagnostic):
     first: str
     choice: str
 
-    code = "E712"
+    code = "E716"
     message = "`{name}` cannot be {first} in one call and {choice} in another: one is a float, one an int"
     label = "of another kind"
     fix = "two type variables, one of floats and one of ints: `types T, I = i32 | i64`"

@@ -152,7 +152,9 @@ PLACES: Table[Expr] = {
 
 WRITES: Table[tuple[Block, Write]] = {
     "output index: permuted": lambda x: _order(*x) != sorted(_order(*x)),
-    "output index: axis first": lambda x: isinstance(i := x[1].indices[0], IndexValue) and i.index.role == "axis",
+    "output index: axis first": lambda x: any(
+        isinstance(i, IndexValue) and i.index.role == "axis" for i in x[1].indices[:1]
+    ),
     "output: number of a row": lambda x: not x[1].axes,
     "output: several reductions": lambda x: sum(isinstance(e, Reduce) for e in walk(x[1].value)) > 1,
     "output: reduction under an if": lambda x: any(

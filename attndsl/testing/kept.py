@@ -13,7 +13,7 @@ from zipfile import ZIP_STORED, ZipFile
 import numpy as np
 
 from attndsl.checking.check import check
-from attndsl.checking.evaluate import Number, evaluate
+from attndsl.checking.evaluate import Number, evaluate, with_defaults
 from attndsl.checking.typed import Kind, Param, Spec
 from attndsl.driver.targets import target_of
 from attndsl.inputs import default_params
@@ -96,7 +96,8 @@ def with_strides(array: Array, strides: Any) -> Array:
 
 def _check_possible(case: Case) -> None:
     """Raises ValueError for a call that the spec refuses, or that is more than the reference can do."""
-    spec, known = case.spec, {**default_params(case.spec), **case.params}
+    spec = case.spec
+    known = with_defaults(spec.params, case.dims, {**default_params(spec), **case.params})
     _require(largest(spec, case.dims) <= MOST_ELEMENTS, f"a tensor has more than {MOST_ELEMENTS} elements")
     _require(all(evaluate(each, case.dims, known) for each in spec.requires), "a condition of the spec is not met")
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from attndsl.backends.names import python_text
 from attndsl.backends.numpy.expressions import NumPyExpressions, dtype
 from attndsl.backends.text import Text
+from attndsl.checking.numbers import holds
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
 from attndsl.ir.traits import Axis
@@ -225,6 +226,7 @@ class NumPyAccess:
         if isinstance(type_, AnyFloat):
             return NUMPY_STORED[element].format(value) if element in NUMPY_STORED else value
         number = constant(op.value)
-        if type_ == index and element != "i64" and not self.text.axes(op.value) and (number is None or number < 0):
+        fits = number is not None and holds(element, int(number))
+        if type_ == index and element != "i64" and not self.text.axes(op.value) and not fits:
             return f"np.int64({value}).astype(np.{ELEMENTS[element].dtype})"  # NumPy wraps no integer of Python
         return value

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from attndsl.bench import latents, machine, mla_cpu, timing
-from attndsl.bench.contest import Refused
+from attndsl.bench import latents, machine, timing
 from attndsl.bench.timing import CpuClock, Turn
 
 
@@ -110,10 +109,3 @@ def test_a_token_takes_what_its_tensors_do() -> None:
         of_q8_0 = {name: tensor for name, tensor in kept.items() if name not in latents.PARTS}
         held = sum(tensor.nbytes for tensor in (of_q8_0 or kept).values())
         assert held == 8 * latents.entry_bytes(cache)
-
-
-def test_mode_3_says_what_is_missing() -> None:
-    assert mla_cpu.mode_3("f32").ours and mla_cpu.mode_3("f16").ours
-    assert not mla_cpu.mode_3("q8_0").ours
-    with pytest.raises(Refused, match="no spec of the gallery has projections and a cache in q8_0"):
-        mla_cpu.mode_3("q8_0").bind({})

@@ -250,7 +250,7 @@ TILE_RULES = [
     ),
     (fused("tile.yield %y : f32", "%e"), "tells calls apart by their dims and parameters"),
     (fused("tile.yield %c0 : index"), "gives values of other types than what is fused"),
-    (fused("%n = arith.negf %y : f32"), "ends with tile.yield"),
+    (fused("%n = arith.negf %y : f32"), "is not a terminator"),
     (tile("").replace("@k {", "@k strided [@z] {"), "no tensor is called @z"),
     (tile("tile.narrow %i : index"), "stands in a kernel that has bounds"),
     (bounded("[]", "tile.narrow %y : f32"), "names integers, and comparisons of integers"),

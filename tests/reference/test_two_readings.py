@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from attndsl.checking.check import check
-from attndsl.checking.numbers import ON_NUMBERS
+from attndsl.checking.numbers import ON_NUMBERS, single
 from attndsl.checking.typed import (
     FOLDS,
+    POSITIONS,
     Apply,
     Block,
     Constant,
@@ -132,6 +133,10 @@ class Scalar:
         scores = [score for score, _ in terms]
         if expr.function in FOLDS:
             return float(folded(expr.function, scores))
+        if expr.function in POSITIONS:
+            largest = max(scores, default=-math.inf)
+            unclear = not terms or any(map(math.isnan, scores))
+            return -1 if unclear else min(value for score, value in terms if score == largest)
         denominator = math.exp(sink) + sum(math.exp(score) for score in scores)
         if expr.function == "logsumexp":
             return math.log(denominator) if denominator else -math.inf
@@ -185,6 +190,7 @@ def test_two_readings_agree(path: Path, hostile: bool) -> None:
     sizes = OTHERS.get(spec.name, FEW)
     dims = default_dims(spec, given={name: size for name, size in sizes.items() if name in spec.dims})
     params = {**default_params(spec), **{p.name: 2 for p in spec.params if p.kind is Kind.INT}}
+    params |= {p.name: single(params[p.name]) for p in spec.params if p.kind is Kind.FLOAT and p.name in params}
     types = types_with(spec, "f64")
     arrays = make_inputs(spec, dims, types, 1, params, hostile)
     plain = {t.name: decode(arrays[t.name], types.get(t.element, t.element)) for t in spec.inputs}

@@ -197,7 +197,8 @@ def test_compiling_imports_no_torch() -> None:
 
 TORCH_TYPES = {
     "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
-    "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "bool": torch.bool,
+    "i8": torch.int8, "u8": torch.uint8, "i16": torch.int16, "u16": torch.uint16, "i32": torch.int32,
+    "u32": torch.uint32, "i64": torch.int64, "bool": torch.bool,
 }  # fmt: skip
 
 

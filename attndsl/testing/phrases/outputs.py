@@ -51,7 +51,7 @@ counted@joined
     sum(score, mask)
 tag
     3 | argmax(score, mask)
-    argmax({bias})
+    3 | argmax({bias})
     {row_hash}
     i * 3 - p
     300 - i
