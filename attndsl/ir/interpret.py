@@ -245,7 +245,7 @@ class Run(OverKeys):
         assert block is not None
         walked = [loop for loop in block.ops if isinstance(loop, tile.LoopOp) and loop.axis is not None]
         ends = [self.scalar(loop.ub) for loop in walked if self.scalar(loop.lb) < self.scalar(loop.ub)]
-        assert op.keys is None or max(ends, default=0) <= self.scalar(op.keys), "tile.covers names all keys"
+        assert op.keys is None or all(end <= self.scalar(op.keys) for end in ends), "tile.covers names all keys"
 
     def narrow(self, op: tile.NarrowOp) -> None:
         if op not in self.limits:

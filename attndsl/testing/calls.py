@@ -168,7 +168,8 @@ def _may_be_left_out(case: Case, name: str) -> bool:
 def _memory(case: Case, output: str, layout: str) -> Array:
     """Memory for an output of a case, in which there is NaN."""
     dtype = ELEMENTS[case.element(output)].dtype
-    return relay(np.full(case.wanted[output].shape, np.nan if dtype.kind == "f" else 0xFFFF, dtype), layout)
+    others = np.iinfo(dtype).max if dtype.kind in "iu" else np.nan if dtype.kind == "f" else True
+    return relay(np.full(case.wanted[output].shape, others, dtype), layout)
 
 
 def _numpy_number(kind: Kind, value: Number) -> Any:

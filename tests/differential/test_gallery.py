@@ -14,7 +14,7 @@ from attndsl.testing import Case, check_stages
 
 GALLERY = sorted(path.stem for path in (Path(__file__).parents[2] / "examples").glob("*.attn"))
 
-UNLIKE = GALLERY[::3]
+UNLIKE = GALLERY[::5]
 """Specs whose stages are tried at once; those of all others take a minute more."""
 
 
