@@ -1,4 +1,4 @@
-"""Every example of the manual is checked and run, and its tables say what the code does."""
+"""Every example of the manual and every recipe is checked and run, and the manual's tables say what the code does."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import attndsl
 from attndsl.checking.calls import REDUCTIONS
 from attndsl.checking.check import check
 from attndsl.checking.declarations import SETTINGS
@@ -24,7 +25,8 @@ from attndsl.syntax.format import format_text
 from attndsl.syntax.parse import MAX_DEPTH, parse, tokens
 from attndsl.syntax.source import MAX_BYTES, Source
 
-MANUAL = (Path(__file__).parents[1] / "docs" / "language.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+MANUAL, RECIPES = ((DOCS / name).read_text(encoding="utf-8") for name in ("language.md", "recipes.md"))
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Example:
 EXAMPLES = [
     Example(text, values or "")
     for text, values in re.findall(
-        r"^```attn\n(.*?)^```\n(?:\n```values\n(.*?)^```\n)?", MANUAL, re.DOTALL | re.MULTILINE
+        r"^```attn\n(.*?)^```\n(?:\n```values\n(.*?)^```\n)?", MANUAL + RECIPES, re.DOTALL | re.MULTILINE
     )
 ]
 
@@ -66,7 +68,10 @@ def test_example_gives_the_values_it_states(example: Example) -> None:
     assert set(values) == {tensor.name for tensor in told}
     inputs = {t.name: np.array(values[t.name], _dtype(t.element)) for t in spec.inputs if t.name in values}
     outputs = reference(spec, inputs, {})
+    compiled = attndsl.compile(example.text)(**inputs)
     for tensor in spec.outputs:
+        got = decode(compiled if len(spec.outputs) == 1 else getattr(compiled, tensor.name), tensor.element)
+        np.testing.assert_allclose(got, values[tensor.name], rtol=1e-5, atol=1e-6, err_msg=tensor.name)
         held = outputs[tensor.name]
         if held.dtype.kind != "f" or spec.kind(tensor) is not Kind.FLOAT:
             held = decode(as_stored(held, tensor.element), tensor.element)
