@@ -116,7 +116,7 @@ def _with_axes(
                 return f"{name}[{subscripts([written(text, each, change) for each in node.subscripts])}]"
             case tree.WriteStatement(name=tree.Name(text=word)) if word == name:
                 place = subscripts([written(text, each, change) for each in node.subscripts])
-                return f"{name}[{place}] = {written(text, node.value, change)}"
+                return f"{name}[{place}] {'+=' if node.adds else '='} {written(text, node.value, change)}"
             case tree.Dims(names=names) if replaced in (known := [each.text for each in names]):
                 return f"dims {', '.join([*(each for each in known if each != replaced), *dims])}"
         return None
