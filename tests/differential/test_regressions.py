@@ -49,6 +49,7 @@ def test_it_stays_right(path: Path) -> None:
             case.check("triton", found, narrowed=True)
 
 
+@pytest.mark.matrix
 def test_they_stay_right_in_triton() -> None:
     """In a process of its own: Triton's interpreter is switched on before it is imported."""
     command = [sys.executable, "-m", "tests.differential.interpreted"]

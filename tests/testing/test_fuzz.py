@@ -32,6 +32,7 @@ def test_drawn_specs_agree() -> None:
     assert 0 < summary.used["numpy"] <= 1
 
 
+@pytest.mark.matrix
 def test_drawn_specs_agree_in_triton() -> None:
     """In a process of its own: Triton's interpreter is switched on before it is imported."""
     command = [sys.executable, "-m", "attndsl", "fuzz", "--any", "--backend", "triton"]
