@@ -47,9 +47,9 @@ def stored_floats_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("triton", "triton")
-def offset_of_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The upper half of an offset makes no difference."""
-    rewords(monkeypatch, HELPERS, "_random", "(offset >> 32)", "(offset * 0)")
+def random_numbers_without_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seed makes no difference."""
+    rewords(monkeypatch, HELPERS, "_random", "tl.philox(seed, ", "tl.philox(seed * 0, ")
 
 
 @planted("triton", "triton")
