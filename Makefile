@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+WORKERS := --numprocesses auto --dist worksteal
 
 .PHONY: demo test test-matrix test-gpu sanitize-gpu lint clean
 
@@ -10,10 +11,11 @@ demo: .venv/demo.stamp
 	$(BIN)/python examples/tour.py
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest $(WORKERS)
 
+# What takes longest comes first: minutes each, of which none should be left to a worker that is then alone.
 test-matrix: .venv/dev.stamp
-	$(BIN)/python -m pytest --numprocesses auto -m matrix tests/triton_backend tests/differential tests/testing tests/mutants
+	$(BIN)/python -m pytest $(WORKERS) -m matrix tests/mutants tests/triton_backend tests/differential tests/testing
 
 test-gpu: .venv/dev.stamp
 	$(BIN)/python -m pytest -m gpu tests/gpu

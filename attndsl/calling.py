@@ -15,6 +15,8 @@ Tensor = TypeVar("Tensor")
 class Arguments(Generic[Tensor]):
     """The tensors of a call, or what stands for each: inputs, then outputs, both in the order of their declarations.
 
+    Among the inputs are those that are written in place.
+
     Every function that is made of a spec takes them so, by position, and then its parameters by keyword.
     """
 
@@ -23,11 +25,10 @@ class Arguments(Generic[Tensor]):
 
     @classmethod
     def of(cls, declared: Iterable[Tensor], role: Callable[[Tensor], str]) -> Arguments[Tensor]:
-        """Tensors as they are declared, in whatever order; what is neither `input` nor `output` is no argument."""
-        found: dict[str, list[Tensor]] = {"input": [], "output": []}
-        for tensor in declared:
-            found.get(role(tensor), []).append(tensor)
-        return cls(tuple(found["input"]), tuple(found["output"]))
+        """Tensors as they are declared, in whatever order; what is a `temp` or a `workspace` is no argument."""
+        roles = [(tensor, role(tensor)) for tensor in declared]
+        inputs = (tensor for tensor, own in roles if own in ("input", "inout"))
+        return cls(tuple(inputs), tuple(tensor for tensor, own in roles if own == "output"))
 
     def __iter__(self) -> Iterator[Tensor]:
         yield from self.inputs

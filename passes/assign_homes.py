@@ -67,13 +67,13 @@ After:
       tile.store @o[%i] = %sum : f32
     }
 
-Homes have tiles of rows by keys, whose sizes are bounded, so that how much they hold in all does not grow with a call:
-tiles that are not needed at once share one. Where products have batch axes, a home is as large as a call's tiles are at
-most, since they are many in one where they are small (`batch-programs`). Where rows lie last, so does what all keys are
-multiplied with, queries say: in a home it is turned once, not in each product. What else rests on the extents of
-features is smaller, and is left, as are vectors: of few elements a new array costs less than finding the part of an old
-one. So is what no function of NumPy writes into an array that is there: a choice between two tiles, a product under a
-condition. What puts a number into some places of a tile is written over that.
+Homes have tiles of rows by keys, or by columns, whose sizes are bounded, so that how much they hold in all does not
+grow with a call: tiles that are not needed at once share one. Where products have batch axes, a home is as large as a
+call's tiles are at most, since they are many in one where they are small (`batch-programs`). Where rows lie last, so
+does what all keys are multiplied with, queries say: in a home it is turned once, not in each product. What else rests
+on the extents of features is smaller, and is left, as are vectors: of few elements a new array costs less than finding
+the part of an old one. So is what no function of NumPy writes into an array that is there: a choice between two tiles,
+a product under a condition. What puts a number into some places of a tile is written over that.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -124,11 +124,11 @@ class _Large:
         self.turns = kernel.rows_last is not None
 
     def wants(self, op: Operation) -> bool:
-        """Whether an operation makes a tile of rows by keys, or what such are products of, and can write it."""
+        """Whether an operation makes a tile of rows by keys or columns, or what one is made of, and can write it."""
         axes = self.axes(op.results[0]) - self.batch
         if len(axes) != 2:
             return False
-        if any(map(tile.is_key, axes)):
+        if any(tile.is_key(axis) or tile.is_column(axis) for axis in axes):
             return not any(map(_is_feature, axes)) and self.is_written(op)
         return self.turns and isinstance(op, (tile.LoadOp, *WRITING)) and any(map(_is_factor, op.results[0].uses))
 

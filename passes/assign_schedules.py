@@ -142,7 +142,8 @@ def _say_covered(kernel: tile.KernelOp, following: tile.KernelOp | None) -> None
     block = kernel.body.block
     last = block.last_op
     assert last is not None, "a kernel writes something"
-    programs = [op for op in block.ops if isinstance(op, tile.ProgramOp) and constant(op.step) != 1]
+    programs = [op for op in block.ops if isinstance(op, tile.ProgramOp) and op.columns is None]
+    programs = [op for op in programs if constant(op.step) != 1]
     loops = [op for op in block.ops if isinstance(op, tile.LoopOp)]
     loops = [loop for loop in loops if loop.axis is not None] or loops
     if kernel.form is not None and kernel.form.data == "whole" and following is not None:

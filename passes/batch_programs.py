@@ -146,7 +146,8 @@ def _multiplies_matrices(kernel: tile.KernelOp, known: Container[SSAValue]) -> b
                 return False
             case scf.IfOp():
                 return False
-    return any(_multiplies(op) for op in kernel.body.block.ops)
+    columns = [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp) and op.columns is not None]
+    return bool(columns) or any(_multiplies(op) for op in kernel.body.block.ops)
 
 
 def _is_batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAValue], made: list[SSAValue]) -> bool:
@@ -244,7 +245,7 @@ def _broadcast(value: SSAValue, axis: SSAValue) -> tile.BroadcastOp:
 
 
 def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
-    """How many numbers a tile has at most, before `begin`: a turn's keys times the longest other axis of a product."""
+    """How many numbers a tile has at most, before `begin`: its keys or columns times a product's longest other axis."""
     axes, lengths = AxesAnalysis(), Lengths(begin)
     ops = operations(kernel)
     used = {axis for op in ops if isinstance(op, tile.DotOp) for axis in axes(op.lhs) | axes(op.rhs)}
@@ -255,8 +256,8 @@ def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
         values = [insert_before(begin, index_constant(v)) if isinstance(v, int) else v for v in each]
         return reduce(lambda a, b: insert_before(begin, arith.MaxSIOp(a, b)), values)
 
-    keys = longest(op for op in walked if tile.is_key(op.result))
-    return insert_before(begin, arith.MuliOp(keys, longest(op for op in walked if not tile.is_key(op.result))))
+    keys = [op for op in walked if tile.is_key(op.result) or tile.is_column(op.result)]
+    return insert_before(begin, arith.MuliOp(longest(keys), longest(op for op in walked if op not in keys)))
 
 
 def _quotient(anchor: Operation, numbers: SSAValue, each: SSAValue, name: str) -> SSAValue:

@@ -50,10 +50,11 @@ from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.meaning import COMPARISONS, OPPOSITES, POINTWISE, predicate
-from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, rewrite, uniform
+from attndsl.ir.rewrite import Row, constant, constant_op, guarded, index_constant, rewrite, uniform
 from attndsl.ir.xdsl import (
     AnyFloat,
     Context,
+    IRDLOperation,
     ModuleOp,
     ModulePass,
     Operation,
@@ -98,6 +99,14 @@ RIGHT_IDENTITIES: dict[type[Operation], int | float] = {
 
 COMMUTATIVE = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp, arith.MulfOp)
 
+GUARDED = tuple(
+    kind
+    for dialect in (attn.ATTN, tile.TILE)
+    for kind in dialect.operations
+    if issubclass(kind, IRDLOperation) and "where" in dict(kind.get_irdl_definition().operands)
+)
+"""The operations that may have an operand `where`."""
+
 
 class FoldConstants(RewritePattern):
     """op(constants) -> constant
@@ -132,8 +141,6 @@ class ConstantsLast(RewritePattern):
     """constant op x -> x op constant, for commutative op"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if type(op) not in COMMUTATIVE:
-            return
         assert isinstance(op, COMMUTATIVE)
         if constant(op.lhs) is not None and constant(op.rhs) is None:
             rewriter.replace(op, type(op)(op.rhs, op.lhs))
@@ -143,8 +150,7 @@ class DropIdentities(RewritePattern):
     """x + 0 -> x, x * 1 -> x, and the like"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        identity = RIGHT_IDENTITIES.get(type(op))
-        if identity is not None and constant(op.operands[1]) == identity:
+        if constant(op.operands[1]) == RIGHT_IDENTITIES[type(op)]:
             rewriter.replace(op, [], [op.operands[0]])
 
 
@@ -166,8 +172,6 @@ class AddConstantsOnce(RewritePattern):
     """(x + 3) - 1 -> x + 2, (x - 3) + 1 -> x - 2, and so on, for integers"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if type(op) not in (arith.AddiOp, arith.SubiOp):
-            return
         assert isinstance(op, (arith.AddiOp, arith.SubiOp))
         inner = op.lhs.owner
         if not isinstance(inner, (arith.AddiOp, arith.SubiOp)):
@@ -189,16 +193,9 @@ class AbsorbZero(RewritePattern):
     """x * 0 -> 0, x - x -> 0, x % 1 -> 0, for integers"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        match op:
-            case arith.MuliOp() if constant(op.rhs) == 0:
-                pass
-            case arith.SubiOp() if op.lhs is op.rhs:
-                pass
-            case spec.ModOp() if constant(op.rhs) == 1:
-                pass
-            case _:
-                return
-        rewriter.replace(op, constant_op(0, op.results[0].type))
+        lhs, rhs = op.operands
+        if lhs is rhs if type(op) is arith.SubiOp else constant(rhs) == (0 if type(op) is arith.MuliOp else 1):
+            rewriter.replace(op, constant_op(0, op.results[0].type))
 
 
 Term = SSAValue | tuple[SSAValue, SSAValue, str]
@@ -257,7 +254,8 @@ class SimplifyLogic(RewritePattern):
     conjunctions: Conjunctions
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, (arith.AndIOp, arith.OrIOp, arith.XOrIOp)) or op.result.type != i1:
+        assert isinstance(op, (arith.AndIOp, arith.OrIOp, arith.XOrIOp))
+        if op.result.type != i1:
             return
         other = uniform(op.rhs)
         if isinstance(op, arith.XOrIOp):
@@ -351,7 +349,7 @@ class DropTrueGuards(RewritePattern):
     """where true -> (nothing)"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        where: SSAValue | None = getattr(op, "where", None)
+        where: SSAValue | None = op.where  # type: ignore[attr-defined]
         if where is not None and uniform(where) is True:
             rewriter.replace(op, guarded(op, None))
 
@@ -360,9 +358,8 @@ class DropFalseReads(RewritePattern):
     """read where false -> 0, but where a loop starts with it, which carries what memory holds"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, (attn.ReadOp, tile.LoadOp)) or op.where is None or uniform(op.where) is not False:
-            return
-        if not is_carried(op.result):
+        assert isinstance(op, (attn.ReadOp, tile.LoadOp))
+        if op.where is not None and uniform(op.where) is False and not is_carried(op.result):
             rewriter.replace(op, constant_op(0, op.result.type))
 
 
@@ -379,8 +376,7 @@ class FoldAll(RewritePattern):
     """all true over d -> true; all false over j -> false, where j is an axis that is never empty"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, attn.AllOp | tile.AllOp):
-            return
+        assert isinstance(op, (attn.AllOp, tile.AllOp))
         known = uniform(op.body)
         if known is True or (known is False and _has_values(op.over)):
             rewriter.replace(op, constant_op(known, i1))
@@ -394,12 +390,18 @@ def _has_values(axis: SSAValue) -> bool:
     return set(op.stop.owner.operands) == {op.start, op.size}
 
 
+@dataclass(frozen=True)
 class SumThinDots(RewritePattern):
-    """dot a, b over j -> sum a * b over j, where a or b became simpler than to vary along an axis of its own"""
+    """dot a, b over j -> sum a * b over j, where a or b became simpler than to vary along an axis of its own
+
+    A rewrite only takes axes away, so that those found before it hide no axis that is there.
+    """
+
+    axes: AxesAnalysis
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: tile.DotOp, rewriter: PatternRewriter, /) -> None:
-        _, left, right = op.sides(AxesAnalysis())
+        _, left, right = op.sides(self.axes)
         if left and right:
             return
         product = arith.MulfOp(op.lhs, op.rhs)
@@ -412,23 +414,23 @@ class SumThinDots(RewritePattern):
         rewriter.replace(op, [*made, tile.SumOp(terms.results[0], op.over)])
 
 
-def _patterns(conjunctions: Conjunctions) -> tuple[RewritePattern, ...]:
+def _rows(conjunctions: Conjunctions, axes: AxesAnalysis) -> tuple[Row, ...]:
     return (
-        FoldConstants(),
-        ConstantsLast(),
-        DropIdentities(),
-        MultiplyByPowers(),
-        AddConstantsOnce(),
-        AbsorbZero(),
-        SimplifyLogic(conjunctions),
-        SimplifySelect(),
-        DropGuardedSelect(conjunctions),
-        UniformAll(),
-        DropTrueGuards(),
-        DropFalseReads(),
-        DropTrueAssumptions(),
-        FoldAll(),
-        SumThinDots(),
+        ((arith.CmpiOp, arith.CmpfOp, *POINTWISE, *ON_INTEGERS), FoldConstants()),
+        (COMMUTATIVE, ConstantsLast()),
+        (RIGHT_IDENTITIES, DropIdentities()),
+        ((arith.DivfOp,), MultiplyByPowers()),
+        ((arith.AddiOp, arith.SubiOp), AddConstantsOnce()),
+        ((arith.MuliOp, arith.SubiOp, spec.ModOp), AbsorbZero()),
+        ((arith.AndIOp, arith.OrIOp, arith.XOrIOp), SimplifyLogic(conjunctions)),
+        ((arith.SelectOp,), SimplifySelect()),
+        ((arith.SelectOp,), DropGuardedSelect(conjunctions)),
+        ((attn.AllOp,), UniformAll()),
+        (GUARDED, DropTrueGuards()),
+        ((attn.ReadOp, tile.LoadOp), DropFalseReads()),
+        ((spec.AssumeOp,), DropTrueAssumptions()),
+        ((attn.AllOp, tile.AllOp), FoldAll()),
+        ((tile.DotOp,), SumThinDots(axes)),
     )
 
 
@@ -440,6 +442,11 @@ class Canonicalize(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        conjunctions = Conjunctions()
-        rewrite(op, _patterns(conjunctions), conjunctions.forget)
+        conjunctions, axes = Conjunctions(), AxesAnalysis()
+
+        def forget() -> None:
+            conjunctions.forget()
+            axes.forget()
+
+        rewrite(op, _rows(conjunctions, axes), forget)
         keep_axes(op)

@@ -84,7 +84,7 @@ from dataclasses import dataclass
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.keys import Reduction, common_conjuncts, factors_of, over_of, reductions_of
+from attndsl.ir.keys import Reduction, common_conjuncts, factors_of, made_of, over_of, reductions_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import insert_before, remove_dead, replace, sort_block
 from attndsl.ir.traits import Axes
@@ -152,8 +152,8 @@ def _of_rows(kernel: attn.KernelOp, folded: bool) -> list[attn.SumOp]:
         return []
     tiled = variables_of_tiles(kernel)
     found = [op for op in found if any(axes(factor) & tiled for factor in matrices[op])]
-    made_of = _cone(value for reduction in reductions_of(kernel) for value in reduction.operands)
-    return [op for op in found if not folded or op not in made_of]
+    in_keys = made_of(value for reduction in reductions_of(kernel) for value in reduction.operands)
+    return [op for op in found if not folded or op not in in_keys]
 
 
 def _contractions(kernel: attn.KernelOp, axes: AxesAnalysis) -> list[attn.SumOp]:
@@ -173,20 +173,7 @@ def _matrices(op: attn.SumOp, axes: AxesAnalysis) -> list[SSAValue]:
 
 
 def _rests_on_keys(op: Operation) -> bool:
-    return any(isinstance(each, Reduction) for each in _cone(op.operands))
-
-
-def _cone(values: Iterable[SSAValue]) -> set[Operation]:
-    """All that values are made of."""
-    found: set[Operation] = set()
-    stack = list(values)
-    while stack:
-        op = stack.pop().owner
-        assert isinstance(op, Operation)
-        if op not in found:
-            found.add(op)
-            stack += op.operands
-    return found
+    return any(isinstance(each, Reduction) for each in made_of(op.operands))
 
 
 # --- kernels of their own
@@ -221,8 +208,8 @@ def _make_behind(kernel: attn.KernelOp, module: ModuleOp, sums: Sequence[attn.Su
     """A kernel for all that is made of contractions; it reads what this one has folded over its keys."""
     block, axes = kernel.body.block, AxesAnalysis()
     writes = [op for op in block.ops if isinstance(op, attn.WriteOp)]
-    moved = [op for op in writes if not _cone(op.operands).isdisjoint(sums)]
-    needed = _cone(value for op in moved for value in op.operands)
+    moved = [op for op in writes if not made_of(op.operands).isdisjoint(sums)]
+    needed = made_of(value for op in moved for value in op.operands)
     folded = [op.results[0] for op in reductions_of(kernel) if op in needed]
     pairs = any(len(op.results) > 1 for op in reductions_of(kernel) if op in needed)
     if not moved or pairs or any(room is None for value in folded for room in rooms_of(value, kernel, axes)):

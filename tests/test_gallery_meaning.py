@@ -322,6 +322,18 @@ def flat_heads() -> Case:
 
 
 @case
+def fused_qkv() -> Case:
+    x = {name: normal(B, heads, N, D) for name, heads in (("q", H), ("k", HKV), ("v", HKV))}
+    o = attend(scores(x["q"], grouped(x["k"])), grouped(x["v"]), np.tri(N, dtype=bool))
+    flat = {name: array.swapaxes(1, 2).reshape(B, N, -1) for name, array in (x | {"o": o}).items()}
+    return (
+        {"qkv": np.concatenate([flat["q"], flat["k"], flat["v"]], -1)},
+        {"heads": H, "kv_heads": HKV},
+        {"o": flat["o"]},
+    )
+
+
+@case
 def sinks() -> Case:
     x, sink = qkv(HKV), normal(H)
     s = scores(x["q"], grouped(x["k"]))
@@ -413,19 +425,60 @@ def block_diffusion() -> Case:
     return x, {"block": block}, {"o": attend(scores(x["q"], x["k"]), x["v"], mask)}
 
 
+ANGLE = np.arange(N)[:, None] / 10000.0 ** (np.arange(D // 2) * 2 / D)
+TURNS = {f: np.tile(getattr(np, f)(ANGLE), 2).astype(np.float32) for f in ("cos", "sin")}
+
+
+def turned(y: Array, positions: Array) -> Array:
+    """Pairs of numbers, one of each half, as complex numbers times exp(i angle)."""
+    z = (y[..., : D // 2] + 1j * y[..., D // 2 :]) * np.exp(1j * ANGLE[positions])
+    return np.concatenate([z.real, z.imag], axis=-1)
+
+
 @case
 def rotary() -> Case:
     x = qkv()
-    angle = np.arange(N)[:, None] / 10000.0 ** (np.arange(D // 2) * 2 / D)
-
-    def turned(y: Array, positions: Array) -> Array:
-        """Pairs of numbers, one of each half, as complex numbers times exp(i angle)."""
-        z = (y[..., : D // 2] + 1j * y[..., D // 2 :]) * np.exp(1j * angle[positions])
-        return np.concatenate([z.real, z.imag], axis=-1)
-
-    tables = {f: np.tile(getattr(np, f)(angle), 2).astype(np.float32) for f in ("cos", "sin")}
     s = scores(turned(x["q"], np.arange(N - M, N)), turned(x["k"], np.arange(N)))
-    return x | tables, {}, {"o": attend(s, x["v"], CAUSAL)}
+    return x | TURNS, {}, {"o": attend(s, x["v"], CAUSAL)}
+
+
+@case
+def append_paged() -> Case:
+    x, new = qkv(HKV), slice(N - M, N)
+    k = turned(x["k"], np.arange(N))
+    after, table = paged(k.swapaxes(1, 2), x["v"].swapaxes(1, 2))
+    size = after[0].shape[1]
+    slot = np.stack([pages[np.arange(N)[new] // size] * size + np.arange(N)[new] % size for pages in table])
+    before = [pages.copy() for pages in after]
+    for pages in before:
+        pages.reshape(-1, *pages.shape[2:])[slot] = RANDOM.normal(size=pages.shape[2:])
+    slot[1, 0] = -1  # appends nothing, and what is there is seen
+    for pages, old in zip(after, before, strict=True):
+        at = divmod(table[1, (N - M) // size] * size + (N - M) % size, size)
+        pages[at] = old[at]
+    s = scores(turned(x["q"], np.arange(N)[new]), grouped(np.stack([along(after[0], row) for row in table])))
+    o = attend(s, grouped(np.stack([along(after[1], row) for row in table])), CAUSAL)
+    inputs = {"q": x["q"], "k": x["k"][:, :, new], "v": x["v"][:, :, new], "k_pages": before[0], "v_pages": before[1]}
+    inputs |= {"slot": slot.astype(np.int32), "table": table, "length": ints(N, N)} | TURNS
+    return inputs, {}, {"o": o, "k_pages": after[0], "v_pages": after[1]}
+
+
+def along(pages: Array, table: Array) -> Array:
+    """The first N keys that a table leads to, behind their heads."""
+    return np.asarray(pages[table].reshape(-1, *pages.shape[2:])[:N].swapaxes(0, 1))
+
+
+@case
+def append_latent() -> Case:
+    x, past = latent(), N - M
+    entries = np.concatenate([x["c"], x["k_rope"]], axis=-1)
+    cache = np.concatenate([entries, normal(B, 2, R + ROPE)], axis=1)
+    before = cache.copy()
+    before[:, past:N] = np.nan
+    o = latent_attend(x, CAUSAL).swapaxes(1, 2)
+    inputs = {name: x[name].swapaxes(1, 2) for name in ("q", "q_rope")}
+    inputs |= {name: x[name][:, past:] for name in ("c", "k_rope")} | {"cache": before, "past": ints(past, past)}
+    return inputs, {}, {"o": o, "cache": cache}
 
 
 @case
@@ -521,8 +574,7 @@ def key_mass() -> Case:
     x = qkv(HKV)
     s = np.where(CAUSAL, scores(x["q"], grouped(x["k"])), -np.inf)
     weights = np.exp(s) / np.exp(s).sum(-1, keepdims=True)
-    inputs = {"q": x["q"], "k": x["k"], "lse": np.log(np.exp(s).sum(-1)).astype(np.float32)}
-    return inputs, {}, {"mass": weights.reshape(B, HKV, H // HKV, M, N).sum((2, 3))}
+    return {"q": x["q"], "k": x["k"]}, {}, {"mass": weights.reshape(B, HKV, H // HKV, M, N).sum((2, 3))}
 
 
 @case

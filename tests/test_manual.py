@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,22 +63,40 @@ def test_example_is_checked_and_formatted(example: Example) -> None:
 @pytest.mark.parametrize("example", [e for e in EXAMPLES if e.values], ids=lambda example: example.name)
 def test_example_gives_the_values_it_states(example: Example) -> None:
     spec = check(Source(example.text))
-    values = {
-        name.strip(): eval(value, {"inf": float("inf"), "nan": float("nan")})
-        for name, value in (line.split("=") for line in example.values.splitlines())
-    }
+    stated = [line.split("=") for line in example.values.splitlines()]
+    values, left = ({name.strip(): _value(value, side) for name, value in stated} for side in (0, -1))
     told = (tensor for tensor in spec.arguments if tensor.default is None)
     assert set(values) == {tensor.name for tensor in told}
     inputs = {t.name: np.array(values[t.name], _dtype(t.element)) for t in spec.inputs if t.name in values}
     outputs = reference(spec, inputs, {})
     compiled = attndsl.compile(example.text)(**inputs)
-    for tensor in spec.outputs:
-        got = decode(compiled if len(spec.outputs) == 1 else getattr(compiled, tensor.name), tensor.element)
-        np.testing.assert_allclose(got, values[tensor.name], rtol=1e-5, atol=1e-6, err_msg=tensor.name)
+    for tensor in spec.results:
+        made: Any = compiled if len(spec.outputs) == 1 else getattr(compiled, tensor.name, None)
+        got = decode(inputs.get(tensor.name, made), tensor.element)
+        np.testing.assert_allclose(got, left[tensor.name], rtol=1e-5, atol=1e-6, err_msg=tensor.name)
         held = outputs[tensor.name]
         if held.dtype.kind != "f" or spec.kind(tensor) is not Kind.FLOAT:
             held = decode(as_stored(held, tensor.element), tensor.element)
-        np.testing.assert_allclose(held, values[tensor.name], rtol=1e-7, err_msg=tensor.name)
+        np.testing.assert_allclose(held, left[tensor.name], rtol=1e-7, err_msg=tensor.name)
+
+
+def test_the_triton_program_runs_in_its_interpreter(tmp_path: Path) -> None:
+    section = RECIPES.split("\n## Triton without a GPU\n")[1]
+    command, program = (
+        re.findall(rf"^```{kind}\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)[0] for kind in ("console", "python")
+    )
+    asked, told = command.splitlines()
+    done = subprocess.run(
+        [sys.executable, "-m", *asked.split()[1:]], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == told
+    (tmp_path / "run.py").write_text(program)
+    subprocess.run([sys.executable, "run.py"], cwd=tmp_path, check=True)
+
+
+def _value(text: str, side: int) -> Any:
+    """What stands for a tensor: before the call, or after it."""
+    return eval(text.split("->")[side], {"inf": float("inf"), "nan": float("nan")})
 
 
 def _dtype(element: str) -> np.dtype[np.generic]:

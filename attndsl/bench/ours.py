@@ -41,7 +41,7 @@ def spec(name: str) -> Spec:
 
 
 def truth(name: str, inputs: Inputs, params: Params) -> Outputs:
-    """What a spec's outputs are, in float64."""
+    """What a spec writes, in float64: outputs, and inouts as a call leaves them."""
     return unfused.truth(spec(name), only(name, inputs), params)
 
 
@@ -57,10 +57,16 @@ def ours(
     of: Callable[[Inputs], Inputs] = lambda x: x,
     truth: Callable[[Inputs], Outputs] | None = None,
 ) -> Contestant:
-    """A spec as a user calls it, on what `of` makes of the row's inputs."""
+    """A spec as a user calls it, on what `of` makes of the row's inputs; what it writes of these is compared too."""
 
     def bind(inputs: Inputs) -> Callable[[], Any]:
-        return partial(operator(name), **only(name, of(inputs)), **params)
+        op, given = operator(name), only(name, of(inputs))
+        call = partial(op, **given, **params)
+        written = [given[op.signature.inputs[number].name] for number in op.signature.in_place]
+        if not written:
+            return call
+        count = len(op.signature.outputs)
+        return lambda: (*(call() if count > 1 else (call(),) * count), *written)
 
     return Contestant(label, bind, ours=True, truth=truth)
 

@@ -12,6 +12,7 @@ from attndsl.checking.context import CheckedBlock, Context
 from attndsl.checking.declarations import Declarations
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.graph import MAX_PARTS, PartLimitPassed
+from attndsl.checking.in_place import astray
 from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, ScalarBinding, Scope, Storage
 from attndsl.checking.slices import Ends, Part, Subscripts
@@ -139,7 +140,7 @@ class Blocks:
     def writes_whole(self, node: tree.Definition) -> bool:
         """Whether `o = …` is meant to write an output; reports it."""
         match self.scope.find(node.name.text):
-            case Storage(tensor=Tensor(role="output" | "temp" as role, name=name, extents=extents)):
+            case Storage(tensor=Tensor(role="output" | "inout" | "temp" as role, name=name, extents=extents)):
                 subscripts = ", ".join([":"] * len(extents))
                 self._context.report(
                     errors.names.BareOutput(node.name.span, role=role, name=name, subscripts=subscripts)
@@ -178,7 +179,15 @@ class Blocks:
                 if self._context.graph.facts(index.extent).free:
                     self._bound(index, index.span, moved.writes)
             self.blocks.append(Block(moved.each, (), moved.writes))
+        for block in self.blocks[rows.number :]:
+            self._in_place(block)
         self._context.rows = None
+
+    def _in_place(self, block: Block) -> None:
+        """Reports what a block reads of what it writes in place, but for the element that it writes."""
+        for span, write in astray(block):
+            error = errors.outputs.ReadAndAdded if write.adds else errors.outputs.ReadInPlace
+            self._context.report(error(span, name=write.tensor.name))
 
     def _bound(self, index: Index, span: Span, writes: Sequence[Write]) -> None:
         """Gives an index the bound that is found in what is written; reports where there is none."""
@@ -191,7 +200,7 @@ class Blocks:
     def finish(self, name: tree.Name) -> None:
         """Ends the last block and checks that the spec has outputs and all that is not given is written."""
         self.close()
-        outputs = [tensor for tensor in self._tensors.values() if tensor.role == "output"]
+        outputs = [tensor for tensor in self._tensors.values() if tensor.role in ("output", "inout")]
         if not outputs and not self._context.diagnostics:
             self._context.report(errors.outputs.NoOutput(name.span, name=name.text))
         for tensor in self._tensors.values():

@@ -59,14 +59,18 @@ class Context:
         return None
 
     def may_read(self, tensor: Tensor) -> bool:
-        """Whether blocks before this one have written a tensor, which inputs are from the beginning.
+        """Whether blocks before this one have written a tensor, or a call gives what it holds.
 
         A definition before the first block is asked again where one uses it.
         """
         if tensor.role == "input" or self.rows is None:
             return True
-        self.read.add(tensor.name)
         writers = self.writers.get(tensor.name)
+        if tensor.role == "inout":
+            if any(number < self.rows.number for number in writers or ()):
+                self.read.add(tensor.name)
+            return True
+        self.read.add(tensor.name)
         return writers is not None and all(number < self.rows.number for number in writers)
 
     def text(self, span: Span) -> str:

@@ -8,7 +8,8 @@ from attndsl.checking.typed import Apply, Block, Expr, Index, IndexValue, Spec, 
 def partial_outputs(spec: Spec) -> tuple[str, ...]:
     """The outputs and temps of which a call may leave elements to no row, or that add up, in the order of writes."""
     writes = [(write, block) for block in spec.blocks for write in block.writes]
-    return tuple(dict.fromkeys(w.tensor.name for w, block in writes if w.adds or not _is_whole(w, block)))
+    made = [(write, block) for write, block in writes if write.tensor.role != "inout"]
+    return tuple(dict.fromkeys(w.tensor.name for w, block in made if w.adds or not _is_whole(w, block)))
 
 
 def _is_whole(write: Write, block: Block) -> bool:

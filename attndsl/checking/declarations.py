@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal as OneOf
+from graphlib import CycleError
 
 from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
-from attndsl.checking.extents import origins
+from attndsl.checking.extents import Origin, origins
 from attndsl.checking.lines import is_exact, line_of
 from attndsl.checking.numbers import holds, single
+from attndsl.checking.plain import plain
 from attndsl.checking.scopes import Binding, Broken, ElementType, ScalarBinding, Scope, Storage
+from attndsl.checking.symbolic import order_of
 from attndsl.checking.typed import (
     FLOAT_TYPES,
     INT_TYPES,
     STORAGE_KINDS,
     Constant,
-    DimValue,
     Expr,
     Kind,
     Param,
     ParamValue,
+    Role,
     Tensor,
     walk,
 )
@@ -32,6 +35,8 @@ PARAMETER_KINDS = {"int": Kind.INT, "f32": Kind.FLOAT, "bool": Kind.BOOL}
 _KIND_NAMES = {kind: name for name, kind in PARAMETER_KINDS.items()}
 _GIVEN = {Kind.BOOL: (Kind.BOOL,), Kind.INT: (Kind.INT,), Kind.FLOAT: (Kind.FLOAT, Kind.INT)}
 """The kinds of what an input of each kind may be full of."""
+
+_ROLES: dict[str, Role] = {"input": "input", "output": "output", "inout": "inout", "temp": "temp"}
 
 SETTINGS = ("tile_rows", "tile_keys", "split_k")
 
@@ -137,7 +142,7 @@ class Declarations:
 
     def tensor(self, node: tree.TensorDeclaration) -> None:
         """`input q : T[B, H, M, D]`."""
-        extents = [self._extent(extent, node.role) for extent in node.extents]
+        extents = [self._extent(extent) for extent in node.extents]
         element = node.element.text
         kind = STORAGE_KINDS.get(self.choices(element)[0])
         if kind is None:
@@ -147,9 +152,8 @@ class Declarations:
             self._bind(node.name, Broken(node.name.span))
             self._broken = True
             return
-        roles: dict[str, OneOf["input", "output", "temp"]] = {"output": "output", "temp": "temp"}
         default = None if node.default is None else self._filling(node, kind)
-        role = roles.get(node.role, "input")
+        role = _ROLES[node.role]
         tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span, default)
         self._bind(node.name, Storage(node.name.span, tensor, kind))
         self.tensors.setdefault(tensor.name, tensor)
@@ -158,8 +162,8 @@ class Declarations:
         """The number that an input is full of where it is left out."""
         assert node.default is not None
         name = node.name.text
-        if node.role == "output":
-            self._context.report(errors.declarations.OutputDefault(node.default.span, name=name))
+        if node.role != "input":
+            self._context.report(errors.declarations.OutputDefault(node.default.span, role=node.role, name=name))
             return None
         expr = self._expressions.scalar(node.default, self._scope, "a default", *_GIVEN[kind])
         if expr is None:
@@ -205,24 +209,33 @@ class Declarations:
         """Checks that a call can tell every dim and every type variable from its inputs."""
         if self._broken:
             return
-        inputs = [tensor for tensor in self.tensors.values() if tensor.role == "input"]
-        extents = [extent for tensor in self.tensors.values() for extent in tensor.extents]
-        shapes = {part.name for part in walk(*extents) if isinstance(part, DimValue)}
+        inputs = [tensor for tensor in self.tensors.values() if tensor.role in ("input", "inout")]
         told = origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in inputs)
         for dim in self.dims.values():
             origin = told.get(dim.text)
             if origin is None:
-                self._context.report(
-                    errors.declarations.DimNotDeducible(dim.span, name=dim.text, shapes=dim.text in shapes)
-                )
+                self._context.report(errors.declarations.DimNotDeducible(dim.span, name=dim.text))
             elif not is_exact(origin.line, self.requires):
                 extent = self.tensors[origin.tensor].extents[origin.axis]
                 self._context.report(
                     errors.declarations.DimRounded(extent.span, name=dim.text, divisor=origin.line.divisor)
                 )
+        self._check_order(told)
         for name in self._type_names.values():
-            if not any(tensor.element == name.text for tensor in inputs):
+            if not any(tensor.element == name.text for tensor in self.tensors.values()):
                 self._context.report(errors.declarations.TypeNotDeducible(name.span, name=name.text))
+
+    def _check_order(self, told: Mapping[str, Origin]) -> None:
+        """Checks that no default is a formula of a dim that is told by it."""
+        formulas = {param.name: plain(param.formula) for param in self.params if param.formula is not None}
+        try:
+            order_of(told, formulas)
+        except CycleError as error:
+            cycle: list[str] = error.args[1]
+            name = next(name for name in cycle if name in formulas)
+            dim = next(name for name in cycle if name in told)
+            span = next(param.span for param in self.params if param.name == name)
+            self._context.report(errors.declarations.FormulaTells(span, name=name, dim=dim))
 
     def _unknown_element(self, node: tree.TensorDeclaration) -> None:
         name, span = node.element.text, node.element.span
@@ -231,12 +244,8 @@ class Declarations:
         else:
             self._context.report(errors.names.UnknownType(span, name=name, known=(*self.types, *STORAGE_KINDS)))
 
-    def _extent(self, node: tree.Expression, role: str) -> Expr | None:
+    def _extent(self, node: tree.Expression) -> Expr | None:
         expr = self._expressions.uniform(node, self._scope, "the extent of a tensor")
-        if expr is not None and any(isinstance(part, ParamValue) for part in walk(expr)):
-            error = errors.declarations.ParameterInShape
-            self._context.report(error(node.span, role=role))
-            return None
         if isinstance(expr, Constant) and expr.value < 0:
             self._context.report(errors.declarations.NegativeExtent(node.span, extent=int(expr.value)))
             return None

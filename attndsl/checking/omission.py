@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import replace
+from graphlib import CycleError
 
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import is_exact, line_of
+from attndsl.checking.plain import plain
 from attndsl.checking.rewriting import Rewriting
+from attndsl.checking.symbolic import order_of
 from attndsl.checking.typed import (
     WEIGHING,
     Apply,
@@ -53,10 +56,16 @@ def without(spec: Spec, names: Collection[str]) -> Spec:
     for dim in spec.dims:
         if dim in used and not (dim in told and is_exact(told[dim].line, spec.requires)):
             raise Untold(dim, [t.name for t in left_out if dim in _dims(t)])
+    try:
+        order_of(told, {param.name: plain(param.formula) for param in spec.params if param.formula is not None})
+    except CycleError as error:
+        dim = next(name for name in error.args[1] if name in told)
+        raise Untold(dim, [t.name for t in left_out if dim in _dims(t)]) from None
     elements = {tensor.element for tensor in tensors.values()}
     for name in spec.types:
-        if name in elements and not any(tensor.element == name for tensor in made.inputs):
-            raise Untold(name, [tensor.name for tensor in left_out if tensor.element == name])
+        tellers = [tensor.name for tensor in left_out if tensor.element == name]
+        if tellers and name in elements and not any(tensor.element == name for tensor in made.inputs):
+            raise Untold(name, tellers)
     types = {name: choices for name, choices in spec.types.items() if name in elements}
     return replace(made, dims=tuple(dim for dim in spec.dims if dim in told), types=types)
 

@@ -8,10 +8,12 @@ tuples become lists in JSON.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from graphlib import TopologicalSorter
 from types import MappingProxyType
 from typing import Any
 
-from attndsl.checking.extents import LinearExtent, Term, combine
+from attndsl.checking.extents import LinearExtent, Origin, Term, combine
 from attndsl.checking.numbers import ON_NUMBERS
 
 Expression = int | float | bool | str | tuple["Expression", ...]
@@ -71,8 +73,30 @@ def line_of(expression: Expression) -> Term:
     match expression:
         case ("dim", str(name)):
             return LinearExtent(name)
+        case ("param", str()):
+            return expression
         case (str(operator), *operands):
             return combine(operator, [line_of(operand) for operand in operands])
         case int():
             return expression
     return None
+
+
+def settled(line: LinearExtent, params: Values) -> LinearExtent:
+    """The line of a call with these parameters, which is of numbers; its factor is 0 where its extent tells no dim.
+
+    Raises ZeroDivisionError where an integer is divided by zero.
+    """
+    if line.is_of_numbers:
+        return line
+    return replace(line, factor=evaluate(line.factor, {}, params), offset=evaluate(line.offset, {}, params))
+
+
+def order_of(told: Mapping[str, Origin], formulas: Mapping[str, Expression]) -> list[str]:
+    """The dims that are told, and the parameters that have formulas, each after what it is computed from.
+
+    Raises graphlib.CycleError where one is computed from itself.
+    """
+    needs = {dim: {*names(origin.line.factor), *names(origin.line.offset)} for dim, origin in told.items()}
+    needs |= {name: {*names(formula)} for name, formula in formulas.items()}
+    return [name for name in TopologicalSorter(needs).static_order() if name in needs]

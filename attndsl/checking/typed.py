@@ -15,9 +15,10 @@ where its sink is.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Literal as OneOf
 from typing import NamedTuple
 
@@ -81,9 +82,15 @@ class Index:
     span: Span
 
 
+Role = OneOf["input", "output", "inout", "temp"]
+"""What a tensor is for a call."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
-    """An input, an output, or a `temp`, which blocks write and read and no caller sees.
+    """An input, an output, an `inout`, or a `temp`, which blocks write and read and no caller sees.
+
+    An `inout` is a caller's, in whose place blocks write; where they write nothing it stays as it is.
 
     `element` is a type variable's name, a key of STORAGE_KINDS, or COMPUTED; extents are made of dims, those of what is
     COMPUTED of parameters too. An input that has a `default` may be left out of a call: it is then full of that, a
@@ -91,7 +98,7 @@ class Tensor:
     """
 
     name: str
-    role: OneOf["input", "output", "temp"]
+    role: Role
     element: str
     extents: tuple[Expr, ...]
     span: Span
@@ -230,7 +237,8 @@ class Write:
     The value has the kind of the tensor's elements, or is a FLOAT that a tensor of ROUNDED_INTS takes the nearest of.
 
     A write whose index is out of range is dropped, one whose value is absent writes or adds 0, and an element that
-    nothing writes is 0. What is added to an element adds up, in any order, from 0.
+    nothing writes is 0. What is added to an element adds up, in any order, from 0. An `inout` keeps what it holds where
+    the value of a `=` is absent, and adds up from that.
     """
 
     tensor: Tensor
@@ -239,6 +247,11 @@ class Write:
     value: Expr
     span: Span
     adds: bool = False
+
+    @property
+    def keeps(self) -> bool:
+        """Whether an element stays as it is where the value is absent."""
+        return self.tensor.role == "inout" and not self.adds
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,24 +289,45 @@ class Spec:
         return STORAGE_KINDS.get(self.types.get(tensor.element, (tensor.element,))[0], Kind.FLOAT)
 
     @property
+    def said(self) -> tuple[str, ...]:
+        """The type variables that no input has: a call says which of their choices they are."""
+        told = {tensor.element for tensor in self.inputs}
+        return tuple(name for name, choices in self.types.items() if name not in told and len(choices) > 1)
+
+    def where(self, types: Mapping[str, str]) -> Spec:
+        """The spec of calls that say these types, where they say any."""
+        return replace(self, types={**self.types, **{name: (types[name],) for name in self.said if name in types}})
+
+    @cached_property
+    def sizes(self) -> frozenset[str]:
+        """The `int` parameters that extents of declared tensors are made of: calls give them from 0 on, as dims."""
+        extents = (e for tensor in self.tensors.values() if tensor.element != COMPUTED for e in tensor.extents)
+        return frozenset(e.name for e in walk(*extents) if isinstance(e, ParamValue) and e.kind is Kind.INT)
+
+    @property
     def arguments(self) -> Arguments[Tensor]:
         """The tensors in the order in which a call has them."""
         return Arguments.of(self.tensors.values(), lambda tensor: tensor.role)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The input tensors in the order of their declarations."""
+        """The tensors that a call gives, inputs and inouts, in the order of their declarations."""
         return self.arguments.inputs
 
     @property
     def written(self) -> tuple[Tensor, ...]:
-        """The tensors that blocks write: outputs and temps, in the order of their declarations."""
+        """The tensors that blocks write: all but inputs, in the order of their declarations."""
         return tuple(tensor for tensor in self.tensors.values() if tensor.role != "input")
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
-        """The output tensors in the order of their declarations."""
+        """The tensors that a call makes, in the order of their declarations."""
         return self.arguments.outputs
+
+    @property
+    def results(self) -> tuple[Tensor, ...]:
+        """What a caller sees written: outputs, then inouts, each in the order of their declarations."""
+        return (*self.outputs, *(tensor for tensor in self.inputs if tensor.role == "inout"))
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:

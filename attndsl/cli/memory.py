@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -15,12 +16,12 @@ WIDE = 8
 """The bytes of an element as inputs are made, and as the reference computes: in float64 and int64."""
 
 
-def require_memory(signature: Signature, dims: Mapping[str, int]) -> None:
+def require_memory(signature: Signature, dims: Mapping[str, int], params: Mapping[str, Any]) -> None:
     """Raises click.UsageError where the tensors of a call are larger than the memory of this machine."""
     from attndsl.op.explain import quantity
 
     sizes = {
-        tensor.name: WIDE * math.prod(max(0, evaluate(extent, dims, {})) for extent in tensor.extents)
+        tensor.name: WIDE * math.prod(max(0, evaluate(extent, dims, params)) for extent in tensor.extents)
         for tensor in (*signature.inputs, *signature.outputs)
     }
     needed, memory = sum(sizes.values()), _memory()

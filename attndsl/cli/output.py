@@ -68,6 +68,7 @@ def errors_as_json(error: SpecError) -> list[dict[str, Any]]:
 
 def summary(signature: Signature) -> str:
     """A spec in a line: `gqa(q : T[B, Hq, M, D], …, window = 4096) -> o : T[B, Hq, M, E]`."""
-    takes = [declaration(tensor) for tensor in signature.inputs]
+    takes = [("inout " if tensor.in_place else "") + declaration(tensor) for tensor in signature.inputs]
     takes += [f"{p.name} : {KINDS[p.kind]}" + (f" = {p.default_text}" if p.optional else "") for p in signature.params]
-    return f"{signature.name}({', '.join(takes)}) -> {', '.join(map(declaration, signature.outputs))}"
+    gives = ", ".join(map(declaration, signature.outputs)) or "nothing"
+    return f"{signature.name}({', '.join(takes)}) -> {gives}"

@@ -27,6 +27,7 @@ from attndsl.cli.options import (
 )
 from attndsl.cli.output import show_json
 from attndsl.driver.library import checked, signature_of
+from attndsl.driver.signature import Signature
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -93,56 +94,77 @@ def command(
     bound_types, values = bind_types(signature, types), bind_params(signature, params)
     dims = bind_dims(source, signature, shape, values)
     known = with_defaults(checked(source).params, dims, values)
-    require_memory(signature, dims)
+    require_memory(signature, dims, known)
     left_out = check_left_out(source, left_out)
     made = make_inputs(checked(source), dims, bound_types, seed, values)
     arrays = {name: array for name, array in made.items() if name not in left_out}
     op = Op(source)
     with Console(stderr=True).status(f"running {signature.name}") as status:
-        outputs, seconds = _timed(lambda: op(**arrays, **values))
+        lent, timed = (_lent(arrays, signature) for _ in range(2))
+        said = {name: bound_types[name] for name in signature.said}
+        outputs = op(**lent, **values, **said)
+        seconds = _timed(lambda: op(**timed, **values, **said))
         status.update("computing the reference")
-        compared = _compare(op, source, arrays, values, outputs, bound_types)
+        compared = _compare(source, arrays, values, _written(op, outputs, lent), bound_types)
     moved = traffic(signature_of(source, left_out), bound_types, dims)
     if as_json:
         show_json(_as_json(compared, bound_types, dims, known, seconds, moved))
     else:
-        _show(compared, f"{signature.name}, {_equations({**bound_types, **dims, **known})}", seconds, moved)
+        title = f"{signature.name}, {_equations({**bound_types, **dims, **known})}"
+        _show(compared, title, seconds, moved, bool(signature.in_place))
     if not all(output.ok for output in compared):
         raise click.exceptions.Exit(1)
 
 
-def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call gives, and the median of its seconds once it is warm."""
-    outputs = call()
+def _lent(arrays: Mapping[str, Array], signature: Signature) -> dict[str, Array]:
+    """The inputs of a call, with copies of what it writes in place."""
+    written = [signature.inputs[number].name for number in signature.in_place]
+    return {name: array.copy() if name in written else array for name, array in arrays.items()}
+
+
+def _written(op: Op, outputs: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """What a call has written, by name."""
+    names = [tensor.name for tensor in op.signature.outputs]
+    found = dict(zip(names, outputs if len(names) > 1 else (outputs,) * len(names), strict=True))
+    in_place = [op.signature.inputs[number].name for number in op.signature.in_place]
+    return {**found, **{name: inputs[name] for name in in_place}}
+
+
+def _timed(call: Callable[[], Any]) -> float:
+    """The median of the seconds that a warm call takes."""
     times: list[float] = []
     while len(times) < RUNS or sum(times) < SECONDS:
         start = time.perf_counter()
-        outputs = call()
+        call()
         times.append(time.perf_counter() - start)
-    return outputs, statistics.median(times)
+    return statistics.median(times)
 
 
 def _compare(
-    op: Op, source: Source, arrays: Mapping[str, Array], params: Mapping[str, Any], outputs: Any, types: dict[str, str]
+    source: Source,
+    arrays: Mapping[str, Array],
+    params: Mapping[str, Any],
+    outputs: Mapping[str, Array],
+    types: dict[str, str],
 ) -> list[ComparedOutput]:
     from attndsl.reference import reference
     from attndsl.reference.agreement import compare
     from attndsl.reference.errors import error_bounds
     from attndsl.reference.rounding import rounding_of
 
-    spec = checked(source)
+    spec = checked(source).where(types)
     wanted = reference(spec, arrays, params)
     elements = {types.get(tensor.element, tensor.element) for tensor in spec.tensors.values()}
     bounds = error_bounds(spec, arrays, params, rounding_of(elements))
     compared = []
-    tensors = op.signature.outputs
-    for tensor, got in zip(tensors, outputs if len(tensors) > 1 else (outputs,), strict=True):
-        found = compare(types.get(tensor.element, tensor.element), got, wanted[tensor.name], bounds[tensor.name])
+    for tensor in spec.results:
+        element, got = types.get(tensor.element, tensor.element), outputs[tensor.name]
+        found = compare(element, got, wanted[tensor.name], bounds[tensor.name])
         compared.append(ComparedOutput(tensor.name, got.shape, found.error, found.bound))
     return compared
 
 
-def _show(compared: list[ComparedOutput], title: str, seconds: float, moved: Traffic) -> None:
+def _show(compared: list[ComparedOutput], title: str, seconds: float, moved: Traffic, in_place: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -159,7 +181,8 @@ def _show(compared: list[ComparedOutput], title: str, seconds: float, moved: Tra
         table.add_row(output.name, shape, f"{output.error:.2g}", f"{output.bound:.2g}", verdict)
     console.print(table)
     read, written = quantity(moved.read, "B", 1024), quantity(moved.written, "B", 1024)
-    console.print(f"{seconds * 1e3:.3g} ms a call (median); it reads {read} and writes {written}")
+    besides = ", and of what it reads some in place" if in_place else ""
+    console.print(f"{seconds * 1e3:.3g} ms a call (median); it reads {read} and writes {written}{besides}")
 
 
 def _as_json(

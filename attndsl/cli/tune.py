@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from attndsl.checking.evaluate import with_defaults
 from attndsl.choices import KEYS, ROWS
 from attndsl.cli.gpu import gpu
 from attndsl.cli.memory import require_memory
@@ -62,7 +63,7 @@ def command(
     if missing := [dim for dim in dims if dim not in shape]:
         options = ",".join(f"{dim}=…" for dim in missing)
         raise click.UsageError(f"A schedule is for calls of one size: --shape {options} is missing.")
-    require_memory(signature, dims)
+    require_memory(signature, dims, with_defaults(checked(source).params, dims, values))
     device = gpu("tune", "torch", "triton")
     from attndsl.bench.inputs import random_tensors
     from attndsl.bench.timing import GpuClock

@@ -29,12 +29,15 @@ class DefaultReads(Diagnostic):
 
 @dataclass(frozen=True)
 class OutputDefault(Diagnostic):
+    role: str
     name: str
 
     code = "E713"
-    message = "the output `{name}` has a default, which inputs have that a call may leave out"
-    label = "of an output"
-    fix = "an element that no row writes is 0"
+    message = "the {role} `{name}` has a default, which inputs have that a call may leave out"
+    label = "of what blocks write"
+
+    def hint(self) -> str:
+        return "a call gives what it holds" if self.role == "inout" else "an element that no row writes is 0"
 
 
 @dataclass(frozen=True)
@@ -88,17 +91,13 @@ class WrongSetting(Diagnostic):
 @dataclass(frozen=True)
 class DimNotDeducible(Diagnostic):
     name: str
-    shapes: bool
 
     code = "E706"
     message = "no input tells how large `{name}` is"
     label = "declared here"
-    note = "a call reads a dim off an extent of an input that is made of it and numbers: `{name}` or `{name} + 1`"
+    note = "a call reads a dim off an extent of an input that is made of it, parameters and numbers"
 
-    def hint(self) -> str:
-        if self.shapes:  # where no parameter may stand
-            return f"give an input the extent `{self.name}`: an output is as large as the inputs tell"
-        return f"use it so, or make it a parameter: `({self.name}: int)`"
+    fix = "give an input the extent `{name}`, or make it a parameter: `({name}: int)`"
 
 
 @dataclass(frozen=True)
@@ -106,9 +105,9 @@ class TypeNotDeducible(Diagnostic):
     name: str
 
     code = "E707"
-    message = "no input tells which type `{name}` is"
+    message = "no tensor has the type `{name}`"
     label = "declared here"
-    fix = "use it in an input, or write the type out"
+    fix = "give it to an input, or to an output: a call says then which it is"
 
 
 @dataclass(frozen=True)
@@ -123,17 +122,14 @@ class DimRounded(Diagnostic):
 
 
 @dataclass(frozen=True)
-class ParameterInShape(Diagnostic):
-    role: str
+class FormulaTells(Diagnostic):
+    name: str
+    dim: str
 
-    code = "E708"
-    message = "the extents of a tensor are made of dims and numbers"
-    label = "contains a parameter"
-
-    def hint(self) -> str:
-        if self.role == "input":
-            return "declare a dim for it: a call reads it off this input"
-        return "write a number or a dim of the inputs: an output is as large as they tell"
+    code = "E718"
+    message = "the default of `{name}` is computed from `{dim}`, which is read off an extent with `{name}` in it"
+    label = "each needs the other"
+    fix = "give an input the extent `{dim}`, or `{name}` a default without it"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,10 @@ class NotWritten(Diagnostic):
     code = "E601"
     message = "nothing writes the {role} `{name}`"
     label = "declared here"
-    fix = "`{name}[…] = …`"
+
+    def hint(self) -> str:
+        write = f"`{self.name}[…] = …`"
+        return f"{write}, or make it an input" if self.role == "inout" else write
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class WrittenAndAdded(Diagnostic):
     code = "E615"
     message = "the {role} `{name}` is written by `=` and by `+=`"
     label = "by `{sign}` here"
-    note = "it has one `=`, or any number of `+=`, which add up from 0"
+    note = "it has one `=`, or any number of `+=`, which add up"
     fix = "write `+=` in both"
 
     def others(self) -> tuple[Label, ...]:
@@ -63,12 +66,34 @@ class AddedAfterRead(Diagnostic):
 
 
 @dataclass(frozen=True)
+class ReadInPlace(Diagnostic):
+    name: str
+
+    code = "E618"
+    message = "the block that writes `{name}` reads it elsewhere"
+    label = "not in the value of the `=` that writes this element"
+    note = "its rows have no order: one may write what another reads"
+    fix = "read what is written by the same subscripts, in that value alone, or read `{name}` in another block"
+
+
+@dataclass(frozen=True)
+class ReadAndAdded(Diagnostic):
+    name: str
+
+    code = "E619"
+    message = "the block that adds to `{name}` reads it"
+    label = "read here"
+    note = "its rows have no order, and what they add up to is not known before all have"
+    fix = "read `{name}` in another block"
+
+
+@dataclass(frozen=True)
 class NotOutput(Diagnostic):
     name: str
     first: Span
 
     code = "E603"
-    message = "`{name}` is no output and no temp"
+    message = "`{name}` is no output, inout or temp"
     label = "written here"
 
     def others(self) -> tuple[Label, ...]:

@@ -77,8 +77,11 @@ def generated(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[
     features = {dim: sizes[dim] for dim in signature.features}
     text = compile_spec(spec, types, "triton", features, machine=target).source
     dims = _stand_in_dims(spec, signature, features)
+    params = {param.name: 1 if param.default is None else param.default for param in spec.params}
     tensors = [
-        stand_in(types.get(tensor.element, tensor.element), [evaluate(extent, dims, {}) for extent in tensor.extents])
+        stand_in(
+            types.get(tensor.element, tensor.element), [evaluate(extent, dims, params) for extent in tensor.extents]
+        )
         for tensor in signature.arguments
     ]
     return text, tensors
@@ -92,7 +95,7 @@ def _stand_in_dims(spec: Spec, signature: Signature, features: Mapping[str, int]
         params = with_defaults(spec.params, dims, default_params(spec))
         # A launch divides by what must not be 0.
         divides = all(evaluate(r, dims, params) for r in signature.requires if isinstance(r, tuple) and r[0] == "ine")
-        possible = divides and all(evaluate(extent, dims, {}) >= 0 for extent in extents)
+        possible = divides and all(evaluate(extent, dims, params) >= 0 for extent in extents)
     except ZeroDivisionError:
         possible = False
     return dims if possible else default_dims(spec, given=features)

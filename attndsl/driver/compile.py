@@ -56,9 +56,10 @@ def lower(
     module = build(spec, types)
     module.verify()
     stages: dict[str, str] = {}
+    text = print_module(module)
     for level, steps in pipeline._asdict().items():
-        run_pipeline(module, passes_of(steps))
-        stages[level] = print_module(module)
+        run_pipeline(module, passes_of(steps), text=text)
+        stages[level] = text = print_module(module)
     return module, stages
 
 

@@ -25,7 +25,9 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
     loops = [op for op in kernel.body.block.ops if isinstance(op, tile.LoopOp) and _folds(op)]
     told = {"programs": ", ".join(op.variable.data for op in programs) or "one"}
     for op in kernel.walk():
-        if isinstance(op, tile.RangeOp) and isinstance(op.start.owner, tile.ProgramOp):
+        if isinstance(op, tile.RangeOp) and tile.is_column(op.result):
+            told["columns"] = f"{op.variable.data}, {_size(op)}: rows are multiplied with these"
+        elif isinstance(op, tile.RangeOp) and isinstance(op.start.owner, tile.ProgramOp):
             told["rows"] = f"{op.variable.data}, {_size(op)}: these rows read the same keys"
     for loop in loops:
         axis = loop.axis

@@ -49,15 +49,19 @@ def passes_of(steps: Iterable[Step]) -> tuple[ModulePass, ...]:
 
 
 def run_pipeline(
-    module: ModuleOp, passes: Iterable[ModulePass], after: After | None = None, timing: Timing | None = None
+    module: ModuleOp,
+    passes: Iterable[ModulePass],
+    after: After | None = None,
+    timing: Timing | None = None,
+    text: str | None = None,
 ) -> None:
-    """Runs passes on a module, in place; `after` is shown the module after each.
+    """Runs passes on a module, in place; `after` is shown the module after each. `text` is the module's, if known.
 
     The verifier takes as long as all passes together: it runs at the end, and after each pass where someone looks or
     something has failed. Raises PipelineError where a pass needs another before it, CompilerError, which names the pass
     and the file that reproduces the failure.
     """
-    before, passes, loaded = print_module(module), tuple(passes), context()
+    before, passes, loaded = text or print_module(module), tuple(passes), context()
     for count, each in enumerate(passes, 1):
         start = time.perf_counter()
         try:

@@ -65,10 +65,18 @@ TO_ROWS = (
     Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
     Step("share-operands", "compares axes by their extents; before pack-rows counts reads"),
     Step("find-meetings", "before pack-rows, which asks which rows may share a tile"),
+    Step("find-columns", "before pack-rows, which packs the other variables; needs the guards of reads gone, too"),
     Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
     *SIMPLIFY,
 )
 """From simple `attn` IR to rows that share tiles and keys that have ranges."""
+
+EXCHANGED = (
+    *SIMPLIFY[:2],
+    Step("exchange-loops", "wants equal quotients to be one value; before all that asks what keys are: it makes some"),
+    *SIMPLIFY[2:],
+)
+"""From freshly built IR to simple `attn` IR, in which sums are over keys where that makes products of matrices."""
 
 IN_THE_CHEAPER_ORDER = (
     Step("reassociate-contractions", "before materialise, which makes kernels of what it has put in order"),
@@ -112,7 +120,7 @@ def numpy(options: Options) -> Pipeline:
     splits: dict[str, Option] = {"splits": 4, "rows": options.rows, "keys": 8 * options.keys}
     attn = (
         *specialised(options),
-        *SIMPLIFY,
+        *EXCHANGED,
         *IN_THE_CHEAPER_ORDER,
         *TO_ROWS,
         Step(
@@ -124,7 +132,7 @@ def numpy(options: Options) -> Pipeline:
         Step("split-reduction", "needs streams, whose states can be merged", splits),
     )
     tile = (
-        Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": 0}),
+        Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": 0, "columns": options.keys}),
         Step("choose-keys", "before batch-programs, which asks how many there are", keys),
         Step("split-ranges", "before canonicalize, which takes out what is not read in a range"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
@@ -168,7 +176,7 @@ def triton(options: Options) -> Pipeline:
     machine = {"machine": options.machine}
     attn = (
         *specialised(options),
-        *SIMPLIFY,
+        *EXCHANGED,
         *IN_THE_CHEAPER_ORDER,
         Step("fold-contractions", "before split-axes: what is read tile by tile fits tiles without being cut"),
         Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
@@ -178,6 +186,7 @@ def triton(options: Options) -> Pipeline:
         Step(
             "share-operands", "compares axes by their extents, which split-axes has made; before pack-rows counts reads"
         ),
+        Step("find-columns", "before pack-rows, which packs the other variables; needs the guards of reads gone, too"),
         Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
         *SIMPLIFY,
         Step("stream-softmax", "last: until here a softmax is one operation; in base 2, as the hardware is"),
@@ -188,7 +197,7 @@ def triton(options: Options) -> Pipeline:
         Step(
             "tile",
             "tiles of a GPU are of a fixed size",
-            {"rows": options.rows, "keys": options.keys, "fixed": True},
+            {"rows": options.rows, "keys": options.keys, "columns": options.keys or 64, "fixed": True},
         ),
         Step("split-ranges", "before canonicalize, which takes out what is not read in a range"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),

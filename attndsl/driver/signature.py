@@ -11,7 +11,7 @@ from typing import Any
 from attndsl.calling import Arguments
 from attndsl.checking.extents import Origin, origins
 from attndsl.checking.spelling import show
-from attndsl.checking.symbolic import Expression, evaluate, line_of
+from attndsl.checking.symbolic import Expression, evaluate, leaves, line_of, order_of
 from attndsl.checking.typed import usual_element
 
 
@@ -19,13 +19,15 @@ from attndsl.checking.typed import usual_element
 class ParamSignature:
     """A parameter; `kind` is `int`, `float` or `bool`. A call must give one that has neither a default nor a formula.
 
-    A formula says what it is where it is left out, in dims and in parameters before it.
+    A formula says what it is where it is left out, in dims and in parameters before it. A size is one that extents are
+    made of: it is as large as a dim may be.
     """
 
     name: str
     kind: str
     default: int | float | bool | None
     formula: Expression | None = None
+    size: bool = False
 
     @property
     def optional(self) -> bool:
@@ -42,15 +44,16 @@ class ParamSignature:
 
 @dataclass(frozen=True, slots=True)
 class TensorSignature:
-    """An input or output; `element` is a type variable or an element type, extents are expressions of the dims.
+    """An input or output; `element` is a type variable or an element type, extents are made of dims and parameters.
 
-    An input that has a `default` may be left out.
+    An input that has a `default` may be left out. One that is `in_place` is an inout: a call writes it too.
     """
 
     name: str
     element: str
     extents: tuple[Expression, ...]
     default: int | float | bool | None = None
+    in_place: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,9 @@ class Signature:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """What a call may give, by name: inputs and parameters."""
-        return frozenset([*(tensor.name for tensor in self.inputs), *(param.name for param in self.params)])
+        """What a call may give, by name: inputs, parameters, and types that only outputs have."""
+        inputs, params = (tensor.name for tensor in self.inputs), (param.name for param in self.params)
+        return frozenset([*inputs, *params, *self.said])
 
     @cached_property
     def needed(self) -> frozenset[str]:
@@ -91,9 +95,20 @@ class Signature:
         return self.names - {param.name for param in self.params if param.optional} - {*self.optional}
 
     @cached_property
+    def said(self) -> tuple[str, ...]:
+        """The type variables that no input has, and that a call says therefore."""
+        told = {tensor.element for tensor in self.inputs}
+        return tuple(name for name, choices in self.types.items() if name not in told and len(choices) > 1)
+
+    @cached_property
     def optional(self) -> tuple[str, ...]:
         """The inputs that a call may leave out."""
         return tuple(tensor.name for tensor in self.inputs if tensor.default is not None)
+
+    @cached_property
+    def in_place(self) -> tuple[int, ...]:
+        """Which of the inputs a call writes, by their places among them."""
+        return tuple(number for number, tensor in enumerate(self.inputs) if tensor.in_place)
 
     @cached_property
     def origins(self) -> dict[str, Origin]:
@@ -104,6 +119,21 @@ class Signature:
     def formulas(self) -> Mapping[str, Expression]:
         """Those of the parameters that have one."""
         return {param.name: param.formula for param in self.params if param.formula is not None}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The dims, and the parameters that have formulas, each after what a call needs to know it."""
+        return tuple(order_of(self.origins, self.formulas))
+
+    @cached_property
+    def shaping(self) -> tuple[str, ...]:
+        """The parameters that extents of inputs and outputs are made of, and those that tell them by formulas."""
+        extents = [extent for tensor in (*self.inputs, *self.outputs) for extent in tensor.extents]
+        found = {name for extent in extents for kind, name in leaves(extent) if kind == "param"}
+        for param in reversed(self.params):
+            if param.name in found and param.formula is not None:
+                found |= {name for kind, name in leaves(param.formula) if kind == "param"}
+        return tuple(param.name for param in self.params if param.name in found)
 
     @cached_property
     def reals(self) -> tuple[str, ...]:
@@ -154,7 +184,7 @@ class Signature:
 
 
 def _tensor(data: Mapping[str, Any]) -> TensorSignature:
-    return TensorSignature(data["name"], data["element"], tuple(map(_expression, data["extents"])), data["default"])
+    return TensorSignature(**{**data, "extents": tuple(map(_expression, data["extents"]))})
 
 
 def _expression(data: Any) -> Expression:

@@ -30,7 +30,13 @@ def summarise(spec: Spec) -> Signature:
         dims=spec.dims,
         types=spec.types,
         params=tuple(
-            ParamSignature(p.name, p.kind.value, p.default, None if p.formula is None else plain(p.formula))
+            ParamSignature(
+                p.name,
+                p.kind.value,
+                p.default,
+                None if p.formula is None else plain(p.formula),
+                p.name in spec.sizes,
+            )
             for p in spec.params
         ),
         inputs=tuple(map(_tensor, spec.arguments.inputs)),
@@ -44,7 +50,8 @@ def summarise(spec: Spec) -> Signature:
 
 def _tensor(tensor: Tensor) -> TensorSignature:
     default = None if tensor.default is None else tensor.default.value
-    return TensorSignature(tensor.name, tensor.element, tuple(map(plain, tensor.extents)), default)
+    extents = tuple(map(plain, tensor.extents))
+    return TensorSignature(tensor.name, tensor.element, extents, default, tensor.role == "inout")
 
 
 def feature_dims(spec: Spec) -> tuple[str, ...]:

@@ -1,8 +1,12 @@
 """Inputs made up for a spec, for trying it out, testing and measuring it."""
 
-from attndsl.inputs.dims import default_dims, default_params
+from attndsl.inputs.dims import default_dims, default_params, places_suffice
 from attndsl.inputs.make import make_inputs
 from attndsl.inputs.poison import elements_read, poison_absent
-from attndsl.inputs.strides import LAYOUTS, relay
+from attndsl.inputs.ranges import layouts_of
+from attndsl.inputs.strides import LAYOUTS, copied, relay
 
-__all__ = ["LAYOUTS", "default_dims", "default_params", "elements_read", "make_inputs", "poison_absent", "relay"]
+__all__ = [
+    "LAYOUTS", "copied", "default_dims", "default_params", "elements_read", "layouts_of", "make_inputs",
+    "places_suffice", "poison_absent", "relay",
+]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from attndsl.checking.evaluate import evaluate
 from attndsl.checking.text import expression_text
 from attndsl.checking.typed import Apply, DimValue, Expr, Kind, ParamValue, Spec, walk
+from attndsl.inputs.ranges import integer_ranges, placing
 
 SMALL = (3, 6, 5, 7, 9, 4, 8, 2)
 """Extents to try first, each dim from its own place on, so that neighbours differ."""
@@ -18,6 +20,9 @@ OTHERS = (1, 16, 32, 64, 128, 256, 512)
 """Extents to try where a condition asks for them."""
 
 MAX_TRIALS = 100_000
+
+ROOM_TRIALS = 100
+"""Extents with too few places that are tried before such are taken."""
 
 _PARAMS: dict[Kind, int | float | bool] = {Kind.INT: 2, Kind.FLOAT: 0.5, Kind.BOOL: True}
 
@@ -51,6 +56,8 @@ def default_dims(
 ) -> dict[str, int]:
     """Small extents that meet every `require` and make no tensor empty; `given` ones stay.
 
+    Where the search finds such, rows that data sends to their places have one each.
+
     Parameters that `params` lacks have their defaults. Another seed gives other extents. Raises ValueError, which names
     what cannot be met, where the search finds none.
     """
@@ -59,16 +66,43 @@ def default_dims(
     known = {**default_params(spec), **(params or {})}
     formulas = {p.name: p.formula for p in spec.params if p.formula is not None and p.name not in known}
     conditions = [_Condition(e, _dims(e)) for e in (_computed(e, formulas) for e in spec.requires)]
-    shapes = ((tensor.name, extent) for tensor in spec.tensors.values() for extent in tensor.extents)
+    shapes = ((t.name, _computed(extent, formulas)) for t in spec.tensors.values() for extent in t.extents)
     conditions += [_Condition(e, needed, name, int(not needed & empty)) for name, e in shapes for needed in [_dims(e)]]
     sizes = list(SMALL)
     if seed:
         random.Random(seed).shuffle(sizes)
     search = _ExtentSearch(fixed, known, sizes)
-    found = search.extents(spec.dims, conditions)
+    found = search.extents(spec.dims, [*conditions, *_places(spec)]) or search.extents(spec.dims, conditions)
     if found is None:
         raise ValueError(_reason(spec, search, conditions))
     return {name: found[name] for name in spec.dims}
+
+
+class _Room:
+    """That the places which data names for rows of a spec are as many as are named: given up where it seldom is so."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.dims = frozenset(spec.dims)
+        self._spec = spec
+        self._tries = ROOM_TRIALS
+
+    def holds(self, dims: Mapping[str, int], params: Mapping[str, Any]) -> bool:
+        if self._tries == 0 or places_suffice(self._spec, dims, params):
+            return True
+        self._tries -= 1
+        return False
+
+
+def _places(spec: Spec) -> list[_Room]:
+    return [_Room(spec)] if placing(spec) else []
+
+
+def places_suffice(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Any]) -> bool:
+    """Whether each input that says where rows write may hold as many different places as it has elements."""
+    ranges = integer_ranges(spec, dims, params)
+    apart = [name for name in placing(spec) if name in ranges and ranges[name].apart]
+    shapes = {name: [evaluate(e, dims, {}) for e in spec.tensors[name].extents] for name in apart}
+    return all(math.prod(shape) <= ranges[name].high + 1 for name, shape in shapes.items())
 
 
 class _ExtentSearch:
@@ -80,7 +114,7 @@ class _ExtentSearch:
         self._small = small
         self._trials = 0
 
-    def extents(self, names: Iterable[str], conditions: Sequence[_Condition]) -> dict[str, int] | None:
+    def extents(self, names: Iterable[str], conditions: Sequence[_Condition | _Room]) -> dict[str, int] | None:
         """Extents of the dims `names` that meet some conditions."""
         self._trials = 0
         if not self._hold(conditions, self.fixed, None):
@@ -88,7 +122,7 @@ class _ExtentSearch:
         return self._search(conditions, self.fixed, [name for name in names if name not in self.fixed])
 
     def _search(
-        self, conditions: Sequence[_Condition], dims: dict[str, int], rest: Sequence[str]
+        self, conditions: Sequence[_Condition | _Room], dims: dict[str, int], rest: Sequence[str]
     ) -> dict[str, int] | None:
         if not rest:
             return dims
@@ -102,7 +136,7 @@ class _ExtentSearch:
                 return found
         return None
 
-    def _hold(self, conditions: Sequence[_Condition], dims: Mapping[str, int], name: str | None) -> bool:
+    def _hold(self, conditions: Sequence[_Condition | _Room], dims: Mapping[str, int], name: str | None) -> bool:
         """Whether the conditions hold that are decided by now, and were not before `name` was."""
         decided = (c for c in conditions if c.dims <= dims.keys() and (name is None or name in c.dims))
         return all(condition.holds(dims, self.params) for condition in decided)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,9 @@ from attndsl.inputs.ranges import IndexRange, integer_ranges, positive_inputs
 from attndsl.storage import ELEMENTS, encode
 
 Array = np.ndarray[Any, Any]
+
+MOST_PLACES = 2**22
+"""Of how many places those that are all different are drawn."""
 
 
 def make_inputs(
@@ -32,13 +36,14 @@ def make_inputs(
     the bound), and truth values are as often false.
     """
     rng = np.random.default_rng(seed)
-    ranges = integer_ranges(spec, dims, with_defaults(spec.params, dims, {**default_params(spec), **(params or {})}))
+    known = with_defaults(spec.params, dims, {**default_params(spec), **(params or {})})
+    ranges = integer_ranges(spec, dims, known)
     positive = positive_inputs(spec)
     elements = {name: usual_element(choices) for name, choices in spec.types.items()} | dict(types or {})
     arrays = {}
     for tensor in spec.inputs:
         element = elements.get(tensor.element, tensor.element)
-        shape = tuple(int(evaluate(extent, dims, {})) for extent in tensor.extents)
+        shape = tuple(int(evaluate(extent, dims, known)) for extent in tensor.extents)
         values: Array
         match STORAGE_KINDS[element]:
             case Kind.FLOAT:
@@ -59,7 +64,10 @@ def _integers(
         low, high = (limits.min, limits.max) if limits.bits == 8 else (0, 3)
         return rng.integers(low, high, shape, endpoint=True)
     high = min(sensible.high, limits.max, 2**62)
+    size = math.prod(shape)
     values: Array = rng.integers(0, high, shape, endpoint=True)
+    if sensible.apart and size <= high + 1 <= MOST_PLACES:
+        values = rng.permutation(high + 1)[:size].reshape(shape)
     if sensible.use == "extent":  # long ones more often, so that small tensors are not mostly left out
         values = np.asarray(np.maximum(values, rng.integers(0, high, shape, endpoint=True)))
         values.flat[:1] = high
@@ -67,7 +75,7 @@ def _integers(
         values.sort(axis=-1)
         values[..., 0], values[..., -1] = 0, high
     if hostile:
-        wrong = np.array([-1, 0, 0, high + 1, high + 100, -(2**31), 2**31 - 1])
+        wrong = np.array([-1, *([] if sensible.apart else [0, 0]), high + 1, high + 100, -(2**31), 2**31 - 1])
         values = np.where(rng.random(shape) < 0.3, rng.choice(wrong, shape), values)
         values = np.clip(values, limits.min, limits.max)
     return values

@@ -6,15 +6,15 @@ The reference evaluates all of it; a walk back from the outputs finds which elem
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from attndsl.checking.evaluate import Number
-from attndsl.checking.typed import Apply, Block, Expr, Read, Reduce, ReduceAxis, Spec, walk
-from attndsl.reference.arrays import Axes, MaskedArray, along, union
-from attndsl.reference.interpreter import finished, rows
+from attndsl.checking.typed import Apply, Block, Expr, Kind, Read, Reduce, ReduceAxis, Spec, Write, walk
+from attndsl.reference.arrays import Axes, MaskedArray, along, broadcast, union
+from attndsl.reference.interpreter import call_of, run
 from attndsl.reference.row import Environment, Row
 from attndsl.storage import element_among, encode
 
@@ -42,26 +42,37 @@ def elements_read(
 
     Where the number of a row is given, as `numbered_rows` counts, only what that row writes is looked at.
     """
-    call = finished(spec, arrays, params)
+    call = call_of(spec, arrays, params or {})
+    everything = numbered_rows(spec, call)
     written = {tensor.name for tensor in spec.written}
     known = {name: held for name, held in call.tensors.items() if name in written or held.dtype == np.float64}
     read = {name: np.zeros(held.shape, bool) for name, held in known.items()}
-    for output in spec.outputs if row is None else ():
-        read[output.name][...] = True
+    for tensor in spec.results if row is None else ():
+        read[tensor.name][...] = True
     with np.errstate(all="ignore"):
-        everything = [*numbered_rows(spec, call)]
         while everything:  # the last row first: what it read, one before it wrote
             number, block, each = everything.pop()
+            for write in _in_place(block) if number == row else ():
+                each.put(write, np.asarray(True), (), read[write.tensor.name], everywhere=True)
             wanted = [np.asarray(number == row) | each.held(w, read[w.tensor.name]) for w in block.writes]
             if row is None or any(where.any() for where in wanted):
+                for write in _in_place(block):
+                    each.put(write, np.asarray(False), (), read[write.tensor.name])
                 _Needs(each, read).mark(block, wanted)
-    return {tensor.name: read[tensor.name] for tensor in spec.inputs if tensor.name in read}
+    floats = [tensor.name for tensor in spec.inputs if spec.kind(tensor) is Kind.FLOAT]
+    return {name: read[name] for name in floats}
 
 
-def numbered_rows(spec: Spec, call: Environment) -> Iterator[tuple[int, Block, Row]]:
-    """Every row of a finished call with its number and its block, in the order of the blocks."""
-    everything = ((block, row) for block in spec.blocks for row in rows(block, call))
-    yield from ((number, block, row) for number, (block, row) in enumerate(everything))
+def _in_place(block: Block) -> list[Write]:
+    """What a block puts over what a call gives."""
+    return [write for write in block.writes if write.keeps]
+
+
+def numbered_rows(spec: Spec, call: Environment) -> list[tuple[int, Block, Row]]:
+    """Has every row of a call write its part; each with its number and its block, and what it found of the tensors."""
+    found: list[tuple[int, Block, Row]] = []
+    run(spec, call, lambda block, row: found.append((len(found), block, row)))
+    return found
 
 
 class _Needs:
@@ -93,9 +104,16 @@ class _Needs:
         """`expr` is needed where these say, each with a dimension for each of `axes`."""
         own = self._row.known[expr]
         extra = tuple(axis for axis in axes if axis not in own.axes)
-        for needs, array in ((self._value, value), (self._presence, presence)):
-            needed = along(array, axes, extra + own.axes).any(axis=tuple(range(len(extra))))
-            needs[expr] = needs.get(expr, False) | np.broadcast_to(needed, own.value.shape)
+
+        def needed(where: Array) -> Array:
+            lined_up = along(where, axes, extra + own.axes)
+            some = lined_up.any(axis=tuple(range(len(extra)))) if extra else lined_up
+            return broadcast(np.asarray(some), own.value.shape)
+
+        of_value = needed(value)
+        of_presence = of_value if presence is value else needed(presence)
+        for needs, array in ((self._value, of_value), (self._presence, of_presence)):
+            needs[expr] = needs[expr] | array if expr in needs else array
 
     def _visit(self, expr: Expr) -> None:
         own = self._row.known[expr]
@@ -116,8 +134,8 @@ class _Needs:
         """The elements read `where` are needed."""
         if (read := self._read.get(expr.tensor.name)) is not None:
             own, indices = self._row.known[expr], [self._row.known[index] for index in expr.indices]
-            broadcast = (np.broadcast_to(along(i.value, i.axes, own.axes), where.shape) for i in indices)
-            read[tuple(index[where] for index in broadcast)] = True
+            places = (broadcast(along(i.value, i.axes, own.axes), where.shape) for i in indices)
+            read[tuple(index[where] for index in places)] = True
 
     def _apply(self, expr: Apply, value: Array, presence: Array) -> None:
         axes, (first, *others) = self._row.known[expr].axes, expr.arguments

@@ -8,6 +8,7 @@ from typing import Literal as OneOf
 
 from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.typed import Apply, Constant, Expr, IndexValue, Kind, Read, Spec, Tensor, walk
+from attndsl.inputs.strides import LAYOUTS
 
 Use = OneOf["index", "extent", "position", "offset"]
 
@@ -21,10 +22,14 @@ LOGARITHMS = ("log", "log2", "sqrt", "rsqrt")
 
 @dataclass(frozen=True, slots=True)
 class IndexRange:
-    """Integers 0 … `high`, and what they are used as; offsets rise along the last dimension."""
+    """Integers 0 … `high`, and what they are used as; offsets rise along the last dimension.
+
+    Where they say which place a row writes they are to be `apart`: no two the same, as far as there are enough.
+    """
 
     use: Use
     high: int
+    apart: bool = False
 
 
 def integer_ranges(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> dict[str, IndexRange]:
@@ -45,6 +50,23 @@ def positive_inputs(spec: Spec) -> set[str]:
         for argument in expr.arguments
         if isinstance(argument, Read)
     }
+
+
+def placing(spec: Spec) -> set[str]:
+    """The inputs that tell rows apart by where they write: those that are read at what no other subscript is."""
+    found: set[str] = set()
+    for write in (write for block in spec.blocks for write in block.writes if not write.adds):
+        plain = {place.index for place in write.indices if isinstance(place, IndexValue)}
+        for read in (expr for expr in walk(*write.indices) if isinstance(expr, Read)):
+            variables = {expr.index for expr in walk(*read.indices) if isinstance(expr, IndexValue)}
+            found |= {read.tensor.name} if not variables <= plain else set()
+    return found
+
+
+def layouts_of(spec: Spec, name: str) -> list[str]:
+    """The layouts that an input may have: what is written, and what tells rows their places, repeats nothing."""
+    once = spec.tensors[name].role == "inout" or name in placing(spec)
+    return [layout for layout in LAYOUTS if layout != "broadcast" or not once]
 
 
 def expressions(spec: Spec) -> Iterator[Expr]:
@@ -79,7 +101,11 @@ class _Ranges:
                     self._compare(right, left)
                 case Apply(operator="isub"):
                     offsets |= _offsets(expr)
-        return {name: _range(PRIORITY[rank], high, name in offsets) for name, (rank, high) in self._found.items()}
+        places = placing(self._spec)
+        return {
+            name: _range(PRIORITY[rank], high, name in offsets, name in places)
+            for name, (rank, high) in self._found.items()
+        }
 
     def _access(self, tensor: Tensor, indices: tuple[Expr, ...]) -> None:
         for index, extent in zip(indices, tensor.extents, strict=True):
@@ -128,10 +154,10 @@ class _Ranges:
         return self._value(expr) or 0
 
 
-def _range(use: Use, high: int, rises: bool) -> IndexRange:
+def _range(use: Use, high: int, rises: bool, apart: bool) -> IndexRange:
     if rises:  # the last offset is the end of what is packed, not an index into it
         return IndexRange("offset", max(0, high + 1 if use == "index" else high))
-    return IndexRange(use, max(0, high))
+    return IndexRange(use, max(0, high), apart and use == "index")
 
 
 def _offsets(difference: Apply) -> set[str]:

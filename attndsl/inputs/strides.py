@@ -43,6 +43,18 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 """Layouts by name. All keep the values but `broadcast`, which repeats those at index 0 of the first dimension."""
 
 
+def copied(array: Array) -> Array:
+    """A copy in memory of its own, with the strides of the array."""
+    ends = [(size - 1) * step for size, step in zip(array.shape, array.strides, strict=True)]
+    if not array.size:
+        return array.copy()
+    before, behind = -sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)
+    memory = np.zeros(before + behind + array.itemsize, np.uint8)
+    copy = np.ndarray(array.shape, array.dtype, memory.data, before, array.strides)
+    copy[...] = array
+    return copy
+
+
 def relay(array: Array, layout: str) -> Array:
     """The array in one of `LAYOUTS`; an array without dimensions or elements stays as it is."""
     return LAYOUTS[layout](array) if array.ndim and array.size else array

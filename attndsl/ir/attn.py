@@ -41,7 +41,7 @@ from attndsl.ir.reductions import (
 )
 from attndsl.ir.spec import verify_access
 from attndsl.ir.traits import WellFormed
-from attndsl.ir.variables import AxisOp, EachOp, GridOp, IndexOp, OverOp, RowOp
+from attndsl.ir.variables import AxisOp, ColumnOp, EachOp, GridOp, IndexOp, OverOp, RowOp
 from attndsl.ir.xdsl import (
     Attribute,
     AttrSizedOperandSegments,
@@ -73,9 +73,9 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "ATTN", "AllOp", "ArgMaxOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "EachOp", "GridOp", "IndexOp", "KernelOp",
-    "LogSumExpOp", "MaxOp", "MinOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp", "SoftmaxOp", "StreamOp",
-    "SumOp", "TotalOp", "WeighOp", "WriteOp",
+    "ATTN", "AllOp", "ArgMaxOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "ColumnOp", "EachOp", "GridOp", "IndexOp",
+    "KernelOp", "LogSumExpOp", "MaxOp", "MinOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp", "SoftmaxOp",
+    "StreamOp", "SumOp", "TotalOp", "WeighOp", "WriteOp",
 ]  # fmt: skip
 
 
@@ -178,7 +178,7 @@ class WriteOp(IRDLOperation):
 ATTN = Dialect(
     "attn",
     [
-        KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ReadOp, WriteOp, SumOp, AxisMaxOp, AxisMinOp, AllOp,
+        KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ColumnOp, ReadOp, WriteOp, SumOp, AxisMaxOp, AxisMinOp, AllOp,
         SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp,
     ],
 )  # fmt: skip

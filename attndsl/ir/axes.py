@@ -47,6 +47,10 @@ class AxesAnalysis:
         """Says what the axes of a value are: of a loop's arguments, say, while the loop is still being built."""
         self._known[value] = axes
 
+    def forget(self) -> None:
+        """Begins anew."""
+        self._known.clear()
+
 
 EMPTY: Axes = frozenset()
 

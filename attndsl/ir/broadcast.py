@@ -7,7 +7,11 @@ from collections.abc import Collection
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import insert_before
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue
+
+KEEP_AXES = frozenset({tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.DotOp, tile.LoopOp})
+"""Operations whose operands have axes of theirs."""
 
 
 def keep_axes(module: ModuleOp) -> None:
@@ -16,10 +20,9 @@ def keep_axes(module: ModuleOp) -> None:
     A value that a loop yields has the axes of its initial value.
     """
     axes = AxesAnalysis()  # to broadcast an operand changes the axes of no other value
-    order: dict[SSAValue, int] = {
-        op.result: place for place, op in enumerate(module.walk()) if isinstance(op, tile.RangeOp)
-    }
-    for op in list(module.walk()):
+    every = operations(module)
+    order: dict[SSAValue, int] = {op.results[0]: place for place, op in enumerate(every) if type(op) is tile.RangeOp}
+    for op in (op for op in every if type(op) in KEEP_AXES):
         match op:
             case tile.ReduceOp():
                 _keep(op, 0, [op.over], axes)

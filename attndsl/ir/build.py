@@ -45,7 +45,7 @@ PARAMETERS: Mapping[Kind, Attribute] = {Kind.BOOL: i1, Kind.INT: index, Kind.FLO
 """The types of parameters: a real one is of f32, whatever it is computed with."""
 
 
-ROLES = {"input": "input", "output": "output", "temp": "workspace"}
+ROLES = {"input": "input", "output": "output", "inout": "inout", "temp": "workspace"}
 """The roles of a spec's tensors in the IR."""
 
 
@@ -74,7 +74,9 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     ]
     kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}
     parameters = [
-        spec.ParameterOp(p.name, type_, None if p.default is None else attribute(p.default, type_))
+        spec.ParameterOp(
+            p.name, type_, None if p.default is None else attribute(p.default, type_), p.name in checked.sizes
+        )
         for p in checked.params
         for type_ in (PARAMETERS[p.kind],)
     ]
@@ -140,9 +142,11 @@ class _KernelBuilder:
             self.write(write, block.each)
 
     def clear(self, total: Total) -> None:
-        """Lets a total begin from 0."""
-        indices = self.every_element(total)
-        self.add(attn.WriteOp(total.name, indices, self.zero(self.types[Kind.FLOAT]), None))
+        """Lets a total begin from 0, or from what a call gives."""
+        indices, type_ = self.every_element(total), self.types[Kind.FLOAT]
+        given = total.output.role == "inout"
+        start = self.value(attn.ReadOp(total.output.name, indices, None, type_)) if given else self.zero(type_)
+        self.add(attn.WriteOp(total.name, indices, start, None))
 
     def store(self, total: Total) -> None:
         """Puts a total into its output, rounded once."""
@@ -202,7 +206,10 @@ class _KernelBuilder:
         indices, inside = self.access(write.tensor, write.indices)
         value, present = self.scalar(write.value)
         self.at(write.span)
-        value = self.select(present, value, self.zero(value.type))
+        if write.keeps:
+            inside = self.both(inside, present)
+        else:
+            value = self.select(present, value, self.zero(value.type))
         name = write.tensor.name
         along = [self.variables[index_] for index_ in each] if write.adds else None  # any two rows may meet
         self.add(attn.WriteOp(self.totals.get(name, name), indices, value, inside, along))
@@ -226,7 +233,7 @@ class _KernelBuilder:
             case typed.DimValue():
                 return Scalar(self.value(spec.DimOp(expr.name)), None)
             case typed.ParamValue():
-                given = self.value(spec.ParamOp(expr.name, PARAMETERS[expr.kind]))
+                given = self.value(spec.ParamOp(expr.name, PARAMETERS[expr.kind], expr.name in self.spec.sizes))
                 widened = given.type == f32 and self.types[Kind.FLOAT] == f64
                 return Scalar(self.value(arith.ExtFOp(given, f64)) if widened else given, None)
             case typed.IndexValue():

@@ -83,8 +83,17 @@ def kind_of(expression: Expression) -> Kind | None:
             return Kind.INT
         case (str(operator), *operands) if operator in OPERATORS:
             row = OPERATORS[operator]
-            return row.gives if tuple(map(kind_of, operands)) == row.takes else None
+            fits = len(operands) == len(row.takes) and all(map(_is, operands, row.takes))
+            return row.gives if fits else None
     return None
+
+
+def _is(expression: Expression, kind: Kind) -> bool:
+    """Whether an expression is of a kind; what a parameter is its declaration says."""
+    match expression:
+        case ("param", str()):
+            return kind is not Kind.FLOAT
+    return kind_of(expression) is kind
 
 
 class _Reader:

@@ -94,7 +94,7 @@ class IntoOp(IRDLOperation):
         while (parent := kernel.parent_op()) is not None and parent.name != "builtin.module":
             kernel = parent
         name = self.home.string_value()
-        homes = [op for region in kernel.regions for op in region.ops if isinstance(op, HomeOp)]
+        homes = [op for region in kernel.regions for op in region.ops if type(op) is HomeOp]
         found = [op for op in homes if op.sym_name.data == name]
         if len(found) != 1:
             raise VerifyException(f"{'no home is' if not found else 'several homes are'} called @{name}")
@@ -108,5 +108,8 @@ class IntoOp(IRDLOperation):
 
 def into_of(value: SSAValue) -> IntoOp | None:
     """The statement that says where a tile lives, None where it is a value."""
-    found = (use.operation for use in value.uses if isinstance(use.operation, IntoOp))
-    return next((op for op in found if op.value is value), None)  # others name it as an axis
+    for use in value.uses:
+        op = use.operation
+        if type(op) is IntoOp and op.value is value:  # others name it as an axis
+            return op
+    return None

@@ -99,8 +99,10 @@ class Run(OverKeys):
     def declare(self, op: spec.TensorOp) -> None:
         name = op.sym_name.data
         self.elements[name] = op.element.data
-        if op.role.data == "input":
+        if op.role.data in ("input", "inout"):
             self.arrays[name] = decode(self.arrays[name], op.element.data)
+            if op.role.data == "inout":
+                self.outputs[name] = self.arrays[name]
             return
         shape = [evaluate(extent, self.dims, self.params, self.choices) for extent in op.shape]
         holds = op.role.data == "output" or op.partial is not None
@@ -376,7 +378,7 @@ class Run(OverKeys):
         name = op.tensor.string_value()
         block = op.parent_block()
         assert block is not None
-        rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp))]
+        rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp))]
         valid = [self.valid[row] for row in rows]
         guards = [op.where] if op.where is not None else []
         operands = [self.values[v] for v in (*op.indices, op.value, *guards)]

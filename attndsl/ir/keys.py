@@ -1,8 +1,8 @@
-"""What a kernel does with its key positions: the variable, and the reductions over it. An analysis."""
+"""What a kernel does with its key positions: the variable, the reductions over it, what those are of. An analysis."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from attndsl.ir import attn
 from attndsl.ir.rewrite import insert_before
@@ -44,6 +44,19 @@ def levels(kernel: attn.KernelOp) -> list[list[Folded]]:
             below += 1
         depth.update(dict.fromkeys(op.results, below))
     return [[op for op in folded if level[op] == n] for n in sorted(set(level.values()))]
+
+
+def made_of(values: Iterable[SSAValue], without: Iterable[Operation] = ()) -> set[Operation]:
+    """All that values are computed from, and `without`; what they reach through those alone is not among them."""
+    found = set(without)
+    stack = list(values)
+    while stack:
+        op = stack.pop().owner
+        assert isinstance(op, Operation)
+        if op not in found:
+            found.add(op)
+            stack += op.operands
+    return found
 
 
 def conjuncts(where: SSAValue | None) -> list[SSAValue]:

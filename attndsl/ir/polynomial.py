@@ -79,7 +79,7 @@ class Facts:
         self._multiples: dict[SSAValue, int] = {}
         self._nonzero: set[SSAValue] = set()
         for op in block.ops:
-            if isinstance(op, spec.AssumeOp):
+            if type(op) is spec.AssumeOp:
                 self._assume(op.condition)
 
     def _assume(self, condition: SSAValue) -> None:
@@ -256,8 +256,10 @@ class Facts:
 
     def _factor_nonnegative(self, value: SSAValue) -> bool:
         match value.owner:
-            case spec.DimOp() | attn.IndexOp():
+            case attn.IndexOp():
                 return True
+            case spec.DimOp() | spec.ParamOp() as op:
+                return spec.is_size(op)
             case spec.ModOp() as op:
                 return self.positive(op.rhs)
             case arith.FloorDivSIOp() as op:

@@ -1,8 +1,8 @@
 """Between what integers lie, and whether computing them can leave 64 bits. An analysis; it changes nothing.
 
-It rests on what every call keeps: a dim is at most `LARGEST_SIZE`, a parameter at most `LARGEST_PARAMETER` from 0, what
+It rests on what every call keeps: a size is at most `LARGEST_SIZE`, another parameter `LARGEST_PARAMETER` from 0, what
 is read fits its element type. No loop runs so far that an index variable passes `LARGEST_SIZE`. And on what the manual
-says of sizes: a product of integers that are made of dims and index variables is taken to fit.
+says of sizes: a product of integers that are made of sizes and index variables is taken to fit.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class Ranges:
             carried = _sources(value)
             return Range.of(end for v in carried for end in self._known[v]) if carried else INT64
         match op:
-            case spec.DimOp() | tile.PaddedOp():
+            case spec.DimOp() | spec.ParamOp() if spec.is_size(op):
+                return Range(0, LARGEST_SIZE)
+            case tile.PaddedOp():
                 return Range(0, LARGEST_SIZE)
             case spec.ChoiceOp():
                 return Range(1, LARGEST_CHOICE)
@@ -140,15 +142,15 @@ class Ranges:
         return Range(whole.low - max(0, self._known[op.rhs].high - 1), whole.high)
 
     def _is_size(self, value: SSAValue) -> bool:
-        """Whether an integer is made of dims and index variables, and is no number.
+        """Whether an integer is made of sizes and index variables, and is no number.
 
         Or is no larger than such, and not far below 0: a length that is read is brought within dims first.
         """
         if value not in self._sizes:
             op = value.owner
-            given = spec.DimOp | attn.IndexOp | tile.ProgramOp | tile.RangeOp | spec.ChoiceOp | tile.PaddedOp
+            given = attn.IndexOp | tile.ProgramOp | tile.RangeOp | spec.ChoiceOp | tile.PaddedOp
             parts = [v for v in _sources(value) if constant(v) is None] if _computes(op) else []
-            made = isinstance(op, given) or (bool(parts) and all(map(self._is_size, parts)))
+            made = isinstance(op, given) or spec.is_size(op) or (bool(parts) and all(map(self._is_size, parts)))
             made = made or (self._known[value].low >= -LARGEST_SIZE and self._is_below_size(value))
             self._sizes[value] = made or (isinstance(op, Block) and value is op.args[0])
         return self._sizes[value]

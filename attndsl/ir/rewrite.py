@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-
-from xdsl.transforms.common_subexpression_elimination import cse
-from xdsl.transforms.dead_code_elimination import region_dce
+from collections.abc import Callable, Iterable
 
 from attndsl.ir import tile
+from attndsl.ir.dead import is_dead, remove_dead
 from attndsl.ir.hints import hint
 from attndsl.ir.statements import operations
 from attndsl.ir.streams import Terms
@@ -16,7 +14,6 @@ from attndsl.ir.xdsl import (
     Attribute,
     Block,
     FloatAttr,
-    GreedyRewritePatternApplier,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -37,30 +34,44 @@ from attndsl.ir.xdsl import (
 )
 
 __all__ = [
-    "attribute", "constant", "constant_op", "copied", "copy_before", "cse", "guarded", "index_constant",
+    "Row", "attribute", "constant", "constant_op", "copied", "copy_before", "guarded", "index_constant",
     "insert_before", "number_in", "remove_dead", "replace", "rewrite", "say", "sort_block", "uniform",
 ]  # fmt: skip
 
 
-class _Located(RewritePattern):
-    """Remembers whose place in the source the operations made by a rewrite inherit."""
+Row = tuple[Iterable[type[Operation]], RewritePattern]
+"""Types of operations, and a pattern that may match them."""
 
-    def __init__(self, inner: RewritePattern) -> None:
-        self.inner = inner
+
+class _Table(RewritePattern):
+    """Erases what is dead; tries, in their order, the patterns of an operation's type until one matches.
+
+    What a rewrite makes inherits the place in the source of what it rewrites.
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.patterns: dict[type[Operation], list[RewritePattern]] = {}
+        for kinds, pattern in rows:
+            for kind in dict.fromkeys(kinds):
+                self.patterns.setdefault(kind, []).append(pattern)
         self.location = UnknownLoc()
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if is_dead(op):
+            rewriter.erase(op)
+            return
         self.location = op.location  # type: ignore[assignment]
-        self.inner.match_and_rewrite(op, rewriter)
+        for pattern in self.patterns.get(type(op), ()):
+            pattern.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                return
 
     def inserted(self, op: Operation) -> None:
         if isinstance(op.location, UnknownLoc):
             op.location = self.location
 
 
-def rewrite(
-    module: ModuleOp, patterns: Sequence[RewritePattern], after_walk: Callable[[], None] = lambda: None
-) -> bool:
+def rewrite(module: ModuleOp, rows: Iterable[Row], after_walk: Callable[[], None] = lambda: None) -> bool:
     """Applies patterns until none matches; removes what is dead on the way. True where anything changed.
 
     `after_walk` is called after each walk of the module; the last walk changes nothing.
@@ -70,14 +81,9 @@ def rewrite(
         after_walk()
         return False
 
-    located = _Located(GreedyRewritePatternApplier(list(patterns), dce_enabled=True))
-    listener = PatternRewriterListener(operation_insertion_handler=[located.inserted])
-    return PatternRewriteWalker(located, listener=listener, post_walk_func=walked).rewrite_module(module)
-
-
-def remove_dead(op: ModuleOp | tile.LoopOp) -> None:
-    """Removes operations in a module or a loop whose results nothing uses."""
-    region_dce(op.body)
+    table = _Table(rows)
+    listener = PatternRewriterListener(operation_insertion_handler=[table.inserted])
+    return PatternRewriteWalker(table, listener=listener, post_walk_func=walked).rewrite_module(module)
 
 
 def insert_before(anchor: Operation, op: Operation, name: str | None = None) -> SSAValue:

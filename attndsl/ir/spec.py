@@ -51,9 +51,10 @@ VALUE_TYPES: dict[Kind, Any] = {Kind.BOOL: IntegerType, Kind.INT: IndexType, Kin
 class TensorOp(IRDLOperation):
     """A tensor: its role, its element type and, one for each dimension, its extents.
 
-    What a call has is of the role `input` or `output`. A `workspace` is a `temp` of the spec, or the compiler's: one
-    kernel writes it, a later one reads it, and before it holds nothing; its extents may be made of parameters and
-    choices, too. A later kernel may read an output as well: in its element type, rounded.
+    What a call has is of the role `input`, `output` or `inout`. An inout it gives and kernels write in its place: a
+    kernel that does so reads of it no element but the one that it writes. A `workspace` is a `temp` of the spec, or the
+    compiler's: one kernel writes it, a later one reads it, and before it holds nothing; its extents may be made of
+    parameters and choices, too. A later kernel may read an output as well: in its element type, rounded.
     Of what is `partial` the rows may leave elements unwritten, which are 0.
 
     spec.tensor @cu "input" "i32" ["B + 1"]
@@ -89,12 +90,12 @@ class TensorOp(IRDLOperation):
         return self.extents.data
 
     def verify_(self) -> None:
-        if self.role.data not in ("input", "output", "workspace"):
-            raise VerifyException(f"the role of a tensor is input, output or workspace, not {self.role.data}")
+        if self.role.data not in ("input", "output", "inout", "workspace"):
+            raise VerifyException(f"the role of a tensor is input, output, inout or workspace, not {self.role.data}")
         if self.element.data not in STORAGE_KINDS:
             raise VerifyException(f"{self.element.data} is no element type")
-        if self.partial is not None and self.role.data == "input":
-            raise VerifyException(f"@{self.sym_name.data} is partial, and an input")
+        if self.partial is not None and self.role.data in ("input", "inout"):
+            raise VerifyException(f"@{self.sym_name.data} is partial, and a call gives it")
 
 
 def arguments(module: ModuleOp) -> Arguments[TensorOp]:
@@ -125,18 +126,27 @@ def enclosing_tensor(op: Operation, name: str) -> TensorOp:
 class ParameterOp(IRDLOperation):
     """A parameter of the spec: its type (index, i1 or floating-point) and, where it has one, its default.
 
+    One that is a `size` is never negative, nor larger than a dim: extents of tensors are made of it.
+
     spec.parameter @window index = 4096 : index
+    spec.parameter @heads index size
     """
 
     name = "spec.parameter"
     sym_name = prop_def(SymbolNameConstraint())
     type = prop_def(Attribute)
     default = opt_prop_def(Attribute)
+    size = opt_prop_def(UnitAttr)
     traits = traits_def(SymbolOpInterface())
-    assembly_format = "$sym_name $type (`=` $default^)? attr-dict"
+    assembly_format = "$sym_name $type (`=` $default^)? (`size` $size^)? attr-dict"
 
-    def __init__(self, name: str, type_: Attribute, default: Attribute | None) -> None:
-        super().__init__(properties={"sym_name": StringAttr(name), "type": type_, "default": default})
+    def __init__(self, name: str, type_: Attribute, default: Attribute | None, size: bool = False) -> None:
+        properties = {"sym_name": StringAttr(name), "type": type_, "default": default}
+        super().__init__(properties={**properties, "size": UnitAttr() if size else None})
+
+    def verify_(self) -> None:
+        if self.size is not None and self.type != index:
+            raise VerifyException(f"the parameter {self.sym_name.data} is a size, and no integer")
 
 
 def verify_access(
@@ -179,21 +189,30 @@ class DimOp(IRDLOperation):
 
 @irdl_op_definition
 class ParamOp(IRDLOperation):
-    """The value that a parameter has at a call: index, i1 or floating-point."""
+    """The value that a parameter has at a call: index, i1 or floating-point. That of a `size` is never negative."""
 
     name = "spec.param"
     param = prop_def(StringAttr)
+    size = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = "$param attr-dict `:` type($result)"
+    assembly_format = "$param (`size` $size^)? attr-dict `:` type($result)"
 
-    def __init__(self, param: str, type_: Attribute) -> None:
-        super().__init__(properties={"param": StringAttr(param)}, result_types=[type_])
+    def __init__(self, param: str, type_: Attribute, size: bool = False) -> None:
+        properties = {"param": StringAttr(param), "size": UnitAttr() if size else None}
+        super().__init__(properties=properties, result_types=[type_])
 
     def verify_(self) -> None:
-        declared = [p.type for p in declarations(self, ParameterOp) if p.sym_name.data == self.param.data]
-        if self.result.type not in declared:
+        declared = [p for p in declarations(self, ParameterOp) if p.sym_name.data == self.param.data]
+        if self.result.type not in [p.type for p in declared]:
             raise VerifyException(f"no parameter is called {self.param.data} and is {self.result.type}")
+        if [p.size for p in declared] != [self.size]:
+            raise VerifyException(f"{self.param.data} is a size in its declaration or here, and not in the other")
+
+
+def is_size(op: object) -> bool:
+    """Whether it gives an extent as a call has it: a dim, or a parameter that extents are made of."""
+    return isinstance(op, DimOp) or (isinstance(op, ParamOp) and op.size is not None)
 
 
 @irdl_op_definition

@@ -26,6 +26,7 @@ values that depend on none are the same for the whole tile.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.homes import HomeOp, IntoOp, into_of
@@ -121,6 +122,7 @@ __all__ = [
     "WrapsOp",
     "YieldOp",
     "into_of",
+    "is_column",
     "is_key",
     "padded",
     "users",
@@ -177,7 +179,8 @@ class ProgramOp(IRDLOperation):
 
     The extent may depend on earlier programs' values and read tensors; `bound`, where it is given, is no smaller and
     does neither, so that a launch can be sized without reading data. `descending` asks for the large values to start
-    first: they have the most keys, and what starts last should be short.
+    first: they have the most keys, and what starts last should be short. One of `columns` steps through tiles of an
+    axis that no row varies along, as features do.
 
     Programs run in any order, or at once: none reads what another one of its kernel writes, and no two write one
     element of a tensor, unless data send two rows to one, where either may stay, or they add to it.
@@ -189,16 +192,31 @@ class ProgramOp(IRDLOperation):
     bound = opt_operand_def(IndexType)
     step = operand_def(IndexType)
     descending = opt_prop_def(UnitAttr)
+    columns = opt_prop_def(UnitAttr)
     result = result_def(IndexType)
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "(`descending` $descending^)? $variable `to` $extent (`up` `to` $bound^)? `step` $step attr-dict"
+    assembly_format = (
+        "(`descending` $descending^)? (`columns` $columns^)? $variable `to` $extent (`up` `to` $bound^)? `step` $step"
+        " attr-dict"
+    )
 
     def __init__(
-        self, variable: str, extent: SSAValue, bound: SSAValue | None, step: SSAValue, descending: bool = False
+        self,
+        variable: str,
+        extent: SSAValue,
+        bound: SSAValue | None,
+        step: SSAValue,
+        *,
+        descending: bool = False,
+        columns: bool = False,
     ) -> None:
         super().__init__(
-            properties={"variable": StringAttr(variable), "descending": UnitAttr() if descending else None},
+            properties={
+                "variable": StringAttr(variable),
+                "descending": UnitAttr() if descending else None,
+                "columns": UnitAttr() if columns else None,
+            },
             operands=[extent, bound, step],
             result_types=[index],
         )
@@ -377,11 +395,17 @@ def is_key(axis: SSAValue) -> bool:
     """Whether an axis is one of keys: it starts elsewhere at each turn of a loop, or is that of what a loop carries."""
     if not isinstance(axis.owner, RangeOp):
         return False
-    renamed = any(isinstance(use.operation, RenameAxisOp) for use in axis.uses)
     around = axis.owner.parent_op()
     while around is not None and around.name == "scf.if":
         around = around.parent_op()
-    return renamed or isinstance(around, LoopOp)
+    # An axis has many uses: that of a type's own class is the quickest question.
+    return isinstance(around, LoopOp) or any(type(use.operation) is RenameAxisOp for use in axis.uses)
+
+
+def is_column(axis: SSAValue) -> bool:
+    """Whether an axis is that of the columns: it starts where a program says that it has columns."""
+    start = axis.owner.start.owner if isinstance(axis.owner, RangeOp) else None
+    return isinstance(start, ProgramOp) and start.columns is not None
 
 
 class ReduceOp(IRDLOperation):
@@ -531,7 +555,14 @@ STATEMENTS = (PresentOp, HoldsOp, WithinOp, CoversOp, IntoOp, ValuesOp)
 
 def users(value: SSAValue) -> list[Operation]:
     """The operations that compute with a value, once for each use: what only says something of it does not."""
-    return [use.operation for use in value.uses if not isinstance(use.operation, STATEMENTS)]
+    using: list[Operation] = [use.operation for use in value.uses]
+    return [op for op in using if not _is_statement(type(op))]
+
+
+@cache
+def _is_statement(kind: type[Operation]) -> bool:
+    """Asked once for each type: this is asked of nearly every use."""
+    return issubclass(kind, STATEMENTS)
 
 
 TILE = Dialect(

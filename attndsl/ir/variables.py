@@ -109,6 +109,17 @@ class RowOp(IndexOp):
     name = "attn.row"
 
 
+@irdl_op_definition
+class ColumnOp(IndexOp):
+    """A variable that is an axis of its own in the tiles of the other rows, which are multiplied with it.
+
+    So it tells rows apart as a feature variable would, but has tiles of its own: a program has some of its values. A
+    kernel has at most one.
+    """
+
+    name = "attn.column"
+
+
 def verify_removed(variable: SSAValue, kinds: tuple[type[IndexOp], ...]) -> None:
     """Raises VerifyException where what a reduction removes is no index variable of one of `kinds`."""
     if not isinstance(variable.owner, kinds):

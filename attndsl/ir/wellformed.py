@@ -21,7 +21,7 @@ from attndsl.ir.statements import named, operations
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
 
-ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp)
+ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp)
 
 FORMS = ("whole", "split")
 
@@ -55,6 +55,8 @@ def verify_attn(kernel: attn.KernelOp) -> None:
         raise VerifyException(f"the body of a kernel is flat, and {nested.name} is not")
     if sum(isinstance(op, attn.OverOp) for op in block.ops) > 1:
         raise VerifyException("a kernel has at most one attn.over")
+    if sum(isinstance(op, attn.ColumnOp) for op in block.ops) > 1:
+        raise VerifyException("a kernel has at most one attn.column")
     _unique(op for op in block.ops if isinstance(op, (*ROW_VARIABLES, attn.OverOp)))
     for op in block.ops:
         match op:
@@ -286,9 +288,9 @@ def _writes(kernel: Operation, write: type[Access], read: type[Access]) -> None:
             (written if isinstance(op, write) else taken).add(op.tensor.string_value())
     if not written:
         raise VerifyException(f"a kernel writes something: {kernel.name} has no {write.name}")
-    for name in sorted(taken & written):
+    for name in sorted(taken & written - _named(kernel, "inout")):
         raise VerifyException(f"@{name} is read by the kernel that writes it, and its programs have no order")
-    missing, before = taken & _outputs(kernel), kernel.prev_op
+    missing, before = taken & _named(kernel, "output"), kernel.prev_op
     while missing and before is not None:
         missing -= {op.tensor.string_value() for op in before.walk() if isinstance(op, write)}
         before = before.prev_op
@@ -296,9 +298,9 @@ def _writes(kernel: Operation, write: type[Access], read: type[Access]) -> None:
         raise VerifyException(f"@{name} is read, and no kernel before has written it")
 
 
-def _outputs(kernel: Operation) -> set[str]:
+def _named(kernel: Operation, role: str) -> set[str]:
     tensors = spec.declarations(kernel, spec.TensorOp)
-    return {tensor.sym_name.data for tensor in tensors if tensor.role.data == "output"}
+    return {tensor.sym_name.data for tensor in tensors if tensor.role.data == role}
 
 
 VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from attndsl.driver.artifact import Artifact
@@ -17,15 +18,19 @@ from attndsl.syntax.source import Source
 
 
 class CompiledSpec:
-    """A spec's signature, its artifacts and its NumPy functions, each made once, for calls without some inputs.
+    """A spec's signature, its artifacts and its NumPy functions, each made once.
 
-    `key` is the same for equal texts of which the same is left out.
+    They are for calls without some inputs, and with the types that are `said`. `key` is the same for equal texts of
+    which the same is left out and said.
     """
 
-    def __init__(self, spec: Source, left_out: tuple[str, ...] = ()) -> None:
-        self.spec, self.left_out = spec, left_out
-        self.signature = signature_of(spec, left_out) if left_out else signature_of(spec)
-        self.key = "_without_".join([f"{self.signature.name}_{spec_key(spec)}", *left_out])
+    def __init__(self, spec: Source, left_out: tuple[str, ...] = (), said: Mapping[str, str] = {}) -> None:
+        self.spec, self.left_out, self.said = spec, left_out, said
+        signature = signature_of(spec, left_out) if left_out else signature_of(spec)
+        types = {name: (said[name],) if name in said else choices for name, choices in signature.types.items()}
+        self.signature = replace(signature, types=types)
+        key = "_without_".join([f"{signature.name}_{spec_key(spec)}", *left_out])
+        self.key = "_".join([key, *(f"{name}_{element}" for name, element in said.items())])
         self._artifacts: dict[tuple[object, ...], Artifact] = {}
         self._functions: dict[tuple[str, ...], Callable[..., None]] = {}
         self._lock = threading.Lock()

@@ -14,7 +14,7 @@ from typing import Any
 
 from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE, single
 from attndsl.checking.spelling import show
-from attndsl.checking.symbolic import Expression, evaluate, names
+from attndsl.checking.symbolic import Expression, evaluate, names, settled
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.op import errors
@@ -72,6 +72,7 @@ def parameters(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, 
 def _check_names(signature: Signature, arguments: Mapping[str, Any]) -> None:
     """Raises UnknownArgument or MissingArgument where one is unknown or missing."""
     known = [tensor.name for tensor in signature.inputs] + [param.name for param in signature.params]
+    known += signature.said
     for name in arguments:
         if name not in known:
             hint = did_you_mean(name, known) or "."
@@ -88,11 +89,26 @@ def bind(signature: Signature, given: Mapping[str, Given], params: Mapping[str, 
     """
     types = _bind_types(signature, given)
     _check_ranks(signature, given)
-    dims = {dim: _dim(signature, dim, given) for dim in signature.origins}
-    _check_extents(signature, given, dims)
+    dims, known = _dims(signature, given, params)
+    _check_extents(signature, given, dims, known)
     params = complete(signature, signature.requires, dims, params)
-    shapes = tuple(_output_shape(signature, tensor, dims) for tensor in signature.outputs)
+    shapes = tuple(_output_shape(signature, tensor, dims, params) for tensor in signature.outputs)
     return Bound(types, dims, shapes, params)
+
+
+def _dims(
+    signature: Signature, given: Mapping[str, Given], params: Mapping[str, Any]
+) -> tuple[dict[str, int], Mapping[str, Any]]:
+    """The dims, and the parameters that extents are made of. Raises CallError."""
+    dims: dict[str, int] = {}
+    known = {name: params[name] for name in signature.shaping}
+    for name in signature.order:
+        if name in signature.origins:
+            dims[name] = _dim(signature, name, given, known)
+        elif name in known:
+            param = next(param for param in signature.params if param.name == name)
+            known[name] = _settled(signature, param, known[name], dims, known)
+    return dims, known
 
 
 def complete(
@@ -120,25 +136,34 @@ def _computed(signature: Signature, dims: Mapping[str, int], params: Mapping[str
     singles: dict[str, Any] = {}
     for param in signature.params:
         value = params[param.name]
-        if value is None and param.formula is not None:
-            try:
-                value = evaluate(param.formula, dims, singles)
-            except ZeroDivisionError:
-                because = _because(signature, param.formula, dims, singles)
-                raise errors.UndefinedDefault(signature.name, param.name, show(param.formula), because) from None
-            if param.kind == "int" and type(value) is int:
-                value = _parameter(signature, param, value)
-        found[param.name] = value
-        singles[param.name] = _single(signature, param.name, value) if param.kind == "float" else value
-        if params[param.name] is None:
-            found[param.name] = singles[param.name]
+        singles[param.name] = _settled(signature, param, value, dims, singles)
+        found[param.name] = singles[param.name] if value is None else value
     return found
+
+
+def _settled(
+    signature: Signature, param: ParamSignature, value: Any, dims: Mapping[str, int], singles: Mapping[str, Any]
+) -> Any:
+    """What a program makes of a parameter: of None what its formula tells, of `f32` the f32 number.
+
+    `singles` has what it makes of those before it. Raises CallError.
+    """
+    if value is None and param.formula is not None:
+        try:
+            value = evaluate(param.formula, dims, singles)
+        except ZeroDivisionError:
+            because = _because(signature, param.formula, dims, singles)
+            raise errors.UndefinedDefault(signature.name, param.name, show(param.formula), because) from None
+        if param.kind == "int" and type(value) is int:
+            value = _parameter(signature, param, value)
+    return _single(signature, param.name, value) if param.kind == "float" else value
 
 
 def example_call(signature: Signature) -> str:
     """A call as it is written, `gqa(q=…, k=…, window=4096)`."""
     arguments = [f"{tensor.name}={default_text(tensor)}" for tensor in signature.inputs]
     arguments += [f"{param.name}={param.default_text}" for param in signature.params]
+    arguments += [f'{name}="{signature.types[name][0]}"' for name in signature.said]
     return f"{signature.name}({', '.join(arguments)})"
 
 
@@ -173,9 +198,10 @@ def python_signature(signature: Signature) -> inspect.Signature:
         if not iskeyword(param.name):
             default = param.default if param.optional else Parameter.empty
             found.append(Parameter(param.name, Parameter.KEYWORD_ONLY, default=default, annotation=KINDS[param.kind]))
+    found += [Parameter(n, Parameter.KEYWORD_ONLY, annotation=str) for n in signature.said if not iskeyword(n)]
     if "out" not in signature.names:
         found.append(Parameter("out", Parameter.KEYWORD_ONLY, default=None))
-    if any(iskeyword(param.name) for param in signature.params):
+    if any(map(iskeyword, [*(param.name for param in signature.params), *signature.said])):
         found.append(Parameter(_fresh("parameters", taken), Parameter.VAR_KEYWORD))
     return inspect.Signature(found)
 
@@ -213,7 +239,8 @@ def shown(value: object) -> str:
 def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int | float | bool | None:
     if value is None and param.formula is not None:
         return None
-    if type(value) is KINDS[param.kind] and (param.kind != "int" or abs(value) <= LARGEST_PARAMETER):
+    least, largest = (0, LARGEST_SIZE) if param.size else (-LARGEST_PARAMETER, LARGEST_PARAMETER)
+    if type(value) is KINDS[param.kind] and (param.kind != "int" or least <= value <= largest):
         return value  # as most are
     import numpy as np
 
@@ -221,9 +248,10 @@ def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int |
     if param.kind == "bool" and is_bool:
         return bool(value)
     if param.kind == "int" and isinstance(value, int | np.integer) and not is_bool:
-        if abs(int(value)) <= LARGEST_PARAMETER:
+        if least <= int(value) <= largest:
             return int(value)
-        raise errors.WrongParameter(signature.name, param.name, shown(int(value)), "an int from -2^62 to 2^62")
+        room = "0 to 2^48, as extents are" if param.size else "-2^62 to 2^62"
+        raise errors.WrongParameter(signature.name, param.name, shown(int(value)), f"an int from {room}")
     if param.kind == "float" and isinstance(value, int | float | np.integer | np.floating) and not is_bool:
         try:
             return float(value)
@@ -270,23 +298,36 @@ def _check_ranks(signature: Signature, given: Mapping[str, Given]) -> None:
             raise errors.RanksDiffer(signature.name, tensor.name, tuple(shape), len(shape), rank, declaration(tensor))
 
 
-def _dim(signature: Signature, dim: str, given: Mapping[str, Given]) -> int:
+def _dim(signature: Signature, dim: str, given: Mapping[str, Given], params: Mapping[str, Any]) -> int:
     """A dim as its origin says."""
     origin = signature.origins[dim]
-    found = given[origin.tensor].shape[origin.axis]
-    size: int = origin.line.solve(found)
-    if origin.line.rank and (size < 0 or origin.line.at(size) != found):
+    found, line = given[origin.tensor].shape[origin.axis], origin.line
+    if line.rank == 0:
+        size: int = found
+    else:
         extent = next(tensor.extents[origin.axis] for tensor in signature.inputs if tensor.name == origin.tensor)
-        raise errors.NoDimGives(signature.name, origin.tensor, found, origin.axis, show(extent), dim)
+        because = _because(signature, extent, {}, params)
+        try:
+            line = settled(line, params)
+        except ZeroDivisionError:
+            error = errors.UndefinedExtent(signature.name, origin.tensor, origin.axis, show(extent), because)
+            raise error from None
+        if line.factor == 0:
+            raise errors.NoDimTold(signature.name, origin.tensor, found, origin.axis, show(extent), dim, because)
+        size = line.solve(found)
+        if size < 0 or line.at(size) != found:
+            raise errors.NoDimGives(signature.name, origin.tensor, found, origin.axis, show(extent), dim, because)
     if type(size) is int and size > LARGEST_SIZE:  # one that torch traces is bounded by what it stands for
         raise errors.DimTooLarge(signature.name, origin.tensor, dim, size, "2^48")
     return size
 
 
-def _check_extents(signature: Signature, given: Mapping[str, Given], dims: Mapping[str, int]) -> None:
+def _check_extents(
+    signature: Signature, given: Mapping[str, Given], dims: Mapping[str, int], params: Mapping[str, Any]
+) -> None:
     for tensor in signature.inputs:
         for axis, found in enumerate(given[tensor.name].shape):
-            wanted = _extent(signature, tensor, axis, dims)
+            wanted = _extent(signature, tensor, axis, dims, params)
             if found == wanted:
                 continue
             match tensor.extents[axis]:
@@ -296,26 +337,30 @@ def _check_extents(signature: Signature, given: Mapping[str, Given], dims: Mappi
                         signature.name, tensor.name, dim, found, axis, first.tensor, wanted, first.axis
                     )
                 case extent:
-                    because = _because(signature, extent, dims, {})
+                    because = _because(signature, extent, dims, params)
                     raise errors.WrongExtent(signature.name, tensor.name, found, axis, show(extent), wanted, because)
 
 
-def _output_shape(signature: Signature, tensor: TensorSignature, dims: Mapping[str, int]) -> tuple[int, ...]:
-    shape = tuple(_extent(signature, tensor, axis, dims) for axis in range(len(tensor.extents)))
+def _output_shape(
+    signature: Signature, tensor: TensorSignature, dims: Mapping[str, int], params: Mapping[str, Any]
+) -> tuple[int, ...]:
+    shape = tuple(_extent(signature, tensor, axis, dims, params) for axis in range(len(tensor.extents)))
     for axis, size in enumerate(shape):
         if size < 0:
             extent = tensor.extents[axis]
-            because = _because(signature, extent, dims, {})
+            because = _because(signature, extent, dims, params)
             raise errors.ExtentIsNegative(signature.name, tensor.name, axis, show(extent), size, because)
     return shape
 
 
-def _extent(signature: Signature, tensor: TensorSignature, axis: int, dims: Mapping[str, int]) -> int:
+def _extent(
+    signature: Signature, tensor: TensorSignature, axis: int, dims: Mapping[str, int], params: Mapping[str, Any]
+) -> int:
     extent = tensor.extents[axis]
     try:
-        size: int = evaluate(extent, dims, {})
+        size: int = evaluate(extent, dims, params)
     except ZeroDivisionError:
-        because = _because(signature, extent, dims, {})
+        because = _because(signature, extent, dims, params)
         raise errors.UndefinedExtent(signature.name, tensor.name, axis, show(extent), because) from None
     return size
 
@@ -331,9 +376,8 @@ def _because(signature: Signature, expression: Expression, dims: Mapping[str, in
     """The values in play and who gave them, `; here Hq = 6 (from q) and Hkv = 4 (from k)`."""
     values = []
     for name in dict.fromkeys(names(expression)):
-        values.append(
-            f"{name} = {dims[name]} (from {signature.origins[name].tensor})"
-            if name in dims
-            else f"{name} = {params[name]}"
-        )
+        if name in dims:
+            values.append(f"{name} = {dims[name]} (from {signature.origins[name].tensor})")
+        elif name in params:
+            values.append(f"{name} = {params[name]}")
     return f"; here {join(values)}" if values else ""

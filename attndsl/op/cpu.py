@@ -29,6 +29,9 @@ SMALL = 2**18
 Shape = tuple[int, ...]
 Kinds = tuple[object, ...]
 
+Given = tuple[int | float | bool | None, ...]
+"""The parameters that extents rest on, as a call gives them."""
+
 
 class Shaped(Protocol):
     """An array or a tensor."""
@@ -73,12 +76,13 @@ class Framework(Protocol[T]):
         elements: Sequence[str],
         shapes: Sequence[Shape],
         inputs: Sequence[Any],
-        outputs: Sequence[Any],
+        memory: Sequence[Any],
+        outputs: Sequence[Any] | None,
         /,
     ) -> Sequence[Any]:
-        """The memory of outputs that a call gives, as compiled functions take it, as they take that of its inputs.
+        """The memory of outputs that a call gives, if it does, as compiled functions take it.
 
-        Raises CallError.
+        `memory` is that of its inputs; what of all that is written is nobody else's. Raises CallError.
         """
 
 
@@ -99,6 +103,7 @@ class TiedExtents:
         for place, dim in enumerate(map(_whole, extents)):
             if dim is not None and dim not in bound:
                 free.setdefault(dim, place)
+        self._only_dims = not signature.shaping
         self._ranks = [*map(len, inputs)]
         self._told = _at([free.get(_whole(extent), place) for place, extent in enumerate(extents)])
         self.tied = _at([place for place, extent in enumerate(extents) if _whole(extent) not in free])
@@ -118,7 +123,7 @@ class TiedExtents:
 
     def are_small(self, extents: Shape) -> bool:
         """Whether no product can be large, as all dims multiplied are not."""
-        return prod(self._factors(extents)) <= SMALL
+        return self._only_dims and prod(self._factors(extents)) <= SMALL
 
 
 def _at(places: Sequence[int]) -> Callable[[Shape], Shape]:
@@ -141,13 +146,14 @@ class CpuCall(Generic[T]):
     """A call that fits, with inputs of known shapes; `complete` gives, and checks, parameters of each call anew.
 
     For each input there is what reads it; for each output what makes it, and what reads that. Those that a call brings
-    along are `accept`ed: checked against the memory of the inputs, and read.
+    along are `accept`ed: checked against the memory of the inputs, and read. So are inputs that it writes `in_place`.
     """
 
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
     outputs: Sequence[tuple[Callable[[], T], Reader[T]]]
-    accept: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+    accept: Callable[[Sequence[Any], Sequence[Any], Sequence[Any] | None], Sequence[Any]]
+    in_place: bool
     program: Callable[..., None]
 
     def __call__(self, inputs: Sequence[T], params: Mapping[str, Any], out: Sequence[T] | None = None) -> Sequence[T]:
@@ -156,8 +162,10 @@ class CpuCall(Generic[T]):
             params = self.complete(params)
         given = [each if read is None else read(each) for each, read in zip(inputs, self.inputs, strict=True)]
         if out is not None:
-            pass_arguments(self.program, given, self.accept(given, out), params)
+            pass_arguments(self.program, given, self.accept(inputs, given, out), params)
             return out
+        if self.in_place:
+            self.accept(inputs, given, None)
         outputs, written = [], []
         for allocate, read in self.outputs:
             output = allocate()
@@ -179,6 +187,7 @@ class CpuPlan(Generic[T]):
     inputs: Sequence[Reader[T]]
     outputs: Sequence[tuple[Allocator[T], Reader[T], Sequence[tuple[int | None, int]]]]
     into: Callable[..., Sequence[Any]]
+    in_place: bool
     function: Callable[..., None]
     program: Callable[..., None]
 
@@ -188,8 +197,8 @@ class CpuPlan(Generic[T]):
             (*[size if place is None else extents[place] for place, size in axes],) for _, _, axes in self.outputs
         ]
         outputs = [(allocator(shape), read) for (allocator, read, _), shape in zip(self.outputs, shapes, strict=True)]
-        accept = partial(self.into, shapes)
-        return CpuCall(self.complete, self.inputs, outputs, accept, self.function if small else self.program)
+        program = self.function if small else self.program
+        return CpuCall(self.complete, self.inputs, outputs, partial(self.into, shapes), self.in_place, program)
 
 
 class CpuCalls(Generic[T]):
@@ -200,8 +209,9 @@ class CpuCalls(Generic[T]):
         self._extents = TiedExtents(binding.signature)
         self._inputs = [tensor.name for tensor in binding.signature.inputs]
         self._needed, self._names = binding.signature.needed, binding.signature.names
-        self._plans: dict[tuple[Kinds, Shape], CpuPlan[T]] = {}
-        self._calls: dict[tuple[Kinds, tuple[Shape, ...]], CpuCall[T]] = {}
+        self._shaping = binding.signature.shaping
+        self._plans: dict[tuple[Kinds, Shape, Given], CpuPlan[T]] = {}
+        self._calls: dict[tuple[Kinds, tuple[Shape, ...], Given], CpuCall[T]] = {}
 
     def replay(self, arguments: Mapping[str, Any], out: Sequence[Any] | None = None) -> Sequence[T] | None:
         """The outputs of a call like an earlier one, whatever it is given by name; None for any other call.
@@ -211,27 +221,29 @@ class CpuCalls(Generic[T]):
         if not (self._plans and self._needed <= arguments.keys() <= self._names):
             return None
         inputs = [arguments[name] for name in self._inputs]
-        call = self._known(inputs)
+        params = parameters(self._binding.signature, arguments)
+        call = self._known(inputs, params)
         if call is None or (out is not None and self._framework.kinds(out) is None):
             return None
-        return call(inputs, parameters(self._binding.signature, arguments), out)
+        return call(inputs, params, out)
 
     def compute(self, inputs: Sequence[T], params: Mapping[str, Any], out: Sequence[T] | None = None) -> Sequence[T]:
         """The outputs of any call, of inputs in the order of their declarations. Raises CallError."""
-        call = self._known(inputs)
+        call = self._known(inputs, params)
         if call is None:
             call = self._checked(inputs, params)
         return call(inputs, params, out)
 
-    def _known(self, inputs: Sequence[Any]) -> CpuCall[T] | None:
+    def _known(self, inputs: Sequence[Any], params: Mapping[str, Any]) -> CpuCall[T] | None:
         """The call with inputs like these, where there was one, whatever the free dims were."""
         kinds = self._framework.kinds(inputs)
         if kinds is None:
             return None
-        key = kinds, (*[each.shape for each in inputs],)
+        given = (*[params[name] for name in self._shaping],)
+        key = kinds, (*[each.shape for each in inputs],), given
         call = self._calls.get(key)
         if call is None and (extents := self._extents.of(inputs)) is not None:
-            plan = self._plans.get((kinds, self._extents.tied(extents)))
+            plan = self._plans.get((kinds, self._extents.tied(extents), given))
             if plan is not None:
                 call = plan.at(extents, self._extents.are_small(extents))
                 _remember(self._calls, key, call)
@@ -242,7 +254,8 @@ class CpuCalls(Generic[T]):
         plan, kinds, extents = self._plan(inputs, params), self._framework.kinds(inputs), self._extents.of(inputs)
         assert extents is not None, "what is checked agrees"
         if kinds is not None:
-            _remember(self._plans, (kinds, self._extents.tied(extents)), plan)
+            given = (*[params[name] for name in self._shaping],)
+            _remember(self._plans, (kinds, self._extents.tied(extents), given), plan)
         return plan.at(extents, self._extents.are_small(extents))
 
     def _plan(self, inputs: Sequence[T], params: Mapping[str, Any]) -> CpuPlan[T]:
@@ -258,6 +271,7 @@ class CpuCalls(Generic[T]):
             [*map(self._framework.reader, inputs)],
             outputs,
             partial(self._framework.into, signature, elements),
+            bool(signature.in_place),
             self._binding.function(bound.types),
             self._binding.program(bound.types),
         )

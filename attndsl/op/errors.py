@@ -149,6 +149,15 @@ class WrongElement(CallError, TypeError):
 
 
 @dataclass(eq=False, repr=False)
+class WrongType(CallError, TypeError):
+    name: str
+    found: str
+    wanted: str
+
+    message = "{name} is {found}, but {spec} wants {wanted}, which its outputs then have"
+
+
+@dataclass(eq=False, repr=False)
 class TypesDiffer(CallError, TypeError):
     name: str
     found: str
@@ -208,10 +217,19 @@ class NoDimGives(CallError, ValueError):
     dimension: int
     extent: str
     dim: str
+    because: str
 
     message = (
         "{name} has {found} in dimension {dimension}, "
-        "but {spec} wants {extent}, and no {dim} of 0 or more makes that {found}"
+        "but {spec} wants {extent}, and no {dim} of 0 or more makes that {found}{because}"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class NoDimTold(NoDimGives):
+    message = (
+        "{name} has {found} in dimension {dimension}, where {spec} wants {extent}, "
+        "and that is the same for every {dim}, which nothing else tells{because}"
     )
 
 
@@ -298,6 +316,26 @@ class OutputOverlaps(CallError, ValueError):
 
     message = (
         "out has memory for {name} that is, or may be, that of {other} too: give {spec} memory that nothing shares"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class InoutIsReadOnly(CallError, ValueError):
+    name: str
+
+    message = (
+        "{name} may not be written to, and {spec} writes it in place: pass np.array({name}), in which it stands then"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class InoutOverlaps(CallError, ValueError):
+    name: str
+    other: str
+
+    message = (
+        "{name} is memory that is, or may be, that of {other} too, and {spec} writes it in place: give it memory that"
+        " nothing shares"
     )
 
 

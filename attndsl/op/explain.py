@@ -39,15 +39,16 @@ def traffic(signature: Signature, types: Mapping[str, str], dims: Mapping[str, i
 
     Raises ValueError where that is beyond all floats.
     """
+    params = _params(signature, dims)
 
     def size(tensors: Iterable[TensorSignature]) -> int:
         return sum(
-            math.prod(evaluate(extent, dims, {}) for extent in tensor.extents)
+            math.prod(max(0, evaluate(extent, dims, params)) for extent in tensor.extents)
             * ELEMENTS[types.get(tensor.element, tensor.element)].itemsize
             for tensor in tensors
         )
 
-    work = signature.operations(dims, _params(signature, dims))
+    work = signature.operations(dims, params)
     found = Traffic(size(signature.inputs), size(signature.outputs), work)
     if max(found.read, found.written, found.work) > sys.float_info.max:
         raise ValueError(f"a call of {signature.name} with these dims is more than a float can count")

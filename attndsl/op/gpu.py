@@ -25,7 +25,7 @@ from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound
 from attndsl.op.dispatch import PLAIN, is_watched
-from attndsl.op.into import require_disjoint
+from attndsl.op.into import lie_apart, require_disjoint
 from attndsl.op.plan import Launches, Output, Plan, first_call
 from attndsl.op.torch_tensors import ELEMENTS, check, check_outputs, mark_written, strided
 from attndsl.packages import pip_install
@@ -83,7 +83,7 @@ class GpuCalls:
     def replay(self, arguments: Mapping[str, Any], out: Sequence[Any] | None = None) -> list[torch.Tensor] | None:
         """The outputs of a call like an earlier one, whose arguments were checked; None for any other call.
 
-        Raises CallError for memory of `out` that overlaps.
+        Raises CallError for memory that is written and overlaps.
         """
         if not self._plans or not arguments.keys() <= self._known:
             return None
@@ -92,8 +92,8 @@ class GpuCalls:
         if not is_plain(touched):
             return None
         plan = self._plans.get(_key(touched, [arguments.get(name, default) for name, default in self._params]))
-        if plan is not None and out is not None:
-            self._check_memory(tensors, out)
+        if plan is not None:
+            self._check_memory(tensors, out, plan)
         return None if plan is None else plan(tensors, out)
 
     def compute(
@@ -103,13 +103,12 @@ class GpuCalls:
         key = _key(tensors if out is None else [*tensors, *out], params.values())
         plan = self._plans.get(key)
         if plan is not None:
-            if out is not None:
-                self._check_memory(tensors, out)
+            self._check_memory(tensors, out, plan)
             return plan(tensors, out)
         bound, device = check(self._binding.signature, tensors, params), tensors[0].device
         if out is not None:
             check_outputs(self._binding.signature, self._binding.output_elements(bound), bound.shapes, device, out)
-            self._check_memory(tensors, out)
+        self._check_memory(tensors, out)
         # One call at a time: what two threads want compiled is compiled once.
         with self._lock, torch.cuda.device(device):
             inputs = dict(zip(self._inputs, tensors, strict=True))
@@ -124,10 +123,17 @@ class GpuCalls:
             self._plans[key] = plan
         return outputs
 
-    def _check_memory(self, tensors: Sequence[torch.Tensor], out: Sequence[torch.Tensor]) -> None:
-        """Raises OutputOverlaps where a call would write over what it reads, or writes elsewhere."""
-        require_disjoint(self._binding.signature, [*map(strided, tensors)], [*map(strided, out)])
-        mark_written(out)
+    def _check_memory(
+        self, tensors: Sequence[torch.Tensor], out: Sequence[torch.Tensor] | None, plan: Plan | None = None
+    ) -> None:
+        """Raises CallError where a call would write over what it reads, or writes elsewhere; `plan` is that for it."""
+        touched = tensors if out is None else [*tensors, *out]
+        written = (*self._binding.signature.in_place, *range(len(tensors), len(touched)))
+        if not written:
+            return
+        if plan is None or not lie_apart(written, [tensor.data_ptr() for tensor in touched], plan.reaches):
+            require_disjoint(self._binding.signature, [*map(strided, tensors)], [*map(strided, out or ())])
+        mark_written([touched[number] for number in written])
 
     def outputs(self, bound: Bound, device: torch.device) -> dict[str, Output]:
         """What a call has to allocate."""

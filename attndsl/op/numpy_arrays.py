@@ -64,9 +64,16 @@ def into(
     elements: Sequence[str],
     shapes: Sequence[tuple[int, ...]],
     inputs: Sequence[Array],
-    outputs: Sequence[Any],
+    memory: Sequence[Array],
+    outputs: Sequence[Any] | None,
 ) -> list[Array]:
     """The memory of outputs that a call gives, as compiled functions take it. Raises CallError."""
+    for number in signature.in_place:
+        if not inputs[number].flags.writeable:
+            raise errors.InoutIsReadOnly(signature.name, signature.inputs[number].name)
+    if outputs is None:
+        require_disjoint(signature, memory)
+        return []
     for tensor, element, shape, array in zip(signature.outputs, elements, shapes, outputs, strict=True):
         if type(array) not in (np.ndarray, np.memmap):
             found = f"an object of type {type(array).__name__}"
@@ -77,9 +84,11 @@ def into(
             raise errors.WrongOutput(signature.name, tensor.name, f"the shape {array.shape}", f"the shape {shape}")
         if not array.flags.writeable:
             raise errors.OutputIsReadOnly(signature.name, tensor.name)
-    memory = [np.asarray(array).view(ELEMENTS[element].dtype) for element, array in zip(elements, outputs, strict=True)]
-    require_disjoint(signature, inputs, memory)
-    return memory
+    written = [
+        np.asarray(array).view(ELEMENTS[element].dtype) for element, array in zip(elements, outputs, strict=True)
+    ]
+    require_disjoint(signature, memory, written)
+    return written
 
 
 @cache

@@ -14,12 +14,16 @@ from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import declaration, example_call, join, listed, names_fit, python_signature, split
 from attndsl.op.cpu import CpuCalls
+from attndsl.op.said import element_of, with_types
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
     from attndsl.op.torch_op import TensorCalls
     from attndsl.storage import Array
+
+Said = tuple[tuple[str, str], ...]
+"""Element types of the type variables that a call says."""
 
 
 def load(path: str | Path) -> Op:
@@ -40,20 +44,21 @@ class Op:
 
     It takes NumPy arrays or torch tensors of any strides, on a CPU or a GPU, copies none of them, and gives what it was
     given: an array or tensor for a spec with one output, a named tuple of them for several; new ones, or those of
-    `out`, one for an output, in any memory that no input and no other output shares. A call that does not fit
+    `out`, one for an output, in any memory that no input and no other output shares. Inouts it writes in place; where a
+    spec has nothing else it gives None. A call that does not fit
     the spec raises a CallError. Code is generated once for each choice of element types, for a GPU also of the extents
     of feature dims, at the first call or from the cache; other extents and parameters change freely.
     """
 
-    def __init__(self, spec: Source, left_out: tuple[str, ...] = ()) -> None:
-        self.binding = CompiledSpec(spec, left_out)
+    def __init__(self, spec: Source, left_out: tuple[str, ...] = (), said: Said = ()) -> None:
+        self.binding = CompiledSpec(spec, left_out, dict(said))
         self.spec, self.signature, self.key = spec, self.binding.signature, self.binding.key
         _ = self.signature.names, self.signature.needed  # kept from here on: torch.compile traces no cached_property
         self._array_calls: CpuCalls[Array] | None = None
         self._tensor_calls: TensorCalls | None = None
         self._outputs = _outputs_type(self.signature)
         self._inputs = tuple(tensor.name for tensor in self.signature.inputs)
-        self._forms: dict[tuple[str, ...], Op] = {}
+        self._forms: dict[tuple[tuple[str, ...], Said], Op] = {}
         self.__name__ = self.__qualname__ = self.signature.name
         self.__signature__ = python_signature(self.signature)
         if "torch" in sys.modules:  # else at the first call with tensors
@@ -67,12 +72,16 @@ class Op:
         """
         if inputs:
             arguments = self._by_name(inputs, arguments)
-        if self.signature.optional:
+        if self.signature.optional or self.signature.said:
+            if self.signature.said:
+                arguments = with_types(self.signature, arguments, out)
             left_out = tuple(name for name in self.signature.optional if arguments.get(name) is None)
-            if left_out and names_fit(self.signature, arguments):
-                given = {name: value for name, value in arguments.items() if name not in left_out}
-                self._make_form(left_out)
-                return self._forms[left_out](out=out, **given)
+            if (left_out or self.signature.said) and names_fit(self.signature, arguments):
+                said = tuple((name, arguments[name]) for name in self.signature.said)
+                fixed = (*left_out, *self.signature.said)
+                given = {name: value for name, value in arguments.items() if name not in fixed}
+                self._make_form(left_out, said)
+                return self._forms[left_out, said](out=out, **given)
         written = None
         if out is not None:
             if "out" in self.signature.names:
@@ -93,8 +102,8 @@ class Op:
             return self._outputs(*self._tensor_calls(given, params, written))
         return self._outputs(*self._compute_arrays(list(given.values()), params, written))
 
-    def __reduce__(self) -> tuple[type[Op], tuple[Source, tuple[str, ...]]]:
-        return type(self), (self.spec, self.binding.left_out)
+    def __reduce__(self) -> tuple[type[Op], tuple[Source, tuple[str, ...], Said]]:
+        return type(self), (self.spec, self.binding.left_out, (*self.binding.said.items(),))
 
     def __repr__(self) -> str:
         return f"<attndsl operator {example_call(self.signature)}>"
@@ -104,22 +113,36 @@ class Op:
 
         Raises CallError where one has none, or where nothing else tells a dim or a type of the call.
         """
-        self._make_form(inputs)
-        return self._forms[inputs]
+        self._make_form(inputs, ())
+        return self._forms[inputs, ()]
 
-    def _make_form(self, inputs: tuple[str, ...]) -> None:
-        """Makes the operator without these inputs, once."""
-        if inputs in self._forms:
+    def saying(self, **types: Any) -> Op:
+        """The operator of calls that say these element types, which only outputs have. Raises CallError."""
+        said = tuple((name, element_of(element)) for name, element in types.items())
+        if not said:
+            return self
+        self._make_form((), said)
+        return self._forms[(), said]
+
+    def _make_form(self, inputs: tuple[str, ...], said: Said) -> None:
+        """Makes the operator without these inputs, for the types that are said, once."""
+        if (inputs, said) in self._forms:
             return
         from attndsl.checking.omission import Untold
 
         for name in inputs:
             if name not in self.signature.optional:
                 raise errors.NoDefault(self.signature.name, name, example_call(self.signature))
-        if len(inputs) == len(self._inputs):
+        for name, element in said:
+            choices = self.signature.types[name] if name in self.signature.said else ()
+            if element not in choices:
+                wanted = join(choices, "or") if choices else "no such type said"
+                raise errors.WrongType(self.signature.name, name, element, wanted)
+        if inputs and len(inputs) == len(self._inputs):
             raise errors.NothingGiven(self.signature.name, example_call(self.signature))
         try:
-            self._forms[inputs] = Op(self.spec, (*self.binding.left_out, *inputs))
+            left_out = (*self.binding.left_out, *inputs)
+            self._forms[inputs, said] = Op(self.spec, left_out, (*self.binding.said.items(), *said))
         except Untold as error:
             raise errors.LeftOutTells(self.signature.name, join(error.inputs), error.name) from None
 
@@ -224,7 +247,7 @@ class Op:
                 kinds[name] = "torch tensor"
             else:
                 declared = next(tensor for tensor in self.signature.inputs if tensor.name == name)
-                if isinstance(value, int | float) and not declared.extents:
+                if isinstance(value, int | float) and not declared.extents and not declared.in_place:
                     raise errors.PlainNumber(self.signature.name, name, str(value), declaration(declared))
                 raise errors.NotAnArray(self.signature.name, name, type(value).__name__)
         first = next(iter(kinds), "")
@@ -245,7 +268,7 @@ class Op:
 
 def _outputs_type(signature: Signature) -> Callable[..., Any]:
     """What a call gives for its outputs: the only one, or a named tuple of them."""
-    if len(signature.outputs) == 1:
-        return lambda output: output
+    if len(signature.outputs) <= 1:
+        return lambda output=None: output
     names = [tensor.name for tensor in signature.outputs]
     return namedtuple(f"{signature.name}_outputs", names, rename=True)

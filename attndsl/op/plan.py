@@ -68,7 +68,7 @@ class Plan:
 
     Outputs and workspaces are allocated for every call, so that streams and threads share none; torch gives them to
     others in the order of their stream. Workspaces lie in one allocation of `scratch` bytes, at `offsets`; its first
-    `cleared` bytes are 0 before the launches.
+    `cleared` bytes are 0 before the launches. Inputs, and outputs that a caller gives, reach over so many bytes each.
     """
 
     device: torch.device
@@ -77,6 +77,7 @@ class Plan:
     cleared: int
     offsets: tuple[int, ...]
     launches: tuple[Launch, ...]
+    reaches: tuple[int, ...]
 
     def __call__(self, inputs: Sequence[torch.Tensor], out: Sequence[torch.Tensor] | None = None) -> list[torch.Tensor]:
         """The outputs for other inputs: of the same types, shapes, strides, alignment and device; so `out`."""
@@ -143,14 +144,21 @@ def first_call(
     *starts, scratch = accumulate((workspaces[name] for name in ordered), initial=0)
     offsets = dict(zip(ordered, starts, strict=True))
     plan = Plan(
-        device=made[0].device,
+        device=next(iter(inputs.values())).device,
         outputs=tuple(outputs.values()),
         scratch=scratch,
         cleared=sum(workspaces[name] for name in cleared),
         offsets=tuple(offsets[name] for name in workspaces),
         launches=tuple(launches),
+        reaches=tuple(map(_reach, (*inputs.values(), *(out or ())))),
     )
     return plan, made
+
+
+def _reach(tensor: torch.Tensor) -> int:
+    """The bytes from the first element of a tensor to behind its last."""
+    last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.element_size() * (last + 1) if tensor.numel() else 0
 
 
 def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:

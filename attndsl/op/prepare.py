@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attndsl.checking.evaluate import with_defaults
 from attndsl.checking.symbolic import evaluate
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
@@ -44,12 +45,13 @@ def zeros(
     spec = checked(source)
     params = default_params(spec)
     extents = default_dims(spec, given=dims, params=params)
+    known = with_defaults(spec.params, extents, params)
     tensors = {
         tensor.name: torch.zeros(
-            [evaluate(extent, extents, {}) for extent in tensor.extents],
+            [evaluate(extent, extents, known) for extent in tensor.extents],
             dtype=ELEMENTS[types.get(tensor.element, tensor.element)],
             device=device,
         )
         for tensor in signature.inputs
     }
-    return {**tensors, **params}
+    return {**tensors, **params, **{name: types[name] for name in signature.said}}

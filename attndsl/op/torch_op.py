@@ -35,11 +35,11 @@ _KERNELS = ("CompositeExplicitAutograd", "NestedTensorCPU", "NestedTensorCUDA")
 class TensorCalls:
     """How ops of one text are called with tensors: through torch's dispatcher, or around it.
 
-    `operator` is torch's: it takes inputs, then parameters, by position, and gives a list of outputs. `writer` takes
-    outputs after them, which it writes, and gives nothing.
+    `operator` is torch's: it takes inputs, then parameters, by position, and gives the only output, several as a tuple,
+    or nothing. `writer` takes outputs after them, which it writes, and gives nothing.
     """
 
-    operator: Callable[..., list[torch.Tensor]]
+    operator: Callable[..., Any]
     writer: Callable[..., None]
     gpu: GpuCalls
     cpu: CpuCalls[torch.Tensor]
@@ -60,7 +60,7 @@ class TensorCalls:
         if is_plain(tensors if out is None else [*tensors, *out]):
             return self.gpu.compute(tensors, params, out)
         if out is None:
-            return self.operator(*tensors, *params.values())
+            return _several(self.operator(*tensors, *params.values()))
         self.writer(*tensors, *params.values(), *out)
         return out
 
@@ -81,7 +81,17 @@ def register(binding: CompiledSpec) -> TensorCalls:
         return _registered[binding.key]
 
 
-def _register(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor]) -> Callable[..., list[torch.Tensor]]:
+def _single(outputs: Sequence[torch.Tensor]) -> Any:
+    """Outputs as an operator of torch gives them."""
+    return tuple(outputs) if len(outputs) > 1 else next(iter(outputs), None)
+
+
+def _several(given: Any) -> Sequence[torch.Tensor]:
+    """What an operator of torch gives as a sequence."""
+    return given if isinstance(given, tuple) else () if given is None else (given,)
+
+
+def _register(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor]) -> Callable[..., Any]:
     signature = binding.signature
     count = len(signature.inputs)
 
@@ -89,13 +99,13 @@ def _register(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor])
         elements = binding.output_elements(bound)
         return [empty(shape, element, device) for shape, element in zip(bound.shapes, elements, strict=True)]
 
-    def compute(*arguments: Any) -> Sequence[torch.Tensor]:
+    def compute(*arguments: Any) -> Any:
         inputs, params = arguments[:count], _params(signature, arguments)
-        return gpu.compute(inputs, params) if inputs[0].is_cuda else cpu.compute(inputs, params)
+        return _single(gpu.compute(inputs, params) if inputs[0].is_cuda else cpu.compute(inputs, params))
 
-    def shapes_only(*arguments: Any) -> list[torch.Tensor]:
+    def shapes_only(*arguments: Any) -> Any:
         inputs = arguments[:count]
-        return allocate(check(signature, inputs, _params(signature, arguments)), inputs[0].device)
+        return _single(allocate(check(signature, inputs, _params(signature, arguments)), inputs[0].device))
 
     return _define(signature, binding.key, _schema(signature), compute, shapes_only)
 
@@ -179,7 +189,10 @@ def _refuse_derivatives(signature: Signature, arguments: Sequence[Any]) -> None:
 
 def _schema(signature: Signature, written: Sequence[str] = ()) -> str:
     """Its arguments go by their places alone: torch has words of its own, as `self`."""
-    arguments = [f"Tensor input_{n}" for n in range(len(signature.inputs))]
+    marks = [f"(i{n}!)" if tensor.in_place else "" for n, tensor in enumerate(signature.inputs)]
+    arguments = [f"Tensor{mark} input_{n}" for n, mark in enumerate(marks)]
     kinds = [_KINDS[param.kind] + ("" if param.formula is None else "?") for param in signature.params]
     arguments += [f"{kind} param_{n}" for n, kind in enumerate(kinds)]
-    return f"({', '.join([*arguments, *written])}) -> {'()' if written else 'Tensor[]'}"
+    made = [] if written else ["Tensor"] * len(signature.outputs)
+    returned = made[0] if len(made) == 1 else f"({', '.join(made)})"
+    return f"({', '.join([*arguments, *written])}) -> {returned}"

@@ -92,15 +92,18 @@ def into(
     signature: Signature,
     elements: Sequence[str],
     shapes: Sequence[tuple[int, ...]],
-    inputs: Sequence[np.ndarray[Any, Any]],
-    outputs: Sequence[torch.Tensor],
+    inputs: Sequence[torch.Tensor],
+    memory: Sequence[np.ndarray[Any, Any]],
+    outputs: Sequence[torch.Tensor] | None,
 ) -> list[np.ndarray[Any, Any]]:
     """The memory of outputs that a call gives, as compiled functions take it. Raises CallError."""
-    check_outputs(signature, elements, shapes, CPU, outputs)
-    memory = [_memory(tensor) for tensor in outputs]
-    require_disjoint(signature, inputs, memory)
-    mark_written(outputs)
-    return memory
+    outputs = outputs or ()
+    if outputs:
+        check_outputs(signature, elements, shapes, CPU, outputs)
+    written = [_memory(tensor) for tensor in outputs]
+    require_disjoint(signature, memory, written)
+    mark_written([*(inputs[number] for number in signature.in_place), *outputs])
+    return written
 
 
 def check_outputs(

@@ -33,5 +33,12 @@ def union(arrays: Sequence[MaskedArray]) -> Axes:
 
 def along(array: Array, axes: Axes, wanted: Axes) -> Array:
     """An array with a dimension for each of `axes` as one with a dimension for each of `wanted`, new ones of size 1."""
+    if axes == wanted:  # as it mostly is
+        return array
     ordered = array.transpose([axes.index(axis) for axis in wanted if axis in axes])
     return ordered[tuple(slice(None) if axis in axes else np.newaxis for axis in wanted)]
+
+
+def broadcast(array: Array, shape: tuple[int, ...]) -> Array:
+    """An array as one of a shape; that of what has the shape already takes NumPy longer than a sum of small arrays."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from attndsl.checking.evaluate import evaluate
+from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.extents import origins
 from attndsl.checking.lines import line_of
+from attndsl.checking.plain import plain
+from attndsl.checking.symbolic import order_of, settled
 from attndsl.checking.typed import Spec
 
 
-def dims_of(spec: Spec, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, int]:
-    """The extent of each dim that the arrays tell; an input with a default may be left out.
+def dims_of(
+    spec: Spec, arrays: Mapping[str, np.ndarray[Any, Any]], params: Mapping[str, Number] = MappingProxyType({})
+) -> dict[str, int]:
+    """The extent of each dim that the arrays and parameters tell; an input with a default may be left out.
 
-    Raises ValueError where an array is missing, or a shape is not as declared.
+    Raises ValueError where an array or a parameter is missing, or a shape is not as declared.
     """
+    formulas = {param.name: param.formula for param in spec.params if param.formula is not None}
+    given = {param.name: params.get(param.name, param.default) for param in spec.params}
+    known = {name: value for name, value in given.items() if value is not None}
+    if missing := given.keys() - known.keys() - formulas.keys():
+        raise ValueError(f"no value for the parameter `{min(missing)}`")
     inputs = [tensor for tensor in spec.inputs if tensor.name in arrays or tensor.default is None]
     for tensor in inputs:
         if tensor.name not in arrays:
@@ -27,13 +37,22 @@ def dims_of(spec: Spec, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str,
                 f"`{tensor.name}` has {len(tensor.extents)} dimensions, the array {arrays[tensor.name].ndim}"
             )
     told = origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in inputs)
-    dims = {name: origin.line.solve(arrays[origin.tensor].shape[origin.axis]) for name, origin in told.items()}
-    for name, size in dims.items():
-        if size < 0:
-            teller = told[name].tensor
-            raise ValueError(f"`{teller}` is {arrays[teller].shape}, which makes `{name}` {size}")
+    dims: dict[str, int] = {}
+    for name in order_of(told, {name: plain(formula) for name, formula in formulas.items()}):
+        if name in formulas:
+            try:
+                known[name] = known[name] if name in known else evaluate(formulas[name], dims, known)
+            except KeyError as error:
+                raise ValueError(f"nothing tells `{error.args[0]}`, of which `{name}` is made") from None
+            continue
+        teller, line = told[name].tensor, settled(told[name].line, known)
+        if line.factor == 0:
+            raise ValueError(f"`{teller}` is {arrays[teller].shape}, which does not tell `{name}`")
+        dims[name] = line.solve(arrays[teller].shape[told[name].axis])
+        if dims[name] < 0:
+            raise ValueError(f"`{teller}` is {arrays[teller].shape}, which makes `{name}` {dims[name]}")
     for tensor in inputs:
-        wanted = tuple(evaluate(extent, dims, {}) for extent in tensor.extents)
+        wanted = tuple(evaluate(extent, dims, known) for extent in tensor.extents)
         if arrays[tensor.name].shape != wanted:
             raise ValueError(f"`{tensor.name}` is {wanted} for {dims}, the array is {arrays[tensor.name].shape}")
     return dims

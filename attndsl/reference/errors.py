@@ -18,6 +18,7 @@ from attndsl.checking.typed import (
     Reduce,
     ReduceAxis,
     Spec,
+    Tensor,
     Write,
     operands,
     walk,
@@ -27,14 +28,15 @@ from attndsl.reference.arrays import Array, Axes, along, union
 from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, run
 from attndsl.reference.pointwise_errors import pointwise
 from attndsl.reference.rounding import Added, Errors, Rounding
-from attndsl.reference.row import Row
+from attndsl.reference.row import Environment, Row
 
 
 def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Rounding) -> dict[str, Array]:
     """The largest error of each element of each output that `rounding` explains, before the output is stored.
 
     Infinite where rounding explains anything: where a comparison of floats is closer than the error of its sides, where
-    a sum leaves the range of the type that computes, where an infinity may have met a zero.
+    a sum leaves the range of the type that computes, where an infinity may have met a zero, where data sends two rows
+    to one element.
 
     A running error analysis (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section 3.3): beside each
     value x that the reference computes stand its *size* s, which is what x would be if no two terms of opposite sign
@@ -72,23 +74,33 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
     """
     call = call_of(spec, arrays, params or {})
     bounds = {tensor.name: np.zeros(call.tensors[tensor.name].shape) for tensor in spec.written}
-    added = {w.tensor.name: Added.none(bounds[w.tensor.name].shape) for b in spec.blocks for w in b.writes if w.adds}
-    run(spec, call, lambda block, row: _Analysis(row, rounding, bounds, added).write(block))
-    return {tensor.name: bounds[tensor.name] for tensor in spec.outputs}
+    added = {w.tensor.name: _before(w.tensor, call) for block in spec.blocks for w in block.writes if w.adds}
+    taken = {tensor.name: np.zeros(call.tensors[tensor.name].shape) for tensor in spec.written}
+    run(spec, call, lambda block, row: _Analysis(row, rounding, bounds, added, taken).write(block))
+    return {tensor.name: bounds[tensor.name] for tensor in spec.results}
+
+
+def _before(tensor: Tensor, call: Environment) -> Added:
+    """What stands in a tensor before anything is added: nothing, or what a call gives."""
+    size = call.tensors[tensor.name].astype(np.float64)
+    return Added(np.abs(size, out=size), np.zeros(size.shape), np.zeros(size.shape))
 
 
 class _Analysis:
     """The errors of a row's expressions; those of ints and bools are 0, or infinite where they may be others.
 
     Ints and bools that are made of such alone are certain, and not listed. `bounds` are the errors of all that blocks
-    have written so far, `added` the sums that they add up to.
+    have written so far, `added` the sums that they add up to, and `taken` counts the rows that have put what is there.
     """
 
-    def __init__(self, row: Row, rounding: Rounding, bounds: Outputs, added: Mapping[str, Added]) -> None:
+    def __init__(
+        self, row: Row, rounding: Rounding, bounds: Outputs, added: Mapping[str, Added], taken: Outputs
+    ) -> None:
         self._row = row
         self._rounding = rounding
         self._bounds = bounds
         self._added = added
+        self._taken = taken
         self._known: dict[Expr, Errors] = {}
 
     def write(self, block: Block) -> None:
@@ -112,7 +124,15 @@ class _Analysis:
             target[...] = np.inf  # it may be anywhere
         else:
             self._row.put(write, error, value.axes, target)
-        if write.adds:
+            doubtful = np.zeros(target.shape)
+            self._row.put(write, np.isinf(error), value.axes, doubtful, everywhere=True)
+            target[doubtful > 0] = np.inf  # of an inout, what is absent here too
+        if not write.adds:
+            taken, mine = self._taken[write.tensor.name], np.zeros(target.shape)
+            self._row.put(write, np.asarray(1.0), (), mine)
+            taken += mine
+            target[(mine > 0) & (taken > 1)] = np.inf
+        else:
             added = self._added[write.tensor.name]
             self._row.put(write, np.where(value.present, size, 0.0), value.axes, added.size)
             self._row.put(write, np.ones(size.shape), value.axes, added.terms)

@@ -9,7 +9,7 @@ import numpy as np
 
 from attndsl.checking.evaluate import evaluate, with_defaults
 from attndsl.checking.numbers import single
-from attndsl.checking.typed import COMPUTED, Block, Index, Kind, Spec, Tensor, computed_in
+from attndsl.checking.typed import COMPUTED, Block, Index, Kind, Spec, Tensor, computed_in, usual_element
 from attndsl.reference.dims import dims_of
 from attndsl.reference.row import Environment, Row
 from attndsl.storage import WIDE, decode, element_among
@@ -20,22 +20,17 @@ Params = Mapping[str, int | float | bool]
 
 
 def reference(spec: Spec, arrays: Arrays, params: Params | None = None) -> Outputs:
-    """The outputs of a spec; an `f32` parameter is the f32 number that is nearest to what is given.
+    """What a call writes: outputs, and inouts as it leaves them; `arrays` stay as they are.
 
-    They are float64, int64 or bool, as what is written is: the numbers that the spec says, before a type stores them.
-    `arrays` has an array for each input, in the dtype that holds its element type (`attndsl.storage`). An input or
-    a parameter that is left out has its default. Raises ValueError where one of them is missing or does not fit, or
-    where nothing tells the extents of what is left out.
+    An `f32` parameter is the f32 number that is nearest to what is given. Results are float64, int64 or bool, as what
+    is written is: the numbers that the spec says, before a type stores them. `arrays` has an array for each input, in
+    the dtype that holds its element type (`attndsl.storage`). An input or a parameter that is left out has its default.
+    A type that no input tells is the usual one of its choices; `Spec.where` leaves one. Raises ValueError where one of
+    them is missing or does not fit, or where nothing tells the extents of what is left out.
     """
-    call = finished(spec, arrays, params)
-    return {tensor.name: call.tensors[tensor.name] for tensor in spec.outputs}
-
-
-def finished(spec: Spec, arrays: Arrays, params: Params | None = None) -> Environment:
-    """A call whose blocks have written all that they write. Raises ValueError as `reference` does."""
     call = call_of(spec, arrays, params or {})
     run(spec, call, lambda block, row: None)
-    return call
+    return {tensor.name: call.tensors[tensor.name] for tensor in spec.results}
 
 
 def run(spec: Spec, call: Environment, see: Callable[[Block, Row], None]) -> None:
@@ -49,21 +44,19 @@ def run(spec: Spec, call: Environment, see: Callable[[Block, Row], None]) -> Non
 
 
 def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
-    """What a call with these arrays and parameters gives, and zeros where blocks write.
+    """What a call with these arrays and parameters gives, and zeros for what blocks write and it does not give.
 
     Raises ValueError as `reference` does.
     """
-    dims = dims_of(spec, arrays)
+    dims = dims_of(spec, arrays, params)
     known = with_defaults(spec.params, dims, params)
     for param in spec.params:
         if param.kind is Kind.FLOAT and param.name in known:
             known[param.name] = single(known[param.name])
-    if missing := {param.name for param in spec.params} - known.keys():
-        raise ValueError(f"no value for the parameter `{min(missing)}`")
-    tensors, types = {}, {}
+    tensors, types = {}, {name: usual_element(choices) for name, choices in spec.types.items()}
     for tensor in spec.inputs:
         if tensor.name not in arrays:
-            tensors[tensor.name] = _full(tensor, dims)
+            tensors[tensor.name] = _full(tensor, dims, known)
             continue
         array = arrays[tensor.name]
         choices = spec.types.get(tensor.element, (tensor.element,))
@@ -75,15 +68,16 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
     types[COMPUTED] = computed_in([types.get(tensor.element, tensor.element) for tensor in spec.tensors.values()])
     for tensor in spec.written:
         shape = [evaluate(extent, dims, known) for extent in tensor.extents]
-        tensors[tensor.name] = np.zeros(shape, WIDE[kinds[tensor.name]])
+        held = tensors.get(tensor.name, np.zeros(shape))
+        tensors[tensor.name] = held.astype(WIDE[kinds[tensor.name]])
     return Environment(dims, known, tensors, types)
 
 
-def _full(tensor: Tensor, dims: Mapping[str, int]) -> np.ndarray[Any, Any]:
+def _full(tensor: Tensor, dims: Mapping[str, int], params: Params) -> np.ndarray[Any, Any]:
     """What an input is that a call leaves out."""
     assert tensor.default is not None
     try:
-        shape = [evaluate(extent, dims, {}) for extent in tensor.extents]
+        shape = [evaluate(extent, dims, params) for extent in tensor.extents]
     except KeyError as error:
         raise ValueError(f"nothing tells `{error.args[0]}`, as `{tensor.name}` is left out") from None
     return np.full(shape, tensor.default.value, WIDE[tensor.default.kind])

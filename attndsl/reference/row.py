@@ -25,7 +25,7 @@ from attndsl.checking.typed import (
     Write,
     walk,
 )
-from attndsl.reference.arrays import Array, Axes, MaskedArray, along, union
+from attndsl.reference.arrays import Array, Axes, MaskedArray, along, broadcast, union
 from attndsl.reference.operators import ON_ARRAYS
 from attndsl.storage import WIDE, as_stored, decode, saturated
 
@@ -80,7 +80,10 @@ class Row:
         return MaskedArray(axes, np.asarray(kept), np.ones_like(kept))
 
     def write(self, write: Write, output: Array) -> None:
-        """Puts the row's part of an output into it, or adds it to what is there, 0 where that is absent."""
+        """Puts the row's part of an output into it, or adds it to what is there.
+
+        Where that is absent it is 0, but that an inout `keeps` what it holds.
+        """
         value = self.array(write.value)
         self.put(write, np.where(value.present, value.value, value.value.dtype.type(0)), value.axes, output)
 
@@ -93,8 +96,11 @@ class Row:
         places[kept] = output[tuple(index[kept] for index in where)]
         return places
 
-    def put(self, write: Write, values: Array, axes: Axes, output: Array) -> None:
-        """Puts or adds values that have these axes where a write does its own: in places present and in range."""
+    def put(self, write: Write, values: Array, axes: Axes, output: Array, everywhere: bool = False) -> None:
+        """Puts or adds values that have these axes where a write does its own: in places present and in range.
+
+        Those that keep what they hold, as the value is absent, are none of them, unless it is to be `everywhere`.
+        """
         shape = self.sizes(write.axes)
 
         def broadcast(array: Array, axes: Axes) -> Array:
@@ -102,6 +108,9 @@ class Row:
 
         indices, inside = self.inside(write.tensor, write.indices)
         kept = broadcast(inside.value, inside.axes)
+        if write.keeps and not everywhere:
+            value = self.array(write.value)
+            kept = kept & broadcast(value.present, value.axes)
         places = tuple(broadcast(index.value, index.axes)[kept] for index in indices)
         if write.adds:
             np.add.at(np.atleast_1d(output), places or [0], broadcast(values, axes)[kept])
@@ -139,7 +148,7 @@ class Row:
         indices, inside = self.inside(expr.tensor, expr.indices)
         value = np.zeros(inside.value.shape, tensor.dtype)
         shape = inside.value.shape
-        where = (np.broadcast_to(along(index.value, index.axes, inside.axes), shape) for index in indices)
+        where = (broadcast(along(index.value, index.axes, inside.axes), shape) for index in indices)
         value[inside.value] = tensor[tuple(index[inside.value] for index in where)]
         return MaskedArray(inside.axes, value, inside.value)
 
@@ -168,7 +177,7 @@ class Row:
         values = [along(argument.value, argument.axes, axes) for argument in arguments]
         presents = [along(argument.present, argument.axes, axes) for argument in arguments]
         value = ON_ARRAYS[expr.operator](*values)
-        return MaskedArray(axes, value, np.broadcast_to(_present(expr.operator, values, presents), value.shape))
+        return MaskedArray(axes, value, broadcast(_present(expr.operator, values, presents), value.shape))
 
     def _reduce_axis(self, expr: ReduceAxis) -> MaskedArray:
         body = self.known[expr.body]

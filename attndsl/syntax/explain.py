@@ -15,7 +15,7 @@ from attndsl.syntax.lessons import LESSONS, Lesson
 from attndsl.syntax.place import ENDS, Place, accepted
 from attndsl.syntax.source import Source, Span
 
-STATEMENTS = ("dims", "types", "input", "output", "temp", "require", "each", "over", "let", "schedule")
+STATEMENTS = ("dims", "types", "input", "output", "inout", "temp", "require", "each", "over", "let", "schedule")
 """The words that begin statements."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -137,8 +137,9 @@ class Place:
 
     def is_declared(self, word: Token) -> bool:
         """Whether a word is a name that the text gives to something."""
+        declaring = ("LET", "INPUT", "OUTPUT", "INOUT", "TEMP", "COMMA", "DIMS", "EACH", "OVER")
         return any(
-            before.type in ("LET", "INPUT", "OUTPUT", "TEMP", "COMMA", "DIMS", "EACH", "OVER") and token == word
+            before.type in declaring and token == word
             for before, token in zip(self.before, self.before[1:], strict=False)
             if token.start_pos != word.start_pos
         )

@@ -176,7 +176,7 @@ class Types(Node):
 
 @dataclass(frozen=True, slots=True)
 class TensorDeclaration(Node):
-    """`input bias : T[H, M, N] = 0.0`; `role` is `input`, `output` or `temp`."""
+    """`input bias : T[H, M, N] = 0.0`; `role` is `input`, `output`, `inout` or `temp`."""
 
     role: str
     name: Name

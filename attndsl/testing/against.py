@@ -60,16 +60,19 @@ def outputs_of(function: Callable[..., Any], case: Case) -> dict[str, Array]:
     """What a function of the spec's inputs and parameters, given by name, returns for its outputs.
 
     It is given torch tensors where torch is installed, else NumPy arrays, and returns one of them, a tuple in the order
-    of the outputs' declarations, or a dict by name. Raises WrongOutputs.
+    of the outputs' declarations, or a dict by name; inouts it writes in place. Raises WrongOutputs.
     """
-    inputs = {tensor.name: given(case.arrays[tensor.name], case.element(tensor.name)) for tensor in case.spec.inputs}
+    lent = case.lent()
+    inputs = {tensor.name: given(lent[tensor.name], case.element(tensor.name)) for tensor in case.spec.inputs}
     found = function(**inputs, **case.params)
     names = [tensor.name for tensor in case.spec.outputs]
     if not isinstance(found, Mapping):
-        listed = found if isinstance(found, tuple | list) else (found,)
+        listed = found if isinstance(found, tuple | list) else (found,) * (found is not None)
         if len(listed) != len(names):
             raise WrongOutputs(f"the spec has {len(names)} outputs, the function returned {len(listed)}")
         found = dict(zip(names, listed, strict=True))
+    names += [tensor.name for tensor in case.spec.inputs if tensor.role == "inout"]
+    found = {**inputs, **found}
     if missing := [name for name in names if name not in found]:
         raise WrongOutputs(f"the function returned no {missing[0]}")
     return {name: _array(found[name], case.element(name), name, case.wanted[name].shape) for name in names}

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,6 +28,9 @@ from attndsl.testing.against import given
 from attndsl.testing.case import Array, Case
 from attndsl.testing.choices import Choices
 from attndsl.testing.triton_program import array_of
+
+Operator = Callable[..., Any]
+"""What is called: it takes inputs and parameters, as an Op does."""
 
 ROUNDS = 8
 """Calls that a thread makes one after another."""
@@ -91,15 +94,19 @@ def draw_calling(choices: Choices) -> Calling | None:
     return Calling(framework, scalars, positional, leaves_out, into, threads, blas)
 
 
-def operator_of(source: Source, types: Mapping[str, str]) -> Op:
-    """The operator of a spec, compiled anew for these types, past the cache of the user."""
+def operator_of(source: Source, types: Mapping[str, str]) -> Operator:
+    """The operator of a spec, compiled anew for these types, past the cache of the user.
+
+    Types that only outputs have are said already.
+    """
     with TemporaryDirectory() as folder, _environment(ENVIRONMENT, folder):
         op = Op(source)
-        op.binding.program({**op.signature.default_types(), **types})
-        return op
+        said = {name: types[name] for name in op.signature.said}
+        op.saying(**said).binding.program({**op.signature.default_types(), **types})
+        return partial(op, **said)
 
 
-def check_call(case: Case, calling: Calling, op: Op) -> float:
+def check_call(case: Case, calling: Calling, op: Operator) -> float:
     """The largest error of a call, as a share of its bound.
 
     Raises Disagreement, and an AssertionError where a call changes its inputs or what it leaves for others.
@@ -116,7 +123,7 @@ def check_call(case: Case, calling: Calling, op: Op) -> float:
     return used
 
 
-def _call(case: Case, calling: Calling, op: Op) -> Callable[[], dict[str, Array]]:
+def _call(case: Case, calling: Calling, op: Operator) -> Callable[[], dict[str, Array]]:
     """The call, which raises InputChanged."""
     convert = given if calling.framework == "torch" else lambda array, element: array
     inputs = {tensor.name: convert(case.arrays[tensor.name], case.element(tensor.name)) for tensor in case.spec.inputs}
@@ -131,18 +138,23 @@ def _call(case: Case, calling: Calling, op: Op) -> Callable[[], dict[str, Array]
     if not calling.positional:
         inputs = {name: value for name, value in inputs.items() if value is not None}
     names = [tensor.name for tensor in case.spec.outputs]
-    placed = [*inputs.values()] if calling.positional else []
-    named = {**({} if calling.positional else inputs), **params}
+    in_place = [tensor.name for tensor in case.spec.inputs if tensor.role == "inout"]
 
     def call() -> dict[str, Array]:
+        lent = case.lent()
+        written = {name: convert(lent[name], case.element(name)) for name in in_place}
+        passed = {**inputs, **written}
+        placed = [*passed.values()] if calling.positional else []
+        named = {**({} if calling.positional else passed), **params}
         out = [] if calling.into is None else [_memory(case, name, calling.into) for name in names]
         memory = [convert(array, case.element(name)) for name, array in zip(names, out, strict=bool(out))]
         if memory and "out" not in inputs.keys() | params.keys():
             named["out"] = tuple(memory) if len(names) > 1 else memory[0]
         with case.untouched():
             found = op(*placed, **named)
-        listed = found if len(names) > 1 else (found,)
-        return {name: _as_array(value, case.element(name)) for name, value in zip(names, listed, strict=True)}
+        listed = found if len(names) > 1 else (found,) * len(names)
+        written.update(zip(names, listed, strict=True))
+        return {name: _as_array(value, case.element(name)) for name, value in written.items()}
 
     return call
 
@@ -226,7 +238,7 @@ def _overlapping(call: Callable[[], dict[str, Array]], threads: int) -> list[dic
 
 
 @cache
-def another() -> Op:
+def another() -> Operator:
     """An operator to overlap with."""
     return operator_of(Source(ANOTHER), {})
 

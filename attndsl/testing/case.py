@@ -13,7 +13,7 @@ import numpy as np
 
 from attndsl.checking.evaluate import Number, evaluate, with_defaults
 from attndsl.checking.typed import COMPUTED, Kind, Spec, usual_element
-from attndsl.inputs import default_dims, default_params, make_inputs, poison_absent, relay
+from attndsl.inputs import copied, default_dims, default_params, layouts_of, make_inputs, poison_absent, relay
 from attndsl.reference import reference
 from attndsl.reference.agreement import Agreement, compare
 from attndsl.reference.errors import error_bounds
@@ -34,10 +34,10 @@ def types_with(spec: Spec, element: str) -> dict[str, str]:
     return {name: element if element in allowed else usual_element(allowed) for name, allowed in spec.types.items()}
 
 
-def largest(spec: Spec, dims: Mapping[str, int]) -> int:
+def largest(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> int:
     """The number of elements of the largest tensor of a call, an extent of 0 counted as 1: a tile may be as wide."""
     known = (tensor for tensor in spec.tensors.values() if tensor.element != COMPUTED)  # those are not the largest
-    extents = ([evaluate(extent, dims, {}) for extent in tensor.extents] for tensor in known)
+    extents = ([evaluate(extent, dims, params) for extent in tensor.extents] for tensor in known)
     return max((math.prod(max(1, extent) for extent in each) for each in extents), default=0)
 
 
@@ -66,7 +66,7 @@ class Disagreement(AssertionError):
 
 
 class InputChanged(AssertionError):
-    """What runs a call wrote into an input of it."""
+    """What runs a call wrote into an input of it that is no inout."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,15 @@ class Case:
         ValueError where no small extents meet the conditions of the spec.
         """
         types = types_with(spec, element)
+        spec = spec.where(types)
         given = {name: size for name, size in FEW.items() if name in spec.dims} if dims is None else dims
         small = {p.name: 2 + seed % 2 for p in spec.params if p.kind is Kind.INT and p.formula is None}
-        extents = default_dims(spec, seed, given)
+        extents = default_dims(spec, seed, given, {**small, **(params or {})})
         chosen = with_defaults(spec.params, extents, {**default_params(spec), **small, **(params or {})})
         arrays = make_inputs(spec, extents, types, seed, chosen, hostile)
         if layout is not None:
-            arrays = {name: relay(array, layout) for name, array in arrays.items()}
+            fit = [name for name in arrays if layout in layouts_of(spec, name)]
+            arrays |= {name: relay(arrays[name], layout) for name in fit}
         return cls(spec, types, extents, chosen, arrays)
 
     def poisoned(self) -> Case:
@@ -115,6 +117,11 @@ class Case:
     def given(self, /, **arrays: Array) -> Case:
         """The same call with other arrays for some inputs."""
         return replace(self, arrays={**self.arrays, **arrays})
+
+    def lent(self) -> dict[str, Array]:
+        """The arrays for what makes the call: of those that it writes in place copies, which lie in memory alike."""
+        written = {tensor.name for tensor in self.spec.written}
+        return {name: copied(array) if name in written else array for name, array in self.arrays.items()}
 
     @contextmanager
     def untouched(self) -> Iterator[None]:
@@ -131,7 +138,7 @@ class Case:
 
     @cached_property
     def wanted(self) -> dict[str, Array]:
-        """The outputs of the reference, in float64."""
+        """What a call writes as the reference has it, in float64: outputs, and inouts as it leaves them."""
         return reference(self.spec, self.arrays, self.params)
 
     def element(self, output: str) -> str:

@@ -33,9 +33,11 @@ from attndsl.checking.typed import (
     Reduce,
     ReduceAxis,
     Spec,
+    Tensor,
     Write,
     walk,
 )
+from attndsl.driver.summarise import summarise
 from attndsl.inputs.ranges import expressions
 from attndsl.syntax import tree
 from attndsl.testing.rewriting import nodes, parsed
@@ -241,15 +243,30 @@ def _has_extent(operator: str) -> Callable[[Spec], bool]:
     return lambda s: any(isinstance(e, Apply) and e.operator == operator for t in s.inputs for e in t.extents)
 
 
+def _of_parameters(tensor: Tensor) -> bool:
+    return any(isinstance(e, ParamValue) for e in walk(*tensor.extents))
+
+
 def _reads_of(spec: Spec, role: str) -> bool:
-    """Whether a block reads an output, or a temp, which an earlier one has written."""
+    """Whether a block reads a tensor of this role."""
     return any(isinstance(e, Read) and e.tensor.role == role for e in expressions(spec))
+
+
+def _reads_inout(blocks: Iterable[Block]) -> bool:
+    """Whether a block reads an inout that one before it writes."""
+    written: set[Tensor] = set()
+    for block in blocks:
+        if any(isinstance(e, Read) and e.tensor in written for write in block.writes for e in walk(write.value)):
+            return True
+        written |= {write.tensor for write in block.writes if write.tensor.role == "inout"}
+    return False
 
 
 SPECS: Table[Spec] = {
     **{f"input of {name}": _has_input(name) for name in STORAGE_KINDS},
     "type variable": lambda s: bool(s.types),
     "two type variables": lambda s: len(s.types) > 1,
+    "type variable of outputs": lambda s: bool({*s.types} - {t.element for t in s.inputs}),
     "restricted type variable": lambda s: any(
         len(choices) < len(FLOAT_TYPES) and choices[0] in FLOAT_TYPES for choices in s.types.values()
     ),
@@ -265,9 +282,20 @@ SPECS: Table[Spec] = {
     "product of parameters and variables": lambda s: any(map(_may_wrap, expressions(s))),
     "extent with a number": _has_extent("iadd"),
     "extent divided": _has_extent("idiv"),
+    "extent of a parameter": lambda s: any(map(_of_parameters, s.inputs)),
+    "output as large as a parameter says": lambda s: any(map(_of_parameters, s.outputs)),
+    "dim beside a parameter": lambda s: any(not told.line.is_of_numbers for told in summarise(s).origins.values()),
+    "extent of a default that is computed": lambda s: bool({*summarise(s).shaping} & {*summarise(s).formulas}),
     "extent that is a number": lambda s: any(isinstance(e, Constant) for t in s.inputs for e in t.extents),
     "several blocks": lambda s: len(s.blocks) > 1,
     "output that is read": lambda s: _reads_of(s, "output"),
+    "inout": lambda s: any(t.role == "inout" for t in s.inputs),
+    "inout before it is written": lambda s: _reads_inout(s.blocks[::-1]),
+    "inout after it is written": lambda s: _reads_inout(s.blocks),
+    "inout where it is written": lambda s: any(
+        isinstance(e, Read) and e.tensor is w.tensor for b in s.blocks for w in b.writes for e in walk(w.value)
+    ),
+    "inout that is added to": lambda s: any(w.adds and w.tensor.role == "inout" for b in s.blocks for w in b.writes),
     "temp that is read": lambda s: _reads_of(s, "temp"),
     "weights at their keys": lambda s: any(t.element == COMPUTED for t in s.written),
     "temp that rows may leave unwritten": lambda s: any(s.tensors[n].role == "temp" for n in partial_outputs(s)),

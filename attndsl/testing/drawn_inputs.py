@@ -12,7 +12,8 @@ from hypothesis.strategies import DrawFn
 
 from attndsl.checking.evaluate import Number, evaluate, with_defaults
 from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, ParamValue, Spec, walk
-from attndsl.inputs import LAYOUTS, default_dims, make_inputs, relay
+from attndsl.driver.summarise import summarise
+from attndsl.inputs import default_dims, layouts_of, make_inputs, places_suffice, relay
 from attndsl.storage import ELEMENTS, decode, encode
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.choices import Choices
@@ -29,6 +30,9 @@ SEEDS = range(1000)
 """Seeds of generators of random numbers, for what hypothesis need not know."""
 
 INTS = (1, 2, 3, 0, 5, -1, 100)
+_SHAPING: Mapping[Kind, tuple[Number, ...]] = {Kind.INT: (2, 1, 3), Kind.FLOAT: (0.5, 1.0), Kind.BOOL: (True, False)}
+"""What a parameter may be that extents of tensors are made of."""
+
 FLOATS = (0.5, 1.0, 0.0, -2.0, 30.0)
 
 EDGES = tuple(sign * (2**bits + more) for bits in (31, 62, 7, 8, 16, 32, 53) for more in (0, -1, 1) for sign in (1, -1))
@@ -104,10 +108,18 @@ def draw_call(
         name: choices.of([element for element in elements if element in allowed] or list(allowed))
         for name, allowed in spec.types.items()
     }
-    sizes = _dims(choices, spec, dims, least=1 if plain else 0)
-    drawn = {param.name: choices.of(_numbers(param)) for param in spec.params if param.name not in params}
+    spec = spec.where(types)
+    shaping = summarise(spec).shaping
+    shapes: dict[str, Number] = {
+        param.name: choices.of(_SHAPING[param.kind])
+        for param in spec.params
+        if param.name in shaping and param.name not in params
+    }
+    sizes = _dims(choices, spec, dims, {**shapes, **params}, least=1 if plain else 0)
+    others = {param.name: choices.of(_numbers(param)) for param in spec.params if param.name not in {*params, *shaping}}
+    drawn = {**shapes, **others}
     numbers = _with_formulas(spec, sizes, {**drawn, **params})
-    assume(_meets(spec, sizes, numbers) and _is_small(spec, sizes, numbers))
+    assume(_meets(spec, sizes, numbers) and _is_small(spec, sizes, numbers) and places_suffice(spec, sizes, numbers))
     seed = choices.of(SEEDS)
     hostile = not plain and choices.of((False, True))
     arrays = make_inputs(spec, sizes, types, seed, numbers, hostile)
@@ -123,7 +135,7 @@ def draw_call(
         if STORAGE_KINDS[element] is Kind.FLOAT:
             values = choices.of(PLAIN if plain else _kinds(element))
             arrays[tensor.name] = _revalued(arrays[tensor.name], element, values, rng)
-        layout = choices.of((None, None, *LAYOUTS))
+        layout = choices.of((None, None, *layouts_of(spec, tensor.name)))
         if tensor.default is not None and choices.of((False, True)):
             full = np.full(arrays[tensor.name].shape, tensor.default.value)
             arrays[tensor.name] = np.asarray(encode(full, element))
@@ -133,16 +145,18 @@ def draw_call(
     return case.poisoned() if not plain and choices.of((False, True)) else case
 
 
-def _dims(choices: Choices, spec: Spec, given: Mapping[str, int], least: int) -> dict[str, int]:
+def _dims(
+    choices: Choices, spec: Spec, given: Mapping[str, int], params: Mapping[str, Number], least: int
+) -> dict[str, int]:
     options = [size for size in SIZES if size is None or size >= least]
     drawn = {name: choices.of(options) for name in spec.dims if name not in given}
     sizes = {name: size for name, size in drawn.items() if size is not None}
     try:
-        return default_dims(spec, given={**given, **sizes})
+        return default_dims(spec, given={**given, **sizes}, params=params)
     except ValueError:  # no extents go with these
         pass
     try:
-        return default_dims(spec, choices.of(SEEDS), given)
+        return default_dims(spec, choices.of(SEEDS), given, params)
     except ValueError:
         assume(False)
         raise
@@ -158,14 +172,14 @@ def extents(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -
             return 0
         except ValueError:  # it differs from row to row
             named = [params[e.name] for e in walk(index.bound) if isinstance(e, ParamValue)]
-            return max(0, *dims.values(), *(abs(number) for number in named if isinstance(number, int)))
+            return max([0, *dims.values(), *(abs(number) for number in named if isinstance(number, int))])
 
     for block in spec.blocks:
         yield [*map(size, block.each)], [*map(size, block.over)]
 
 
 def _is_small(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> bool:
-    return largest(spec, dims) <= MOST_ELEMENTS and all(
+    return largest(spec, dims, params) <= MOST_ELEMENTS and all(
         max(*rows, *keys, math.prod(rows) * math.prod(keys)) <= MOST_WORK and math.prod(rows) <= MOST_ROWS
         for rows, keys in extents(spec, dims, params)
     )

@@ -54,8 +54,11 @@ ROWS = ("B", "H", "M", "L", "Y", "X")
 
 MAX_ROWS = 36
 
-TYPE_VARIABLES = {"T": "choices", "U": "choices", "Int": "int_choices"}
+TYPE_VARIABLES = {"T": "choices", "U": "choices", "Int": "int_choices", "Said": "choices"}
 """The type variables, and the phrases that say what each may stand for."""
+
+OF_OUTPUTS = "Said"
+"""That which no input has."""
 
 SECOND = "_2"
 """What the names of the second block's outputs end in."""
@@ -132,6 +135,7 @@ class _Draft:
         self._lets: dict[str, str] = {}  # of this block
         self._outputs: dict[str, str] = {}
         self._temps: set[str] = set()  # those of them that no caller sees
+        self._inouts: set[str] = set()  # those that a caller gives
         self._reads: dict[str, str] = {}  # phrases for what a block before has written
         self.conditions: list[str] = []
 
@@ -187,7 +191,9 @@ class _Draft:
         if another := self._say("second_block"):
             blocks.append(self._block(another, SECOND))
         if (reading := self._say("reading_block")) and self._reals:
-            blocks.append(self._reading_block(reading))
+            name = self._choices.of(self._reals)
+            before = name in self._inouts and self._choices.of((False, True))
+            blocks.insert(0 if before else len(blocks), self._reading_block(reading, name))
         body = "\n".join([_lines(f"let {text}" for text in self._functions.values()), *blocks]).lstrip()
         body = _DIM.sub(lambda dim: self._size(dim[0]), body)
         declarations = self._declarations(body)
@@ -206,6 +212,8 @@ class _Draft:
         shapes = " ".join(self._inputs.values())
         self.conditions = [condition for part, condition in CONDITIONS.items() if part in body or part in shapes]
         types = [name for name in TYPE_VARIABLES if re.search(rf"\b{name}\[", shapes)]
+        written = {name: self._written(name, types) for name in self._outputs}
+        types += [OF_OUTPUTS] if OF_OUTPUTS in written.values() else []
         variables = [f"{name} {self._say(TYPE_VARIABLES[name])}".strip() for name in types]
         schedule = self._say("schedule")
         return _lines(
@@ -213,10 +221,7 @@ class _Draft:
                 *self._named("dims", [*self.told]),
                 *self._named("types", variables),
                 *(f"input {name} : {declared}" for name, declared in self._inputs.items()),
-                *(
-                    f"{self._role(name)} {name} : {self._written(name, types)}{shape}"
-                    for name, shape in self._outputs.items()
-                ),
+                *(f"{self._role(name)} {name} : {written[name]}{shape}" for name, shape in self._outputs.items()),
                 *(f"require {condition}" for condition in self.conditions),
                 *([f"schedule {{ {schedule} }}"] if schedule else []),
             ]
@@ -232,7 +237,9 @@ class _Draft:
         """The element type of an output: a type variable is one that some input has."""
         base = output.removesuffix(SECOND)
         element = self._say(f"{base}_written" if f"{base}_written" in PHRASES else "written")
-        return element if element in types or element not in TYPE_VARIABLES else "i64" if element == "Int" else "f32"
+        if element in (*types, OF_OUTPUTS) or element not in TYPE_VARIABLES:
+            return element
+        return "i64" if element == "Int" else "f32"
 
     def _size(self, dim: str) -> str:
         """A dim where a number is meant: what no shape tells is a parameter instead."""
@@ -254,9 +261,8 @@ class _Draft:
         walked = [f"over {over}"] if over else []
         return _lines([*rows, *map(_let, before), *walked, *map(_let, after), *writes])
 
-    def _reading_block(self, kind: str) -> str:
-        """A block that reads what one before it has written, which is a temp then, or an output."""
-        name = self._choices.of(self._reals)
+    def _reading_block(self, kind: str, name: str) -> str:
+        """A block that reads what another one writes, which is a temp then, an output or an inout."""
         extents = self._outputs[name][1:-1].split(", ")
         indices = [f"z{number}" for number in range(len(extents))]
         binders = [f"{index} in {extent}" for index, extent in zip(indices, extents, strict=True)]
@@ -270,7 +276,8 @@ class _Draft:
         self._reads = {"read": f"{name}[{', '.join(indices)}]", "moved": f"{name}[{', '.join([moved, *indices[1:]])}]"}
         place = indices[:-1] if over else indices
         self._outputs["again"] = f"[{', '.join(extents[: len(place)])}]"
-        self._temps.update([name] if self._choices.of((True, False)) else [])
+        if name not in self._inouts and self._choices.of((True, False)):
+            self._temps.add(name)
         return _lines([f"each {', '.join(rows)}", *over, f"again[{', '.join(place)}] = {self._say(kind)}"])
 
     @property
@@ -280,7 +287,7 @@ class _Draft:
         return [name for name, shape in self._outputs.items() if name.removesuffix(SECOND) in real and shape != "[]"]
 
     def _role(self, name: str) -> str:
-        return "temp" if name in self._temps else "output"
+        return "temp" if name in self._temps else "inout" if name in self._inouts else "output"
 
     def _write(self, name: str, suffix: str) -> str:
         """The statements that write an output, which they declare: one, or some that add to it."""
@@ -300,6 +307,11 @@ class _Draft:
             plain = values[0]
             values[0] = f"{plain} + 0.1 * ({number})" if real else f"(if {number} < 1.0 then {plain} else {plain})"
         self._outputs[name + suffix] = shape
+        if self._say("role") == "inout":
+            self._inouts.add(name + suffix)
+            if of == name and signs == ["="] and place.count("[") == 1:  # no two rows write one element
+                onto = self._say("onto").replace("OWN", f"{name}{suffix}{place}")
+                values[0] = onto.replace("VALUE", f"({values[0]})")
         return "\n    ".join(f"{name}{suffix}{place} {sign} {value}" for sign, value in zip(signs, values, strict=True))
 
 

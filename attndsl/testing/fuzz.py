@@ -23,9 +23,8 @@ from attndsl.diagnostics.shapes import IndexTooLarge, NegativeIndex
 from attndsl.driver.targets import target_of
 from attndsl.ir.interpret import interpret
 from attndsl.ir.xdsl import ModuleOp
-from attndsl.op.op import Op
 from attndsl.testing.against import Peer
-from attndsl.testing.calls import Calling, check_call, draw_calling, operator_of
+from attndsl.testing.calls import Calling, Operator, check_call, draw_calling, operator_of
 from attndsl.testing.case import Array, Case
 from attndsl.testing.choices import Choices
 from attndsl.testing.constructs import constructs
@@ -206,7 +205,7 @@ class Compiler:
     def __init__(self, device: str) -> None:
         self._device = device
         self._made: dict[tuple[object, ...], tuple[ModuleOp, Program | TritonProgram]] = {}
-        self._operators: dict[tuple[object, ...], Op] = {}
+        self._operators: dict[tuple[object, ...], Operator] = {}
 
     def compile(self, case: Case, form: Form) -> tuple[ModuleOp, Program | TritonProgram]:
         """The module that the emitter took, and the program."""

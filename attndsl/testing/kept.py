@@ -62,11 +62,12 @@ def load(place: Path) -> Example:
         call = _call(place / CALL)
         spec = check(Source(read_source(place / SPEC).text, str(call["file"])))
         types, params = _types(spec, call["types"]), _params(spec, call["params"])
+        spec = spec.where(types)
         arrays = {
             name: with_strides(array, call["strides"].get(name))
             for name, array in _arrays(spec, types, place / INPUTS).items()
         }
-        dims = dims_of(spec, arrays)
+        dims = dims_of(spec, arrays, params)
         _require(call["dims"] == dims, f"the arrays are of the extents {dims}")
         case, forms = Case(spec, types, dims, params, arrays), tuple(map(_form, call["forms"]))
         _check_possible(case)
@@ -98,7 +99,7 @@ def _check_possible(case: Case) -> None:
     """Raises ValueError for a call that the spec refuses, or that is more than the reference can do."""
     spec = case.spec
     known = with_defaults(spec.params, case.dims, {**default_params(spec), **case.params})
-    _require(largest(spec, case.dims) <= MOST_ELEMENTS, f"a tensor has more than {MOST_ELEMENTS} elements")
+    _require(largest(spec, case.dims, known) <= MOST_ELEMENTS, f"a tensor has more than {MOST_ELEMENTS} elements")
     _require(all(evaluate(each, case.dims, known) for each in spec.requires), "a condition of the spec is not met")
 
 
@@ -223,4 +224,4 @@ def _twin(case: Case, given: Any) -> Twin | None:
 
 
 def _shape(case: Case, tensor: str) -> list[int]:
-    return [evaluate(extent, case.dims, {}) for extent in case.spec.tensors[tensor].extents]
+    return [evaluate(extent, case.dims, case.params) for extent in case.spec.tensors[tensor].extents]

@@ -37,7 +37,7 @@ from attndsl.checking.typed import (
 )
 from attndsl.inputs.poison import numbered_rows, poison_absent
 from attndsl.inputs.ranges import expressions
-from attndsl.reference.interpreter import finished
+from attndsl.reference.interpreter import call_of
 from attndsl.testing.case import Case
 
 Array = np.ndarray[Any, Any]
@@ -335,7 +335,7 @@ NOBODY, SEVERAL = -1, -2
 
 def row_of_each_element(case: Case) -> dict[str, Array]:
     """For each output, the number of the row that writes an element, as `numbered_rows` counts."""
-    call = finished(case.spec, case.arrays, case.params)
+    call = call_of(case.spec, case.arrays, case.params)
     writers = {name: np.full(wanted.shape, NOBODY) for name, wanted in case.wanted.items()}
     for number, block, row in numbered_rows(case.spec, call):
         for write in block.writes:

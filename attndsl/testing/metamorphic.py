@@ -53,14 +53,16 @@ class Twin:
 
     def of(self, case: Case) -> Case:
         """The call of this text that `case` is of the other. Raises SpecError."""
-        spec = check(Source(self.text, "twin.attn"))
+        types = self._renamed(case.types)
+        spec = check(Source(self.text, "twin.attn")).where(types)
         arrays = {self.names.get(name, name): self._laid(name, array) for name, array in case.arrays.items()}
-        return Case(spec, self._renamed(case.types), dims_of(spec, arrays), self._renamed(case.params), arrays)
+        params = self._renamed(case.params)
+        return Case(spec, types, dims_of(spec, arrays, params), params, arrays)
 
     def back(self, case: Case, outputs: Mapping[str, Array]) -> dict[str, Array]:
         """Outputs of this text as the other one has them."""
         found = {}
-        for tensor in case.spec.outputs:
+        for tensor in case.spec.results:
             array = outputs[self.names.get(tensor.name, tensor.name)]
             axes = self.axes.get(tensor.name)
             found[tensor.name] = array if axes is None else array.transpose(np.argsort(axes))

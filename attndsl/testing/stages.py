@@ -36,15 +36,15 @@ class Program:
     function: Callable[..., None]
 
     def run(self, case: Case, splits: int = 1) -> dict[str, Array]:
-        """The outputs of a call, written into arrays that were full of something else; its keys are not split.
+        """What a call writes, outputs into arrays that were full of something else; its keys are not split.
 
         Raises InputChanged.
         """
-        outputs = empty_outputs(case)
-        inputs = tuple(case.arrays[tensor.name] for tensor in case.spec.inputs)
+        outputs, lent = empty_outputs(case), case.lent()
+        inputs = tuple(lent[tensor.name] for tensor in case.spec.inputs)
         with case.untouched():
             Arguments(inputs, tuple(outputs.values())).passed_to(self.function, case.params)
-        return outputs
+        return {tensor.name: {**lent, **outputs}[tensor.name] for tensor in case.spec.results}
 
 
 def empty_outputs(case: Case) -> dict[str, Array]:

@@ -89,18 +89,20 @@ class TritonProgram:
         return cls(source, load(source)[python_name(case.spec.name)], device)
 
     def run(self, case: Case, splits: int = 1, schedule: Mapping[str, int] = {}) -> dict[str, Array]:
-        """The outputs of a call whose keys are cut into `splits`, written into tensors that were full of others.
+        """What a call writes whose keys are cut into `splits`, outputs into tensors that were full of others.
 
         What a `schedule` names is asked for. Raises TritonFails.
         """
         elements = {tensor.name: case.element(tensor.name) for tensor in case.spec.tensors.values()}
-        inputs = tuple(tensor_of(case.arrays[t.name], elements[t.name], self.device) for t in case.spec.inputs)
+        lent = case.lent()
+        inputs = {t.name: tensor_of(lent[t.name], elements[t.name], self.device) for t in case.spec.inputs}
         outputs = {name: tensor_of(array, elements[name], self.device) for name, array in empty_outputs(case).items()}
         # Triton's interpreter computes with NumPy, which warns of NaN.
         with compiling(case.spec.name), np.errstate(all="ignore"):
             launched = partial(self.function, schedule={SPLITS: splits, **schedule})
-            Arguments(inputs, tuple(outputs.values())).passed_to(launched, case.params)
-        return {name: array_of(tensor, elements[name]) for name, tensor in outputs.items()}
+            Arguments(tuple(inputs.values()), tuple(outputs.values())).passed_to(launched, case.params)
+        written = {tensor.name: {**inputs, **outputs}[tensor.name] for tensor in case.spec.results}
+        return {name: array_of(tensor, elements[name]) for name, tensor in written.items()}
 
 
 def tensor_of(array: Array, element: str, device: str) -> torch.Tensor:

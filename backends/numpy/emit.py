@@ -340,7 +340,7 @@ def _depend(assigned: Sequence[tuple[str, str]]) -> bool:
 class _Shared:
     """The function of the programs that threads share: its name, and that of its argument, which tells a thread's own.
 
-    Each thread walks all programs, and of the `innermost` variable takes those values that are its own.
+    Each thread walks all programs, and of the `innermost` variable, but for columns, takes those that are its own.
     """
 
     where: SSAValue
@@ -355,5 +355,6 @@ class _Shared:
         said = next((op for op in ops if isinstance(op, tile.ThreadsOp)), None)
         if said is None:
             return None
-        *_, innermost = (op for op in ops if isinstance(op, tile.ProgramOp))
+        programs = [op for op in ops if isinstance(op, tile.ProgramOp)]
+        *_, innermost = [op for op in programs if op.columns is None] or programs
         return cls(said.where, innermost, names.fresh("tiles"), names.fresh("mine"))

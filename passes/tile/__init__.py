@@ -62,8 +62,8 @@ from attndsl.passes.tile.kernel import lower_kernel
 class Tile(ModulePass):
     """Lowers every kernel, with tiles of `rows` rows and `keys` keys; what a spec's schedule pins goes before.
 
-    A launch chooses where one is 0. With `fixed`, the last tile of keys is as large as the others, and what lies behind
-    the last key is absent: for targets whose tiles have fixed sizes.
+    A launch chooses where one is 0. Tiles of columns have `columns`. With `fixed`, the last tile of keys is as large as
+    the others, and what lies behind the last key is absent: for targets whose tiles have fixed sizes.
     """
 
     name = "tile"
@@ -71,6 +71,7 @@ class Tile(ModulePass):
 
     rows: int = 128
     keys: int = 512
+    columns: int = 512
     fixed: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -79,7 +80,7 @@ class Tile(ModulePass):
                 _check_prepared(kernel)
                 rows = _pinned(kernel, "tile_rows", self.rows)
                 keys = _pinned(kernel, "tile_keys", self.keys)
-                op.body.block.insert_op_before(lower_kernel(kernel, rows, keys, self.fixed), kernel)
+                op.body.block.insert_op_before(lower_kernel(kernel, rows, keys, self.columns, self.fixed), kernel)
                 op.body.block.erase_op(kernel)
         remove_dead(op)
 

@@ -18,11 +18,11 @@ from attndsl.passes.tile.lowering import Lowering
 from attndsl.passes.tile.where import BlockScope, Where
 
 
-def lower_kernel(source: attn.KernelOp, rows: int, keys: int, fixed: bool) -> tile.KernelOp:
-    """The lowered kernel, with tiles of so many rows and keys.
+def lower_kernel(source: attn.KernelOp, rows: int, keys: int, columns: int, fixed: bool) -> tile.KernelOp:
+    """The lowered kernel, with tiles of so many rows, keys and columns.
 
-    A size of 0 is left to the launch. Where tiles of keys are of a `fixed` size, they run over the last key's end, and
-    what lies behind it is absent.
+    A size of rows or keys that is 0 is left to the launch. Where tiles of keys are of a `fixed` size, they run over the
+    last key's end, and what lies behind it is absent.
     """
     target = tile.KernelOp(source.entry.data, source.form)
     target.when, target.unless = source.when, source.unless
@@ -31,6 +31,7 @@ def lower_kernel(source: attn.KernelOp, rows: int, keys: int, fixed: bool) -> ti
     at = Where(TileBuilder(block), (BlockScope(block, None),))
     lowering.need([op.result for op in lowering.ops if isinstance(op, attn.GridOp)], at)
     at = _rows(lowering, at, rows)
+    _columns(lowering, at, columns)
     over = over_of(source)
     for reductions in levels(source):
         assert over is not None, "what is reduced is reduced over keys"
@@ -64,21 +65,27 @@ def _write(lowering: Lowering, at: Where, op: attn.WriteOp, fixed: bool) -> None
 def _summed(
     lowering: Lowering, at: Where, op: attn.WriteOp, indices: Sequence[SSAValue], value: SSAValue
 ) -> tuple[SSAValue, bool]:
-    """What a tile adds, summed up where all of its rows meet, and whether some of them may meet then."""
-    build, rows = at.build, at.rows
-    if rows is not None and all(rows not in build.axes(index) for index in indices):
-        every = build.along(value, rows, at.outermost.block)
-        return build.add(tile.SumOp(every, rows), at.outermost.block, value.name_hint), False
-    return value, any(isinstance(variable.owner, attn.RowOp) for v in op.along for variable in lowering.axes(v))
+    """What a tile adds, summed up along each axis on which all of it meets, and whether some of it may meet then."""
+    build, block = at.build, at.outermost.block
+    variables = [op.result for op in (*lowering.rows, *lowering.columns)]
+    axes = {variable: lowering.target_axis(variable, at) for variable in variables}
+    placed = frozenset[SSAValue]().union(*map(build.axes, indices))
+    for axis in dict.fromkeys(axes.values()):
+        if axis not in placed:
+            assert op.where is None or axis not in build.axes(lowering.get(op.where, at)), "all add, or none"
+            value = build.add(tile.SumOp(build.along(value, axis, block), axis), block, value.name_hint)
+    met = frozenset[SSAValue]().union(*map(lowering.axes, op.along))
+    return value, any(variable in met and axis in placed for variable, axis in axes.items())
 
 
 def _programs(lowering: Lowering, at: Where, op: attn.WriteOp) -> list[SSAValue]:
     """The variables of the programs of which elements may meet, in the order of the kernel."""
     found: dict[SSAValue, None] = {}
     for variable in (variable for v in op.along for variable in sorted(lowering.axes(v), key=order_of)):
-        if isinstance(variable.owner, attn.RowOp):
-            assert at.rows is not None and isinstance(at.rows.owner, tile.RangeOp)
-            found[at.rows.owner.start] = None
+        if isinstance(variable.owner, attn.RowOp | attn.ColumnOp):
+            axis = lowering.target_axis(variable, at).owner
+            assert isinstance(axis, tile.RangeOp)
+            found[axis.start] = None
         else:
             found[lowering.get(variable, at)] = None
     return list(found)
@@ -101,7 +108,7 @@ def _rows(lowering: Lowering, at: Where, asked: int) -> Where:
         bound = _product(at, _counts(lowering, at, limits))
     size = build.size(asked, ROWS)
     name = "_".join(row.variable.data for row in rows)
-    program = tile.ProgramOp(name, total, bound, size, _later_rows_see_more(lowering))
+    program = tile.ProgramOp(name, total, bound, size, descending=_later_rows_see_more(lowering))
     start = build.add(program, block, f"{name}0")
     axis = rest = build.add(tile.RangeOp(name, start, total, size), block, name)
     for row, extent in list(zip(rows, extents, strict=True))[:0:-1]:
@@ -110,6 +117,22 @@ def _rows(lowering: Lowering, at: Where, asked: int) -> Where:
     values[rows[0].result] = rest
     rest.name_hint = hint(rows[0].variable.data)
     return replace(at, rows=axis)
+
+
+def _columns(lowering: Lowering, at: Where, size: int) -> None:
+    """The axis of the columns, in tiles of a size. What rests on rows alone comes before: it is made once for all."""
+    for column in lowering.columns:
+        plans = [lowering.contraction(op, at) for op in lowering.ops if isinstance(op, attn.SumOp)]
+        factors = [factor for plan in plans if plan.form == "dot" for factor in (*plan.left, *plan.right)]
+        lowering.need((factor for factor in factors if column.result not in lowering.axes(factor)), at)
+        limit = column.bound or known_limit(column.extent) or column.extent
+        lowering.need([column.extent, limit], at)
+        at = at.of(column)
+        build, block, name = at.build, at.outermost.block, column.variable.data
+        extent, step = lowering.get(column.extent, at), build.number(size)
+        bound = lowering.get(limit, at) if limit is not column.extent else None
+        start = build.add(tile.ProgramOp(name, extent, bound, step, columns=True), block, f"{name}0")
+        at.outermost.values[column.result] = build.add(tile.RangeOp(name, start, extent, step), block, name)
 
 
 def _later_rows_see_more(lowering: Lowering) -> bool:

@@ -31,6 +31,7 @@ class Lowering:
         self.ops = list(source.body.block.ops)
         self.axes = AxesAnalysis()
         self.rows = [op for op in self.ops if isinstance(op, attn.RowOp)]
+        self.columns = [op for op in self.ops if isinstance(op, attn.ColumnOp)]
         self._order: dict[SSAValue, int] = {op.results[0]: n for n, op in enumerate(self.ops) if op.results}
 
     # --- axes

@@ -53,7 +53,7 @@ TINY: dict[str, Callable[[], list[Work]]] = {
         for queries, depth, cache in ((1, 40, "f32"), (1, 40, "q8_0"), (8, 24, "f16"), (8, 0, "f32"))
     ],
     "encoder": lambda: [encoder.padded(2, 2, 8, 16)],
-    "gallery": lambda: [gallery.row(name, {}) for name in ("gqa", "f8_cache", "lse")],
+    "gallery": lambda: [gallery.row(name, {}) for name in ("append_paged", "f8_cache", "lse")],
 }
 
 

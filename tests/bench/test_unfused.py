@@ -12,6 +12,7 @@ from attndsl.bench.inputs import tensors_of
 from attndsl.bench.unfused import UnfusedCall, truth
 from attndsl.checking.check import check
 from attndsl.syntax.read import read_source
+from attndsl.syntax.source import Source
 from attndsl.testing.case import Case
 
 GALLERY = sorted((Path(__file__).parents[2] / "examples").glob("*.attn"))
@@ -38,6 +39,13 @@ def test_chunks_of_rows_give_the_same(name: str, monkeypatch: pytest.MonkeyPatch
     call = UnfusedCall(case.spec, tensors(case), case.params, torch.float64)
     for chunk in (1, 50, 10**9):
         np.testing.assert_allclose(call.outputs(chunk)["o"].numpy(), case.wanted["o"], rtol=1e-9, atol=1e-9)
+
+
+def test_what_is_written_in_place_begins_each_time_from_what_is_given() -> None:
+    case = Case.make(check(Source("attention a { dims N inout x : f32[N] each i in N x[i] = 2 * x[i] }")))
+    call = UnfusedCall(case.spec, tensors(case), case.params, torch.float64)
+    for _ in range(2):
+        np.testing.assert_array_equal(call.outputs()["x"].numpy(), case.wanted["x"])
 
 
 def test_the_largest_intermediate_is_the_scores_or_a_gathered_key() -> None:

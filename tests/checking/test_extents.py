@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,8 @@ from attndsl.diagnostics import SpecError
 from attndsl.driver.summarise import summarise
 from attndsl.reference.dims import dims_of
 from attndsl.syntax.source import Source
+
+ROWS = "each b in B o[b] = y[b]"
 
 
 def spec(*extents: str, require: str = "true") -> Spec:
@@ -63,12 +67,40 @@ def test_what_does_not_tell_a_dim(text: str) -> None:
     assert line_of(extent(text)) is None
 
 
+B, W = ("dim", "B"), ("param", "w")
+
+WITH_PARAMETERS = {
+    "w * B": LinearExtent("B", factor=W),
+    "3 * (B * w)": LinearExtent("B", factor=("imul", 3, W)),
+    "B + w": LinearExtent("B", offset=W),
+    "B - w": LinearExtent("B", offset=("ineg", W)),
+    "w - B": LinearExtent("B", factor=-1, offset=W),
+    "(w + 2) * B + 1": LinearExtent("B", factor=("iadd", W, 2), offset=1),
+    "w / 2 * (B / 2)": LinearExtent("B", divisor=2, factor=("idiv", W, 2)),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), WITH_PARAMETERS.items())
+def test_a_line_of_parameters_and_its_solution_are_inverse(text: str, line: LinearExtent) -> None:
+    text = f"attention a(w: int) {{ dims B input x : f32[{text}] input y : f32[B] output o : f32[B] {ROWS} }}"
+    typed = check(Source(text))
+    assert line_of(typed.inputs[0].extents[0]) == line
+    for w, dim in product((2, 5), range(0, 12, line.divisor)):
+        size = symbolic.settled(line, {"w": w}).at(dim)
+        if size >= 0:
+            assert dims_of(typed, {"x": np.zeros(size), "y": np.zeros(dim)}, {"w": w}) == {"B": dim}
+            assert eval(solution(line, "x.shape[0]").replace("x.shape[0]", "size"), {"size": size, "w": w}) == dim
+
+
 def test_zero_times_a_dim_tells_nothing() -> None:
     assert combine("imul", (0, LinearExtent("B"))) is None
     assert combine("isub", (LinearExtent("B"), LinearExtent("B"))) is None
 
 
-def test_alone_before_with_numbers_before_divided() -> None:
+def test_alone_before_with_numbers_before_parameters_before_divided() -> None:
+    lines = [symbolic.line_of(extent) for extent in (("idiv", B, 2), ("imul", W, B), ("imul", 2, B), B)]
+    for count, teller in ((4, "x3"), (3, "x2"), (2, "x1"), (1, "x0")):
+        assert origins((f"x{n}", [line]) for n, line in enumerate(lines[:count]))["B"].tensor == teller
     found = {}
     for extents in (["B / 2", "B + 1", "B"], ["B / 2", "2 * B", "B + 1"], ["B / 4", "B / 2"]):
         typed = spec(*extents, require="B % 4 == 0")

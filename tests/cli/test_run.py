@@ -26,6 +26,14 @@ def test_the_report(attndsl: Any, gqa: Path) -> None:
     assert "\033" not in result.out
 
 
+def test_what_is_written_in_place_is_told(attndsl: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.attn"
+    path.write_text("attention a { dims N inout x : f32[N] each i in N x[i] = x[i] + 1 }")
+    result = attndsl("run", path, "--shape", "N=2")
+    assert result.out.endswith("it reads 8 B and writes 0 B, and of what it reads some in place\n")
+    assert re.search(r"x +│ 2 +│ +\S+ │ +\S+ │ agrees", result.out)
+
+
 def test_json(attndsl: Any, gallery: Path) -> None:
     result = attndsl("run", gallery / "sliding_window.attn", "--param", "window=2", "--seed", "5", "--json")
     report = json.loads(result.out)

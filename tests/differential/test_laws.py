@@ -24,7 +24,7 @@ from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.typed import Spec
 from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.driver.pipelines import SIMPLIFY, TO_ATTN, spelling
-from attndsl.inputs import LAYOUTS, relay
+from attndsl.inputs import layouts_of, relay
 from attndsl.ir import attn, spec
 from attndsl.ir.build import build
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
@@ -130,11 +130,13 @@ def check_members(case: Case, seed: int, sizes: Sizes) -> None:
         for each, grid in zip((case.spec, spec), apart, strict=True)
     )
     whole = whole_program.run(case)
-    together = {name: np.zeros_like(bits(array)) for name, array in whole.items()}
+    before = {name: bits(array) for name, array in case.arrays.items() if name in whole}
+    together = {name: before.get(name, np.zeros_like(bits(array))).copy() for name, array in whole.items()}
     firsts = [block.each[0] for block in case.spec.blocks]
     for number in range(max(evaluate(first.bound, case.dims, case.params) for first in firsts)):
         for name, array in one_program.run(with_spec(case, spec, **{which: number})).items():
-            together[name] |= bits(array)  # what a member does not write is 0
+            own = bits(array) != before.get(name, 0)  # what a member does not write is 0, or as it was
+            together[name][own] = bits(array)[own]
     joined = {name: array.view(whole[name].dtype) for name, array in together.items()}
     case.check("numpy, member by member", joined)
     # Rows of several members in one tile are one matrix, whose product may round otherwise than those of its rows.
@@ -154,7 +156,7 @@ def note_grid(grid: set[str], stage: str, module: ModuleOp) -> None:
 def check_layouts(case: Case, seed: int, sizes: Sizes) -> None:
     """Each input may lie in memory in its own way; `broadcast` repeats, so that the reference is that call's own."""
     choose = random.Random(seed)
-    chosen = {name: choose.choice([None, *LAYOUTS]) for name in case.arrays}
+    chosen = {name: choose.choice([None, *layouts_of(case.spec, name)]) for name in case.arrays}
     laid_out = case.given(**{n: relay(case.arrays[n], layout) for n, layout in chosen.items() if layout is not None})
     laid_out.check("numpy", compile_program(case.spec, case.types, *sizes).run(laid_out))
 

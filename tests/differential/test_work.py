@@ -30,6 +30,9 @@ CHOSEN = [{**SMALL_CHOICES, "SPLITS": 1}, {"ROWS": 2, "KEYS": 5, "SPLITS": 3}]
 UNLIKE = ("gqa", "differential", "int4_cache", "mla_projections", "packed_ragged", "paged_decode", "qk_norm", "rotary")
 """Specs that differ in what they contract, and where ranges end."""
 
+POSITIONS = {"append_paged": ("length", {"M": 2, "N": 5})}
+"""The input that says where rows stand, where it may not be 0: rows without keys are made again, with maxima."""
+
 NOTHING_CONTRACTED = ("quantise_int8",)
 
 
@@ -62,7 +65,8 @@ def test_the_interpreter_does_as_many(name: str, target: str, monkeypatch: pytes
     """
     monkeypatch.setattr(interpreter, "Run", Counting)
     spec = unmasked(spec_of(name))
-    cases = [Case.make(spec, seed=seed) for seed in (0, 1)]
+    positions, few = POSITIONS.get(name, (None, None))
+    cases = [Case.make(spec, seed=seed, dims=few) for seed in (0, 1)]
     module = build(spec, cases[0].types)
     size = 4 if target == "numpy" else 0
     run_pipeline(module, Form(target, rows=size, keys=size).passes(cases[0]))
@@ -70,6 +74,8 @@ def test_the_interpreter_does_as_many(name: str, target: str, monkeypatch: pytes
         tame = {
             name: np.full_like(array, 0 if array.dtype.kind in "iu" else 0.125) for name, array in case.arrays.items()
         }
+        if positions is not None:
+            tame[positions][...] = case.dims["N"]
         Counting.count = 0
         interpret(module, tame, case.dims, case.params, choices)
         assert Counting.count == work_of(module, case.dims, case.params, choices)

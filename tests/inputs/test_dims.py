@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from attndsl.checking.check import check
-from attndsl.checking.evaluate import evaluate
+from attndsl.checking.evaluate import evaluate, with_defaults
 from attndsl.checking.typed import Spec
-from attndsl.inputs import default_dims, default_params
+from attndsl.inputs import default_dims, default_params, make_inputs
 from attndsl.syntax.source import Source
 
 GALLERY = sorted((Path(__file__).parents[2] / "examples").glob("*.attn"))
@@ -25,7 +25,8 @@ def spec_of(conditions: str, params: str = "") -> Spec:
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
 def test_the_gallery_is_met(path: Path, seed: int) -> None:
     spec = check(Source(path.read_text(encoding="utf-8"), path.name))
-    dims, params = default_dims(spec, seed), default_params(spec)
+    dims = default_dims(spec, seed)
+    params = with_defaults(spec.params, dims, default_params(spec))
     assert tuple(dims) == spec.dims
     assert all(evaluate(condition, dims, params) for condition in spec.requires)
     assert all(evaluate(extent, dims, params) > 0 for t in spec.tensors.values() for extent in t.extents)
@@ -103,3 +104,37 @@ def test_a_dim_of_nothing_makes_no_extent_negative() -> None:
     assert default_dims(spec, given={"N": 0})["B"] >= 5
     with pytest.raises(ValueError, match=r"x of a needs B - 5 of 0 or more"):
         default_dims(spec, given={"B": 0})
+
+
+def test_a_parameter_with_a_formula_is_computed_for_what_lies_between_blocks() -> None:
+    text = """attention a(p: int = N / 2 + 1) {
+        dims N
+        input  s : f32[N, N]
+        output w : f32[N, N]
+        each i in p
+        over j in N
+        w[i,j] = softmax(s[i,j])
+    }"""
+    assert default_dims(check(Source(text)), given={"N": 4}) == {"N": 4}
+
+
+def test_places_that_nothing_says_how_far_they_go_may_be_any() -> None:
+    text = "attention a { dims M, N input z : i32[M] inout n : i32[N] each i in M n[z[i] % N] = i }"
+    assert default_dims(check(Source(text)), given={"M": 9, "N": 2}) == {"M": 9, "N": 2}
+
+
+def test_rows_that_data_sends_to_their_places_have_one_each() -> None:
+    text = """attention a {
+        dims M, N, D
+        input at : i32[M]
+        inout c  : f32[N, D]
+        each i in M
+        c[at[i], :] = 2.0 * c[at[i], :]
+    }"""
+    spec = check(Source(text))
+    for seed in range(8):
+        dims = default_dims(spec, seed)
+        assert dims["M"] <= dims["N"]
+        at = make_inputs(spec, dims, seed=seed)["at"]
+        assert len({*at.tolist()}) == dims["M"]
+    assert default_dims(spec, given={"M": 9, "N": 2})["M"] == 9, "where that is not asked for, it is not had"

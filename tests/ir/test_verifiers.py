@@ -90,9 +90,9 @@ def test_a_split_of_the_keys_says_which_and_of_how_many() -> None:
 
 
 SPEC_RULES = [
-    ('spec.tensor @y "both" "f32" ["M"]', "the role of a tensor is input, output or workspace, not both"),
+    ('spec.tensor @y "both" "f32" ["M"]', "the role of a tensor is input, output, inout or workspace, not both"),
     ('spec.tensor @y "input" "float" ["M"]', "float is no element type"),
-    ('spec.tensor @y "input" "f32" ["M"] partial', "@y is partial, and an input"),
+    ('spec.tensor @y "input" "f32" ["M"] partial', "@y is partial, and a call gives it"),
     (attn('%w = spec.dim "W"'), "no tensor has an extent made of the dim W"),
     (attn('%w = spec.param "width" : index'), "no parameter is called width and is index"),
     (attn('%w = spec.param "window" : f32'), "no parameter is called window and is f32"),
@@ -101,6 +101,10 @@ SPEC_RULES = [
 
 ATTN_RULES = [
     (attn('%k = attn.over "k" to %N'), "a kernel has at most one attn.over"),
+    (
+        attn('%p = attn.column "p" to %N\n%r = attn.column "r" to %N'),
+        "a kernel has at most one attn.column",
+    ),
     (attn('%k = attn.each "j" to %N'), "two variables are called j"),
     (attn("", ""), "a kernel writes something: attn.kernel has no attn.write"),
     (
@@ -425,6 +429,7 @@ EVERY_OP = [
         %drawn = spec.random %M, %N : f32
         %g = attn.grid "g" to %N up to %w
         %r = attn.row "r" to %N up to %w
+        %c = attn.column "c" to %N up to %w
         %v = attn.read @x[%i, %j] where %yes : f32
         %sum = attn.sum %v over %d : f32
         %top = attn.axis_max %v over %d : f32

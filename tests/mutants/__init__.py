@@ -1,1 +1,1 @@
-"""Planted bugs that what is drawn for fuzzing is to catch: `python -m tests.mutants.hunt numpy`, or `triton`."""
+"""Planted bugs that drawn specs are to catch: `python -m tests.mutants.hunt numpy`, `triton` or `calls`."""

@@ -11,7 +11,7 @@ from attndsl.checking.typed import Kind
 from attndsl.ir import attn, build, intervals
 from attndsl.ir.keys import conjunction, conjuncts, reductions_of
 from attndsl.ir.polynomial import add, number
-from attndsl.ir.rewrite import constant, constant_op, guarded, insert_before, replace
+from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.xdsl import ModuleOp, SSAValue, arith, i1
 from attndsl.passes import (
     bound_loops,
@@ -68,6 +68,30 @@ def read_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, build, "ModuleOp", module)
 
 
+@planted("numpy", "build")
+def absent_written_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row whose value is absent puts something into an inout."""
+
+    def write(original: Any, builder: Any, written: Any, each: Any) -> None:
+        if written.tensor.role == "inout":
+            found = builder.scalar(written.value)
+            builder.scalars[id(written.value)] = found._replace(present=None)
+        original(builder, written, each)
+
+    wraps(monkeypatch, build._KernelBuilder, "write", write)
+
+
+@planted("numpy", "build")
+def sums_begin_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What rows add to an inout takes the place of what was there."""
+
+    def clear(original: Any, builder: Any, total: Any) -> None:
+        indices = builder.every_element(total)
+        builder.add(attn.WriteOp(total.name, indices, builder.constant(Kind.FLOAT, 0.0), None))
+
+    wraps(monkeypatch, build._KernelBuilder, "clear", clear)
+
+
 def sums_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     """What rows add up to begins from 1."""
 
@@ -77,6 +101,21 @@ def sums_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
         builder.add(attn.WriteOp(total.name, indices, one, None))
 
     wraps(monkeypatch, build._KernelBuilder, "clear", clear)
+
+
+# --- exchange-loops
+
+
+@spoils("numpy", "exchange-loops")
+def first_that_meets_left_out(module: ModuleOp) -> None:
+    """Of rows that have become keys the first is none."""
+    for op in every(module, attn.WriteOp):
+        total = op.value.owner
+        if isinstance(total, attn.TotalOp) and total.precise is not None:
+            over = total.over.owner
+            assert isinstance(over, attn.OverOp)
+            start = insert_before(over, index_constant(1))
+            replace(over, [insert_before(over, attn.OverOp(over.variable.data, over.extent, over.bound, start))])
 
 
 # --- find-meetings
@@ -247,6 +286,17 @@ def last_term_left_out(module: ModuleOp) -> None:
 def every_piece_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """All pieces of a feature axis start at 0."""
     monkeypatch.setattr(split_axes, "_moved", lambda axis, piece, start: piece.result)
+
+
+# --- find-columns
+
+
+@spoils("numpy", "find-columns")
+def last_column_left_out(module: ModuleOp) -> None:
+    """No row meets the last column."""
+    for column in every(module, attn.ColumnOp):
+        one = insert_before(column, constant_op(1, column.result.type))
+        column.operands[0] = insert_before(column, arith.SubiOp(column.extent, one))
 
 
 # --- pack-rows

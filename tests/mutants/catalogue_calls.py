@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from attndsl.backends import names, writer
+from attndsl.backends import dims, names, writer
 from attndsl.backends.numpy import emit
+from attndsl.checking.spelling import Spelled
 from attndsl.ir import build, spec
 from attndsl.op import blas, checks, numpy_arrays
 from attndsl.op.op import Op
@@ -86,6 +87,12 @@ def outputs_of_the_caller_made_contiguous(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @planted("numpy", CALL)
+def inouts_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is to be written in place is written to a copy, where its elements do not lie in order."""
+    wraps(monkeypatch, numpy_arrays, "reader", lambda original, array: np.ascontiguousarray)
+
+
+@planted("numpy", CALL)
 def formulas_go_before_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """A parameter that may be left out always is."""
 
@@ -93,6 +100,12 @@ def formulas_go_before_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(signature, dims, {**params, **dict.fromkeys(signature.formulas)})
 
     wraps(monkeypatch, checks, "_computed", computed)
+
+
+@planted("numpy", CALL)
+def parameters_divide_no_extent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of `ways * F` the program takes all for F."""
+    monkeypatch.setattr(dims, "_coefficient", lambda value: Spelled("1"))
 
 
 @planted("numpy", CALL)

@@ -1,6 +1,7 @@
 """Looks for planted bugs with what is drawn for fuzzing: one JSON line a mutant, how many examples it needed.
 
-Run in a process of its own: Triton reads TRITON_INTERPRET when it is imported.
+Run in a process of its own: Triton reads TRITON_INTERPRET when it is imported. An example goes through the stages
+that the mutants which are left blame, and no further.
 """
 
 from __future__ import annotations
@@ -35,6 +36,13 @@ from . import catalogue_attn, catalogue_calls, catalogue_numpy, catalogue_tile, 
 from .mutant import CALL, Mutant, mutants_of
 
 MUTANTS = mutants_of(catalogue_attn, catalogue_tile, catalogue_numpy, catalogue_triton, catalogue_calls)
+
+HUNTS: dict[str, Callable[[Mutant], bool]] = {
+    "triton": lambda mutant: mutant.target == "triton" and not mutant.in_call,
+    "numpy": lambda mutant: mutant.target == "numpy" and not mutant.in_call,
+    "calls": lambda mutant: mutant.in_call,
+}
+"""Which mutants a process hunts: those of calls are reached through no stage, so that no example goes there twice."""
 
 BATCH = 50
 """Examples that hypothesis draws at a time; each time begins anew, with small ones."""
@@ -99,6 +107,11 @@ class Road:
         """Whether the programs that come out are few enough."""
         tiles = ceil(self.rows / (self.form.rows or self.rows))
         return self.form.target == "numpy" or tiles * self.form.splits <= MOST_PROGRAMS
+
+    def up_to(self, mutants: Collection[Mutant]) -> list[str]:
+        """The stages up to the last that one of the mutants reaches."""
+        blamed = frozenset[str]().union(*(mutant.blame for mutant in mutants))
+        return self.stages[: max((at for at, name in enumerate(self.stages, 1) if name in blamed), default=0)]
 
     def step(self, stage: int, before: ModuleOp | None) -> ModuleOp:
         """The module after a stage, which changes the one before it."""
@@ -216,7 +229,8 @@ def caught(road: Road, mutants: Collection[Mutant]) -> dict[Mutant, str]:
     """The mutants that an example catches, and after which stage."""
     found: dict[Mutant, str] = {}
     module: ModuleOp | None = None
-    for stage, name in enumerate(road.stages):
+    in_emitter = [mutant for mutant in mutants if mutant.in_emitter]
+    for stage, name in enumerate(road.stages if in_emitter else road.up_to(mutants)):
         reached = [mutant for mutant in mutants if name in mutant.blame and mutant not in found]
         before = module.clone() if module is not None and reached else None
         module = road.step(stage, module)
@@ -226,7 +240,6 @@ def caught(road: Road, mutants: Collection[Mutant]) -> dict[Mutant, str]:
                 found[mutant] = name
     if road.calling is not None:
         found |= {mutant: CALL for mutant in mutants if mutant.in_call and road.call_shows(mutant)}
-    in_emitter = [mutant for mutant in mutants if mutant.in_emitter]
     if module is not None and in_emitter:
         right = road.program(module)
         for mutant in in_emitter:
@@ -249,9 +262,10 @@ def planted(mutant: Mutant, make: Callable[[], Made]) -> Made | None:
             return None
 
 
-def hunt(target: str, mutants: Collection[Mutant]) -> Iterator[Hunted]:
-    """What becomes of each mutant, as soon as that is known."""
-    left = {mutant: Hunted(mutant.name, target) for mutant in mutants if mutant.target == target}
+def hunt(name: str) -> Iterator[Hunted]:
+    """What becomes of each mutant of a hunt, as soon as that is known."""
+    target = "triton" if name == "triton" else "numpy"
+    left = {mutant: Hunted(mutant.name, target) for mutant in MUTANTS if HUNTS[name](mutant)}
     for road in drawn(target):
         tried = [mutant for mutant in left if road.can_run or not mutant.in_emitter]
         try:
@@ -270,11 +284,11 @@ def hunt(target: str, mutants: Collection[Mutant]) -> Iterator[Hunted]:
             return
 
 
-def main(target: str, *names: str) -> None:
-    """Hunts the mutants of a target, all or those that are named."""
+def main(name: str) -> None:
+    """Hunts the mutants of one of `HUNTS`."""
     os.environ["TRITON_INTERPRET"] = "1"  # mutants are no business of a GPU
     prepare()
-    for hunted in hunt(target, [each for each in MUTANTS if not names or each.name in names]):
+    for hunted in hunt(name):
         print(json.dumps(asdict(hunted)), flush=True)
 
 

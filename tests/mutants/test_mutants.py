@@ -17,7 +17,7 @@ from attndsl.syntax.read import read_source
 from attndsl.testing import Case, Disagreement, check_stages
 
 from . import catalogue_attn, catalogue_numpy, catalogue_tile
-from .hunt import MUTANTS
+from .hunt import HUNTS, MUTANTS
 from .mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
@@ -51,13 +51,17 @@ def test_what_a_mutant_changes_is_there(mutant: Mutant, monkeypatch: pytest.Monk
     mutant.patch(monkeypatch)
 
 
+def test_each_mutant_is_hunted_once() -> None:
+    assert [sum(of(mutant) for of in HUNTS.values()) for mutant in MUTANTS] == [1] * len(MUTANTS)
+
+
 @pytest.mark.matrix
-@pytest.mark.parametrize("target", ["numpy", "triton"])
-def test_drawn_specs_catch_every_mutant(target: str) -> None:
+@pytest.mark.parametrize("name", HUNTS)
+def test_drawn_specs_catch_every_mutant(name: str) -> None:
     """In a process of its own: Triton's interpreter is switched on before it is imported."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.mutants.hunt", target]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.mutants.hunt", name]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     hunted = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {each["name"] for each in hunted} == {each.name for each in MUTANTS if each.target == target}
+    assert {each["name"] for each in hunted} == {each.name for each in MUTANTS if HUNTS[name](each)}
     assert [each["name"] for each in hunted if not each["stage"]] == []

@@ -250,3 +250,11 @@ def test_torch_finds_the_writing_operator_sound(gqa: Op) -> None:
     gqa(*given)
     writer = getattr(torch.ops.attndsl, f"{gqa.key}_out").default
     torch.library.opcheck(writer, (*given, torch.zeros(WANTED)))
+
+
+def test_what_lies_apart_is_told_by_its_ends() -> None:
+    assert into.lie_apart((2,), (0, 64, 128), (64, 64, 64))
+    assert not into.lie_apart((2,), (0, 65, 128), (64, 64, 64))
+    assert not into.lie_apart((0,), (0, 63, 128), (64, 1, 64))
+    assert into.lie_apart((0, 1), (0, 64, 64), (64, 64, 0)), "nothing shares no memory"
+    assert into.lie_apart((), (0, 0), (64, 64)), "what is read may be the same"

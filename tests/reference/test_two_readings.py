@@ -55,13 +55,14 @@ class Scalar:
 
     def outputs(self) -> dict[str, Array]:
         for tensor in self.spec.written:
-            self.arrays[tensor.name] = np.zeros([self.value(extent, {}) for extent in tensor.extents])
+            zeros = np.zeros([self.value(extent, {}) for extent in tensor.extents])
+            self.arrays[tensor.name] = self.arrays.get(tensor.name, zeros).astype(np.float64)
         for block in self.spec.blocks:
             for row in self.rows(block.each, {}):
                 for write in block.writes:
                     for at in self.rows(write.axes, row):
                         self.write(block, write, at, self.arrays[write.tensor.name])
-        return {tensor.name: self.arrays[tensor.name] for tensor in self.spec.outputs}
+        return {tensor.name: self.arrays[tensor.name] for tensor in self.spec.results}
 
     def write(self, block: Block, write: Write, at: Where, output: Array) -> None:
         try:
@@ -73,7 +74,7 @@ class Scalar:
             try:
                 output[index] = before + self.value(write.value, at, block.over)
             except Absent:
-                output[index] = before
+                output[index] = output[index] if write.tensor.role == "inout" else before
 
     def rows(self, indices: tuple[Index, ...], at: Where) -> Iterator[Where]:
         if not indices:

@@ -38,7 +38,7 @@ def case() -> Case:
     "calling", [Calling(), Calling(scalars=True), OVERLAPPING, Calling(threads=3, blas=2)], ids=str
 )
 def test_a_right_call(calling: Calling) -> None:
-    assert 0 <= check_call(case(), calling, right) <= 1  # type: ignore[arg-type]
+    assert 0 <= check_call(case(), calling, right) <= 1
 
 
 def test_numbers_of_numpy_are_what_is_given() -> None:
@@ -48,14 +48,14 @@ def test_numbers_of_numpy_are_what_is_given() -> None:
         given.update(arguments)
         return right(**arguments)
 
-    check_call(case(), Calling(scalars=True), operator)  # type: ignore[arg-type]
+    check_call(case(), Calling(scalars=True), operator)
     types = {name: type(value) for name, value in given.items() if name != "x"}
     assert types == {"s": np.int32, "p": np.int64, "w": np.float32, "flag": np.bool_}
 
 
 def test_wrong_outputs() -> None:
     with pytest.raises(Disagreement, match="after numpy call"):
-        check_call(case(), Calling(), lambda **given: right(**given) + 1)  # type: ignore[arg-type]
+        check_call(case(), Calling(), lambda **given: right(**given) + 1)
 
 
 def test_an_input_that_is_written_to() -> None:
@@ -67,7 +67,7 @@ def test_an_input_that_is_written_to() -> None:
     one = case()
     before = one.arrays["x"].copy()
     with pytest.raises(InputChanged, match="kept: the input x has been written to"):
-        check_call(one, Calling(), operator)  # type: ignore[arg-type]
+        check_call(one, Calling(), operator)
     np.testing.assert_array_equal(one.arrays["x"], before)
 
 
@@ -76,7 +76,7 @@ def test_other_bits_beside_others() -> None:
         return right(**given) * (1 if threading.current_thread() is threading.main_thread() else 1 + 2**-23)
 
     with pytest.raises(OverlapDiffers):
-        check_call(case(), OVERLAPPING, lambda **given: operator(**given).astype(np.float32))  # type: ignore[arg-type]
+        check_call(case(), OVERLAPPING, lambda **given: operator(**given).astype(np.float32))
 
 
 def test_what_fails_beside_others_is_told() -> None:
@@ -86,7 +86,7 @@ def test_what_fails_beside_others_is_told() -> None:
         return right(**given)
 
     with pytest.raises(RuntimeError, match="not in this thread"):
-        check_call(case(), OVERLAPPING, operator)  # type: ignore[arg-type]
+        check_call(case(), OVERLAPPING, operator)
 
 
 def test_threads_of_blas_that_are_not_put_back() -> None:
@@ -96,5 +96,5 @@ def test_threads_of_blas_that_are_not_put_back() -> None:
 
     before = calls._threads()
     with pytest.raises(ThreadsLeft), blas_threads(None):
-        check_call(case(), Calling(threads=3, blas=2), operator)  # type: ignore[arg-type]
+        check_call(case(), Calling(threads=3, blas=2), operator)
     assert calls._threads() == before

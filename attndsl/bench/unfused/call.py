@@ -20,7 +20,7 @@ CHUNK = 2**26
 
 
 def truth(spec: Spec, tensors: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """The outputs in float64, computed in chunks of rows."""
+    """What a call writes in float64, computed in chunks of rows: outputs, and inouts as it leaves them."""
     return UnfusedCall(spec, tensors, params, torch.float64).outputs(CHUNK)
 
 
@@ -35,30 +35,32 @@ class UnfusedCall:
         precision: torch.dtype | None = None,
     ) -> None:
         shapes: Any = tensors  # dims_of asks for shapes alone
-        self.spec, self.tensors, self.precision = spec, tensors, precision
-        self.dims = dims_of(spec, shapes)
+        self.spec, self.given, self.tensors, self.precision = spec, tensors, tensors, precision
+        self.dims = dims_of(spec, shapes, params)
         self.params = with_defaults(spec.params, self.dims, params)
         self.device = next(iter(tensors.values())).device
 
     def outputs(self, chunk: int | None = None) -> dict[str, torch.Tensor]:
-        """The outputs; rows are cut so that no intermediate has more elements than `chunk`."""
-        stored = [t.dtype for t in self.tensors.values() if t.dtype.is_floating_point and t.dtype.itemsize > 1]
+        """What a call writes, in memory of its own; no intermediate has more elements than `chunk`."""
+        stored = [t.dtype for t in self.given.values() if t.dtype.is_floating_point and t.dtype.itemsize > 1]
         element = self.precision or stored[0]
         dtypes = {Kind.FLOAT: element, Kind.INT: torch.int64, Kind.BOOL: torch.bool}
         kinds = {write.tensor.name: write.value.kind for block in self.spec.blocks for write in block.writes}
-        written = {
-            tensor.name: torch.zeros(
-                [self.evaluate(e) for e in tensor.extents], dtype=dtypes[kinds[tensor.name]], device=self.device
-            )
-            for tensor in self.spec.written
-        }
-        self.tensors = {**self.tensors, **written}  # what a later block reads
+        written = {}
+        for tensor in self.spec.written:
+            dtype = dtypes[kinds[tensor.name]]
+            if tensor.role == "inout":
+                written[tensor.name] = self.given[tensor.name].to(dtype, copy=True)
+            else:
+                shape = [self.evaluate(extent) for extent in tensor.extents]
+                written[tensor.name] = torch.zeros(shape, dtype=dtype, device=self.device)
+        self.tensors = {**self.given, **written}  # what a later block reads
         for block in self.spec.blocks:
             for ranges in self._cut(block, chunk):
                 rows = Rows(self, block, ranges)
                 for write in block.writes:
                     rows.write(write, written[write.tensor.name])
-        return {tensor.name: written[tensor.name] for tensor in self.spec.outputs}
+        return {tensor.name: written[tensor.name] for tensor in self.spec.results}
 
     def evaluate(self, expr: Expr) -> int:
         """What an integer of dims and parameters is worth. Raises ValueError for another one."""

@@ -71,6 +71,8 @@ class Rows:
         indices = [self.tensor(index) for index in write.indices]
         inside = self._inside(indices, [self.call.evaluate(e) for e in write.tensor.extents])
         inside += [limit for index in self.block.each for limit in self._limits(index)]
+        if write.keeps and value.present is not None:
+            inside.append(MaskedTensor(value.axes, value.present))
         kept = both([MaskedTensor(part.axes, part.value) for part in inside])
         filled = (
             value.value if value.present is None else torch.where(value.present, value.value, value.value.new_zeros(()))

@@ -6,10 +6,10 @@ from attndsl.ir import tile
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import SSAValue
 
-ROWS_FIRST = ("batch", "rows", "keys", "features")
+ROWS_FIRST = ("batch", "rows", "keys", "columns", "features")
 """The kinds of axes, in the order in which a tile has them where nothing else is said."""
 
-ROWS_LAST = ("batch", "keys", "features", "rows")
+ROWS_LAST = ("batch", "keys", "columns", "features", "rows")
 """The order in which a kernel has them that says `rows last`."""
 
 
@@ -28,8 +28,8 @@ def row_axis(kernel: tile.KernelOp) -> SSAValue | None:
 
 
 def _kind(axis: SSAValue) -> str:
-    """Batches and rows start where a program does, keys where a loop is, features anywhere else."""
+    """Batches, rows and columns start where a program does, keys where a loop is, features anywhere else."""
     assert isinstance(axis.owner, tile.RangeOp)
     if isinstance(axis.owner.start.owner, tile.ProgramOp):
-        return "batch"
+        return "columns" if tile.is_column(axis) else "batch"
     return "keys" if tile.is_key(axis) else "features"

@@ -41,8 +41,10 @@ class Signs:
             case Block():
                 loop = owner.parent_op()
                 return isinstance(loop, tile.LoopOp) and value is owner.args[0] and self.nonnegative(loop.lb)
-            case spec.DimOp() | spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
+            case spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
                 return True
+            case spec.DimOp() | spec.ParamOp():
+                return spec.is_size(owner)
             case tile.IdentityOp():
                 return owner.in_64_bits >= 0
             case tile.RangeOp():

@@ -106,7 +106,8 @@ class Footprint:
         ranges = [op for op in kernel.walk() if isinstance(op, tile.RangeOp)]
         keys = [op for op in ranges if tile.is_key(op.result)]
         choices = [op for op in kernel.walk() if isinstance(op, spec.ChoiceOp)]
-        row = next((op for op in ranges if isinstance(op.start.owner, tile.ProgramOp)), None)
+        started = (op for op in ranges if isinstance(op.start.owner, tile.ProgramOp))
+        row = next((op for op in started if not tile.is_column(op.result)), None)
         words = [sum(_width(v, axes) for v in loop.iter_args if row and row.result in axes(v)) for loop in loops]
         rows = row.result if row is not None else None
         read = [_bytes_read(loop, rows, axes) for loop in loops]
@@ -252,11 +253,11 @@ def _fixed(size: SSAValue) -> int | None:
 
 
 def _width(value: SSAValue, axes: AxesAnalysis) -> int:
-    """How many elements a tile has for each row or key: the product of its features; 128 for one that is not known."""
+    """How many elements a tile has for each row or key: those of its features and columns; 128 if that is not known."""
     width = 1
     for axis in axes(value):
         assert isinstance(axis.owner, tile.RangeOp)
-        if constant(axis.owner.start) == 0:
+        if constant(axis.owner.start) == 0 or tile.is_column(axis):
             width *= int(constant(axis.owner.size) or 128)
     return width
 

@@ -69,6 +69,7 @@ o_place
     [i, h, b, :] of [M, H, B, E]
     [:, b, h, i] of [E, B, H, M]
     2 | [b, i, h * E : h * E + E] of [B, M, H * E]
+    [b, h, i, :] of [B, H, M + ways, E]
 o_place@ragged
     [b, h, i, :] of [B, H, M, E]
     [b, h, i - p, :] of [B, H, M, E]
@@ -89,6 +90,7 @@ lse_place
     [b, h, i] of [B, H, M]
     [b, i, h] of [B, M, H]
     [b, h, i - 1] of [B, H, M]
+    [b, h, i] of [B, ways, M]
 lse_place@ragged
     [b, i, h] of [B, M, H]
 lse_place@packed
@@ -115,6 +117,12 @@ o_sums
     [b, h, i % 3, :] of [B, H, M, E]
     [b, word[b, h], :] of [B, M, E]
     [b, h + i, :] of [B, M, E]
+    [h, word[b, h] + i, :] of [H, M, E]
+o_sums@none
+    2 | [b, i, :] of [B, M, E]
+    2 | [b, h, :] of [B, H, E]
+    [b, i / 2, :] of [B, M, E]
+    [b, h / 2, i, :] of [B, H, M, E]
     [h, word[b, h] + i, :] of [H, M, E]
 o_sums@ragged
     [i, :] of [M, E]
@@ -167,6 +175,7 @@ query
     4 | q[b, h, i, :]
     q_heads[b, i, h, :]
     q_side[b, i, h, 2 : D + 2]
+    q_ways[b, i, i % ways * D : i % ways * D + D, h]
 query@packed
     q_packed[cu[b] + i, h, :]
 query@last

@@ -10,6 +10,7 @@ q_side       {real}[B, M, H, D + 3]
 q_last       {real}[B, H, D]
 q_grid       {real}[B, H, Y, X, D]
 q_flat       {real}[M, D]
+q_ways       {real}[B, M, ways * D, H]
 """
 """What rows read, of the width D."""
 
@@ -44,6 +45,7 @@ sinks        {real}[H] {lowest}
 wave         {real}[H, R, 2]
 turn         {real}[M, D]
 shift        {real}[M, D]
+fan          {real}[ways * F]
 late         {real}[B, H, R]
 late_key     {real}[B, N, R]
 code         i8[H, D]
@@ -76,4 +78,5 @@ p     {number_parameter}
 w     {f32_parameter}
 flag  {bool_parameter}
 seed  {seed_parameter}
+ways  {ways_parameter}
 """

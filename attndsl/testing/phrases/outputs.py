@@ -88,6 +88,7 @@ weights
     softmax({scoring})
 row_number
     {slope}
+    2 | fan[(i + F) % (ways * F)]
     {query} . {query} * 0.1
     max(d in D) (row[d] * f32(d % 3))
     f32(i % 4)
@@ -97,7 +98,7 @@ row_number
 o@none
     2.0 * {gate}
     3 | {gate} * {row_curve}
-    mix[:, :] . {query}
+    5 | mix[:, :] . {query}
     {gate} * rsqrt({gate} . {gate} / E + 1e-6)
     (if {row_atom} then {gate} else -{gate})
     words[word[b, h], :] + {gate}
@@ -137,9 +138,20 @@ writes@none
     o tag
     lse byte
     byte truth
+role
+    5 | output
+    inout
+onto
+    VALUE
+    VALUE - 0.5 * OWN
+    (if OWN > 0.5 then VALUE else OWN)
 signs
     18 | =
     3 | +=
+    += +=
+signs@none
+    3 | =
+    2 | +=
     += +=
 first_block
     18 | keys
@@ -147,7 +159,7 @@ first_block
 second_block
     14 |
     2 | keys
-    2 | no_keys
+    3 | no_keys
 reading_block
     9 |
     again
@@ -163,6 +175,10 @@ int_parameter
 number_parameter
     3 | {int_parameter}
     int = N / 2 + 1
+ways_parameter
+    2 | int = 2
+    int
+    int = N / 4 + 1
 seed_parameter
     int
     int = 2
@@ -200,6 +216,7 @@ real
     f64
 written
     6 | T
+    Said
     f32
     f16
     bf16
