@@ -482,6 +482,14 @@ def append_latent() -> Case:
 
 
 @case
+def dense_bias() -> Case:
+    x, bias = qkv(HKV), normal(B, 1, 1, N)
+    bias[1, ..., 2:] = -np.inf
+    s = scores(x["q"], grouped(x["k"])) + bias
+    return x | {"bias": bias}, {}, {"o": attend(s, grouped(x["v"]), bias > -np.inf)}
+
+
+@case
 def qk_norm() -> Case:
     x, gains = qkv(HKV), {"q_gain": normal(D), "k_gain": normal(D)}
 

@@ -11,7 +11,7 @@ from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import Origin, origins
-from attndsl.checking.lines import is_exact, line_of
+from attndsl.checking.lines import is_exact, lines_of
 from attndsl.checking.numbers import holds, single
 from attndsl.checking.plain import plain
 from attndsl.checking.scopes import Binding, Broken, ElementType, ScalarBinding, Scope, Storage
@@ -154,7 +154,10 @@ class Declarations:
             return
         default = None if node.default is None else self._filling(node, kind)
         role = _ROLES[node.role]
-        tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span, default)
+        if node.broadcast and role != "input":
+            span = node.extents[node.broadcast[0]].span
+            self._context.report(errors.declarations.WrittenBroadcast(span, role=role, name=node.name.text))
+        tensor = Tensor(node.name.text, role, element, tuple(sound), node.name.span, default, node.broadcast)
         self._bind(node.name, Storage(node.name.span, tensor, kind))
         self.tensors.setdefault(tensor.name, tensor)
 
@@ -210,7 +213,7 @@ class Declarations:
         if self._broken:
             return
         inputs = [tensor for tensor in self.tensors.values() if tensor.role in ("input", "inout")]
-        told = origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in inputs)
+        told = origins((tensor.name, lines_of(tensor)) for tensor in inputs)
         for dim in self.dims.values():
             origin = told.get(dim.text)
             if origin is None:

@@ -7,12 +7,17 @@ from collections.abc import Iterable
 from attndsl.checking import symbolic
 from attndsl.checking.extents import LinearExtent, Term
 from attndsl.checking.plain import plain
-from attndsl.checking.typed import Apply, Constant, DimValue, Expr
+from attndsl.checking.typed import Apply, Constant, DimValue, Expr, Tensor
 
 
 def line_of(extent: Expr) -> Term:
     """A typed extent as far as it is of one dim."""
     return symbolic.line_of(plain(extent))
+
+
+def lines_of(tensor: Tensor) -> list[Term]:
+    """What each extent of an input tells: one that a call may give as 1 tells nothing."""
+    return [None if axis in tensor.broadcast else line_of(extent) for axis, extent in enumerate(tensor.extents)]
 
 
 def is_exact(line: LinearExtent, requires: Iterable[Expr]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from graphlib import CycleError
 
 from attndsl.checking.extents import origins
-from attndsl.checking.lines import is_exact, line_of
+from attndsl.checking.lines import is_exact, lines_of
 from attndsl.checking.plain import plain
 from attndsl.checking.rewriting import Rewriting
 from attndsl.checking.symbolic import order_of
@@ -52,7 +52,7 @@ def without(spec: Spec, names: Collection[str]) -> Spec:
     tensors = {name: tensor for name, tensor in spec.tensors.items() if name not in names}
     made = replace(spec, blocks=blocks, tensors=tensors)
     used = {part.name for part in walk(*_roots(made)) if isinstance(part, DimValue)}
-    told = origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in made.inputs)
+    told = origins((tensor.name, lines_of(tensor)) for tensor in made.inputs)
     for dim in spec.dims:
         if dim in used and not (dim in told and is_exact(told[dim].line, spec.requires)):
             raise Untold(dim, [t.name for t in left_out if dim in _dims(t)])

@@ -94,7 +94,8 @@ class Tensor:
 
     `element` is a type variable's name, a key of STORAGE_KINDS, or COMPUTED; extents are made of dims, those of what is
     COMPUTED of parameters too. An input that has a `default` may be left out of a call: it is then full of that, a
-    number which its type holds.
+    number which its type holds. Along its `broadcast` axes, by number, a call may give it an extent of 1: what is there
+    stands for all.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Tensor:
     extents: tuple[Expr, ...]
     span: Span
     default: Constant | None = None
+    broadcast: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,17 @@ class OutputDefault(Diagnostic):
 
 
 @dataclass(frozen=True)
+class WrittenBroadcast(Diagnostic):
+    role: str
+    name: str
+
+    code = "E719"
+    message = "the {role} `{name}` has an extent with `?`, which inputs have that a call may give as 1 there"
+    label = "of what blocks write"
+    fix = "leave out the `?`"
+
+
+@dataclass(frozen=True)
 class DefaultComputed(Diagnostic):
     name: str
 
@@ -95,7 +106,7 @@ class DimNotDeducible(Diagnostic):
     code = "E706"
     message = "no input tells how large `{name}` is"
     label = "declared here"
-    note = "a call reads a dim off an extent of an input that is made of it, parameters and numbers"
+    note = "a call reads a dim off an extent of an input that is made of it, parameters and numbers, without `?`"
 
     fix = "give an input the extent `{name}`, or make it a parameter: `({name}: int)`"
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from attndsl.calling import Arguments
-from attndsl.checking.extents import Origin, origins
+from attndsl.checking.extents import Origin, Term, origins
 from attndsl.checking.spelling import show
 from attndsl.checking.symbolic import Expression, evaluate, leaves, line_of, order_of
 from attndsl.checking.typed import usual_element
@@ -46,7 +46,8 @@ class ParamSignature:
 class TensorSignature:
     """An input or output; `element` is a type variable or an element type, extents are made of dims and parameters.
 
-    An input that has a `default` may be left out. One that is `in_place` is an inout: a call writes it too.
+    An input that has a `default` may be left out. One that is `in_place` is an inout: a call writes it too. Along its
+    `broadcast` axes a call may give an input an extent of 1.
     """
 
     name: str
@@ -54,6 +55,12 @@ class TensorSignature:
     extents: tuple[Expression, ...]
     default: int | float | bool | None = None
     in_place: bool = False
+    broadcast: tuple[int, ...] = ()
+
+    @property
+    def lines(self) -> list[Term]:
+        """What each extent tells of a dim: one that a call may give as 1 tells nothing."""
+        return [None if axis in self.broadcast else line_of(extent) for axis, extent in enumerate(self.extents)]
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,11 @@ class Signature:
         return tuple(tensor.name for tensor in self.inputs if tensor.default is not None)
 
     @cached_property
+    def broadcast(self) -> bool:
+        """Whether a call may give an extent of some input as 1."""
+        return any(tensor.broadcast for tensor in self.inputs)
+
+    @cached_property
     def in_place(self) -> tuple[int, ...]:
         """Which of the inputs a call writes, by their places among them."""
         return tuple(number for number, tensor in enumerate(self.inputs) if tensor.in_place)
@@ -113,7 +125,7 @@ class Signature:
     @cached_property
     def origins(self) -> dict[str, Origin]:
         """Where a call reads each dim off."""
-        return origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in self.inputs)
+        return origins((tensor.name, tensor.lines) for tensor in self.inputs)
 
     @cached_property
     def formulas(self) -> Mapping[str, Expression]:
@@ -184,7 +196,8 @@ class Signature:
 
 
 def _tensor(data: Mapping[str, Any]) -> TensorSignature:
-    return TensorSignature(**{**data, "extents": tuple(map(_expression, data["extents"]))})
+    extents = tuple(map(_expression, data["extents"]))
+    return TensorSignature(**{**data, "extents": extents, "broadcast": tuple(data["broadcast"])})
 
 
 def _expression(data: Any) -> Expression:

@@ -51,7 +51,7 @@ def summarise(spec: Spec) -> Signature:
 def _tensor(tensor: Tensor) -> TensorSignature:
     default = None if tensor.default is None else tensor.default.value
     extents = tuple(map(plain, tensor.extents))
-    return TensorSignature(tensor.name, tensor.element, extents, default, tensor.role == "inout")
+    return TensorSignature(tensor.name, tensor.element, extents, default, tensor.role == "inout", tensor.broadcast)
 
 
 def feature_dims(spec: Spec) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,14 @@ def _reversed(array: Array) -> Array:
     return np.flip(np.flip(array).copy())
 
 
+def repeated(array: Array, axes: Collection[int]) -> Array:
+    """Some axes have the stride 0: all that lies along them is what is first there."""
+    return as_strided(array, strides=[0 if axis in axes else step for axis, step in enumerate(array.strides)])
+
+
 def _broadcast(array: Array) -> Array:
-    """The first dimension has the stride 0: all that lies along it is its first slice."""
-    return as_strided(array, strides=(0, *array.strides[1:]))
+    """The first dimension has the stride 0."""
+    return repeated(array, (0,))
 
 
 LAYOUTS: dict[str, Callable[[Array], Array]] = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter
 from keyword import iskeyword
-from typing import Any
+from typing import Any, Protocol
 
 from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE, single
 from attndsl.checking.spelling import show
@@ -21,6 +21,13 @@ from attndsl.op import errors
 
 KINDS: dict[str, type[int] | type[float]] = {"int": int, "float": float, "bool": bool}
 """The type of a parameter of each kind."""
+
+
+class Shaped(Protocol):
+    """What has extents."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +96,15 @@ def bind(signature: Signature, given: Mapping[str, Given], params: Mapping[str, 
     """
     types = _bind_types(signature, given)
     _check_ranks(signature, given)
-    dims, known = _dims(signature, given, params)
+    dims, known = dims_told(signature, given, params)
     _check_extents(signature, given, dims, known)
     params = complete(signature, signature.requires, dims, params)
     shapes = tuple(_output_shape(signature, tensor, dims, params) for tensor in signature.outputs)
     return Bound(types, dims, shapes, params)
 
 
-def _dims(
-    signature: Signature, given: Mapping[str, Given], params: Mapping[str, Any]
+def dims_told(
+    signature: Signature, given: Mapping[str, Shaped], params: Mapping[str, Any]
 ) -> tuple[dict[str, int], Mapping[str, Any]]:
     """The dims, and the parameters that extents are made of. Raises CallError."""
     dims: dict[str, int] = {}
@@ -227,7 +234,8 @@ def join(words: Iterable[str], last: str = "and") -> str:
 def declaration(tensor: TensorSignature) -> str:
     """A tensor as the spec declares it, `q : T[B, H, M, D]`."""
     default = "" if tensor.default is None else f" = {tensor.default}"
-    return f"{tensor.name} : {tensor.element}[{', '.join(map(show, tensor.extents))}]{default}"
+    extents = [f"{show(e)}{'?' * (axis in tensor.broadcast)}" for axis, e in enumerate(tensor.extents)]
+    return f"{tensor.name} : {tensor.element}[{', '.join(extents)}]{default}"
 
 
 def shown(value: object) -> str:
@@ -298,7 +306,7 @@ def _check_ranks(signature: Signature, given: Mapping[str, Given]) -> None:
             raise errors.RanksDiffer(signature.name, tensor.name, tuple(shape), len(shape), rank, declaration(tensor))
 
 
-def _dim(signature: Signature, dim: str, given: Mapping[str, Given], params: Mapping[str, Any]) -> int:
+def _dim(signature: Signature, dim: str, given: Mapping[str, Shaped], params: Mapping[str, Any]) -> int:
     """A dim as its origin says."""
     origin = signature.origins[dim]
     found, line = given[origin.tensor].shape[origin.axis], origin.line
@@ -327,7 +335,7 @@ def _check_extents(
 ) -> None:
     for tensor in signature.inputs:
         for axis, found in enumerate(given[tensor.name].shape):
-            wanted = _extent(signature, tensor, axis, dims, params)
+            wanted = extent_of(signature, tensor, axis, dims, params)
             if found == wanted:
                 continue
             match tensor.extents[axis]:
@@ -344,7 +352,7 @@ def _check_extents(
 def _output_shape(
     signature: Signature, tensor: TensorSignature, dims: Mapping[str, int], params: Mapping[str, Any]
 ) -> tuple[int, ...]:
-    shape = tuple(_extent(signature, tensor, axis, dims, params) for axis in range(len(tensor.extents)))
+    shape = tuple(extent_of(signature, tensor, axis, dims, params) for axis in range(len(tensor.extents)))
     for axis, size in enumerate(shape):
         if size < 0:
             extent = tensor.extents[axis]
@@ -353,9 +361,10 @@ def _output_shape(
     return shape
 
 
-def _extent(
+def extent_of(
     signature: Signature, tensor: TensorSignature, axis: int, dims: Mapping[str, int], params: Mapping[str, Any]
 ) -> int:
+    """An extent of a tensor. Raises UndefinedExtent where it divides by 0."""
     extent = tensor.extents[axis]
     try:
         size: int = evaluate(extent, dims, params)

@@ -12,6 +12,7 @@ from attndsl.driver.artifact import Artifact
 from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
+from attndsl.op.broadcast import broadcast
 from attndsl.op.checks import declaration, example_call, join, listed, names_fit, python_signature, split
 from attndsl.op.cpu import CpuCalls
 from attndsl.op.said import element_of, with_types
@@ -53,7 +54,11 @@ class Op:
     def __init__(self, spec: Source, left_out: tuple[str, ...] = (), said: Said = ()) -> None:
         self.binding = CompiledSpec(spec, left_out, dict(said))
         self.spec, self.signature, self.key = spec, self.binding.signature, self.binding.key
-        _ = self.signature.names, self.signature.needed  # kept from here on: torch.compile traces no cached_property
+        _ = (
+            self.signature.names,
+            self.signature.needed,
+            self.signature.broadcast,
+        )  # kept from here on: torch.compile traces no cached_property
         self._array_calls: CpuCalls[Array] | None = None
         self._tensor_calls: TensorCalls | None = None
         self._outputs = _outputs_type(self.signature)
@@ -82,6 +87,8 @@ class Op:
                 given = {name: value for name, value in arguments.items() if name not in fixed}
                 self._make_form(left_out, said)
                 return self._forms[left_out, said](out=out, **given)
+        if self.signature.broadcast and names_fit(self.signature, arguments):
+            arguments = {**broadcast(self.signature, arguments)}
         written = None
         if out is not None:
             if "out" in self.signature.names:

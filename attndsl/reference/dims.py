@@ -10,10 +10,10 @@ import numpy as np
 
 from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.extents import origins
-from attndsl.checking.lines import line_of
+from attndsl.checking.lines import lines_of
 from attndsl.checking.plain import plain
 from attndsl.checking.symbolic import order_of, settled
-from attndsl.checking.typed import Spec
+from attndsl.checking.typed import Spec, Tensor
 
 
 def dims_of(
@@ -36,7 +36,7 @@ def dims_of(
             raise ValueError(
                 f"`{tensor.name}` has {len(tensor.extents)} dimensions, the array {arrays[tensor.name].ndim}"
             )
-    told = origins((tensor.name, [line_of(extent) for extent in tensor.extents]) for tensor in inputs)
+    told = origins((tensor.name, lines_of(tensor)) for tensor in inputs)
     dims: dict[str, int] = {}
     for name in order_of(told, {name: plain(formula) for name, formula in formulas.items()}):
         if name in formulas:
@@ -52,7 +52,13 @@ def dims_of(
         if dims[name] < 0:
             raise ValueError(f"`{teller}` is {arrays[teller].shape}, which makes `{name}` {dims[name]}")
     for tensor in inputs:
-        wanted = tuple(evaluate(extent, dims, known) for extent in tensor.extents)
-        if arrays[tensor.name].shape != wanted:
-            raise ValueError(f"`{tensor.name}` is {wanted} for {dims}, the array is {arrays[tensor.name].shape}")
+        wanted, found = shape_of(tensor, dims, known), arrays[tensor.name].shape
+        ones = [n for n in tensor.broadcast if found[n] == 1]
+        if any(n not in ones and found[n] != size for n, size in enumerate(wanted)):
+            raise ValueError(f"`{tensor.name}` is {wanted} for {dims}, the array is {found}")
     return dims
+
+
+def shape_of(tensor: Tensor, dims: Mapping[str, int], params: Mapping[str, Number]) -> tuple[int, ...]:
+    """The extents of a tensor. Raises KeyError where something that they are made of is not known."""
+    return tuple(evaluate(extent, dims, params) for extent in tensor.extents)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from attndsl.checking.evaluate import evaluate, with_defaults
+from attndsl.checking.evaluate import with_defaults
 from attndsl.checking.numbers import single
 from attndsl.checking.typed import COMPUTED, Block, Index, Kind, Spec, Tensor, computed_in, usual_element
-from attndsl.reference.dims import dims_of
+from attndsl.reference.dims import dims_of, shape_of
 from attndsl.reference.row import Environment, Row
 from attndsl.storage import WIDE, decode, element_among
 
@@ -58,7 +58,7 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
         if tensor.name not in arrays:
             tensors[tensor.name] = _full(tensor, dims, known)
             continue
-        array = arrays[tensor.name]
+        array = np.broadcast_to(arrays[tensor.name], shape_of(tensor, dims, known))  # along axes that may be 1
         choices = spec.types.get(tensor.element, (tensor.element,))
         element = element_among(choices, array.dtype)
         if tensor.element in spec.types:
@@ -67,8 +67,7 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
     kinds = {write.tensor.name: write.value.kind for block in spec.blocks for write in block.writes}
     types[COMPUTED] = computed_in([types.get(tensor.element, tensor.element) for tensor in spec.tensors.values()])
     for tensor in spec.written:
-        shape = [evaluate(extent, dims, known) for extent in tensor.extents]
-        held = tensors.get(tensor.name, np.zeros(shape))
+        held = tensors.get(tensor.name, np.zeros(shape_of(tensor, dims, known)))
         tensors[tensor.name] = held.astype(WIDE[kinds[tensor.name]])
     return Environment(dims, known, tensors, types)
 
@@ -77,7 +76,7 @@ def _full(tensor: Tensor, dims: Mapping[str, int], params: Params) -> np.ndarray
     """What an input is that a call leaves out."""
     assert tensor.default is not None
     try:
-        shape = [evaluate(extent, dims, params) for extent in tensor.extents]
+        shape = shape_of(tensor, dims, params)
     except KeyError as error:
         raise ValueError(f"nothing tells `{error.args[0]}`, as `{tensor.name}` is left out") from None
     return np.full(shape, tensor.default.value, WIDE[tensor.default.kind])

@@ -42,12 +42,14 @@ _LEXEME = re.compile(
         (?: 0[xX] | [0-9]+ (?:\.[0-9]+ | \.(?!\.))? (?:[eE][+-]?[0-9]+)? | (?<![.\w\])])\.[0-9]+ ) [A-Za-z0-9_]* )
     | \](?: \s++ | \#[^\n]*+ )*+ \+=
     | (?P<operator>
-        !==|===|(?:\*\*|//|<<|>>|[-+*/%|&^])=|&&|\|\||\|>|<>|=<|=>|->|:=|\?\?|\*\*|//|\.\.+=?|[~@?²³]|!(?!=) )
+        !==|===|(?:\*\*|//|<<|>>|[-+*/%|&^])=|&&|\|\||\|>|<>|=<|=>|->|:=|\?\?|\*\*|//|\.\.+=?|[~@²³]|!(?!=)
+        |\?(?!(?:\s|\#[^\n]*)*+[,\]]) )
     | (?P<odd> [^\x20-\x7e\t\r\n] | [$`\\'"] )
     """,
     re.VERBOSE | re.MULTILINE,
 )
-"""Comments, names, numbers and `o[i] +=`, and what stands in no spec: `//` begins a comment where prose follows."""
+"""Comments, names, numbers and `o[i] +=`, and what stands in no spec: `//` begins a comment where prose follows, `?`
+stands behind extents alone."""
 
 _GOOD_NUMBER = re.compile(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _C_NUMBER = re.compile(r"(0x[0-9a-f]+|[0-9.]+(?:e[+-]?[0-9]+)?)(?:f|u|l|ul|ll|ull|[fiu][0-9]+)?")

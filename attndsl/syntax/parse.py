@@ -30,6 +30,9 @@ MAX_DEPTH = 100
 MAX_DIGITS = 100
 """More than any number of 64 bits has, and fewer than Python refuses to read; a longer one counts as 10^100."""
 
+_Extent = tuple[tree.Expression, bool]
+"""An extent of a declaration, and whether a call may give it as 1."""
+
 _TOKEN = re.compile(r"#[^\n]*|\w+|[^\w\s]")
 
 
@@ -175,12 +178,17 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return tree.TypeVariable(_span(meta), _name(name), tuple(_name(c) for c in choices if c is not None))
 
     def tensor(
-        self, meta: Meta, role: Token, name: Token, element: Token, shape: tuple[tree.Expression, ...], default: Any
+        self, meta: Meta, role: Token, name: Token, element: Token, shape: tuple[_Extent, ...], default: Any
     ) -> tree.TensorDeclaration:
-        return tree.TensorDeclaration(_span(meta), str(role), _name(name), _name(element), shape, default)
+        extents = tuple(extent for extent, _ in shape)
+        broadcast = tuple(axis for axis, (_, is_broadcast) in enumerate(shape) if is_broadcast)
+        return tree.TensorDeclaration(_span(meta), str(role), _name(name), _name(element), extents, broadcast, default)
 
-    def extents(self, meta: Meta, *extents: Any) -> tuple[tree.Expression, ...]:
+    def extents(self, meta: Meta, *extents: _Extent | None) -> tuple[_Extent, ...]:
         return tuple(extent for extent in extents if extent is not None)
+
+    def extent(self, meta: Meta, extent: tree.Expression, sign: Token | None) -> _Extent:
+        return extent, sign is not None
 
     def require(self, meta: Meta, condition: tree.Expression) -> tree.Require:
         return tree.Require(_span(meta), condition)

@@ -41,7 +41,7 @@ def spaces(tokens: Sequence[Token], declarations: Sequence[bool]) -> list[bool]:
 
 
 def _space(before: Token, token: Token, stuck: bool, tight: bool, apart: bool) -> bool:
-    if before in ("(", "[") or token in (",", ";", ")", "]", "["):
+    if before in ("(", "[") or token in (",", ";", ")", "]", "[", "?"):
         return False
     if before == ",":
         return not tight

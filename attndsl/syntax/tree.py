@@ -176,12 +176,16 @@ class Types(Node):
 
 @dataclass(frozen=True, slots=True)
 class TensorDeclaration(Node):
-    """`input bias : T[H, M, N] = 0.0`; `role` is `input`, `output`, `inout` or `temp`."""
+    """`input bias : T[H?, M, N] = 0.0`; `role` is `input`, `output`, `inout` or `temp`.
+
+    `broadcast` has the axes whose extents a call may give as 1, by number.
+    """
 
     role: str
     name: Name
     element: Name
     extents: tuple[Expression, ...]
+    broadcast: tuple[int, ...]
     default: Expression | None
 
 

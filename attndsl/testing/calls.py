@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -68,7 +68,8 @@ class Calling:
     """How the operator of a spec is called: by whom, and beside what.
 
     Parameters, and inputs without dims, are numbers of NumPy if they are to be `scalars`. Inputs are `positional` or go
-    by name; those that are full of their defaults are not given if the call `leaves_out` such. Outputs are written
+    by name; those that are full of their defaults are not given if the call `leaves_out` such, and those that are the
+    same along axes with `?` have an extent of 1 there. Outputs are written
     `into` memory of the caller in one of the LAYOUTS, or are new. With several `threads` calls of this operator and of
     another one overlap, while BLAS has so many threads as `blas` says, or as it had.
     """
@@ -133,6 +134,7 @@ def _call(case: Case, calling: Calling, op: Operator) -> Callable[[], dict[str, 
         params = {name: _numpy_number(kinds[name], value) for name, value in params.items()}
         if calling.framework == "numpy":
             inputs = {name: array if array.ndim else array[()] for name, array in inputs.items()}
+    inputs = {name: _cut(value, case.spec.tensors[name].broadcast) for name, value in inputs.items()}
     if calling.leaves_out:
         inputs = {name: None if _is_default(case, name) else value for name, value in inputs.items()}
     if not calling.positional:
@@ -169,6 +171,14 @@ def _is_default(case: Case, name: str) -> bool:
     except Untold:
         return False
     return True
+
+
+def _cut(value: Any, axes: Collection[int]) -> Any:
+    """An array or tensor as a call may give it that has the same along some axes: of an extent of 1 there."""
+    if not axes:
+        return value
+    steps = value.strides if isinstance(value, np.ndarray) else value.stride()
+    return value[tuple(slice(1) if n in axes and step == 0 else slice(None) for n, step in enumerate(steps))]
 
 
 def _may_be_left_out(case: Case, name: str) -> bool:

@@ -286,6 +286,7 @@ SPECS: Table[Spec] = {
     "output as large as a parameter says": lambda s: any(map(_of_parameters, s.outputs)),
     "dim beside a parameter": lambda s: any(not told.line.is_of_numbers for told in summarise(s).origins.values()),
     "extent of a default that is computed": lambda s: bool({*summarise(s).shaping} & {*summarise(s).formulas}),
+    "extent that may be 1": lambda s: any(t.broadcast for t in s.inputs),
     "extent that is a number": lambda s: any(isinstance(e, Constant) for t in s.inputs for e in t.extents),
     "several blocks": lambda s: len(s.blocks) > 1,
     "output that is read": lambda s: _reads_of(s, "output"),

@@ -13,7 +13,7 @@ from hypothesis.strategies import DrawFn
 from attndsl.checking.evaluate import Number, evaluate, with_defaults
 from attndsl.checking.typed import STORAGE_KINDS, Index, Kind, Param, ParamValue, Spec, walk
 from attndsl.driver.summarise import summarise
-from attndsl.inputs import default_dims, layouts_of, make_inputs, places_suffice, relay
+from attndsl.inputs import default_dims, layouts_of, make_inputs, places_suffice, relay, repeated
 from attndsl.storage import ELEMENTS, decode, encode
 from attndsl.testing.case import MOST_ELEMENTS, Array, Case, largest
 from attndsl.testing.choices import Choices
@@ -135,12 +135,15 @@ def draw_call(
         if STORAGE_KINDS[element] is Kind.FLOAT:
             values = choices.of(PLAIN if plain else _kinds(element))
             arrays[tensor.name] = _revalued(arrays[tensor.name], element, values, rng)
-        layout = choices.of((None, None, *layouts_of(spec, tensor.name)))
+        layouts = layouts_of(spec, tensor.name)
+        layout = choices.of((None, None, *layouts))
         if tensor.default is not None and choices.of((False, True)):
             full = np.full(arrays[tensor.name].shape, tensor.default.value)
             arrays[tensor.name] = np.asarray(encode(full, element))
         elif layout is not None:
             arrays[tensor.name] = relay(arrays[tensor.name], layout)
+        if tensor.broadcast and "broadcast" in layouts and not plain and choices.of((True, False)):
+            arrays[tensor.name] = repeated(arrays[tensor.name], tensor.broadcast)
     case = Case(spec, types, sizes, numbers, arrays)
     return case.poisoned() if not plain and choices.of((False, True)) else case
 

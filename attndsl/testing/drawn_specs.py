@@ -67,6 +67,7 @@ _PHRASE = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FORMULA = re.compile(r"=.*[*/(]")
 _DIM = re.compile(r"\b[A-SV-Z]\b")
+_EXTENT = re.compile(r"(?<=[\[ ])[A-Z](?=[,\]])")
 _OF_INTS = re.compile(r"\w+\[\w+[,\]]")
 
 
@@ -209,6 +210,8 @@ class _Draft:
 
     def _declarations(self, body: str) -> str:
         """All that stands before the definitions and the rows."""
+        if self._say("broadcast"):
+            self._broadcast()
         shapes = " ".join(self._inputs.values())
         self.conditions = [condition for part, condition in CONDITIONS.items() if part in body or part in shapes]
         types = [name for name in TYPE_VARIABLES if re.search(rf"\b{name}\[", shapes)]
@@ -226,6 +229,14 @@ class _Draft:
                 *([f"schedule {{ {schedule} }}"] if schedule else []),
             ]
         )
+
+    def _broadcast(self) -> None:
+        """Lets an extent of an input be 1, a dim that another input tells."""
+        axes = [(name, dim) for name, declared in self._inputs.items() for dim in _EXTENT.findall(declared)]
+        told = [(name, dim) for name, dim in axes if any(dim == each and name != other for other, each in axes)]
+        if told:
+            name, dim = self._choices.of(told)
+            self._inputs[name] = re.sub(rf"(?<=[\[ ]){dim}(?=[,\]])", f"{dim}?", self._inputs[name], count=1)
 
     def _named(self, word: str, names: list[str]) -> list[str]:
         """A statement that declares names, or one for each."""

@@ -14,7 +14,7 @@ from attndsl.backends import dims, names, writer
 from attndsl.backends.numpy import emit
 from attndsl.checking.spelling import Spelled
 from attndsl.ir import build, spec
-from attndsl.op import blas, checks, numpy_arrays
+from attndsl.op import blas, checks, numpy_arrays, op
 from attndsl.op.op import Op
 from attndsl.passes import wrap_integers
 
@@ -133,3 +133,9 @@ def names_of_files_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
 def numbers_of_numpy_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A number of NumPy is no array, not even of a tensor without dims."""
     monkeypatch.setattr(numpy_arrays, "is_array", lambda value: type(value) in (np.ndarray, np.memmap))
+
+
+@planted("numpy", CALL)
+def extents_of_one_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given with an extent of 1 is passed on as if it had the declared one."""
+    monkeypatch.setattr(op, "broadcast", lambda signature, arguments: arguments)

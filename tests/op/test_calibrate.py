@@ -110,7 +110,7 @@ def test_nothing_is_measured_where_a_table_is_asked_for(
 def test_a_call_takes_what_suits_and_a_file_what_suits_all(measurements: list[dict[str, float]]) -> None:
     op = attndsl.load(GQA)
     q, k, v = (np.ones((1, heads, n, 4), np.float32) for heads, n in ((2, 8), (1, 16), (1, 16)))
-    np.testing.assert_allclose(op(q=q, k=k, v=v), 1)
+    np.testing.assert_allclose(op(q=q, k=k, v=v), 1, rtol=1e-6)
     compiled = {key[1]: artifact for key, artifact in op.binding._artifacts.items()}
     assert [*compiled] == ["cpu:slices"]
     assert "_by_eights" in compiled["cpu:slices"].source

@@ -259,6 +259,9 @@ choices
 int_choices
     2 | = i32 | i64
     = i64 | i16
+broadcast
+    3 |
+    ?
 schedule
     12 |
     split_k = {splits}
