@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from attndsl.bench.contest import TOLERANCE, Contestant, Inputs, Refused, contest
+from attndsl.bench.contest import TOLERANCE, Contestant, Inputs, Refused, contest, lent
 from attndsl.bench.timing import Clock
 from attndsl.calling import Arguments
 from attndsl.choices import KEYS, ROWS, SPLITS
@@ -56,7 +56,7 @@ class Tuning:
     """The search for a call's schedule; `inputs` are those of the spec, in order, on the current GPU."""
 
     def __init__(self, op: Op, inputs: Inputs, params: Mapping[str, Any], clock: Clock) -> None:
-        self._inputs = inputs
+        self._inputs, self._signature = inputs, op.signature
         self._clock = clock
         self._params = params
         calls, device = GpuCalls(op.binding), next(iter(inputs.values())).device
@@ -64,10 +64,11 @@ class Tuning:
         self._program = calls.program(self._bound, device)
         self._outputs = calls.outputs(self._bound, device)
         self._spills = math.inf
-        plan, outputs = self._first_call({})
+        plan, written = self._first_call({})
         self._spills = _spills(plan)
         self._plans = {_key({}): plan}
-        self._wanted = {name: output.double() for name, output in zip(self._outputs, outputs, strict=True)}
+        names = [*self._outputs, *(op.signature.inputs[number].name for number in op.signature.in_place)]
+        self._wanted = {name: tensor.double() for name, tensor in zip(names, written, strict=True)}
         elements = {*self._bound.types.values(), *op.binding.output_elements(self._bound)} & TOLERANCE.keys()
         self._element = max(elements, key=TOLERANCE.__getitem__, default="f32")
         self.tables, self.splits = self._chosen({})
@@ -119,16 +120,19 @@ class Tuning:
         key = _key(schedule)
         if key not in self._plans:
             self._plans[key], _ = self._first_call(schedule)
-        return partial(self._plans[key], list(inputs.values()))
+        given, written = lent(self._signature, inputs)
+        call = partial(self._plans[key], list(given.values()))
+        return (lambda: [*call(), *written]) if written else call
 
     def _first_call(self, schedule: Schedule) -> tuple[Plan, list[torch.Tensor]]:
-        """Raises what shows that a schedule does not fit the device."""
+        """How to call with a schedule, and what that writes. Raises what shows that it does not fit the device."""
         launches = partial(self._program.launches, schedule=schedule)
         cleared = self._program.artifact.signature.partial
-        plan, outputs = first_call(launches, self._inputs, self._outputs, self._bound.params, cleared)
+        given, written = lent(self._signature, self._inputs)
+        plan, outputs = first_call(launches, given, self._outputs, self._bound.params, cleared)
         if (spills := _spills(plan)) > self._spills:
             raise Refused(f"it spills {spills} registers a thread")
-        return plan, outputs
+        return plan, [*outputs, *written]
 
     def _chosen(self, schedule: Schedule) -> tuple[Schedule, int]:
         """What a call's first kernel is launched with, and into how many splits the keys are cut."""

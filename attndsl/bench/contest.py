@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from attndsl.bench.timing import Call, Clock, Turn
+from attndsl.driver.signature import Signature
 
 Inputs = Mapping[str, torch.Tensor]
 Outputs = Mapping[str, torch.Tensor]
@@ -107,6 +108,12 @@ def copies_of(inputs: Inputs) -> list[Inputs]:
     most = COPIES[next(iter(inputs.values())).device.type]
     count = min(most, max(1, -(-CACHE // max(1, size))))
     return [inputs, *({name: tensor.clone() for name, tensor in inputs.items()} for _ in range(count - 1))]
+
+
+def lent(signature: Signature, inputs: Inputs) -> tuple[Inputs, list[torch.Tensor]]:
+    """The inputs of a spec with copies of what it writes in place, for one who calls it, and these copies."""
+    copies = {name: inputs[name].clone() for name in (signature.inputs[number].name for number in signature.in_place)}
+    return {**inputs, **copies}, [*copies.values()]
 
 
 def error(got: Any, wanted: Outputs) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from attndsl.bench import unfused
-from attndsl.bench.contest import Contestant, Inputs, Outputs, Refused
+from attndsl.bench.contest import Contestant, Inputs, Outputs, Refused, lent
 from attndsl.bench.machine import ROOT
 from attndsl.calling import Arguments
 from attndsl.checking.typed import Spec
@@ -60,9 +60,9 @@ def ours(
     """A spec as a user calls it, on what `of` makes of the row's inputs; what it writes of these is compared too."""
 
     def bind(inputs: Inputs) -> Callable[[], Any]:
-        op, given = operator(name), only(name, of(inputs))
+        op = operator(name)
+        given, written = lent(op.signature, only(name, of(inputs)))
         call = partial(op, **given, **params)
-        written = [given[op.signature.inputs[number].name] for number in op.signature.in_place]
         if not written:
             return call
         count = len(op.signature.outputs)
@@ -76,7 +76,8 @@ def scheduled(name: str, params: Params, label: str, schedule: Mapping[str, int]
 
     def bind(inputs: Inputs) -> Callable[[], Any]:
         op = operator(name)
-        tensors = list(only(name, inputs).values())
+        given, written = lent(op.signature, only(name, inputs))
+        tensors = list(given.values())
         if not tensors[0].is_cuda:
             raise Refused("the file is for a GPU")
         bound = check(op.signature, tensors, params)
@@ -89,7 +90,7 @@ def scheduled(name: str, params: Params, label: str, schedule: Mapping[str, int]
                 for shape, element in zip(bound.shapes, op.binding.output_elements(bound), strict=True)
             ]
             Arguments(tuple(tensors), tuple(outputs)).passed_to(launched, params)
-            return outputs
+            return [*outputs, *written]
 
         return call
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+import attndsl
 from attndsl import tune
 from attndsl.driver.tuned import Tuned
 from attndsl.tune import Trial
-from tests.tune.conftest import TABLES, Device, tuning
+from tests.tune.conftest import EXAMPLES, TABLES, Device, tuning, tuning_of
 
 FASTER = {"ROWS": 16, "KEYS": 32, "num_warps": 4, "num_stages": 3}
 
@@ -46,6 +47,15 @@ def test_tiles_of_more_rows_are_tried_where_they_are_fewer(device: Device, monke
     launches: Any = search._program.launches
     monkeypatch.setitem(launches.__globals__, "_choose_splits", lambda asked, n, *_: asked.get("SPLITS", 8 // n))
     assert {schedule["ROWS"] for schedule in search.schedules()} == {16, 32, 64, 128}
+
+
+def test_a_schedule_finds_what_it_writes_in_place_as_it_was(device: Device) -> None:
+    text = (EXAMPLES / "gqa.attn").read_text(encoding="utf-8")
+    text = text.replace("    require", "    inout total : T[B]\n    require").rstrip("}\n ")
+    search = tuning_of(attndsl.compile(f"{text}\n    each b in B\n    total[b] += 1.0\n}}"), device)
+    trials = list(search.trials([FASTER, TABLES], seconds=1e9))
+    assert [trial.note for trial in trials] == ["", ""]
+    assert all(trial.seconds is not None for trial in trials)
 
 
 def test_a_schedule_that_wins_twice_is_kept_and_tried_first_the_next_time(device: Device) -> None:
