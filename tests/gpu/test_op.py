@@ -337,3 +337,14 @@ def test_more_than_2_to_the_31_elements() -> None:
     wanted = wanted / total
     torch.testing.assert_close(wanted, v[0, 0, looked_for].double(), rtol=0, atol=0.1)  # each row found its key
     torch.testing.assert_close(o[0, 0].double(), wanted, rtol=2**-10, atol=2**-8)
+
+
+def test_an_extent_that_may_be_1_is_not_copied() -> None:
+    op = attndsl.load("dense_bias")
+    q, k = (torch.randn(2, 4, n, 64, device="cuda", dtype=torch.float16) for n in (64, 96))
+    for shape in ((2, 4, 64, 96), (1, 4, 1, 96), (2, 1, 64, 96), (1, 1, 1, 96)):
+        bias = torch.randn(shape, device="cuda")
+        whole = bias.expand(2, 4, 64, 96).contiguous()
+        assert torch.equal(op(q, k, k, bias), op(q, k, k, whole))
+        wanted = torch.nn.functional.scaled_dot_product_attention(q.float(), k.float(), k.float(), whole)
+        torch.testing.assert_close(op(q, k, k, bias).float(), wanted, atol=4e-3, rtol=4e-3)
