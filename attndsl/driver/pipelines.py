@@ -197,7 +197,7 @@ def triton(options: Options) -> Pipeline:
         Step(
             "tile",
             "tiles of a GPU are of a fixed size",
-            {"rows": options.rows, "keys": options.keys, "columns": options.keys or 64, "fixed": True},
+            {"rows": options.rows, "keys": options.keys, "columns": options.keys or 128, "fixed": True},
         ),
         Step("split-ranges", "before canonicalize, which takes out what is not read in a range"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),
