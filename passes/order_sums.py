@@ -29,7 +29,7 @@ After:
     spec.tensor @x "input" "f32" ["M", "D"]
     spec.tensor @class "input" "i32" ["M"]
     spec.tensor @o "output" "f32" ["C", "D"] partial
-    attn.kernel @bags_o_0 {
+    attn.kernel @bags {
       %M = spec.dim "M"
       %D = spec.dim "D"
       %d = attn.axis "d" to %D
@@ -123,7 +123,7 @@ def _writes(kernel: attn.KernelOp) -> list[attn.WriteOp]:
 
 def _order(kernel: attn.KernelOp, module: ModuleOp) -> None:
     """Moves the sums of a kernel whose rows may meet to kernels behind it."""
-    last: Operation = kernel
+    last = kernel
     left: dict[SSAValue, Workspace] = {}
     for number, write in enumerate(_writes(kernel)):
         if not _meets(write, kernel):
@@ -138,6 +138,7 @@ def _order(kernel: attn.KernelOp, module: ModuleOp) -> None:
     for workspace in left.values():
         kernel.body.block.add_op(workspace.write(workspace.value))
     if not _writes(kernel):
+        last.entry = kernel.entry  # it takes the kernel's place
         module.body.block.erase_op(kernel)
 
 

@@ -8,7 +8,7 @@ spec.tensor @o "output" "f32" ["B", "M"] partial
 spec.tensor @p "output" "f32" ["B + 1", "H", "M"] partial
 spec.tensor @s "output" "f32" ["M"] partial
 
-// CHECK-LABEL: attn.kernel @one_is_missing_o_0 {
+// CHECK-LABEL: attn.kernel @one_is_missing {
 // CHECK: %h = attn.over "h" to %H
 // CHECK: %total = attn.total %x over %h precise : f32
 // CHECK: attn.write @o[%b, %i] = %total adds along(%b, %i)
@@ -24,7 +24,7 @@ attn.kernel @one_is_missing schedule {deterministic = true} {
 }
 
 // Of a quotient the remainder is a key, of which the last group has fewer.
-// CHECK-LABEL: attn.kernel @groups_s_0 {
+// CHECK-LABEL: attn.kernel @groups {
 // CHECK: %i_group = attn.each "i_group" to
 // CHECK: %i = attn.over "i" to %{{.+}} up to %two
 // CHECK: attn.write @s[%i_group] = %total adds along(%i_group)
@@ -39,7 +39,7 @@ attn.kernel @groups schedule {deterministic = true} {
 }
 
 // Two variables that one place is made of are digits of a key; the row that is told has more of them for some keys.
-// CHECK-LABEL: attn.kernel @digits_p_0 {
+// CHECK-LABEL: attn.kernel @digits {
 // CHECK: %b_h = attn.over "b_h" to
 // CHECK: arith.floordivsi %b_h, %
 // CHECK: spec.mod %{{.+}}, %
