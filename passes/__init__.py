@@ -22,6 +22,7 @@ PASSES = {
     "split-axes": "SplitAxes",
     "share-operands": "ShareOperands",
     "exchange-loops": "ExchangeLoops",
+    "order-sums": "OrderSums",
     "find-meetings": "FindMeetings",
     "find-columns": "FindColumns",
     "pack-rows": "PackRows",

@@ -55,7 +55,7 @@ Requires: canonicalize and cse. Exactness: reassociates sums. Idempotent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from attndsl.ir import attn
@@ -64,7 +64,8 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts, factors_of, made_of, over_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant, constant_op, index_constant, insert_before, remove_dead, replace, sort_block
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, StringAttr, arith
+from attndsl.ir.workspaces import fresh
+from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, StringAttr, arith
 
 
 @dataclass(frozen=True)
@@ -105,14 +106,14 @@ def _meeting(write: attn.WriteOp, kernel: attn.KernelOp) -> _Meeting | None:
         if row.result in shaping or row.result not in write.along:
             continue
         met = not any(row.result in axes(place) for place in write.indices)
-        quotient = None if met else _quotient(row, write, axes, facts)
+        quotient = None if met else quotient_of(row, write, axes, facts)
         if (met or quotient is not None) and _makes_matrices(_Meeting(row, quotient), sums, axes):
             return _Meeting(row, quotient)
     return None
 
 
-def _quotient(row: attn.EachOp, write: attn.WriteOp, axes: AxesAnalysis, facts: Facts) -> arith.FloorDivSIOp | None:
-    """The quotient of a variable by which alone places know it."""
+def quotient_of(row: attn.EachOp, write: attn.WriteOp, axes: AxesAnalysis, facts: Facts) -> arith.FloorDivSIOp | None:
+    """The quotient of a variable by which alone the places of a write know it."""
     if row.bound is not None or axes(row.extent):
         return None
     for op in made_of(write.indices):
@@ -165,33 +166,52 @@ def _exchange(write: attn.WriteOp, meeting: _Meeting) -> None:
     if quotient is None:
         over = value = insert_before(write, attn.OverOp(name, row.extent, row.bound), name)
     else:
-        size, groups = quotient.rhs, _rounded_up(write, row.extent, quotient.rhs)
-        group = insert_before(write, attn.EachOp(f"{name}_group", groups), f"{name}_group")
-        first = insert_before(write, arith.MuliOp(group, size))
-        left = insert_before(write, arith.SubiOp(row.extent, first))  # the last group may be smaller
-        over = insert_before(write, attn.OverOp(name, insert_before(write, arith.MinSIOp(size, left)), size), name)
+        group, first, size = grouped(row, quotient, write)
+        over = insert_before(write, attn.OverOp(name, size, quotient.rhs), name)
         value = insert_before(write, arith.AddiOp(first, over), name)
         along.append(group)
         replace(quotient, [group])
     replace(row, [value])
-    axes, conditions, added = AxesAnalysis(), conjuncts(write.where), write.value
-    while isinstance(added.owner, arith.SelectOp) and constant(added.owner.rhs) == 0:  # what adds 0 is no key
-        conditions += conjuncts(added.owner.cond)
-        added = added.owner.lhs
-    conditions = [each for condition in conditions for each in _apart(condition, write)]
-    of_keys = [condition for condition in conditions if over in axes(condition)]
-    of_elements = [each for each in of_keys if any(isinstance(v.owner, attn.AxisOp) for v in axes(each))]
-    counted = conjunction([each for each in of_keys if each not in of_elements], write)
-    where = conjunction([each for each in conditions if each not in of_keys], write)
-    if (some := conjunction(of_elements, write)) is not None:  # a key that some elements have, and others do not
-        nothing = insert_before(write, constant_op(0.0, added.type))
-        added = insert_before(write, arith.SelectOp(some, added, nothing))
-    total = insert_before(write, attn.TotalOp(added, over, counted, precise=True), "total")
+    total, where = summed_over(over, write.value, conjuncts(write.where), write)
     written = attn.WriteOp(write.tensor.string_value(), write.indices, total, where, along)
     written.location = write.location
     block.insert_op_before(written, write)
     replace(write, [])
     sort_block(block)
+
+
+def grouped(row: attn.EachOp, quotient: arith.FloorDivSIOp, anchor: Operation) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """A variable of the groups that agree in a quotient, where one begins, and how many it has, before `anchor`."""
+    assert anchor.parent is not None
+    name, size = fresh(f"{row.variable.data}_group", variables_in(anchor.parent)), quotient.rhs
+    group = insert_before(anchor, attn.EachOp(name, _rounded_up(anchor, row.extent, size)), name)
+    first = insert_before(anchor, arith.MuliOp(group, size))
+    left = insert_before(anchor, arith.SubiOp(row.extent, first))  # the last group may be smaller
+    return group, first, insert_before(anchor, arith.MinSIOp(size, left))
+
+
+def variables_in(block: Block) -> set[str]:
+    """The names of index variables."""
+    return {op.variable.data for op in block.ops if isinstance(op, attn.IndexOp)}
+
+
+def summed_over(
+    over: SSAValue, added: SSAValue, conditions: Sequence[SSAValue], anchor: Operation
+) -> tuple[SSAValue, SSAValue | None]:
+    """The sum of what each key adds where conditions hold, before `anchor`; and those of them that are of no key."""
+    axes, holding = AxesAnalysis(), [*conditions]
+    while isinstance(added.owner, arith.SelectOp) and constant(added.owner.rhs) == 0:  # what adds 0 is no key
+        holding += conjuncts(added.owner.cond)
+        added = added.owner.lhs
+    holding = [each for condition in holding for each in _apart(condition, anchor)]
+    of_keys = [condition for condition in holding if over in axes(condition)]
+    of_elements = [each for each in of_keys if any(isinstance(v.owner, attn.AxisOp) for v in axes(each))]
+    counted = conjunction([each for each in of_keys if each not in of_elements], anchor)
+    where = conjunction([each for each in holding if each not in of_keys], anchor)
+    if (some := conjunction(of_elements, anchor)) is not None:  # a key that some elements have, and others do not
+        nothing = insert_before(anchor, constant_op(0.0, added.type))
+        added = insert_before(anchor, arith.SelectOp(some, added, nothing))
+    return insert_before(anchor, attn.TotalOp(added, over, counted, precise=True), "total"), where
 
 
 def _apart(condition: SSAValue, anchor: Operation) -> list[SSAValue]:

@@ -79,6 +79,13 @@ def _alone(kernel: attn.KernelOp) -> Iterator[attn.WriteOp]:
             yield write
 
 
+def told_by_places(write: attn.WriteOp, kernel: attn.KernelOp) -> Axes:
+    """The variables that all rows agree in that meet in one element: those that the places of a write tell."""
+    told = _Told(write, kernel)
+    told.learn([])
+    return told.known
+
+
 def _narrow(write: attn.WriteOp, kernel: attn.KernelOp) -> None:
     told = _Told(write, kernel)
     placed = frozenset[SSAValue]().union(*map(told.axes, write.indices))

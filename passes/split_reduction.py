@@ -98,13 +98,9 @@ from attndsl.ir.xdsl import (
     Operation,
     SSAValue,
     StringAttr,
-    index,
 )
 
 Values = dict[SSAValue, SSAValue]
-
-STATES = {**ELEMENTS, index: "i64"}
-"""The element types of what splits leave."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +236,7 @@ def _workspaces(
             extents.insert(rows, ("choice", SPLITS) if splits is None else splits)
             symbol = fresh(f"{kernel.entry.data}_{name}", symbols)
             symbols.add(symbol)
-            tensor = spec.TensorOp(symbol, "workspace", STATES[state.type], extents)
+            tensor = spec.TensorOp(symbol, "workspace", ELEMENTS[state.type], extents)
             tensor.location = reduction.location
             workspaces[state] = Workspace(tensor, state, tuple(variables))
     return workspaces

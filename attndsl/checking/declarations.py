@@ -38,7 +38,10 @@ _GIVEN = {Kind.BOOL: (Kind.BOOL,), Kind.INT: (Kind.INT,), Kind.FLOAT: (Kind.FLOA
 
 _ROLES: dict[str, Role] = {"input": "input", "output": "output", "inout": "inout", "temp": "temp"}
 
-SETTINGS = ("tile_rows", "tile_keys", "split_k")
+SETTINGS = ("tile_rows", "tile_keys", "split_k", "deterministic")
+
+FLAGS = ("deterministic",)
+"""The settings that are true or false."""
 
 
 class Declarations:
@@ -202,8 +205,10 @@ class Declarations:
                 self._context.report(
                     errors.names.Repeated(name.span, name=name.text, first=self._settings[name.text].span)
                 )
-            elif value != "auto" and not (isinstance(value, int) and 0 < value < 2**31):
-                self._context.report(errors.declarations.WrongSetting(setting.span, name=name.text, value=str(value)))
+            elif (wanted := _wanted(name.text, value)) is not None:
+                written = str(value).lower() if isinstance(value, bool) else str(value)
+                wrong = errors.declarations.WrongSetting(setting.span, name=name.text, value=written, wanted=wanted)
+                self._context.report(wrong)
             else:
                 self._settings[name.text] = name
                 self.schedule[name.text] = value if isinstance(value, int) else "auto"
@@ -280,3 +285,11 @@ def _fits(number: float, kind: Kind) -> bool:
         return math.isfinite(single(number))
     except OverflowError:
         return False
+
+
+def _wanted(setting: str, value: bool | int | float | str) -> str | None:
+    """What a setting wants instead of a value, None where it takes that."""
+    if setting in FLAGS:
+        return None if isinstance(value, bool) else "`true` or `false`"
+    is_size = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31
+    return None if is_size or value == "auto" else "a positive integer or `auto`"

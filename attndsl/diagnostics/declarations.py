@@ -93,10 +93,11 @@ class RequireReads(Diagnostic):
 class WrongSetting(Diagnostic):
     name: str
     value: str
+    wanted: str
 
     code = "E705"
     message = "`{name}` cannot be {value}"
-    label = "a positive integer or `auto`"
+    label = "{wanted}"
 
 
 @dataclass(frozen=True)

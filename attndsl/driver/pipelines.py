@@ -177,6 +177,8 @@ def triton(options: Options) -> Pipeline:
     attn = (
         *specialised(options),
         *EXCHANGED,
+        Step("order-sums", "wants simple places, which tell most; before all that asks what keys are: it makes some"),
+        *SIMPLIFY[2:],
         *IN_THE_CHEAPER_ORDER,
         Step("fold-contractions", "before split-axes: what is read tile by tile fits tiles without being cut"),
         Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),

@@ -80,9 +80,7 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
         for p in checked.params
         for type_ in (PARAMETERS[p.kind],)
     ]
-    schedule = DictionaryAttr(
-        {k: StringAttr(v) if isinstance(v, str) else IntegerAttr(v, 64) for k, v in checked.schedule.items()}
-    )
+    schedule = DictionaryAttr({name: _setting(value) for name, value in checked.schedule.items()})
     kernels = []
     for number, block in enumerate(checked.blocks):
         name = checked.name if len(checked.blocks) == 1 else f"{checked.name}_{number}"
@@ -386,6 +384,11 @@ class _KernelBuilder:
 
     def select(self, condition: SSAValue | None, then: SSAValue, otherwise: SSAValue) -> SSAValue:
         return then if condition is None else self.value(arith.SelectOp(condition, then, otherwise))
+
+
+def _setting(value: int | str) -> Attribute:
+    """A setting of a schedule; one that is true or false is an i1."""
+    return StringAttr(value) if isinstance(value, str) else IntegerAttr(value, 1 if isinstance(value, bool) else 64)
 
 
 def _name(op: Operation) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from attndsl.checking.symbolic import Expression
+from attndsl.checking.symbolic import Expression, leaves
 from attndsl.ir import spec
 from attndsl.ir.meaning import PREDICATES, predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Operation, SSAValue, arith
+from attndsl.ir.xdsl import Operation, SSAValue, arith, i1
 
 ARITHMETIC: dict[type[Operation], str] = {
     arith.AddiOp: "iadd",
@@ -59,6 +59,34 @@ def size_of(value: SSAValue) -> Expression | None:
     """
     found = _sized(value, Ranges())
     return found[0] if found is not None else None
+
+
+def expression_of(value: SSAValue, most: int = 1000) -> Expression | None:
+    """An integer or condition as an expression of dims and parameters, of any operators; it may leave 64 bits and wrap.
+
+    None where it would have more than so many operators, or is made of anything else.
+    """
+    op = value.owner
+    if (leaf := leaf_of(value)) is not None:
+        return None if isinstance(op, spec.ChoiceOp) else leaf
+    if not isinstance(op, Operation) or type(op) not in {*OPERATORS, arith.CmpiOp} or most < 1:
+        return None
+    operands = []
+    for operand in op.operands:
+        found = expression_of(operand, most - 1)
+        if found is None:
+            return None
+        most -= sum(1 for _ in leaves(found))
+        operands.append(found)
+    return (_operator(op), *operands)
+
+
+def _operator(op: Operation) -> str:
+    """The operator of an operation on integers or on truth values."""
+    if op.operands[-1].type != i1:
+        return operator_of(op)
+    of_truth = {"iand": "and", "ior": "or", "ixor": "bne", "ieq": "beq", "ine": "bne", "iselect": "bselect"}
+    return of_truth[operator_of(op)]
 
 
 def is_same_size(left: SSAValue, right: SSAValue) -> bool:

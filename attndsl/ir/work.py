@@ -2,7 +2,8 @@
 
 A term of a contraction is two, a multiplication and an addition: `tile.dot` is one, and so is a `tile.sum` of what has
 an axis of features. Pointwise arithmetic, maxima and the sums of weights, which may be products with ones, are not
-counted. What a program makes anew for each tile counts each time. Where ranges rest on data, these are taken to be 0.
+counted. What a program makes anew for each tile counts each time. Where ranges rest on data, these are taken to be 0;
+what a first look at data finds, to be all keys.
 Tiles are walked by size: all full ones at once, and the one at the edge.
 """
 
@@ -134,6 +135,8 @@ class _WorkCount:
             if needed in self.at:
                 self.asked.add(needed)
                 self.run.values[needed] = NamedArray(np.asarray(self.at[needed]))
+            elif isinstance(needed.owner, tile.LoopOp):
+                self.run.values[needed] = self.run.values[_farthest(needed, needed.owner)]
             elif isinstance(needed.owner, tile.LoadOp):
                 self.run.values[needed] = NamedArray(np.asarray(0 if needed.type == index else False))
             else:
@@ -151,7 +154,15 @@ class _WorkCount:
                 found[top] = None
             elif top not in found:
                 stack.append((top, True))
-                if top not in self.at and not isinstance(top.owner, tile.LoadOp):
+                if isinstance(top.owner, tile.LoopOp):
+                    stack.append((_farthest(top, top.owner), False))
+                elif top not in self.at and not isinstance(top.owner, tile.LoadOp):
                     assert isinstance(top.owner, Operation)
                     stack += [(operand, False) for operand in top.owner.operands]
         return list(found)
+
+
+def _farthest(end: SSAValue, look: tile.LoopOp) -> SSAValue:
+    """What an end of keys that a loop finds in data may be at most: the first key or the last that it looks at."""
+    found = look.end.values[look.results.index(end)].owner
+    return look.lb if isinstance(found, arith.MinSIOp) else look.ub

@@ -12,10 +12,10 @@ from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import factors_of
 from attndsl.ir.polynomial import Facts
-from attndsl.ir.sizes import known_limit, size_of
-from attndsl.ir.xdsl import Attribute, ModuleOp, Operation, SSAValue, f32, f64
+from attndsl.ir.sizes import expression_of, known_limit, size_of
+from attndsl.ir.xdsl import Attribute, ModuleOp, Operation, SSAValue, f32, f64, index
 
-ELEMENTS: Mapping[Attribute, str] = {f32: "f32", f64: "f64"}
+ELEMENTS: Mapping[Attribute, str] = {f32: "f32", f64: "f64", index: "i64"}
 """The element types of workspaces: what is computed is kept as it is."""
 
 NOTHING: Mapping[SSAValue, SSAValue] = MappingProxyType({})
@@ -28,9 +28,10 @@ def limit_of(variable: attn.IndexOp) -> SSAValue | None:
 
 def room_of(variable: attn.IndexOp, facts: Facts) -> Expression | None:
     """How many values of a variable a tensor must have room for, None where a launch cannot know."""
-    limit = limit_of(variable)
-    extent = size_of(limit) if limit is not None else None
-    return extent if limit is None or extent is None or facts.nonnegative(facts.of(limit)) else ("imax", 0, extent)
+    limit = limit_of(variable) or variable.extent
+    extent = size_of(limit)
+    extent = expression_of(limit) if extent is None else extent
+    return extent if extent is None or facts.nonnegative(facts.of(limit)) else ("imax", 0, extent)
 
 
 def rooms_of(value: SSAValue, kernel: attn.KernelOp, axes: AxesAnalysis) -> list[Expression | None]:

@@ -152,7 +152,7 @@ def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
     types = ", ".join(f"{name} = {element}" for name, element in artifact.types.items())
     rows = [("types", types)] if types else []
     rows += [("dims", ", ".join(f"{name} = {dims[name]}" for name in artifact.signature.dims))]
-    rows += [(name.replace("_", " "), str(value)) for name, value in artifact.schedule.items()]
+    rows += [(name.replace("_", " "), _said(value)) for name, value in artifact.schedule.items()]
     if artifact.machine in PROCESSORS:
         rows.append(("products", chosen_products(artifact.machine)))
         if (tiles := chosen_tiles(artifact.machine)) is not None:
@@ -170,6 +170,11 @@ def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
     place = f" on {artifact.machine}" if artifact.machine in MACHINES else ""
     lines = [f"{artifact.name} for {artifact.target}{place}", *(f"  {name:{width}}  {value}" for name, value in rows)]
     return "\n".join(lines)
+
+
+def _said(value: int | str) -> str:
+    """A setting as a spec has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def chosen_products(machine: str) -> str:

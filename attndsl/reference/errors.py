@@ -82,7 +82,7 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
 
 def _before(tensor: Tensor, call: Environment) -> Added:
     """What stands in a tensor before anything is added: nothing, or what a call gives."""
-    size = call.tensors[tensor.name].astype(np.float64)
+    size = np.array(call.tensors[tensor.name], np.float64)
     return Added(np.abs(size, out=size), np.zeros(size.shape), np.zeros(size.shape))
 
 

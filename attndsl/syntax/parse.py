@@ -230,8 +230,9 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def schedule(self, meta: Meta, *settings: Any) -> tree.Schedule:
         return tree.Schedule(_span(meta), tuple(s for s in settings if isinstance(s, tree.Setting)))
 
-    def setting(self, meta: Meta, name: Token, value: tree.Number | Token) -> tree.Setting:
-        return tree.Setting(_span(meta), _name(name), value.value if isinstance(value, tree.Number) else str(value))
+    def setting(self, meta: Meta, name: Token, value: tree.Number | tree.Boolean | Token) -> tree.Setting:
+        given = value.value if isinstance(value, tree.Number | tree.Boolean) else str(value)
+        return tree.Setting(_span(meta), _name(name), given)
 
     def conditional(self, meta: Meta, condition: Any, then: Any, otherwise: Any) -> tree.Conditional:
         return tree.Conditional(_span(meta), condition, then, otherwise)

@@ -301,6 +301,7 @@ SPECS: Table[Spec] = {
     "weights at their keys": lambda s: any(t.element == COMPUTED for t in s.written),
     "temp that rows may leave unwritten": lambda s: any(s.tensors[n].role == "temp" for n in partial_outputs(s)),
     "schedule": lambda s: bool(s.schedule),
+    "sums in order": lambda s: any(w.adds and s.schedule.get("deterministic") for b in s.blocks for w in b.writes),
 }
 
 

@@ -218,7 +218,7 @@ class _Draft:
         written = {name: self._written(name, types) for name in self._outputs}
         types += [OF_OUTPUTS] if OF_OUTPUTS in written.values() else []
         variables = [f"{name} {self._say(TYPE_VARIABLES[name])}".strip() for name in types]
-        schedule = self._say("schedule")
+        schedule = self._say("schedule_of_sums" if "+=" in body else "schedule")
         return _lines(
             [
                 *self._named("dims", [*self.told]),

@@ -138,7 +138,7 @@ class Lowering:
         holds for the keys of that row.
         """
         met = [{type(variable.owner) for variable in self.axes(place)} for place in op.indices]
-        if any({attn.RowOp, attn.OverOp} <= variables for variables in met):
+        if any(attn.OverOp in variables and {attn.RowOp, attn.ColumnOp} & variables for variables in met):
             return at.own
         return at.before_end if any(attn.OverOp in variables for variables in met) else ()
 

@@ -10,6 +10,7 @@ import pytest
 from attndsl.checking.typed import Kind
 from attndsl.ir import attn, build, intervals
 from attndsl.ir.keys import conjunction, conjuncts, reductions_of
+from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import add, number
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.xdsl import ModuleOp, SSAValue, arith, i1
@@ -17,6 +18,7 @@ from attndsl.passes import (
     bound_loops,
     canonicalize,
     find_meetings,
+    order_sums,
     reassociate_contractions,
     simplify_indices,
     split_axes,
@@ -129,6 +131,35 @@ def quotients_tell_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         return frozenset(v for m in place for factor in m for v in self.axes(factor))
 
     wraps(monkeypatch, find_meetings._Told, "told", told)
+
+
+# --- order-sums
+
+
+@planted("triton", "order-sums")
+def first_row_not_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the rows that meet in an element the first adds nothing."""
+
+    def keys(original: Any, over: SSAValue, added: SSAValue, conditions: Any, anchor: Any) -> Any:
+        later = arith.CmpiOp(insert_before(anchor, index_constant(0)), over, "slt")
+        return original(over, added, [*conditions, insert_before(anchor, later)], anchor)
+
+    wraps(monkeypatch, order_sums, "summed_over", keys)
+
+
+@planted("triton", "order-sums")
+def place_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row adds to all elements that data might send it to."""
+
+    def keys(original: Any, over: SSAValue, added: SSAValue, conditions: Any, anchor: Any) -> Any:
+        return original(over, added, [each for each in conditions if not _is_equal(each)], anchor)
+
+    wraps(monkeypatch, order_sums, "summed_over", keys)
+
+
+def _is_equal(condition: SSAValue) -> bool:
+    op = condition.owner
+    return isinstance(op, arith.CmpiOp) and isinstance(op.rhs.owner, attn.EachOp) and predicate(op) == "eq"
 
 
 # --- canonicalize

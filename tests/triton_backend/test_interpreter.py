@@ -19,6 +19,7 @@ THOROUGH = (
     "hostile_names",  # as is every identifier in it, and its declarations are out of order
     "int4_cache",  # values made in registers
     "mla_projections",  # contractions in the loop over keys
+    "ordered_sums",  # elements as rows
     "packed_ragged",  # rows whose keys end where data say
     "paged_prefill",  # keys read through a table
     "sums",  # rows that add to one element

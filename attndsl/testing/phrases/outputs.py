@@ -267,6 +267,14 @@ schedule
     split_k = {splits}
     tile_rows = {tile}; tile_keys = {tile}
     tile_rows = {tile}, tile_keys = {tile}, split_k = {splits}
+    deterministic = {determined}
+schedule_of_sums
+    5 | {schedule}
+    2 | deterministic = true
+    deterministic = true; split_k = {splits}
+determined
+    true
+    false
 tile
     16
     1

@@ -1,0 +1,56 @@
+"""The extents of tensors as values that a kernel computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attndsl.checking.symbolic import Expression
+from attndsl.checking.typed import Kind
+from attndsl.ir import spec
+from attndsl.ir.build import OPERATIONS
+from attndsl.ir.rewrite import constant_op, insert_before
+from attndsl.ir.xdsl import Operation, SSAValue, arith, i1, index
+
+
+def extents_before(anchor: Operation, tensor: spec.TensorOp) -> list[SSAValue]:
+    """The extents of a tensor, computed before `anchor`."""
+    builder = _Before(anchor, {op.sym_name.data: op for op in spec.declarations(tensor, spec.ParameterOp)})
+    return [builder.expression(extent) for extent in tensor.shape]
+
+
+class _Before:
+    """What `OPERATIONS` asks of a builder, of integers and truth values."""
+
+    def __init__(self, anchor: Operation, parameters: Mapping[str, spec.ParameterOp]) -> None:
+        self.anchor = anchor
+        self.parameters = parameters
+
+    def expression(self, expression: Expression) -> SSAValue:
+        match expression:
+            case bool():
+                return self.constant(Kind.BOOL, expression)
+            case int():
+                return self.constant(Kind.INT, expression)
+            case ("dim", str(name)):
+                return self.value(spec.DimOp(name), name)
+            case ("param", str(name)):
+                declared = self.parameters[name]
+                return self.value(spec.ParamOp(name, declared.type, declared.size is not None), name)
+            case (str(operator), *operands):
+                return OPERATIONS[operator](self, *map(self.expression, operands))
+        raise AssertionError(f"no extent is made of {expression!r}")
+
+    def value(self, op: Operation, name: str | None = None) -> SSAValue:
+        return insert_before(self.anchor, op, name)
+
+    def number(self, value: int) -> SSAValue:
+        return self.constant(Kind.INT, value)
+
+    def constant(self, kind: Kind, value: int | bool) -> SSAValue:
+        return self.value(constant_op(value, i1 if kind is Kind.BOOL else index))
+
+    def select(self, condition: SSAValue, then: SSAValue, otherwise: SSAValue) -> SSAValue:
+        return self.value(arith.SelectOp(condition, then, otherwise))
+
+    def negate(self, value: SSAValue) -> SSAValue:
+        return self.value(arith.XOrIOp(value, self.constant(Kind.BOOL, True)))
