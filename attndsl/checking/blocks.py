@@ -329,12 +329,15 @@ class Blocks:
         return True
 
     def _keys_tell(self, rows: CheckedBlock, places: tuple[Expr, ...], body: Expr) -> bool:
-        """Whether every max() and min() is of something that depends on a key; reports where not.
+        """Whether every max() and min() is of something that depends on a key, and no place among the largest does.
 
         Asked of what is written, not of definitions: their parameters may be keys where they are used.
         """
         facts, sound = self._context.graph.facts, True
         for expr in walk(*places, body):
+            if isinstance(expr, Reduce) and expr.nth is not None and self._over(expr.nth):
+                self._context.report(errors.reductions.PlaceOverKeys(expr.span, name=self._over(expr.nth)[0]))
+                sound = False
             if isinstance(expr, Reduce) and expr.function in ("max", "min") and not self._over(expr.score):
                 written = self._context.text(expr.span)  # any() and all() are a max() and a min()
                 error = errors.reductions.SameForEveryKey(
