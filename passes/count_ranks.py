@@ -2,7 +2,7 @@
 
 Why: a target that has no sort of its own has sums. Each key is a row that counts the others which beat it, the keys in
 tiles as ever, and each place of the order is a row that looks for the key of that rank. It takes as many comparisons as
-there are pairs of keys: little where rows are few, as in decoding.
+there are pairs of keys: little where rows are few, as in decoding. Rows that have keys of their own share no tile.
 
 Before:
 
@@ -31,7 +31,7 @@ After:
     attn.kernel @k_ranks {
       %M = spec.dim "M"
       %N = spec.dim "N"
-      %i = attn.each "i" to %M
+      %i = attn.grid "i" to %M
       %n = attn.each "n" to %N
       %other = attn.over "other" to %N
       %s = attn.read @s[%i, %n] : f32
@@ -58,7 +58,7 @@ After:
       %M = spec.dim "M"
       %N = spec.dim "N"
       %K = spec.dim "K"
-      %i = attn.each "i" to %M
+      %i = attn.grid "i" to %M
       %n = attn.over "n" to %N
       %t = attn.each "t" to %K
       %rank = attn.read @k_ranks[%i, %n] : f32
@@ -101,6 +101,9 @@ class CountRanks(ModulePass):
         for top in found:
             kernel = top.parent_op()
             assert isinstance(kernel, attn.KernelOp), "what ranks stands in a kernel"
+            for each in [each for each in kernel.body.block.ops if isinstance(each, attn.EachOp)]:
+                row = attn.GridOp(each.variable.data, each.extent, each.bound)
+                replace(each, [insert_before(each, row, each.result.name_hint)])
             _places(top, *_ranks(top, kernel, op))
         if found:
             remove_dead(op)

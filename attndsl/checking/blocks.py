@@ -164,9 +164,14 @@ class Blocks:
         writes = [*rows.writes, *rows.at_keys]
         if sound and not writes:
             self._context.report(errors.outputs.EmptyBlock(rows.span))
-        for index, binder in self._unbounded.items():
+        spans = {index: binder.span for index, binder in self._unbounded.items()}
+        if any(isinstance(expr, Reduce) and expr.nth is not None for expr in walk(*_values(writes))):
+            # A row's scores are stored: a launch knows of how many keys, where it differs from row to row too.
+            varying = (index for index in rows.over or () if not self._context.graph.facts(index.bound).uniform)
+            spans |= {index: index.span for index in varying if index not in spans}
+        for index, span in spans.items():
             if sound and writes:
-                self._bound(index, binder.span, writes)
+                self._bound(index, span, writes)
         self._unbounded.clear()
         moved = (
             key_block(self._context, rows, self._tensors) if rows.at_keys and not self._context.diagnostics else None
@@ -354,3 +359,8 @@ class Blocks:
     def _over(self, expr: Expr) -> list[str]:
         """The names of the key positions that an expression depends on outside a reduction."""
         return sorted(index.name for index in self._context.graph.facts(expr).free if index.role == "over")
+
+
+def _values(writes: Sequence[Write]) -> list[Expr]:
+    """All that is computed for some writes."""
+    return [expr for write in writes for expr in (*write.indices, write.value)]

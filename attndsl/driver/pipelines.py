@@ -78,9 +78,6 @@ EXCHANGED = (
 )
 """From freshly built IR to simple `attn` IR, in which sums are over keys where that makes products of matrices."""
 
-RANKED = Step("count-ranks", "before all that asks what rows and keys are: it makes some")
-"""The step for targets that have no sort."""
-
 IN_THE_CHEAPER_ORDER = (
     Step("reassociate-contractions", "before materialise, which makes kernels of what it has put in order"),
     Step("materialise", "before bound-loops: which keys some row sees is one question, which one row does another"),
@@ -123,7 +120,6 @@ def numpy(options: Options) -> Pipeline:
     splits: dict[str, Option] = {"splits": 4, "rows": options.rows, "keys": 8 * options.keys}
     attn = (
         *specialised(options),
-        RANKED,
         *EXCHANGED,
         *IN_THE_CHEAPER_ORDER,
         *TO_ROWS,
@@ -180,7 +176,7 @@ def triton(options: Options) -> Pipeline:
     machine = {"machine": options.machine}
     attn = (
         *specialised(options),
-        RANKED,
+        Step("count-ranks", "before all that asks what rows and keys are: it makes some"),
         *EXCHANGED,
         *IN_THE_CHEAPER_ORDER,
         Step("fold-contractions", "before split-axes: what is read tile by tile fits tiles without being cut"),

@@ -165,7 +165,7 @@ class _Needs:
             self._need(expr.mask, value, value, own.axes)
             mask = row.known[expr.mask]
             counted = MaskedArray(mask.axes, mask.present & mask.value, mask.present)
-        for part in (expr.sink, expr.nth):
+        for part in (expr.sink, expr.nth, expr.count):
             if part is not None:
                 self._need(part, value, presence, own.axes)
         keys = tuple(axis for axis in counted.axes if axis in row.over)

@@ -111,7 +111,7 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
             builder(f"_{ranking.scores}").score(block, ranking)
             builder(f"_{ranking.positions}").rank(block, ranking)
             workspaces.append(workspace(ranking.scores, compute, ranking.rows, ranking.keys))
-            workspaces.append(workspace(ranking.present, i1, ranking.rows, ranking.keys, partial=True))
+            workspaces.append(workspace(ranking.present, i1, ranking.rows, ranking.keys, partial=not ranking.whole))
             workspaces.append(workspace(ranking.positions, index, ranking.rows, ranking.count))
             left.update({place: Left(ranking.positions, ranking.rows) for place in ranking.places})
         builder().block(block)
@@ -199,9 +199,10 @@ class _KernelBuilder:
         score, *_, position = [self.scalar(part) for part in parts]
         self.at(reduce.span)
         counts = self.counted(reduce)
-        places = [*self.places(ranking.rows), position.value]
-        self.add(attn.WriteOp(ranking.scores, places, score.value, counts))
-        self.add(attn.WriteOp(ranking.present, places, self.constant(Kind.BOOL, True), counts))
+        places, yes = [*self.places(ranking.rows), position.value], self.constant(Kind.BOOL, True)
+        where = None if ranking.apart else counts
+        self.add(attn.WriteOp(ranking.scores, places, score.value, where))
+        self.add(attn.WriteOp(ranking.present, places, (counts or yes) if ranking.apart else yes, where))
 
     def rank(self, block: typed.Block, ranking: Ranking) -> None:
         """Leaves the positions of the keys that count, in the order of their scores."""

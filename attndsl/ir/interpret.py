@@ -305,7 +305,7 @@ class Run(OverKeys):
                 return self.read(op)
             case attn.ReduceAxisOp() | tile.ReduceOp():
                 return self.reduce(op)
-            case attn.TopOp():
+            case attn.TopOp() | tile.TopOp():
                 return self.top(op)
             case tile.DotOp():
                 return self.dot(op)
@@ -407,7 +407,7 @@ class Run(OverKeys):
         position = axes.index(op.over)
         return NamedArray(fold_along(op, full, position), axes[:position] + axes[position + 1 :])
 
-    def top(self, op: attn.TopOp) -> NamedArray:
+    def top(self, op: attn.TopOp | tile.TopOp) -> NamedArray:
         (score, where, _), axes = self.align(op.score, op.present, op.over)
         position, count = axes.index(op.over), self.values[op.at].array.size
         score, where = np.broadcast_arrays(score, where)

@@ -39,6 +39,17 @@ class Ranking:
     positions: str
 
     @property
+    def apart(self) -> bool:
+        """Whether each key has a position of its own, those that do not count too."""
+        return isinstance(self.reduce.value, IndexValue)
+
+    @property
+    def whole(self) -> bool:
+        """Whether each position is that of a key, for every row."""
+        value = self.reduce.value
+        return isinstance(value, IndexValue) and value.index.extent is value.index.bound
+
+    @property
     def reduce(self) -> Reduce:
         """One of the places, which all have the same score, mask and position."""
         return self.places[0]

@@ -90,8 +90,8 @@ class AllOp(ReduceAxisOp):
 class TopOp(IRDLOperation):
     """The values of a feature variable in the order of their scores, along another one.
 
-    At `at` = t stands the value of `over` where `score` is number t of those `where` it counts: the largest first, NaN
-    before all numbers, of equal ones the smaller value. It is -1 where there are fewer, or the score is NaN.
+    At `at` = t stands the value of `over` whose `score` is number t of those `where` it counts: NaN first, then the
+    largest, of equal ones the smaller value. It is -1 where there are fewer, or the score is NaN.
 
         %p = attn.top %s where %seen over %n at %t : f32
     """
