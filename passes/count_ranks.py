@@ -72,8 +72,9 @@ After:
       attn.write @o[%i, %t] = %p : index
     }
 
-Requires: a kernel that ranks does nothing else, as one is built. A rank is counted in the type of the scores: in f32 a
-row has 2^24 keys at most. Ensures: nothing is ranked. Exactness: bit-exact. Idempotent.
+Requires: a kernel that ranks does nothing else, and reads the scores from where each row has its own, as one is built.
+A rank is counted in the type of the scores: in f32 a row has 2^24 keys at most. Ensures: nothing is ranked. Exactness:
+bit-exact. Idempotent.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import made_of
 from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
-from attndsl.ir.workspaces import Workspace
+from attndsl.ir.workspaces import ELEMENTS, fresh, symbols_of
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, StringAttr, arith, i1
 
 
@@ -104,16 +105,16 @@ class CountRanks(ModulePass):
             for each in [each for each in kernel.body.block.ops if isinstance(each, attn.EachOp)]:
                 row = attn.GridOp(each.variable.data, each.extent, each.bound)
                 replace(each, [insert_before(each, row, each.result.name_hint)])
-            _places(top, *_ranks(top, kernel, op))
+            _find(top, _count(top, kernel, op))
         if found:
             remove_dead(op)
 
 
-def _ranks(ranked: attn.TopOp, kernel: attn.KernelOp, module: ModuleOp) -> tuple[Workspace, dict[SSAValue, SSAValue]]:
-    """Where a kernel before this one leaves ranks, -1 of what has no place, and what its variables are in this one."""
+def _count(ranked: attn.TopOp, kernel: attn.KernelOp, module: ModuleOp) -> str:
+    """A tensor, which a kernel before this one writes, of ranks: as the scores lie, -1 for what has no place."""
     copied: dict[SSAValue, SSAValue] = {}
     step = kernel.clone(copied)
-    step.entry = StringAttr(f"{kernel.entry.data}_ranks")
+    step.entry = StringAttr(fresh(f"{kernel.entry.data}_ranks", symbols_of(module)))
     module.body.block.insert_op_before(step, kernel)
     top, axis = copied[ranked.result].owner, copied[ranked.over].owner
     assert isinstance(top, attn.TopOp) and isinstance(axis, attn.AxisOp)
@@ -135,13 +136,26 @@ def _ranks(ranked: attn.TopOp, kernel: attn.KernelOp, module: ModuleOp) -> tuple
     counted = add(arith.AndIOp(other_present, beats))
     rank = add(attn.TotalOp(add(constant_op(1.0, score.type)), other, counted), "rank")
     counts = add(arith.AndIOp(present, add(arith.CmpfOp(score, score, "oeq"))))
-    placed = add(arith.SelectOp(counts, rank, add(constant_op(-1.0, score.type))), step.entry.data)
+    placed = add(arith.SelectOp(counts, rank, add(constant_op(-1.0, score.type))), "ranked")
+    read = _read(top)
+    tensor = spec.enclosing_tensor(step, read.tensor.string_value())
+    left = spec.TensorOp(step.entry.data, "workspace", ELEMENTS[score.type], tensor.shape)
+    left.location = top.location
+    module.body.block.insert_op_before(left, step)
+    write = attn.WriteOp(step.entry.data, read.indices, placed, None)
+    write.location = top.location
+    step.body.block.insert_op_before(write, top)
     step.body.block.erase_op(top)
-    left = Workspace.of(placed, step, module, AxesAnalysis())
-    assert left is not None, "a launch knows how many rows are ranked"
-    step.body.block.add_op(left.write(placed))
-    here = {copy: value for value, copy in copied.items()}
-    return left, {**here, key: ranked.over}
+    return step.entry.data
+
+
+def _read(top: attn.TopOp) -> attn.ReadOp:
+    """The read of the scores, in which each row has elements of its own."""
+    read = top.score.owner
+    assert isinstance(read, attn.ReadOp), "scores are read"
+    axes = AxesAnalysis()
+    assert axes(top.present) <= axes(top.score), "rows that share scores share keys"
+    return read
 
 
 def _of(key: SSAValue, other: SSAValue, top: attn.TopOp) -> tuple[SSAValue, SSAValue]:
@@ -156,7 +170,7 @@ def _of(key: SSAValue, other: SSAValue, top: attn.TopOp) -> tuple[SSAValue, SSAV
     return copies.get(top.score, top.score), copies.get(top.present, top.present)
 
 
-def _places(top: attn.TopOp, ranks: Workspace, here: dict[SSAValue, SSAValue]) -> None:
+def _find(top: attn.TopOp, ranks: str) -> None:
     """Lets places be rows that look for the key which has their rank."""
     at, axis = top.at.owner, top.over.owner
     assert isinstance(at, attn.AxisOp) and isinstance(axis, attn.AxisOp)
@@ -167,7 +181,8 @@ def _places(top: attn.TopOp, ranks: Workspace, here: dict[SSAValue, SSAValue]) -
     def add(op: Operation, name: str | None = None) -> SSAValue:
         return insert_before(top, op, name)
 
-    rank = add(ranks.read({**here, **{v: key for v, value in here.items() if value is axis.result}}), "rank")
+    indices = [key if index is axis.result else index for index in _read(top).indices]
+    rank = add(attn.ReadOp(ranks, indices, None, top.score.type), "rank")
     equal = add(arith.CmpfOp(rank, add(spec.ToFloatOp(place, rank.type)), "oeq"))
     found = attn.ArgMaxOp(add(constant_op(0.0, rank.type)), key, key, equal)
     add(found)

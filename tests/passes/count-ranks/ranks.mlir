@@ -12,7 +12,7 @@ spec.tensor @q "output" "f64" ["M"]
 // CHECK: spec.tensor @same_ranks "workspace" "f64" ["N"]
 // CHECK-LABEL: attn.kernel @same_ranks {
 // CHECK: attn.each "n" to %N
-// CHECK: attn.write @same_ranks[%n] = %same_ranks : f64
+// CHECK: attn.write @same_ranks[%n] = %ranked : f64
 // CHECK-LABEL: attn.kernel @same {
 // CHECK: %i = attn.grid "i" to %M
 // CHECK: %t = attn.each "t" to %K
