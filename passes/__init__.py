@@ -16,6 +16,7 @@ PASSES = {
     "share-blocks": "ShareBlocks",
     "simplify-indices": "SimplifyIndices",
     "specialise": "Specialise",
+    "count-ranks": "CountRanks",
     "reassociate-contractions": "ReassociateContractions",
     "materialise": "Materialise",
     "fold-contractions": "FoldContractions",

@@ -610,6 +610,16 @@ def indexer() -> Case:
 
 
 @case
+def sparse_indexed() -> Case:
+    x = latent() | {"q_index": normal(B, 3, M, R), "k_index": normal(B, N, R), "weight": normal(B, 3, M)}
+    found = np.maximum(x["q_index"] @ x["k_index"][:, None].mT, 0.0)
+    index = np.where(CAUSAL, (x["weight"][..., None] * found).sum(1), -np.inf)
+    top = np.argsort(-index, axis=-1, kind="stable")[..., :4]
+    chosen = (top[..., None] == np.arange(N)).any(axis=-2)
+    return x, {"K": 4}, {"o": latent_attend(x, (CAUSAL & chosen)[:, None])}
+
+
+@case
 def pair_bias() -> Case:
     x = {name: normal(B, H, N, D) for name in ("q", "k", "v", "gate")} | {"bias": normal(H, N, N)}
     o = attend(scores(x["q"], x["k"]) + x["bias"], x["v"]) / (1 + np.exp(-x["gate"]))

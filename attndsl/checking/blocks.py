@@ -164,9 +164,14 @@ class Blocks:
         writes = [*rows.writes, *rows.at_keys]
         if sound and not writes:
             self._context.report(errors.outputs.EmptyBlock(rows.span))
-        for index, binder in self._unbounded.items():
+        spans = {index: binder.span for index, binder in self._unbounded.items()}
+        if any(isinstance(expr, Reduce) and expr.nth is not None for expr in walk(*_values(writes))):
+            # A row's scores are stored: a launch knows of how many keys, where it differs from row to row too.
+            varying = (index for index in rows.over or () if not self._context.graph.facts(index.bound).uniform)
+            spans |= {index: index.span for index in varying if index not in spans}
+        for index, span in spans.items():
             if sound and writes:
-                self._bound(index, binder.span, writes)
+                self._bound(index, span, writes)
         self._unbounded.clear()
         moved = (
             key_block(self._context, rows, self._tensors) if rows.at_keys and not self._context.diagnostics else None
@@ -329,12 +334,15 @@ class Blocks:
         return True
 
     def _keys_tell(self, rows: CheckedBlock, places: tuple[Expr, ...], body: Expr) -> bool:
-        """Whether every max() and min() is of something that depends on a key; reports where not.
+        """Whether every max() and min() is of something that depends on a key, and no place among the largest does.
 
         Asked of what is written, not of definitions: their parameters may be keys where they are used.
         """
         facts, sound = self._context.graph.facts, True
         for expr in walk(*places, body):
+            if isinstance(expr, Reduce) and expr.nth is not None and self._over(expr.nth):
+                self._context.report(errors.reductions.PlaceOverKeys(expr.span, name=self._over(expr.nth)[0]))
+                sound = False
             if isinstance(expr, Reduce) and expr.function in ("max", "min") and not self._over(expr.score):
                 written = self._context.text(expr.span)  # any() and all() are a max() and a min()
                 error = errors.reductions.SameForEveryKey(
@@ -351,3 +359,8 @@ class Blocks:
     def _over(self, expr: Expr) -> list[str]:
         """The names of the key positions that an expression depends on outside a reduction."""
         return sorted(index.name for index in self._context.graph.facts(expr).free if index.role == "over")
+
+
+def _values(writes: Sequence[Write]) -> list[Expr]:
+    """All that is computed for some writes."""
+    return [expr for write in writes for expr in (*write.indices, write.value)]

@@ -8,7 +8,7 @@ from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.pointwise import FUNCTIONS, Pointwise
 from attndsl.checking.scopes import ElementType, LetBinding, ScalarBinding, Scope
-from attndsl.checking.typed import FOLDS, POSITIONS, WEIGHING, Expr, Kind
+from attndsl.checking.typed import FOLDS, POSITIONS, WEIGHING, Expr, Kind, walk
 from attndsl.checking.values import Result, SoftmaxWeights, Value
 from attndsl.diagnostics import Diagnostic
 from attndsl.syntax import tree
@@ -127,6 +127,8 @@ class Calls:
         """Whether a function takes so many arguments and those by these names."""
         name = node.function.text
         least, most = (1, 1) if name in _SINGLES else (2, 2) if name in (*_PAIRS, *_OF_INTS) else (1, 2)
+        if name == "topk":
+            least, most = 2, 3
         allowed = ("sink",) if name in WEIGHING else ()
         seen: dict[str, tree.Name] = {}
         for keyword, _ in named:
@@ -138,7 +140,8 @@ class Calls:
                 self._context.report(errors.names.Repeated(key.span, name=key.text, first=seen[key.text].span))
                 return False
             seen[key.text] = key
-        if name not in WEIGHING and name in REDUCTIONS and len(values) == 2 and values[1].kind is not Kind.BOOL:
+        masked = len(values) == 2 and name in (*ALONG_AXES, "argmax")
+        if masked and values[1].kind is not Kind.BOOL:
             written = self._context.text(nodes[0].span), self._context.text(nodes[1].span)
             self._context.report(errors.reductions.MaskNotBool(nodes[1].span, function=name, written=written))
             return False
@@ -160,6 +163,9 @@ class Calls:
         if rows is None or not rows.over:
             return self._context.report(errors.reductions.NothingToReduce(node.span, function=function))
         score, mask, sink = values[0], None, None
+        count = None
+        if function == "topk":
+            *values, count = values
         if not self.reducible(function, score, nodes[0].span):
             return None
         if score.axes and function not in ALONG_AXES:
@@ -182,9 +188,12 @@ class Calls:
         if function == "softmax":
             return SoftmaxWeights(real(score.expr), mask, sink, node.span)
 
-        if function in POSITIONS:
+        if function == "argmax":
             found = self._reduce(function, real(score.expr), mask, self._position(node.span), None, node)
             return Value.scalar(found)
+
+        if count is not None:
+            return self._ranked(node, nodes[-1], real(score.expr), mask, count)
 
         def fold(function: str, value: Expr) -> Expr:
             return self._reduce(function, real(value), mask, None, sink, node)
@@ -193,6 +202,31 @@ class Calls:
             return self.reduced(function, score.at(where), node.span, fold)
 
         return Value(Kind.BOOL if function in TRUTHS else Kind.FLOAT, score.axes, at)
+
+    def _ranked(
+        self, node: tree.Call, written: tree.Expression, score: Expr, mask: Expr | None, given: Value
+    ) -> Value | None:
+        """`topk(score, mask, k)`: a vector of positions."""
+        assert self._context.rows is not None
+        place, graph, span = "the number of positions of topk()", self._context.graph, node.span
+        if given.axes or given.kind is not Kind.INT:
+            error = errors.types.WrongKind(written.span, place=place, wanted="int", got=given.describe())
+            return self._context.report(error)
+        count = given.expr
+        if not graph.facts(count).uniform:
+            return self._context.report(errors.indices.NotUniform(written.span, place=place))
+        if any(part.kind is Kind.FLOAT for part in walk(count)):
+            return self._context.report(errors.declarations.RealInExtent(written.span, place=place))
+        _, *inner = self._context.rows.over or ()
+        for index in inner:
+            if not graph.facts(index.extent).uniform:
+                return self._context.report(errors.reductions.PositionsApart(span, name=index.name))
+        number, position = self._context.rows.number, self._position(span)
+
+        def at(where: tuple[Expr, ...]) -> Expr:
+            return graph.reduce(number, "topk", score, mask, position, None, span, where[0], count)
+
+        return Value(Kind.INT, (count,), at)
 
     def _position(self, span: Span) -> Expr:
         """The number of a key; of several key variables the last varies fastest."""

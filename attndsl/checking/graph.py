@@ -144,11 +144,13 @@ class Graph:
         value: Expr | None,
         sink: Expr | None,
         span: Span,
+        nth: Expr | None = None,
+        count: Expr | None = None,
     ) -> Reduce:
         """A reduction over the key positions of a block, which is told by its number."""
-        key = (Reduce, block, function, score, mask, value, sink)
+        key = (Reduce, block, function, score, mask, value, sink, nth, count)
         kind = Kind.INT if function in POSITIONS else Kind.FLOAT
-        return self._once(key, lambda: Reduce(kind, span, function, score, mask, value, sink))
+        return self._once(key, lambda: Reduce(kind, span, function, score, mask, value, sink, nth, count))
 
     def _once(self, key: Hashable, make: Callable[[], E]) -> E:
         known = self._known.get(key)

@@ -65,9 +65,7 @@ class Rewriting:
                 over, body = self.index(expr.index), self.expr(expr.body)
                 return expr if (over, body) == (expr.index, expr.body) else replace(expr, index=over, body=body)
             case Reduce():
-                mask, value, sink = (
-                    None if part is None else self.expr(part) for part in (expr.mask, expr.value, expr.sink)
-                )
-                made = replace(expr, score=self.expr(expr.score), mask=mask, value=value, sink=sink)
+                parts = {name: self.expr(part) for name, part in expr.parts.items() if part is not None}
+                made = replace(expr, **parts)  # type: ignore[arg-type]  # parts alone, no kind and no function
                 return expr if operands(made) == operands(expr) else made
         return expr

@@ -73,8 +73,8 @@ def _text(expr: Expr, texts: dict[Expr, Spelled]) -> Spelled:
             # It takes in the products after it, so it binds less than they do, and more than a sum.
             return Spelled(f"{expr.function}({_binder(expr.index)}) {texts[expr.body].within(PRODUCT)}", SUM + 1)
         case Reduce():
-            named = (("", expr.score), ("mask = ", expr.mask), ("value = ", expr.value), ("sink = ", expr.sink))
-            parts = [name + texts[part].text for name, part in named if part is not None]
+            named = ((name, part) for name, part in expr.parts.items() if part is not None)
+            parts = [("" if name == "score" else f"{name} = ") + texts[part].text for name, part in named]
             return Spelled(f"{expr.function}({', '.join(parts)})")
         case Apply():
             return LANGUAGE.apply(expr.operator, [texts[argument] for argument in expr.arguments])

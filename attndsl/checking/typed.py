@@ -15,7 +15,7 @@ where its sink is.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -202,7 +202,7 @@ WEIGHING = ("softmax", "logsumexp")
 """The reductions that weigh keys by the exponentials of scores, and take a sink."""
 
 
-POSITIONS = ("argmax",)
+POSITIONS = ("argmax", "topk")
 """The reductions that tell which key position it is."""
 
 
@@ -219,10 +219,13 @@ class Reduce(Expr):
     max        the largest score; -inf where nothing is present
     min        the smallest score; inf where nothing is present
     argmax     value, an INT, where score is the largest, the smallest of several; -1 where nothing is present, or NaN
+    topk       value, an INT, where score is number `nth` of `count` in order: NaN first, then the largest, of equals
+               the smaller value; -1 where there are fewer, or score is NaN
     ========== ===========================================================================================
 
-    `mask` is None for true, `value` is None except for softmax and argmax, `sink` is None for -inf (no term). A sink
-    depends on no `over` variable.
+    `mask` is None for true, `value` is None except for softmax and POSITIONS, `sink` is None for -inf (no term). A sink
+    depends on no `over` variable. `nth` and `count` are of topk alone, INTs with 0 <= nth < count; count is made of
+    dims and parameters.
     """
 
     function: str  # of FOLDS, WEIGHING or POSITIONS
@@ -230,6 +233,20 @@ class Reduce(Expr):
     mask: Expr | None
     value: Expr | None
     sink: Expr | None
+    nth: Expr | None = None
+    count: Expr | None = None
+
+    @property
+    def parts(self) -> dict[str, Expr | None]:
+        """What it is made of, by the names of the fields."""
+        return {
+            "score": self.score,
+            "mask": self.mask,
+            "value": self.value,
+            "sink": self.sink,
+            "nth": self.nth,
+            "count": self.count,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,13 +359,13 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
         case ReduceAxis():
             return (expr.body,)
         case Reduce():
-            return tuple(e for e in (expr.score, expr.mask, expr.value, expr.sink) if e is not None)
+            return tuple(part for part in expr.parts.values() if part is not None)
         case _:
             return ()
 
 
-def walk(*roots: Expr) -> Iterator[Expr]:
-    """Every expression reachable from `roots`, once each, operands first."""
+def walk(*roots: Expr, through: Callable[[Expr], tuple[Expr, ...]] = operands) -> Iterator[Expr]:
+    """Every expression reachable from `roots` `through` the operands of each, once each, operands first."""
     seen: set[int] = set()
     stack = [(root, False) for root in reversed(roots)]
     while stack:
@@ -358,4 +375,4 @@ def walk(*roots: Expr) -> Iterator[Expr]:
         elif id(expr) not in seen:
             seen.add(id(expr))
             stack.append((expr, True))
-            stack.extend((operand, False) for operand in reversed(operands(expr)))
+            stack.extend((operand, False) for operand in reversed(through(expr)))

@@ -30,7 +30,7 @@ _RANGES = (
     Ours("{0}", "`in` takes an extent: `j in N` runs through 0 … N - 1"),
     Ours("{1} - {0}", "`in` takes an extent: `j in N` runs through 0 … N - 1, and the start is added to `j`"),
 )
-_ORDER = Ours("", "keys have no order: there are sums and maxima of them, and `argmax(s)`, where the largest is")
+_ORDER = Ours("", "keys have no order: there are sums and maxima of them, and `topk(s, k)`, where the largest are")
 
 
 def _table(*rows: tuple[str, Ours | tuple[Ours, ...]]) -> dict[str, tuple[Ours, ...]]:
@@ -97,7 +97,8 @@ FUNCTIONS: dict[str, tuple[Ours, ...]] = _table(
     ("count count_nonzero", Ours("sum(if {0} then 1 else 0)", "over keys")),
     ("prod product", Ours("exp(sum(log({0})))", "over keys, of numbers above 0")),
     ("argmin", Ours("argmax(-{0})")),
-    ("sort argsort topk top_k unique cumsum cumprod cummax scan", _ORDER),
+    ("top_k", Ours("", "`topk(s, mask, k)` has the positions of keys, at which values are read")),
+    ("sort argsort unique cumsum cumprod cummax scan", _ORDER),
     ("range arange", _RANGES),
     ("iota linspace meshgrid program_id enumerate", Ours("", "`each` and `over` name the indices: `each i in M`")),
     ("len shape size numel ndim dim stride sizeof", _EXTENTS),

@@ -55,6 +55,26 @@ class SinkOverKeys(Diagnostic):
 
 
 @dataclass(frozen=True)
+class PlaceOverKeys(Diagnostic):
+    name: str
+
+    code = "E510"
+    message = "topk() ranks all keys of a row, and which of its positions is meant cannot depend on one of them"
+    label = "its place depends on `{name}`"
+    fix = "leave the positions in a temp, `top[…, :] = topk(…)`, and let a block that follows read it"
+
+
+@dataclass(frozen=True)
+class PositionsApart(Diagnostic):
+    name: str
+
+    code = "E511"
+    message = "topk() numbers the keys of several indices, and `{name}` has another number of values for each row"
+    label = "tells positions by `{name}`"
+    fix = "let all of `over` but its first index run through a dim, and leave out the rest by the mask"
+
+
+@dataclass(frozen=True)
 class MaskNotBool(Diagnostic):
     """`written` are the two arguments."""
 

@@ -176,6 +176,7 @@ def triton(options: Options) -> Pipeline:
     machine = {"machine": options.machine}
     attn = (
         *specialised(options),
+        Step("count-ranks", "before all that asks what rows and keys are: it makes some"),
         *EXCHANGED,
         Step("order-sums", "wants simple places, which tell most; before all that asks what keys are: it makes some"),
         *SIMPLIFY[2:],

@@ -165,8 +165,9 @@ class _Needs:
             self._need(expr.mask, value, value, own.axes)
             mask = row.known[expr.mask]
             counted = MaskedArray(mask.axes, mask.present & mask.value, mask.present)
-        if expr.sink is not None:
-            self._need(expr.sink, value, presence, own.axes)
+        for part in (expr.sink, expr.nth, expr.count):
+            if part is not None:
+                self._need(part, value, presence, own.axes)
         keys = tuple(axis for axis in counted.axes if axis in row.over)
         rest = tuple(number for number, axis in enumerate(counted.axes) if axis not in row.over)
         looked_at = np.asarray(counted.value.any(axis=rest) & value.any())

@@ -59,6 +59,17 @@ def sum_along(array: Array, axis: int) -> Array:
     return np.asarray(np.add.accumulate(array, axis=axis, dtype=array.dtype).take(-1, axis=axis))
 
 
+def top_along(score: Array, where: Array, axis: int, count: int) -> Array:
+    """The places along an axis by their scores, the largest first, NaN before it; -1 behind the last, and for NaN."""
+    order = np.lexsort((-score, ~np.isnan(score), ~where), axis=axis)  # stable
+    found = np.where(np.take_along_axis(where & ~np.isnan(score), order, axis), order, -1)
+    shape = (*score.shape[:axis], count, *score.shape[axis + 1 :])
+    result = np.full(shape, -1)
+    first = tuple(slice(min(count, score.shape[axis]) if n == axis else None) for n in range(score.ndim))
+    result[first] = found[first]
+    return result
+
+
 def constant_array(value: Attribute) -> Array:
     """A number of the IR as an array."""
     assert isinstance(value, (IntegerAttr, FloatAttr))

@@ -36,6 +36,7 @@ from attndsl.ir.reductions import (
     SoftmaxOp,
     StreamOp,
     SumOp,
+    TopOp,
     TotalOp,
     WeighOp,
 )
@@ -75,7 +76,7 @@ from attndsl.ir.xdsl import (
 __all__ = [
     "ATTN", "AllOp", "ArgMaxOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "ColumnOp", "EachOp", "GridOp", "IndexOp",
     "KernelOp", "LogSumExpOp", "MaxOp", "MinOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp", "SoftmaxOp",
-    "StreamOp", "SumOp", "TotalOp", "WeighOp", "WriteOp",
+    "StreamOp", "SumOp", "TopOp", "TotalOp", "WeighOp", "WriteOp",
 ]  # fmt: skip
 
 
@@ -179,6 +180,6 @@ ATTN = Dialect(
     "attn",
     [
         KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ColumnOp, ReadOp, WriteOp, SumOp, AxisMaxOp, AxisMinOp, AllOp,
-        SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp,
+        SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp, TopOp,
     ],
 )  # fmt: skip

@@ -10,7 +10,7 @@ from attndsl.ir.rewrite import insert_before
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue
 
-KEEP_AXES = frozenset({tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.DotOp, tile.LoopOp})
+KEEP_AXES = frozenset({tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.TopOp, tile.DotOp, tile.LoopOp})
 """Operations whose operands have axes of theirs."""
 
 
@@ -26,7 +26,7 @@ def keep_axes(module: ModuleOp) -> None:
         match op:
             case tile.ReduceOp():
                 _keep(op, 0, [op.over], axes)
-            case tile.DotOp():
+            case tile.DotOp() | tile.TopOp():
                 _keep(op, 0, [op.over], axes)
                 _keep(op, 1, [op.over], axes)
             case tile.LoopOp():

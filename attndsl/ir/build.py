@@ -7,7 +7,7 @@ except that a condition known to hold is left out: that is the passes' work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from attndsl.checking import typed
@@ -19,8 +19,10 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.clip import FAR
 from attndsl.ir.hints import hint
 from attndsl.ir.ranges import Ranges
+from attndsl.ir.rankings import Left, Ranking, rankings_of, reductions_in, room
 from attndsl.ir.rewrite import attribute, constant_op
 from attndsl.ir.totals import Total, totals_of
+from attndsl.ir.workspaces import fresh
 from attndsl.ir.xdsl import (
     Attribute,
     DictionaryAttr,
@@ -81,26 +83,52 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
         for type_ in (PARAMETERS[p.kind],)
     ]
     schedule = DictionaryAttr({name: _setting(value) for name, value in checked.schedule.items()})
-    kernels = []
+    taken = {*checked.tensors, *checked.dims, *(p.name for p in checked.params), *(total.name for total in totals)}
+    kernels, workspaces = [], []
     for number, block in enumerate(checked.blocks):
         name = checked.name if len(checked.blocks) == 1 else f"{checked.name}_{number}"
 
-        def builder(part: str = "", name: str = name) -> _KernelBuilder:
+        left: dict[typed.Reduce, Left] = {}
+
+        def builder(part: str = "", name: str = name, left: dict[typed.Reduce, Left] = left) -> _KernelBuilder:
             pinned = schedule if checked.schedule and not part else None
             kernels.append(attn.KernelOp(name + part, pinned))
-            return _KernelBuilder(checked, kernels[-1], elements, kinds, {t.output.name: t.name for t in totals})
+            names = {t.output.name: t.name for t in totals}
+            return _KernelBuilder(checked, kernels[-1], elements, kinds, names, left)
 
         for total in totals:
             if number == total.first:
                 builder(f"_clears_{total.output.name}").clear(total)
+        for ranking in rankings_of(block, taken):
+            for reduce in reductions_in(ranking.reduce, left):
+                kept = Left.of(reduce, block, fresh(f"{ranking.scores}_{reduce.function}", taken))
+                taken.add(kept.name)
+                builder(f"_{kept.name}").leave(block, reduce, kept)
+                workspaces.append(workspace(kept.name, kinds[reduce.kind], kept.rows))
+                left[reduce] = kept
+            builder(f"_{ranking.scores}").score(block, ranking)
+            builder(f"_{ranking.positions}").rank(block, ranking)
+            workspaces.append(workspace(ranking.scores, compute, ranking.rows, ranking.keys))
+            workspaces.append(workspace(ranking.present, i1, ranking.rows, ranking.keys, partial=not ranking.whole))
+            workspaces.append(workspace(ranking.positions, index, ranking.rows, ranking.count))
+            left.update({place: Left(ranking.positions, ranking.rows) for place in ranking.places})
         builder().block(block)
         for total in totals:
             if number == total.last:
                 builder(f"_stores_{total.output.name}").store(total)
-    workspaces = [
+    workspaces += [
         spec.TensorOp(t.name, "workspace", str(compute), [plain(e) for e in t.output.extents]) for t in totals
     ]
     return ModuleOp([*tensors, *workspaces, *parameters, *kernels])
+
+
+def workspace(
+    name: str, type_: Attribute, rows: Sequence[typed.Index], *more: typed.Expr, partial: bool = False
+) -> spec.TensorOp:
+    """A workspace of values of a type: an element for each value of `rows`, and so many `more`."""
+    extents = [plain(extent) for extent in (*map(room, rows), *more)]
+    element = "bool" if type_ == i1 else "i64" if type_ == index else str(type_)
+    return spec.TensorOp(name, "workspace", element, extents, partial)
 
 
 class _KernelBuilder:
@@ -111,11 +139,13 @@ class _KernelBuilder:
         elements: Mapping[str, str],
         types: Mapping[Kind, Attribute],
         totals: Mapping[str, str],
+        left: Mapping[typed.Reduce, Left],
     ) -> None:
         self.spec = checked
         self.elements = elements
         self.types = types
         self.totals = totals
+        self.left = left
         self.body = kernel.body.block
         self.scalars: dict[int, Scalar] = {}
         self.variables: dict[typed.Index, SSAValue] = {}
@@ -127,17 +157,84 @@ class _KernelBuilder:
     # --- the block
 
     def block(self, block: typed.Block) -> None:
+        self.rows(block)
+        self.keys(block)
+        for write in block.writes:
+            self.write(write, block.each)
+
+    def rows(self, block: typed.Block) -> None:
+        """What every kernel of a block begins with: what holds at a call, and the variables of the rows."""
         for condition in self.spec.requires:
             self.at(condition.span)
             self.add(spec.AssumeOp(self.scalar(condition).value))
         for index_ in block.each:
             self.variable(index_, attn.EachOp)
+
+    def keys(self, block: typed.Block) -> None:
+        """The variable of the keys."""
         if len(block.over) == 1:
             self.over = self.variable(block.over[0], attn.OverOp)
         elif block.over:
             self.flatten(block.over)
-        for write in block.writes:
-            self.write(write, block.each)
+
+    # --- what a block leaves for kernels of its own
+
+    def leave(self, block: typed.Block, reduce: typed.Reduce, kept: Left) -> None:
+        """Leaves a reduction over keys, an element for each row, for a kernel whose rows are the keys."""
+        self.rows(block)
+        self.keys(block)
+        value = self.scalar(reduce).value
+        self.add(attn.WriteOp(kept.name, self.places(kept.rows), value, None))
+
+    def score(self, block: typed.Block, ranking: Ranking) -> None:
+        """Leaves the scores of the keys that count, which are rows here, at their positions."""
+        self.rows(block)
+        for index_ in block.over:
+            self.variable(index_, attn.EachOp)
+        reduce = ranking.reduce
+        assert reduce.value is not None, "a topk has positions"
+        parts = [part for part in (reduce.score, reduce.mask, reduce.value) if part is not None]
+        score, *_, position = [self.scalar(part) for part in parts]
+        self.at(reduce.span)
+        counts = self.counted(reduce)
+        places, yes = [*self.places(ranking.rows), position.value], self.constant(Kind.BOOL, True)
+        where = None if ranking.apart else counts
+        self.add(attn.WriteOp(ranking.scores, places, score.value, where))
+        self.add(attn.WriteOp(ranking.present, places, (counts or yes) if ranking.apart else yes, where))
+
+    def rank(self, block: typed.Block, ranking: Ranking) -> None:
+        """Leaves the positions of the keys that count, in the order of their scores."""
+        self.rows(block)
+        for index_ in ranking.rows[len(block.each) :]:
+            self.variable(index_, attn.EachOp)
+        places = self.places(ranking.rows)
+        keys, count = self.scalar(ranking.keys).value, self.scalar(ranking.count).value
+        self.at(ranking.reduce.span)
+        key = self.value(attn.AxisOp("_".join(index_.name for index_ in block.over), keys))
+        at = self.value(attn.AxisOp("place", count))
+        score = self.value(attn.ReadOp(ranking.scores, [*places, key], None, self.types[Kind.FLOAT]))
+        present = self.value(attn.ReadOp(ranking.present, [*places, key], None, self.types[Kind.BOOL]))
+        position = self.value(attn.TopOp(score, key, at, present))
+        self.add(attn.WriteOp(ranking.positions, [*places, at], position, None))
+
+    def read_left(self, reduce: typed.Reduce) -> SSAValue:
+        """What an earlier kernel has left of a reduction."""
+        kept, places, inside = self.left[reduce], self.places(self.left[reduce].rows), None
+        if reduce.nth is not None and reduce.count is not None:
+            nth, count = self.scalars[id(reduce.nth)].value, self.scalars[id(reduce.count)].value
+            low = self.value(arith.CmpiOp(self.number(0), nth, "sle"))
+            inside = self.both(low, self.value(arith.CmpiOp(nth, count, "slt")))
+            places = [*places, nth]
+        return self.value(attn.ReadOp(kept.name, places, inside, self.types[reduce.kind]))
+
+    def places(self, rows: tuple[typed.Index, ...]) -> list[SSAValue]:
+        """The values of the variables that tell rows apart, axes among them."""
+        for index_ in rows:
+            if index_ not in self.variables:
+                self.variable(index_, attn.AxisOp)
+        return [self.variables[index_] for index_ in rows]
+
+    # --- totals
 
     def clear(self, total: Total) -> None:
         """Lets a total begin from 0, or from what a call gives."""
@@ -216,13 +313,19 @@ class _KernelBuilder:
 
     def scalar(self, expr: typed.Expr) -> Scalar:
         """The value of an expression, operands first and without recursion: specs may be deep."""
-        for inner in typed.walk(expr):
+        for inner in typed.walk(expr, through=self.evaluated):
             if id(inner) not in self.scalars:
                 if isinstance(inner, typed.ReduceAxis) and inner.index not in self.variables:
                     self.variable(inner.index, attn.AxisOp)
                 self.at(inner.span)
                 self.scalars[id(inner)] = self.build(inner)
         return self.scalars[id(expr)]
+
+    def evaluated(self, expr: typed.Expr) -> tuple[typed.Expr, ...]:
+        """The expressions that one is built of; of a reduction that is left elsewhere what says where, and if."""
+        if isinstance(expr, typed.Reduce) and expr in self.left:
+            return tuple(part for part in (expr.sink, expr.nth, expr.count) if part is not None)
+        return typed.operands(expr)
 
     def build(self, expr: typed.Expr) -> Scalar:
         match expr:
@@ -252,7 +355,7 @@ class _KernelBuilder:
                 )
             case typed.Reduce():
                 sink = self.scalars[id(expr.sink)].present if expr.sink is not None else None
-                return Scalar(self.reduce(expr), sink)
+                return Scalar(self.read_left(expr) if expr in self.left else self.reduce(expr), sink)
         raise AssertionError(f"no IR for {type(expr).__name__}")
 
     def access(self, tensor: typed.Tensor, indices: tuple[typed.Expr, ...]) -> tuple[list[SSAValue], SSAValue | None]:
@@ -300,12 +403,7 @@ class _KernelBuilder:
         if expr.function in typed.WEIGHING:
             score.value.name_hint = score.value.name_hint or "score"
         value = self.scalars[id(expr.value)] if expr.value is not None else None
-        where = None
-        if expr.mask is not None:
-            mask = self.scalars[id(expr.mask)]
-            where = self.both(mask.value, mask.present)
-        for present in (score.present, value.present if value else None):
-            where = self.both(where, self.everywhere_on_axes(present))
+        where = self.counted(expr)
         sink = self.scalars[id(expr.sink)].value if expr.sink is not None else None
         match expr.function:
             case "softmax":
@@ -322,6 +420,17 @@ class _KernelBuilder:
                 return self.value(attn.LogSumExpOp(score.value, self.over, where, sink))
             case function:
                 return self.value(FOLDS[function].keys(score.value, self.over, where))
+
+    def counted(self, expr: typed.Reduce) -> SSAValue | None:
+        """Where a reduction counts a key; None: everywhere."""
+        where = None
+        if expr.mask is not None:
+            mask = self.scalars[id(expr.mask)]
+            where = self.both(mask.value, mask.present)
+        for part in (expr.score, expr.value):
+            if part is not None:
+                where = self.both(where, self.everywhere_on_axes(self.scalars[id(part)].present))
+        return where
 
     def keys_end(self) -> SSAValue:
         """What every position of a key is below."""

@@ -18,7 +18,7 @@ from attndsl.checking.symbolic import evaluate
 from attndsl.choices import KEYS, ROWS, SPLITS
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.stored import read_of
-from attndsl.ir.arrays import NamedArray, constant_array, dtype_of, fold_along, rounded, sum_along
+from attndsl.ir.arrays import NamedArray, constant_array, dtype_of, fold_along, rounded, sum_along, top_along
 from attndsl.ir.bounds import largest
 from attndsl.ir.forms import runs
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate, random_numbers
@@ -305,6 +305,8 @@ class Run(OverKeys):
                 return self.read(op)
             case attn.ReduceAxisOp() | tile.ReduceOp():
                 return self.reduce(op)
+            case attn.TopOp() | tile.TopOp():
+                return self.top(op)
             case tile.DotOp():
                 return self.dot(op)
             case tile.MaskOp():
@@ -404,6 +406,13 @@ class Run(OverKeys):
         full = np.broadcast_arrays(*arrays)[0]
         position = axes.index(op.over)
         return NamedArray(fold_along(op, full, position), axes[:position] + axes[position + 1 :])
+
+    def top(self, op: attn.TopOp | tile.TopOp) -> NamedArray:
+        (score, where, _), axes = self.align(op.score, op.present, op.over)
+        position, count = axes.index(op.over), self.values[op.at].array.size
+        score, where = np.broadcast_arrays(score, where)
+        found = top_along(score, where, position, count)
+        return NamedArray(found, tuple(op.at if axis is op.over else axis for axis in axes))
 
     def dot(self, op: tile.DotOp) -> NamedArray:
         guards = [op.where] if op.where is not None else []

@@ -21,6 +21,7 @@ from attndsl.ir.xdsl import (
     VerifyException,
     base,
     i1,
+    index,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -83,6 +84,34 @@ class AllOp(ReduceAxisOp):
     result = result_def(i1)
     traits = traits_def(Pure(), Removes(), Folds(ALL))
     assembly_format = "$body `over` $over attr-dict"
+
+
+@irdl_op_definition
+class TopOp(IRDLOperation):
+    """The values of a feature variable in the order of their scores, along another one.
+
+    At `at` = t stands the value of `over` whose `score` is number t of those `where` it counts: NaN first, then the
+    largest, of equal ones the smaller value. It is -1 where there are fewer, or the score is NaN.
+
+        %p = attn.top %s where %seen over %n at %t : f32
+    """
+
+    name = "attn.top"
+    score = operand_def(Float)
+    present = operand_def(i1)
+    over = operand_def(IndexType)
+    at = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure(), Removes())
+    assembly_format = "$score `where` $present `over` $over `at` $at attr-dict `:` type($score)"
+
+    def __init__(self, score: SSAValue, over: SSAValue, at: SSAValue, present: SSAValue) -> None:
+        super().__init__(operands=[score, present, over, at], result_types=[index])
+
+    def verify_(self) -> None:
+        verify_removed(self.over, (AxisOp,))
+        if not isinstance(self.at.owner, AxisOp) or self.at is self.over:
+            raise VerifyException("is at a value of another attn.axis")
 
 
 class WeighOp(IRDLOperation):

@@ -457,6 +457,31 @@ class AllOp(ReduceOp):
     traits = traits_def(Pure(), Removes(), Folds(ALL))
 
 
+@irdl_op_definition
+class TopOp(IRDLOperation):
+    """The places along an axis in the order of their scores, along another axis.
+
+    At `at` = t stands the place of `over` whose `score` is number t of those that are `present`: NaN first, then the
+    largest, of equal ones the smaller place. It is -1 where there are fewer, or the score is NaN.
+    """
+
+    name = "tile.top"
+    score = operand_def(Float)
+    present = operand_def(i1)
+    over = operand_def(IndexType)
+    at = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure(), Removes())
+    assembly_format = "$score `where` $present `over` $over `at` $at attr-dict `:` type($score)"
+
+    def __init__(self, score: SSAValue, present: SSAValue, over: SSAValue, at: SSAValue) -> None:
+        super().__init__(operands=[score, present, over, at], result_types=[index])
+
+    def verify_(self) -> None:
+        verify_axis(self.over)
+        verify_axis(self.at)
+
+
 def reduction(monoid: Monoid) -> type[ReduceOp]:
     """The operation that reduces an axis with a monoid."""
     return next(kind for kind in (SumOp, MaxOp, MinOp, AllOp) if kind.has_trait(Folds(monoid)))
@@ -588,6 +613,7 @@ TILE = Dialect(
         MaxOp,
         MinOp,
         AllOp,
+        TopOp,
         DotOp,
         MaskOp,
         FiniteOp,

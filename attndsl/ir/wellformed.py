@@ -217,6 +217,9 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.ReduceOp():
                 if op.over not in axes(op.body):
                     raise VerifyException(f"{op.name} removes an axis that its operand does not vary along")
+            case tile.TopOp():
+                if op.over not in axes(op.score) & axes(op.present) or op.at in axes(op.score) | axes(op.present):
+                    raise VerifyException("tile.top ranks what varies along one axis, and not along the other")
             case tile.DotOp():
                 if op.over not in axes(op.lhs) & axes(op.rhs):
                     raise VerifyException("both operands of a product vary along the axis that it sums over")

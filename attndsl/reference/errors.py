@@ -28,7 +28,7 @@ from attndsl.reference.arrays import Array, Axes, along, union
 from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, run
 from attndsl.reference.pointwise_errors import pointwise
 from attndsl.reference.rounding import Added, Errors, Rounding
-from attndsl.reference.row import Environment, Row
+from attndsl.reference.row import Environment, Row, in_order, nth_of
 
 
 def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Rounding) -> dict[str, Array]:
@@ -67,6 +67,7 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
     - logsumexp: the largest error of a score, and those of the sum above; max, min, over keys or an axis: the largest
       error of a score.
     - argmax: none, but where another key than the first of the largest may have the largest score.
+    - topk: none, but where the key at that place may change places with another one.
     - what rows add to an element: as a sum, of as many terms as there are such rows.
     - sum over keys: as a sum; `rounding.weight` s more where terms are products of which one factor is rounded.
 
@@ -205,7 +206,8 @@ class _Analysis:
         kept = row.kept(expr)
         parts = [part for part in (expr.mask, expr.score, expr.value) if part is not None]
         sinks = [expr.sink] if expr.sink is not None else []
-        everything = union([kept, *(row.known[part] for part in (*parts, *sinks))])
+        nths = [expr.nth] if expr.nth is not None else []
+        everything = union([kept, *(row.known[part] for part in (*parts, *sinks, *nths))])
         axes = (*row.over, *(axis for axis in everything if axis not in row.over))
         rest = axes[len(row.over) :]
         shape = row.sizes(axes)
@@ -239,6 +241,12 @@ class _Analysis:
                 found = rounding.summed(score, scores, rounding.product + rounding.weight)
             case "argmax":
                 found = rounding.position(counted, score, scores, result.value)
+            case "topk":
+                assert expr.value is not None
+                (nth,) = (np.broadcast_to(along(row.known[e].value, row.known[e].axes, rest), flat[1:]) for e in nths)
+                place = broadcast(row.known[expr.value].value, row.known[expr.value].axes)
+                places = rounding.places(score, scores, in_order(counted, score, place))
+                found = Errors(np.abs(result.value * 1.0), nth_of(places, nth, 0.0))
             case "max" | "min":
                 found = rounding.extreme(scores, result.value)
             case function:

@@ -108,6 +108,26 @@ class Rounding:
         moved |= (kept & ~np.isfinite(scores.error)).any(axis=0)
         return Errors(np.abs(result * 1.0), np.where(moved, np.inf, 0.0))
 
+    @staticmethod
+    def places(score: Array, scores: Errors, order: Array) -> Array:
+        """The errors of which key is at each place of an order: 0, or infinite where two may change places."""
+        ranked, error = (np.take_along_axis(each, order, 0) for each in (score, scores.error))
+        ranked = np.where(np.isnan(ranked), np.inf, ranked)  # NaN comes first
+        low, high = ranked - error, ranked + error
+
+        def before(least: Array) -> Array:
+            """The least of all at the places before each."""
+            none = np.full_like(least[:1], np.inf)
+            return np.minimum.accumulate(np.concatenate([none, least[:-1]]), axis=0)[: len(least)]
+
+        moved = ~np.isfinite(error).all(axis=0) & np.ones(ranked.shape, bool)
+        # Of two scores without errors the order is certain, those that are equal included.
+        for mine, others in ((error > 0, np.ones_like(moved)), (error == 0, error > 0)):
+            larger = before(np.where(others, low, np.inf))
+            smaller = -before(np.where(others, -high, np.inf)[::-1])[::-1]
+            moved |= mine & (((larger <= high) & (larger < np.inf)) | ((smaller >= low) & (smaller > -np.inf)))
+        return np.where(moved, np.inf, 0.0)
+
     def weighted(self, score: Array, scores: Errors, sink: Array, sinks: Array) -> Weights:
         """The weights of a softmax along the first dimension; a key that is left out has the score -inf.
 

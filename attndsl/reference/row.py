@@ -9,7 +9,6 @@ import numpy as np
 
 from attndsl.checking.typed import (
     FOLDS,
-    POSITIONS,
     Apply,
     Constant,
     DimValue,
@@ -191,7 +190,8 @@ class Row:
         kept, score = self.kept(expr), self.known[expr.score]
         value = self.known[expr.value] if expr.value is not None else _scalar(np.asarray(0.0))
         sink = self.known[expr.sink] if expr.sink is not None else _scalar(np.asarray(-np.inf))
-        rest = tuple(axis for axis in union([kept, score, value, sink]) if axis not in self.over)
+        nth = self.known[expr.nth] if expr.nth is not None else _scalar(np.asarray(0))
+        rest = tuple(axis for axis in union([kept, score, value, sink, nth]) if axis not in self.over)
         positions = self.sizes(self.over)
 
         def broadcast(array: Array, axes: Axes) -> Array:
@@ -205,6 +205,7 @@ class Row:
             broadcast(score.value, score.axes),
             broadcast(value.value, value.axes),
             along(sink.value, sink.axes, rest),
+            np.broadcast_to(along(nth.value, nth.axes, rest), self.sizes(rest)),
         )
         return MaskedArray(rest, result, np.broadcast_to(along(sink.present, sink.axes, rest), result.shape))
 
@@ -244,14 +245,16 @@ def _folded(function: str, terms: Array) -> Array:
     return np.asarray(terms.sum(axis=0))
 
 
-def _reduction(function: str, kept: Array, score: Array, value: Array, sink: Array) -> Array:
+def _reduction(function: str, kept: Array, score: Array, value: Array, sink: Array, nth: Array) -> Array:
     """The table of `Reduce`, along the first dimension, over the positions that are kept.
 
     Scores are taken relative to the largest, so that no exponential overflows; one of +inf gives NaN.
     """
     if function in FOLDS:
         return _folded(function, np.where(kept, score, FOLDS[function].empty))
-    if function in POSITIONS:
+    if function == "topk":
+        return _ranked(kept, score, value, nth)
+    if function == "argmax":
         largest = np.where(kept, score, -np.inf).max(axis=0, initial=-np.inf)
         none = np.iinfo(np.int64).max
         found = np.where(kept & (score == largest), value, none).min(axis=0, initial=none)
@@ -265,3 +268,23 @@ def _reduction(function: str, kept: Array, score: Array, value: Array, sink: Arr
         return np.asarray(np.log(denominator) + shift)
     numerator = np.where(kept, weights * value, 0.0).sum(axis=0)
     return np.where(denominator == 0, 0.0, numerator / denominator)
+
+
+def in_order(kept: Array, score: Array, value: Array) -> Array:
+    """The places along the first dimension by which `topk` takes them: those that are left out come last."""
+    order = np.lexsort((value, -score, ~np.isnan(score), ~kept), axis=0)
+    return np.asarray(order)
+
+
+def nth_of(values: Array, nth: Array, missing: int | float) -> Array:
+    """Number `nth` of the values along the first dimension; `missing` where there are fewer."""
+    if not len(values):
+        return np.full(nth.shape, missing)
+    place = np.clip(nth, 0, len(values) - 1)[np.newaxis]
+    return np.where(nth == place[0], np.take_along_axis(values, place, 0)[0], missing)
+
+
+def _ranked(kept: Array, score: Array, value: Array, nth: Array) -> Array:
+    """The values of the keys in the order of their scores, -1 for NaN and behind the last; number `nth` of them."""
+    found = np.where(kept & ~np.isnan(score), value, -1)
+    return nth_of(np.take_along_axis(found, in_order(kept, score, value), 0), nth, -1)

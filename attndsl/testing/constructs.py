@@ -119,6 +119,7 @@ REDUCTION_CONSTRUCTS: Table[Reduce] = {
     "logsumexp with a sink": lambda e: e.function == "logsumexp" and e.sink is not None,
     "sink of data": lambda e: reads(e.sink),
     "sink of -inf": lambda e: isinstance(e.sink, Constant) and e.sink.value == float("-inf"),
+    "topk at one place": lambda e: e.nth is not None and not variables(e.nth, "axis"),
     "sum of a vector": lambda e: e.function == "sum" and bool(variables(e, "axis")),
     "min of a vector": lambda e: e.function == "min" and bool(variables(e, "axis")),
     "any or all": lambda e: e.function in ("max", "min") and applies(e.score, "fselect"),

@@ -312,6 +312,8 @@ class _Draft:
             place = f"{place[:-1]}, {keys}]".replace("[, ", "[")
             shape = _DIM.sub(lambda dim: dim[0] if dim[0] in self.told else "5", f"{shape[:-1]}, {extents}]")
             shape = shape.replace("[, ", "[")
+        elif name == "best":
+            place, shape = (f"{text[:-1]}, {last}]".replace("[, ", "[") for text, last in ((place, ":"), (shape, "3")))
         if not set(_DIM.findall(shape)) <= self.told.keys():
             query = self._say("query")
             number = f"{query} . {query}"

@@ -111,8 +111,7 @@ class _Rewriting:
             case ReduceAxis():
                 parts = {"index": self.index(expr.index), "body": self._exprs[expr.body]}
             case Reduce():
-                given = {name: getattr(expr, name) for name in ("score", "mask", "value", "sink")}
-                parts = {name: None if part is None else self._exprs[part] for name, part in given.items()}
+                parts = {name: None if part is None else self._exprs[part] for name, part in expr.parts.items()}
         # Expressions are compared by identity, and so are tuples of them.
         same = all(getattr(expr, name) == part for name, part in parts.items())
         return expr if same else replace(expr, **parts)
@@ -269,6 +268,8 @@ def cut_reductions(spec: Spec) -> tuple[Spec, str]:
 
         def expr(expr: Expr) -> Expr:
             if not isinstance(expr, Reduce):
+                return expr
+            if expr.function == "topk":  # two lists merge to one that no expression of elements says
                 return expr
             before = _apply("ilt", _value(keys[0]), ParamValue(Kind.INT, expr.span, name))
             return _merged(expr, before)

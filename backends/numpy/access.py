@@ -109,6 +109,8 @@ class NumPyAccess:
             return user.body is value
         if isinstance(user, (tile.DotOp, tile.IntoOp)):
             return False
+        if isinstance(user, tile.TopOp):
+            return value in (user.score, user.present)
         if isinstance(user, (tile.BroadcastOp, tile.RepeatOp, tile.FlattenOp)):
             return user.value is value
         if isinstance(user, arith.AddiOp | arith.SubiOp) and self.place(user.result).axis is value:

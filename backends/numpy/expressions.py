@@ -208,6 +208,8 @@ class NumPyExpressions(Values):
                 return self.flatten(op)
             case tile.ReduceOp():
                 return self.reduce(op)
+            case tile.TopOp():
+                return self.top(op)
             case tile.FiniteOp():
                 return Text(f"np.isfinite({self[op.value].code}).all()")
             case arith.AndIOp() | arith.OrIOp() | arith.XOrIOp() if op.result.type == i1:
@@ -280,6 +282,14 @@ class NumPyExpressions(Values):
         axis = f", axis={place}" if len(axes) > 1 else ""
         cut = ", ".join([":"] * place + [f"{start}:{stop}"])
         return Text(f"np.repeat({value.code}, {self.size(op.within)}{axis})[{cut}]")
+
+    def top(self, op: tile.TopOp) -> Text:
+        """The helper takes and gives arrays whose last axis is what is ranked, or its places."""
+        rest = self.ordered(self.axes(op.result) - {op.at})
+        score, present = (self.along(value, [*rest, op.over]) for value in (op.score, op.present))
+        shape = "".join(f"{self.size(axis)}, " for axis in (*rest, op.at))
+        found = Text(f"_top({score.code}, {present.code}, np.full(({shape.rstrip()}), -1))")
+        return self.turned(found, [*rest, op.at], self.axes_of(op.result))
 
     def dot(self, op: tile.DotOp) -> Text:
         if (factors := self.factors(op)) is not None:

@@ -32,7 +32,7 @@ LEGAL = LegalForms(
         **dict.fromkeys((tile.ProgramOp, tile.RangeOp, tile.LoadOp, tile.StoreOp, tile.BroadcastOp), ()),
         **dict.fromkeys((tile.ThreadsOp, tile.RepeatOp, tile.FlattenOp, tile.HomeOp, tile.IntoOp, tile.WrapsOp), ()),
         **dict.fromkeys((tile.MaskOp, tile.FiniteOp, tile.FusedOp, scf.IfOp, scf.YieldOp), ()),
-        **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
+        **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.TopOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),
         **dict.fromkeys((arith.ConstantOp, *NUMPY_SPELLINGS), ()),
     },

@@ -63,6 +63,26 @@ def _read(tensor, where, *indices):
     values = tensor[tuple(np.where(where, index, 0) for index in indices)]
     return np.where(where.reshape(where.shape + (1,) * len(rest)), values, tensor.dtype.type(0))
 ''',
+    "_top": '''
+def _top(scores, present, places):
+    """For each row, where its largest scores stand: NaN first, for which it says -1, then by score and place."""
+    scores, present = np.broadcast_arrays(scores, present)
+    for row in np.ndindex(places.shape[:-1]):
+        where = np.flatnonzero(present[row])
+        found, first = scores[row][where], 0
+        if (odd := np.isnan(found)).any():
+            where, found, first = where[~odd], found[~odd], np.count_nonzero(odd)
+        count = max(0, places.shape[-1] - first)
+        if 0 < count < found.size:
+            least = np.partition(found, -count)[-count]
+            larger = np.flatnonzero(found > least)
+            equal = np.flatnonzero(found == least)[: count - larger.size]
+            order = np.concatenate([larger[np.argsort(-found[larger], kind="stable")], equal])
+        else:
+            order = np.argsort(-found, kind="stable")[:count]
+        places[row][first : first + order.size] = where[order]
+    return places
+''',
     "_laid": '''
 def _laid(blocks, start, stop, axis=0):
     """What lies from `start` up to `stop` where blocks, of the places of the next axis each, are laid end to end."""

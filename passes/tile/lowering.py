@@ -127,6 +127,10 @@ class Lowering:
                 axis = self.target_axis(op.over, at)
                 body = at.build.along(self.get(op.body, at), axis, scope.block)
                 lowered = tile.reduction(monoid_of(op))(body, axis)
+            case attn.TopOp():
+                axis, place = (self.target_axis(variable, at) for variable in (op.over, op.at))
+                score, present = (at.build.along(self.get(v, at), axis, scope.block) for v in (op.score, op.present))
+                lowered = tile.TopOp(score, present, axis, place)
             case _:
                 lowered = op.clone({operand: self.get(operand, at) for operand in op.operands})
         return at.build.add(lowered, scope.block, name)

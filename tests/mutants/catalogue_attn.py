@@ -105,6 +105,17 @@ def sums_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, build._KernelBuilder, "clear", clear)
 
 
+@planted("numpy", "build")
+def keys_left_out_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that the mask leaves out has a place too."""
+
+    def score(original: Any, builder: Any, block: Any, ranking: Any) -> None:
+        builder.counted = lambda reduce: None
+        original(builder, block, ranking)
+
+    wraps(monkeypatch, build._KernelBuilder, "score", score)
+
+
 # --- exchange-loops
 
 
@@ -409,3 +420,15 @@ def parts_added(monkeypatch: pytest.MonkeyPatch) -> None:
         return merged, (results[0], *(insert_before(op, attn.TotalOp(state, split, None)) for state in states[1:]))
 
     wraps(monkeypatch, attn.StreamOp, "merging", merging)
+
+
+# --- ranks
+
+
+@spoils("triton", "count-ranks")
+def equal_scores_have_one_rank(module: ModuleOp) -> None:
+    """A key that ties with an earlier one does not come after it."""
+    for above in every(module, arith.OrIOp):
+        tied = above.rhs.owner
+        if isinstance(tied, arith.AndIOp) and isinstance(tied.rhs.owner, arith.CmpiOp):
+            replace(above, [above.lhs])

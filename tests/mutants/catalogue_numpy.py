@@ -150,3 +150,10 @@ def power_of_another_base_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """What Numba compiles takes powers of 2."""
     spellings: dict[type[Operation], str] = {**COMPILED_SPELLINGS, math.ExpOp: "np.exp2({0})"}
     monkeypatch.setattr(compiled, "COMPILED_SPELLINGS", spellings)
+
+
+@planted("numpy", "numpy")
+def later_of_equal_scores_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys whose scores tie are ranked from the last one."""
+    sort = 'np.argsort(-found, kind="stable")[:count]'
+    rewords(monkeypatch, prelude.PRELUDE, "_top", sort, 'np.argsort(found, kind="stable")[::-1][:count]')

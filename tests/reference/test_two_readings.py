@@ -104,7 +104,8 @@ class Scalar:
                 index_ = tuple(self.value(i, at, over) for i in indices)
                 if not all(0 <= i < size for i, size in zip(index_, array.shape, strict=True)):
                     raise Absent
-                return array[index_].item()
+                found = array[index_].item()
+                return int(found) if expr.kind is Kind.INT else found
             case ReduceAxis(function=function, index=index, body=body):
                 terms = [self.value(body, {**at, index: n}, over) for n in range(self.size(index, at))]
                 return folded(function, terms)
@@ -134,6 +135,9 @@ class Scalar:
         scores = [score for score, _ in terms]
         if expr.function in FOLDS:
             return float(folded(expr.function, scores))
+        if expr.nth is not None:
+            nth, order = self.value(expr.nth, at), sorted(terms, key=_later)
+            return order[nth][1] if nth < len(order) and not math.isnan(order[nth][0]) else -1
         if expr.function in POSITIONS:
             largest = max(scores, default=-math.inf)
             unclear = not terms or any(map(math.isnan, scores))
@@ -155,6 +159,12 @@ class Scalar:
             yield self.value(expr.score, at), 0.0 if expr.value is None else self.value(expr.value, at)
         except Absent:
             return
+
+
+def _later(term: tuple[float, float]) -> tuple[bool, float, float]:
+    """What a score and a position are sorted by: NaN first, then the largest, the smaller position of equal ones."""
+    score, position = term
+    return (False, 0.0, position) if math.isnan(score) else (True, -score, position)
 
 
 def folded(function: str, terms: list[Any]) -> Any:

@@ -266,7 +266,14 @@ class Rows:
             if kept is not None:
                 kept_here = broadcast(kept.value, kept.axes, rows + over, sizes).reshape(flat.shape)
             place = broadcast(places.value, places.axes, over, sizes).reshape(-1)
-            return MaskedTensor(rows, position(flat, kept_here, place))
+            if expr.nth is None:
+                return MaskedTensor(rows, position(flat, kept_here, place))
+            nth = self.tensor(expr.nth)
+            axes = union([rows, nth.axes])
+            shape = [len(self.range_of(axis)) for axis in axes]
+            found = ranked(flat, kept_here, place)
+            found = along(found, (*rows, over[0]), (*axes, over[0])).expand(*shape, -1)
+            return MaskedTensor(axes, nth_of(found, along(nth.value, nth.axes, axes).expand(shape)))
         sink = self.tensor(expr.sink) if expr.sink is not None else None
         if sink is not None:  # one more key, whose value is 0
             rows_too = union([rows, sink.axes])
@@ -314,6 +321,22 @@ def position(score: torch.Tensor, kept: torch.Tensor, place: torch.Tensor) -> to
     largest = extreme("max", score)[..., None]
     found = torch.where(kept & (score == largest), place, LARGEST)
     return torch.where((found < LARGEST).any(-1), found.amin(-1) if found.shape[-1] else -1, -1)
+
+
+def ranked(score: torch.Tensor, kept: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+    """The places of scores that are kept, the largest first, along the last dimension; -1 for NaN and all others."""
+    order = score.sort(descending=True, stable=True).indices  # NaN comes first
+    order = order.gather(-1, kept.gather(-1, order).sort(descending=True, stable=True).indices)
+    return torch.where(kept & ~score.isnan(), place, -1).gather(-1, order)
+
+
+def nth_of(found: torch.Tensor, nth: torch.Tensor) -> torch.Tensor:
+    """Number `nth` along the last dimension, -1 behind the last."""
+    if not found.shape[-1]:
+        return torch.full_like(nth, -1)
+    return torch.where(
+        nth < found.shape[-1], found.gather(-1, nth.clamp(0, found.shape[-1] - 1)[..., None])[..., 0], -1
+    )
 
 
 def extreme(function: str, value: torch.Tensor) -> torch.Tensor:

@@ -71,6 +71,7 @@ row_half     row_half[d in D] = if d < D / 2 then -row[d + D / 2] else row[d - D
 col          col = {key}
 score        score = {scoring}
 mask         mask = {mask}
+leading      leading = topk(score, mask, 3)
 """
 
 PARAMETERS = """

@@ -56,10 +56,24 @@ tag
     i * 3 - p
     300 - i
     (if any(score > w, mask) then i else -1)
+    leading[1]
+    leading[i]
 tag@found
     argmax(score, mask)
 tag@joined
     argmax(score, mask)
+tag@until
+    argmax(score, mask)
+best
+    4 | topk(score, mask, 3)
+    2 | topk(floor(2.0 * {bias}), mask, 3)
+    topk({bias}, 3)
+    topk(score - max(score, mask), mask, 3) + i
+    (if {row_atom} then leading else topk(-score, 3))
+best@found
+    topk(score, mask, 3)
+best@joined
+    topk(score, mask, 3)
 tag@none
     {row_hash}
     i * 3 - p
@@ -125,6 +139,17 @@ writes
     9 | o
     3 | o lse
     2 | lse
+    o tag
+    lse byte
+    tag truth
+    byte truth
+    best
+    o best
+    weights
+    o weights
+writes@until
+    9 | o
+    3 | o lse
     o tag
     lse byte
     tag truth
@@ -227,6 +252,11 @@ tag_written
     i8
     u32
     i16
+best_written
+    2 | i32
+    i64
+    i8
+    u16
 truth_written
     bool
 byte_written
