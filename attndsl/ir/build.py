@@ -8,6 +8,7 @@ except that a condition known to hold is left out: that is the passes' work.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from attndsl.checking import typed
@@ -99,7 +100,8 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
         for total in totals:
             if number == total.first:
                 builder(f"_clears_{total.output.name}").clear(total)
-        for ranking in rankings_of(block, taken):
+        rankings = [*rankings_of(block, taken)]
+        for ranking in rankings:
             for reduce in reductions_in(ranking.reduce, left):
                 kept = Left.of(reduce, block, fresh(f"{ranking.scores}_{reduce.function}", taken))
                 taken.add(kept.name)
@@ -107,12 +109,16 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
                 workspaces.append(workspace(kept.name, kinds[reduce.kind], kept.rows))
                 left[reduce] = kept
             builder(f"_{ranking.scores}").score(block, ranking)
-            builder(f"_{ranking.positions}").rank(block, ranking)
+            block = replace(block, writes=tuple(write for write in block.writes if write not in ranking.writes))
+            is_all = ranking is rankings[-1] and not block.writes  # a block has a kernel of its name
+            builder("" if is_all else f"_{ranking.positions}").rank(block, ranking)
             workspaces.append(workspace(ranking.scores, compute, ranking.rows, ranking.keys))
             workspaces.append(workspace(ranking.present, i1, ranking.rows, ranking.keys, partial=not ranking.whole))
-            workspaces.append(workspace(ranking.positions, index, ranking.rows, ranking.count))
+            if ranking.left:
+                workspaces.append(workspace(ranking.positions, index, ranking.rows, ranking.count))
             left.update({place: Left(ranking.positions, ranking.rows) for place in ranking.places})
-        builder().block(block)
+        if block.writes:
+            builder().block(block)
         for total in totals:
             if number == total.last:
                 builder(f"_stores_{total.output.name}").store(total)
@@ -215,7 +221,12 @@ class _KernelBuilder:
         score = self.value(attn.ReadOp(ranking.scores, [*places, key], None, self.types[Kind.FLOAT]))
         present = self.value(attn.ReadOp(ranking.present, [*places, key], None, self.types[Kind.BOOL]))
         position = self.value(attn.TopOp(score, key, at, present))
-        self.add(attn.WriteOp(ranking.positions, [*places, at], position, None))
+        if ranking.left:
+            self.add(attn.WriteOp(ranking.positions, [*places, at], position, None))
+        for write in ranking.writes:
+            self.scalars[id(write.value)] = Scalar(position, None)
+            self.variables[write.axes[0]] = at
+            self.write(write, block.each)
 
     def read_left(self, reduce: typed.Reduce) -> SSAValue:
         """What an earlier kernel has left of a reduction."""
@@ -322,7 +333,9 @@ class _KernelBuilder:
         return self.scalars[id(expr)]
 
     def evaluated(self, expr: typed.Expr) -> tuple[typed.Expr, ...]:
-        """The expressions that one is built of; of a reduction that is left elsewhere what says where, and if."""
+        """The expressions that one is still built of; of a reduction that is left elsewhere what says where, and if."""
+        if id(expr) in self.scalars:
+            return ()
         if isinstance(expr, typed.Reduce) and expr in self.left:
             return tuple(part for part in (expr.sink, expr.nth, expr.count) if part is not None)
         return typed.operands(expr)

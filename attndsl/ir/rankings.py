@@ -16,6 +16,7 @@ from attndsl.checking.typed import (
     Kind,
     Reduce,
     ReduceAxis,
+    Write,
     operands,
     walk,
 )
@@ -27,7 +28,8 @@ class Ranking:
     """What ranks the keys of a row: all `places` of one topk, the elements of its vector.
 
     `scores` and `present` are workspaces with an element for each of `rows` and each of so many `keys`, by its
-    position, and `positions` is one with an element for each row and each of the `count` largest.
+    position, and `positions` is one with an element for each row and each of the `count` largest. That is `left` only
+    where something reads it, besides the block's `writes` of all places.
     """
 
     places: tuple[Reduce, ...]
@@ -37,6 +39,8 @@ class Ranking:
     scores: str
     present: str
     positions: str
+    writes: tuple[Write, ...]
+    left: bool
 
     @property
     def apart(self) -> bool:
@@ -70,11 +74,25 @@ def rankings_of(block: Block, taken: set[str]) -> Iterator[Ranking]:
         keys = room(block.over[0])
         for index in block.over[1:]:
             keys = Apply(Kind.INT, keys.span, "imul", (keys, room(index)))
+        writes = tuple(write for write in block.writes if not axes and _is_whole(write, places))
+        others = [write.value for write in block.writes if write not in writes]
+        others += [index for write in block.writes for index in write.indices]
+        others += [part for each in groups for part in each[:2] if part is not None]
         made = []
         for kind in ("scores", "present", "positions"):
             made.append(fresh(f"{names[places[0]]}_{kind}", taken))
             taken.add(made[-1])
-        yield Ranking(tuple(places), (*block.each, *axes), keys, at_least_0(count), *made)
+        read = not set(places).isdisjoint(walk(*others))
+        scores, present, positions = made
+        yield Ranking(
+            tuple(places), (*block.each, *axes), keys, at_least_0(count), scores, present, positions, writes, read
+        )
+
+
+def _is_whole(write: Write, places: list[Reduce]) -> bool:
+    """Whether a write is of all places, one for each value of its axis."""
+    place = write.value.nth if isinstance(write.value, Reduce) and write.value in places else None
+    return isinstance(place, IndexValue) and write.axes == (place.index,) and not write.adds
 
 
 @dataclass(frozen=True)

@@ -287,8 +287,8 @@ class NumPyExpressions(Values):
         """The helper takes and gives arrays whose last axis is what is ranked, or its places."""
         rest = self.ordered(self.axes(op.result) - {op.at})
         score, present = (self.along(value, [*rest, op.over]) for value in (op.score, op.present))
-        shape = "".join(f"{self.size(axis)}, " for axis in (*rest, op.at))
-        found = Text(f"_top({score.code}, {present.code}, np.full(({shape.rstrip()}), -1))")
+        shape = ", ".join(map(self.size, (*rest, op.at))) + ("" if rest else ",")
+        found = Text(f"_top({score.code}, {present.code}, np.full(({shape}), -1))")
         return self.turned(found, [*rest, op.at], self.axes_of(op.result))
 
     def dot(self, op: tile.DotOp) -> Text:

@@ -192,6 +192,14 @@ TILE_RULES = [
         tile("%p = tile.place [1 : index] of(%j) axes(%i) near()"),
         "what is the same for a tile depends on tile.range j",
     ),
+    (
+        tile("%c = arith.cmpi slt, %i, %N : index\n%t = tile.top %y where %c over %j at %d : f32"),
+        "tile.top ranks what varies along one axis",
+    ),
+    (
+        tile("%c = arith.cmpi slt, %i, %N : index\n%t = tile.top %y where %c over %i0 at %d : f32"),
+        "works over a value that is no tile.range",
+    ),
     (tile("tile.within %zero from 1.0 to 0.5 : f32"), "goes from a number to one that is no smaller"),
     (
         tile('"tile.within"(%zero) <{low = 0x7ff8000000000000 : f64, high = 1.0 : f64}> : (f32) -> ()'),
@@ -467,6 +475,7 @@ EVERY_OP = [
         }
         %before = arith.cmpi slt, %i, %j : index
         %all = tile.all %before over %j : i1 to i1
+        %ranked = tile.top %y where %before over %j at %d : f32
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" in slices of 8 : f32
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.rename_axis %i from %i to %j

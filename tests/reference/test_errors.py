@@ -157,6 +157,33 @@ def test_what_rounding_may_decide_has_no_bound() -> None:
     assert bounds("sum(x[j], x[j] * y[j] > 1.0)", x=[3.0, 1 + 2**-13], y=[3.0, 1 - 2**-13])[0] == np.inf
 
 
+def test_a_place_has_no_bound_where_keys_may_change_places() -> None:
+    first, second, third, fourth = ranked([5.0, 1 + 2**-13, 3.0, 1.0], [1.0, 1 - 2**-13, 1.0, 1.0])
+    assert (first, second) == (0, 0), "the largest two are far apart"
+    assert third == fourth == np.inf, "of the others either may be the larger"
+    assert ranked([5.0, 1.0, 1.0, 1.0], None) == [0, 0, 0, 0], "what ties without an error"
+    assert ranked([np.nan, np.inf, -np.inf, np.nan], None) == [0, 0, 0, 0]
+    assert ranked([3e38, 1.0, 2.0, 3.0], [3e38, 1.0, 1.0, 1.0]) == [np.inf] * 4, "it may be NaN"
+
+
+def ranked(x: list[float], y: list[float] | None) -> list[float]:
+    """The bounds of the positions of x, or of the products of x and y."""
+    text = f"""attention ranked {{
+        dims N
+        input  x : f32[N]
+        input  y : f32[N]
+        output o : i32[1, N]
+        each i in 1
+        over j in N
+        o[i,:] = topk(x[j]{" * y[j]" if y else ""}, N)
+    }}"""
+    if not y:
+        text = text.replace("        input  y : f32[N]\n", "")
+    given = {"x": np.array(x, np.float32)} | ({"y": np.array(y, np.float32)} if y else {})
+    found: list[float] = error_bounds(check(Source(text)), given, {}, rounding_of({"f32"}))["o"][0].tolist()
+    return found
+
+
 def test_what_may_overflow_has_no_bound() -> None:
     assert bounds("x[i] * x[i] / y[i]", x=[1e30], y=[1e30])[0] == np.inf
     assert bounds("sum(x[j])", x=[3e38, 3e38, -3e38]).tolist() == [np.inf] * 3

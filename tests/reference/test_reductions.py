@@ -242,3 +242,43 @@ def test_keys_of_several_indices() -> None:
     pairs = [(y, x) for y in range(2) for x in range(3) if y != x]
     assert got["a"][0] == sum(s[y, x] * (10 * y + x) for y, x in pairs)
     assert got["z"][0] == pytest.approx(math.log(sum(math.exp(s[y, x]) for y, x in pairs)))
+
+
+RANKED = check(
+    Source("""
+    attention ranked {
+        dims M, N, K
+        input  s    : f64[N]
+        input  keep : bool[M, N]
+        input  k    : f64[K]
+        output top  : i64[M, K]
+        output best : i64[M]
+
+        each i in M
+        over j in N
+
+        top[i,:] = topk(s[j], keep[i,j], K)
+        best[i]  = argmax(s[j], keep[i,j])
+    }
+    """)
+)
+
+
+@pytest.mark.parametrize(
+    ("s", "keep", "wanted"),
+    [
+        ([1.0, 3.0, 2.0], [True] * 3, [1, 2, 0]),
+        ([2.0, 3.0, 2.0, 3.0], [True] * 4, [1, 3, 0]),
+        ([0.0, -0.0, -INF], [True] * 3, [0, 1, 2]),
+        ([1.0, NAN, 5.0], [True, False, True], [2, 0, -1]),
+        ([1.0, NAN, 5.0, INF], [True] * 4, [-1, 3, 2]),
+        ([1.0, 2.0], [False, False], [-1, -1, -1]),
+        ([], [], [-1, -1, -1]),
+    ],
+)
+def test_positions_are_in_the_order_of_scores(s: list[float], keep: list[bool], wanted: list[int]) -> None:
+    got = reference(RANKED, {"s": np.array(s), "keep": np.array([keep], bool), "k": np.zeros(3)})
+    assert got["top"].tolist() == [wanted]
+    assert got["best"][0] == wanted[0]
+    none = reference(RANKED, {"s": np.array(s), "keep": np.array([keep], bool), "k": np.zeros(0)})
+    assert none["top"].shape == (1, 0)
