@@ -64,7 +64,7 @@ from typing import NamedTuple, TypeGuard
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.keys import reductions_of
+from attndsl.ir.keys import made_of, reductions_of
 from attndsl.ir.rewrite import insert_before, replace
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue
@@ -160,9 +160,10 @@ class _Products:
         """Whether a contraction is a product of matrices, and all others are done with tiles, or loops around one."""
         products: set[SSAValue] = set()
         loops: dict[SSAValue, SSAValue] = {}
+        keys = {op for op in self.ops if isinstance(op, attn.TotalOp)}
         for op in reversed(self.ops):
             running = frozenset(loops.values())
-            if isinstance(op, attn.TotalOp):  # a loop over keys stands in no other
+            if isinstance(op, attn.TotalOp):
                 form = _plan(op, partial(self.of, running=frozenset())).form
             elif isinstance(op, attn.SumOp):
                 form = _plan(op, partial(self.of, running=running)).form
@@ -171,6 +172,8 @@ class _Products:
             else:
                 continue
             if form == "loop":
+                if not keys.isdisjoint(made_of([op.body])):  # a loop over keys stands in no other
+                    return False
                 loops[op.result] = op.over
             elif form == "dot":
                 products.add(op.result)

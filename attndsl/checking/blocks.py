@@ -17,7 +17,6 @@ from attndsl.checking.pointwise import axes_text
 from attndsl.checking.scopes import Broken, ScalarBinding, Scope, Storage
 from attndsl.checking.slices import Ends, Part, Subscripts
 from attndsl.checking.typed import (
-    COMPUTED,
     FLOAT_TYPES,
     ROUNDED_INTS,
     STORAGE_KINDS,
@@ -209,7 +208,7 @@ class Blocks:
         if not outputs and not self._context.diagnostics:
             self._context.report(errors.outputs.NoOutput(name.span, name=name.text))
         for tensor in self._tensors.values():
-            if tensor.role == "input" or tensor.element == COMPUTED:
+            if tensor.role == "input" or tensor.is_computed:
                 continue
             if tensor.name not in self._written and not self._astray:
                 self._context.report(errors.outputs.NotWritten(tensor.span, role=tensor.role, name=tensor.name))
@@ -298,7 +297,7 @@ class Blocks:
     def _holds(self, node: tree.WriteStatement, tensor: Tensor, given: Kind) -> bool:
         """Whether the elements of an output can be of the kind that is written; reports where not."""
         name, held = tensor.name, self._held(tensor)
-        if node.adds and not {*self._declarations.choices(tensor.element)} <= {*FLOAT_TYPES, COMPUTED}:
+        if node.adds and not {*self._declarations.choices(tensor.element)} <= {*FLOAT_TYPES}:
             self._context.report(errors.outputs.AddsStored(node.span, role=tensor.role, name=name))
             return False
         if (given is Kind.BOOL) == (held is Kind.BOOL):

@@ -56,13 +56,14 @@ def usual_element(choices: Sequence[str]) -> str:
     return next((element for element in ("f32", "i32") if element in choices), choices[0])
 
 
-COMPUTED = "computed"
-"""The element type of what the checker has kept between blocks: that which sums are kept in."""
+COMPUTED: Mapping[Kind, str] = {Kind.FLOAT: "computed", Kind.INT: "computed int", Kind.BOOL: "computed bool"}
+"""The element types of what the checker has kept between blocks, by its kind; see `computed_in`."""
 
 
-def computed_in(elements: Collection[str]) -> str:
-    """The type that sums are kept in, beside tensors of these element types."""
-    return "f64" if "f64" in elements else "f32"
+def computed_in(elements: Collection[str]) -> dict[str, str]:
+    """What COMPUTED elements are stored as, beside tensors of these element types: floats as sums are kept."""
+    stored = {Kind.FLOAT: "f64" if "f64" in elements else "f32", Kind.INT: "i64", Kind.BOOL: "bool"}
+    return {element: stored[kind] for kind, element in COMPUTED.items()}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,6 +106,11 @@ class Tensor:
     span: Span
     default: Constant | None = None
     broadcast: tuple[int, ...] = ()
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the checker has made it, and no spec declares it."""
+        return self.element in COMPUTED.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +311,8 @@ class Spec:
 
     def kind(self, tensor: Tensor) -> Kind:
         """The kind of scalar that a tensor's elements are; the choices of a type variable have one kind."""
-        return STORAGE_KINDS.get(self.types.get(tensor.element, (tensor.element,))[0], Kind.FLOAT)
+        computed = next((kind for kind, element in COMPUTED.items() if tensor.element == element), None)
+        return computed or STORAGE_KINDS.get(self.types.get(tensor.element, (tensor.element,))[0], Kind.FLOAT)
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -320,7 +327,7 @@ class Spec:
     @cached_property
     def sizes(self) -> frozenset[str]:
         """The `int` parameters that extents of declared tensors are made of: calls give them from 0 on, as dims."""
-        extents = (e for tensor in self.tensors.values() if tensor.element != COMPUTED for e in tensor.extents)
+        extents = (e for tensor in self.tensors.values() if not tensor.is_computed for e in tensor.extents)
         return frozenset(e.name for e in walk(*extents) if isinstance(e, ParamValue) and e.kind is Kind.INT)
 
     @property

@@ -103,7 +103,7 @@ class _Moving:
             extents = tuple(self._room(index) for index in (*self._rows.each, *axes))
             name = next(name for name in _names(f"{write.tensor.name}_{expr.function}") if name not in self._taken)
             self._taken.add(name)
-            temp = Tensor(name, "temp", COMPUTED, extents, expr.span)
+            temp = Tensor(name, "temp", COMPUTED[expr.kind], extents, expr.span)
             self.left[expr] = Write(temp, places, axes, expr, write.span)
         return graph.read(self.left[expr].tensor, expr.kind, places, expr.span)
 

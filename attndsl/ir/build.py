@@ -67,8 +67,8 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     """
     elements = {t.name: types.get(t.element, t.element) for t in checked.tensors.values()}
     computed = typed.computed_in(elements.values())
-    elements = {name: computed if element == typed.COMPUTED else element for name, element in elements.items()}
-    compute = f64 if computed == "f64" else f32
+    elements = {name: computed.get(element, element) for name, element in elements.items()}
+    compute = f64 if "f64" in computed.values() else f32
     totals = totals_of(checked, elements, str(compute))
     partial = {*partial_outputs(checked)} - {total.output.name for total in totals}
     tensors = [

@@ -9,7 +9,7 @@ import numpy as np
 
 from attndsl.checking.evaluate import with_defaults
 from attndsl.checking.numbers import single
-from attndsl.checking.typed import COMPUTED, Block, Index, Kind, Spec, Tensor, computed_in, usual_element
+from attndsl.checking.typed import Block, Index, Kind, Spec, Tensor, computed_in, usual_element
 from attndsl.reference.dims import dims_of, shape_of
 from attndsl.reference.row import Environment, Row
 from attndsl.storage import WIDE, decode, element_among
@@ -65,7 +65,7 @@ def call_of(spec: Spec, arrays: Arrays, params: Params) -> Environment:
             types[tensor.element] = element
         tensors[tensor.name] = decode(array, element)
     kinds = {write.tensor.name: write.value.kind for block in spec.blocks for write in block.writes}
-    types[COMPUTED] = computed_in([types.get(tensor.element, tensor.element) for tensor in spec.tensors.values()])
+    types |= computed_in([types.get(tensor.element, tensor.element) for tensor in spec.tensors.values()])
     for tensor in spec.written:
         held = tensors.get(tensor.name, np.zeros(shape_of(tensor, dims, known)))
         tensors[tensor.name] = held.astype(WIDE[kinds[tensor.name]])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.evaluate import Number, evaluate, with_defaults
-from attndsl.checking.typed import COMPUTED, Kind, Spec, usual_element
+from attndsl.checking.typed import Kind, Spec, usual_element
 from attndsl.inputs import copied, default_dims, default_params, layouts_of, make_inputs, poison_absent, relay
 from attndsl.reference import reference
 from attndsl.reference.agreement import Agreement, compare
@@ -36,7 +36,7 @@ def types_with(spec: Spec, element: str) -> dict[str, str]:
 
 def largest(spec: Spec, dims: Mapping[str, int], params: Mapping[str, Number]) -> int:
     """The number of elements of the largest tensor of a call, an extent of 0 counted as 1: a tile may be as wide."""
-    known = (tensor for tensor in spec.tensors.values() if tensor.element != COMPUTED)  # those are not the largest
+    known = (tensor for tensor in spec.tensors.values() if not tensor.is_computed)  # those are not the largest
     extents = ([evaluate(extent, dims, params) for extent in tensor.extents] for tensor in known)
     return max((math.prod(max(1, extent) for extent in each) for each in extents), default=0)
 

@@ -13,7 +13,6 @@ from typing import TypeVar
 from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
-    COMPUTED,
     FLOAT_TYPES,
     FOLDS,
     INT_TYPES,
@@ -299,7 +298,7 @@ SPECS: Table[Spec] = {
     ),
     "inout that is added to": lambda s: any(w.adds and w.tensor.role == "inout" for b in s.blocks for w in b.writes),
     "temp that is read": lambda s: _reads_of(s, "temp"),
-    "weights at their keys": lambda s: any(t.element == COMPUTED for t in s.written),
+    "weights at their keys": lambda s: any(t.is_computed for t in s.written),
     "temp that rows may leave unwritten": lambda s: any(s.tensors[n].role == "temp" for n in partial_outputs(s)),
     "schedule": lambda s: bool(s.schedule),
     "sums in order": lambda s: any(w.adds and s.schedule.get("deterministic") for b in s.blocks for w in b.writes),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.checking.evaluate import with_defaults
 from attndsl.checking.numbers import ON_NUMBERS, single
 from attndsl.checking.typed import (
     FOLDS,
@@ -201,6 +202,7 @@ def test_two_readings_agree(path: Path, hostile: bool) -> None:
     sizes = OTHERS.get(spec.name, FEW)
     dims = default_dims(spec, given={name: size for name, size in sizes.items() if name in spec.dims})
     params = {**default_params(spec), **{p.name: 2 for p in spec.params if p.kind is Kind.INT}}
+    params = {**with_defaults(spec.params, dims, params)}
     params |= {p.name: single(params[p.name]) for p in spec.params if p.kind is Kind.FLOAT and p.name in params}
     types = types_with(spec, "f64")
     arrays = make_inputs(spec, dims, types, 1, params, hostile)

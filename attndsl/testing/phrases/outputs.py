@@ -98,8 +98,9 @@ byte@joined
 byte@none
     {row_curve} * 100.0
 weights
-    2 | softmax(score, mask{sink})
-    softmax({scoring})
+    3 | softmax(score, mask{sink})
+    2 | softmax({scoring})
+    softmax(score, j != argmax({bias}))
 row_number
     {slope}
     2 | fan[(i + F) % (ways * F)]
