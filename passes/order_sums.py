@@ -129,7 +129,8 @@ def _order(kernel: attn.KernelOp, module: ModuleOp) -> None:
             continue
         write = _folded(write, kernel)
         step = _alone(write, kernel, list(_leave(write, kernel, module, left)))
-        step.entry = StringAttr(f"{kernel.entry.data}_{write.tensor.string_value()}_{number}")
+        entries = [op.entry.data for op in module.body.block.ops if isinstance(op, attn.KernelOp)]
+        step.entry = StringAttr(fresh(f"{kernel.entry.data}_{write.tensor.string_value()}_{number}", entries))
         module.body.block.insert_op_after(step, last)
         last = step
         kernel.body.block.erase_op(write)
