@@ -84,6 +84,7 @@ from dataclasses import dataclass
 from attndsl.ir import attn
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.extent_values import guard_reads
 from attndsl.ir.keys import Reduction, common_conjuncts, factors_of, made_of, over_of, reductions_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import insert_before, remove_dead, replace, sort_block
@@ -195,7 +196,8 @@ def _make_before(kernel: attn.KernelOp, module: ModuleOp, sums: Sequence[attn.Su
             step.body.block.erase_op(write)
         keys = any(isinstance(variable.owner, attn.OverOp) for variable in placed)
         apart = placed if keys else _differing(members, axes)
-        _arrange(variables_of(members[0].result, kernel, axes), placed, apart, axes, copied)
+        farther = _arrange(variables_of(members[0].result, kernel, axes), placed, apart, axes, copied)
+        guard_reads(step.body.block, farther, kernel)
         for op, workspace in found.items():
             step.body.block.add_op(workspace.write(copied[op.result], copied))
         sort_block(step.body.block)
@@ -244,12 +246,13 @@ def _copy(kernel: attn.KernelOp, name: str) -> tuple[attn.KernelOp, dict[SSAValu
 
 def _arrange(
     variables: Iterable[attn.IndexOp], placed: Axes, apart: Axes, axes: AxesAnalysis, copied: dict[SSAValue, SSAValue]
-) -> None:
+) -> list[SSAValue]:
     """Lets variables tell apart the rows of a copy that is about no others than `placed`.
 
     Keys are rows. A variable goes as far as it does, or, where that differs along what is no longer there, as far as
-    it may. Of those `apart` the rows of a tile have the same value.
+    it may: gives these. Of those `apart` the rows of a tile have the same value.
     """
+    farther: list[SSAValue] = []
     for variable in variables:
         if isinstance(variable, attn.AxisOp):
             continue
@@ -264,6 +267,9 @@ def _arrange(
         new = kind(variable.variable.data, copied[extent], copied[bound] if bound is not None else None)
         copied[variable.result] = insert_before(old, new, variable.result.name_hint)
         replace(old, [new.result])
+        if extent is not variable.extent:
+            farther.append(new.result)
+    return farther
 
 
 def _differing(sums: Iterable[attn.SumOp], axes: AxesAnalysis) -> Axes:

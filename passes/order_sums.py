@@ -76,12 +76,11 @@ from dataclasses import dataclass
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.extent_values import extents_before
+from attndsl.ir.extent_values import extents_before, guard_reads
 from attndsl.ir.keys import Reduction, conjunction, conjuncts, made_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import (
     constant_op,
-    guarded,
     index_constant,
     insert_before,
     number_in,
@@ -130,7 +129,8 @@ def _order(kernel: attn.KernelOp, module: ModuleOp) -> None:
             continue
         write = _folded(write, kernel)
         step = _alone(write, kernel, list(_leave(write, kernel, module, left)))
-        step.entry = StringAttr(f"{kernel.entry.data}_{write.tensor.string_value()}_{number}")
+        entries = [op.entry.data for op in module.body.block.ops if isinstance(op, attn.KernelOp)]
+        step.entry = StringAttr(fresh(f"{kernel.entry.data}_{write.tensor.string_value()}_{number}", entries))
         module.body.block.insert_op_after(step, last)
         last = step
         kernel.body.block.erase_op(write)
@@ -212,7 +212,7 @@ def _sum_elements(kernel: attn.KernelOp) -> None:
     """Lets the elements that the only write of a kernel adds to be its rows."""
     (write,) = _writes(kernel)
     _split_quotients(write, kernel)
-    axes, told = AxesAnalysis(), _told(write, kernel)
+    axes, told = AxesAnalysis(), told_by_places(write, kernel)
     stay = [axes(place) <= told for place in write.indices]
     rows = [op for op in kernel.body.block.ops if isinstance(op, ROWS) and op.result in told]
     over, variables, conditions = _exchange(write, kernel, told)
@@ -256,16 +256,6 @@ def _split_quotients(write: attn.WriteOp, kernel: attn.KernelOp) -> None:
     sort_block(kernel.body.block)
 
 
-def _told(write: attn.WriteOp, kernel: attn.KernelOp) -> Axes:
-    """The variables that places tell, and which may be rows by themselves."""
-    told, axes = told_by_places(write, kernel), AxesAnalysis()
-    far = {op.result for op in _far(told, kernel)}
-    places = [place for place in write.indices if axes(place) <= told]
-    reads = [op for op in made_of(places) if isinstance(op, attn.ReadOp)]
-    # Whether there is something to read by what goes too far, keys say, and places of rows are of no key.
-    return told if not any(far & axes(op.result) for op in reads) else frozenset()
-
-
 def _far(told: Axes, kernel: attn.KernelOp) -> list[attn.IndexOp]:
     """The rows of which there are more or fewer along what becomes keys: they go as far as they may."""
     axes, far = AxesAnalysis(), list[attn.IndexOp]()
@@ -294,11 +284,12 @@ def _exchange(
         over, digits = _flat(name, list(map(_limit, keys)), write)
         values.update(zip(keys, digits, strict=True))
         far += [op for op in keys if op.bound is not None]
-    there = {values[op]: insert_before(write, arith.CmpiOp(values[op], op.extent, "slt")) for op in far}
+    there = [insert_before(write, arith.CmpiOp(values[op], op.extent, "slt")) for op in far]
+    farther = [values[op] for op in far]
     for op, value in values.items():
         replace(op, [value])
-    _guard(there, write)
-    return over, values, [*there.values()]
+    guard_reads(kernel.body.block, farther, kernel)
+    return over, values, there
 
 
 def _limit(variable: attn.IndexOp) -> SSAValue:
@@ -317,15 +308,3 @@ def _flat(name: str, extents: Sequence[SSAValue], anchor: Operation) -> tuple[SS
     over = insert_before(anchor, attn.OverOp(name, strides.pop()), name)
     digits = [insert_before(anchor, arith.FloorDivSIOp(over, stride)) for stride in reversed(strides)]
     return over, [insert_before(anchor, spec.ModOp(*pair)) for pair in zip(digits, counts, strict=True)]
-
-
-def _guard(there: dict[SSAValue, SSAValue], anchor: Operation) -> None:
-    """Lets reads by variables that go too far take place only where they do not."""
-    block = anchor.parent
-    assert block is not None
-    for read in [op for op in block.ops if isinstance(op, attn.ReadOp)] if there else []:
-        by = made_of(read.indices)
-        needed = [condition for variable, condition in there.items() if variable.owner in by]
-        if needed:
-            where = conjunction([*conjuncts(read.where), *needed], anchor)
-            replace(read, [insert_before(read, guarded(read, where), read.result.name_hint)])

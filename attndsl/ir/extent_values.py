@@ -1,21 +1,41 @@
-"""The extents of tensors as values that a kernel computes."""
+"""The extents of tensors as values that a kernel computes, and reads that are inside of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from attndsl.checking.symbolic import Expression
 from attndsl.checking.typed import Kind
-from attndsl.ir import spec
+from attndsl.ir import attn, spec
 from attndsl.ir.build import OPERATIONS
-from attndsl.ir.rewrite import constant_op, insert_before
-from attndsl.ir.xdsl import Operation, SSAValue, arith, i1, index
+from attndsl.ir.keys import conjunction, conjuncts, made_of
+from attndsl.ir.rewrite import constant_op, guarded, index_constant, insert_before, replace
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, i1, index
 
 
 def extents_before(anchor: Operation, tensor: spec.TensorOp) -> list[SSAValue]:
     """The extents of a tensor, computed before `anchor`."""
     builder = _Before(anchor, {op.sym_name.data: op for op in spec.declarations(tensor, spec.ParameterOp)})
     return [builder.expression(extent) for extent in tensor.shape]
+
+
+def guard_reads(block: Block, variables: Iterable[SSAValue], module: Operation) -> None:
+    """Lets reads of a kernel take place inside of tensors alone, where they rest on variables that go farther now.
+
+    What was proved of a place holds for the values that its variables had. `module` is any operation of the module.
+    """
+    moved = {variable.owner for variable in variables}
+    for read in [op for op in block.ops if isinstance(op, attn.ReadOp)] if moved else []:
+        if moved.isdisjoint(made_of(read.indices)):
+            continue
+        conditions = conjuncts(read.where)
+        zero = insert_before(read, index_constant(0))
+        extents = extents_before(read, spec.enclosing_tensor(module, read.tensor.string_value()))
+        for place, extent in zip(read.indices, extents, strict=True):
+            conditions.append(insert_before(read, arith.CmpiOp(zero, place, "sle")))
+            conditions.append(insert_before(read, arith.CmpiOp(place, extent, "slt")))
+        where = conjunction(conditions, read)
+        replace(read, [insert_before(read, guarded(read, where), read.result.name_hint)])
 
 
 class _Before:

@@ -127,6 +127,18 @@ SPECS = {
         each t in S
         o[t] = m[t] + 1.0
     }""",
+    "three statements, one of which is a product of matrices": """attention p {
+        dims B, H, M, D, E
+        types T
+        input  x : T[B, H, M, D]
+        input  w : T[E, D]
+        input  g : f32[B, H, M, E]
+        output o : T[B, M, E]
+        each b in B, h in H, i in M
+        o[b,i,:] += w[:,:] . x[b,h,i,:]
+        o[b,i,:] += g[b,h,i,:]
+        o[b,i,:] += 2.0 * g[b,h,i,:] * g[b,h,i,:]
+    }""",
     "slices that overlap": """attention p {
         dims B, M, D
         types T
@@ -151,7 +163,7 @@ SPECS = {
     }""",
 }
 
-DIMS = ({"B": 3, "H": 5, "M": 4, "S": 4, "C": 3, "N": 5, "D": 2}, {"M": 0}, {"B": 1, "H": 1, "M": 1, "D": 3})
+DIMS = ({"B": 3, "H": 5, "M": 4, "S": 4, "C": 3, "N": 5, "D": 2, "E": 3}, {"M": 0}, {"B": 1, "H": 1, "M": 1, "D": 3})
 
 
 def asked(text: str) -> Spec:
@@ -189,6 +201,8 @@ def test_nothing_is_added_atomically(name: str) -> None:
     types = {variable: choices[0] for variable, choices in spec.types.items()}
     assert any(meeting(check(Source(TEXTS[name])), types)) and not any(meeting(spec, types))
     source = compile_spec(spec, types, "triton").source
+    defined = re.findall(r"^def (\w+)", source, re.MULTILINE)
+    assert len(set(defined)) == len(defined)
     assert "tl.atomic" not in source and "tl.atomic" in compile_spec(check(Source(TEXTS[name])), types, "triton").source
 
 
