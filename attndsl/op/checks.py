@@ -24,10 +24,11 @@ KINDS: dict[str, type[int] | type[float]] = {"int": int, "float": float, "bool":
 
 
 class Shaped(Protocol):
-    """What has extents."""
+    """An array or a tensor."""
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Its extents."""
 
 
 @dataclass(frozen=True, slots=True)

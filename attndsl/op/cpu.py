@@ -18,7 +18,7 @@ from attndsl.checking.numbers import LARGEST_SIZE
 from attndsl.checking.symbolic import Expression, leaves
 from attndsl.driver.signature import Signature
 from attndsl.op.binding import CompiledSpec
-from attndsl.op.checks import Bound, complete, parameters
+from attndsl.op.checks import Bound, Shaped, complete, parameters
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
@@ -31,14 +31,6 @@ Kinds = tuple[object, ...]
 
 Given = tuple[int | float | bool | None, ...]
 """The parameters that extents rest on, as a call gives them."""
-
-
-class Shaped(Protocol):
-    """An array or a tensor."""
-
-    @property
-    def shape(self) -> Shape:
-        """Its extents."""
 
 
 T = TypeVar("T", bound=Shaped)
