@@ -152,7 +152,9 @@ def _say_covered(kernel: tile.KernelOp, following: tile.KernelOp | None) -> None
     else:
         keys = _cut(kernel)
     if keys is None:
-        keys = next((loop.ub for loop in loops[::-1] if is_before_choice(loop.ub)), None)
+        # Where rows end before where steps do: a loop may go by steps from which others have taken some.
+        ends = (end for loop in loops[::-1] for end in (loop.row_stop, loop.ub))
+        keys = next((end for end in ends if is_before_choice(end)), None)
     rows = programs[0].result if programs else None
     said = tile.CoversOp(rows, keys, loops[-1].step if keys is not None else None)
     said.location = last.location
