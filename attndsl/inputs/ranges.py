@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from attndsl.checking.evaluate import Number, evaluate
-from attndsl.checking.typed import Apply, Constant, Expr, IndexValue, Kind, Read, Spec, Tensor, walk
+from attndsl.checking.typed import Apply, Block, Constant, Expr, IndexValue, Kind, Read, Spec, Tensor, walk
 from attndsl.inputs.strides import LAYOUTS
 
 Use = OneOf["index", "extent", "position", "offset"]
@@ -45,7 +45,7 @@ def positive_inputs(spec: Spec) -> set[str]:
     """The float inputs that a logarithm or a root is taken of."""
     return {
         argument.tensor.name
-        for expr in expressions(spec)
+        for expr in expressions(*spec.blocks)
         if isinstance(expr, Apply) and expr.operator in LOGARITHMS
         for argument in expr.arguments
         if isinstance(argument, Read)
@@ -69,10 +69,10 @@ def layouts_of(spec: Spec, name: str) -> list[str]:
     return [layout for layout in LAYOUTS if layout != "broadcast" or not once]
 
 
-def expressions(spec: Spec) -> Iterator[Expr]:
-    """Every expression of a spec's blocks, once each, those of the extents of index variables among them."""
+def expressions(*blocks: Block) -> Iterator[Expr]:
+    """Every expression of blocks, once each, those of the extents of index variables among them."""
     roots: list[Expr] = []
-    for block in spec.blocks:
+    for block in blocks:
         roots += [expr for write in block.writes for expr in (*write.indices, write.value)]
         roots += [expr for index in (*block.each, *block.over) for expr in (index.extent, index.bound)]
     yield from walk(*roots)
@@ -92,7 +92,7 @@ class _Ranges:
             for write in block.writes:
                 self._access(write.tensor, write.indices)
         offsets: set[str] = set()
-        for expr in expressions(self._spec):
+        for expr in expressions(*self._spec.blocks):
             match expr:
                 case Read():
                     self._access(expr.tensor, expr.indices)

@@ -249,7 +249,7 @@ def _of_parameters(tensor: Tensor) -> bool:
 
 def _reads_of(spec: Spec, role: str) -> bool:
     """Whether a block reads a tensor of this role."""
-    return any(isinstance(e, Read) and e.tensor.role == role for e in expressions(spec))
+    return any(isinstance(e, Read) and e.tensor.role == role for e in expressions(*spec.blocks))
 
 
 def _reads_inout(blocks: Iterable[Block]) -> bool:
@@ -279,7 +279,7 @@ SPECS: Table[Spec] = {
     "scalar tensor": lambda s: any(not t.extents for t in s.inputs),
     **{f"scalar tensor of {kind.value}": _has_scalar(kind) for kind in Kind},
     "output before an input": lambda s: [*s.tensors.values()] != [*s.inputs, *s.outputs],
-    "product of parameters and variables": lambda s: any(map(_may_wrap, expressions(s))),
+    "product of parameters and variables": lambda s: any(map(_may_wrap, expressions(*s.blocks))),
     "extent with a number": _has_extent("iadd"),
     "extent divided": _has_extent("idiv"),
     "extent of a parameter": lambda s: any(map(_of_parameters, s.inputs)),
@@ -360,7 +360,7 @@ CONSTRUCTS: tuple[str, ...] = (
 
 def constructs(spec: Spec) -> set[str]:
     """The constructs that a checked spec uses, each of them a name of CONSTRUCTS."""
-    found = [*expressions(spec)]
+    found = [*expressions(*spec.blocks)]
     reductions = [e for e in found if isinstance(e, Reduce)]
     writes = [(block, write) for block in spec.blocks for write in block.writes]
     variables = [index for block in spec.blocks for index in (*block.each, *block.over)]

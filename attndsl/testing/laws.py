@@ -212,7 +212,7 @@ def member(spec: Spec) -> tuple[Spec, str]:
     what later ones read stay whole.
     """
     name = fresh(spec, "member")
-    read = {expr.tensor for expr in expressions(spec) if isinstance(expr, Read)}
+    read = {expr.tensor for expr in expressions(*spec.blocks) if isinstance(expr, Read)}
 
     def change(block: Block) -> Change:
         if any(write.tensor in read for write in block.writes):

@@ -24,7 +24,7 @@ def turned(choices: Choices, spec: Spec) -> str | None:
 
 def negated(choices: Choices, spec: Spec) -> str | None:
     """The spec with `not (a >= b)` for each `a < b` of ints: NaN is not less than a number, nor at least that."""
-    ints = {e.span for e in expressions(spec) if isinstance(e, Apply) and e.operator in COMPARISONS_OF_INTS}
+    ints = {e.span for e in expressions(*spec.blocks) if isinstance(e, Apply) and e.operator in COMPARISONS_OF_INTS}
     whole = {node.span for node in _comparisons(spec) if len(node.operators) == 1} & ints
 
     def deny(node: tree.Comparison, a: str, operator: str, b: str) -> str:

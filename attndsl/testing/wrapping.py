@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import (
     Apply,
+    Block,
     Constant,
     DimValue,
     Expr,
@@ -14,6 +15,7 @@ from attndsl.checking.typed import (
     Kind,
     ParamValue,
     Read,
+    Reduce,
     ReduceAxis,
     Spec,
     walk,
@@ -27,6 +29,9 @@ LIMIT = 2**63
 AROUND = 2**32
 """More than any extent here: what leaves 64 bits by less comes back at the other end, out of any range."""
 
+ROUNDED = 2**8
+"""No less than the magnitude of an int of ROUNDED_INTS, which a float may be written to."""
+
 COMPARED = ("ieq", "ine", "ilt", "ile", "igt", "ige", "imin", "imax")
 
 
@@ -38,16 +43,20 @@ def comparisons_fit(
     So they do of every index that is held against an extent; one may leave 64 bits by little.
     """
     sizes = _Sizes(dims, params, arrays)
-    places = [index for block in spec.blocks for write in block.writes for index in write.indices]
-    for expr in (*expressions(spec), *spec.requires):
-        if isinstance(expr, Read):
-            places += expr.indices
-        elif isinstance(expr, Apply) and expr.operator in COMPARED:
-            if sum(map(sizes.of, expr.arguments)) >= LIMIT:
+    for block in spec.blocks:
+        places = [index for write in block.writes for index in write.indices]
+        for expr in (*expressions(block), *spec.requires):
+            if isinstance(expr, Read):
+                places += expr.indices
+            elif isinstance(expr, Apply) and expr.operator in COMPARED:
+                if sum(map(sizes.of, expr.arguments)) >= LIMIT:
+                    return False
+            elif isinstance(expr, IndexValue) and sizes.of(expr.index.extent) >= LIMIT:
                 return False
-        elif isinstance(expr, IndexValue) and sizes.of(expr.index.extent) >= LIMIT:
+        if any(sizes.of(place) >= LIMIT + AROUND for place in places):
             return False
-    return all(sizes.of(place) < LIMIT + AROUND for place in places)
+        sizes.write(block)
+    return True
 
 
 class _Sizes:
@@ -56,8 +65,15 @@ class _Sizes:
     def __init__(self, dims: Mapping[str, int], params: Mapping[str, Number], arrays: Mapping[str, Array]) -> None:
         self._dims = dims
         self._params = params
-        self._arrays = arrays
+        self._stored = {name: _largest(values) for name, values in arrays.items() if values.dtype.kind in "iu"}
         self._known: dict[Expr, int] = {}
+
+    def write(self, block: Block) -> None:
+        """Later blocks read what this one writes, and what was there before."""
+        written = [(w.tensor.name, self.of(w.value) if w.value.kind is Kind.INT else ROUNDED) for w in block.writes]
+        for name, size in written:
+            self._stored[name] = max(self._stored.get(name, 0), min(size, LIMIT))
+        self._known.clear()
 
     def of(self, expr: Expr) -> int:
         """The magnitude of an integer; 0 of anything else."""
@@ -77,8 +93,9 @@ class _Sizes:
             case IndexValue(index=index):
                 return self.of(index.bound)
             case Read(tensor=tensor):
-                values = self._arrays[tensor.name]
-                return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
+                return self._stored[tensor.name]
+            case Reduce(value=value) if value is not None:  # a position, or -1
+                return max(self._known[value], 1)
             case ReduceAxis(index=index, body=body):
                 return self.of(index.bound) * self._known[body]
             case Apply(operator=operator, arguments=arguments):
@@ -106,3 +123,7 @@ class _Sizes:
             case (("iand" | "ior" | "ixor"), _):
                 return int(min(LIMIT, 1 << max(sizes).bit_length()))
         return sizes[0]
+
+
+def _largest(values: Array) -> int:
+    return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0

@@ -59,7 +59,7 @@ def test_extents_meet_the_conditions_of_what_is_drawn() -> None:
 
 def test_whatever_is_declared_is_used() -> None:
     for one, spec in drawn():
-        read = {expr.tensor.name for expr in expressions(spec) if isinstance(expr, Read)}
+        read = {expr.tensor.name for expr in expressions(*spec.blocks) if isinstance(expr, Read)}
         assert {tensor.name for tensor in spec.inputs if tensor.role == "input"} <= read, one.text
 
 

@@ -44,3 +44,34 @@ def test_comparisons_fit(value: str, p: int, a: int, fits: bool) -> None:
     spec = check(Source(SPEC.format(value)))
     arrays: dict[str, Array] = {"x": np.ones(3, np.float32), "a": np.array([0, a, 1], np.int64)}
     assert comparisons_fit(spec, {"N": 3}, {"p": p}, arrays) is fits
+
+
+WRITTEN = """attention s(p: int) {{
+    dims N
+    input x : f32[N]
+    inout c : i64[N]
+    output o : f32[N]
+    temp t : i64[N]
+    each i in N over j in N
+    t[i] = {}
+    each i in N
+    c[i] = t[i]
+    each i in N
+    o[i] = if c[i] < i then x[t[i]] else 0.0
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("value", "p", "c", "fits"),
+    [
+        ("i", 2**62, 0, True),
+        ("i", 2**62, -(2**63), False),
+        ("p + p", 2**62, 0, False),
+        ("p", 2**62, 0, True),
+        ("argmax(x[j])", 2**62, 0, True),
+    ],
+)
+def test_what_blocks_write_is_read_by_later_ones(value: str, p: int, c: int, fits: bool) -> None:
+    spec = check(Source(WRITTEN.format(value)))
+    arrays: dict[str, Array] = {"x": np.ones(3, np.float32), "c": np.array([0, c, 1], np.int64)}
+    assert comparisons_fit(spec, {"N": 3}, {"p": p}, arrays) is fits
