@@ -116,6 +116,8 @@ class BatchPrograms(ModulePass):
 def _batch_programs(kernel: tile.KernelOp, known: Container[SSAValue], numbers: int) -> None:
     """Makes batch axes of the variables that can be, the innermost first, as long as tiles have room for them."""
     programs = [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]
+    if not programs:
+        return
     begin = programs[0]
     made: list[SSAValue] = []
     for program in reversed(programs):

@@ -83,8 +83,7 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
 
 def _before(tensor: Tensor, call: Environment) -> Added:
     """What stands in a tensor before anything is added: nothing, or what a call gives."""
-    size = np.array(call.tensors[tensor.name], np.float64)
-    return Added(np.abs(size, out=size), np.zeros(size.shape), np.zeros(size.shape))
+    return Added.to(np.asarray(call.tensors[tensor.name], np.float64))
 
 
 class _Analysis:
@@ -135,7 +134,10 @@ class _Analysis:
             target[(mine > 0) & (taken > 1)] = np.inf
         else:
             added = self._added[write.tensor.name]
+            term = np.where(value.present, value.value, 0.0)
             self._row.put(write, np.where(value.present, size, 0.0), value.axes, added.size)
+            self._row.put(write, term == np.inf, value.axes, added.rising)
+            self._row.put(write, term == -np.inf, value.axes, added.falling)
             self._row.put(write, np.ones(size.shape), value.axes, added.terms)
             bound[...] = self._rounding.added_up(self._row.call.tensors[write.tensor.name], added)
 

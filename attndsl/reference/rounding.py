@@ -22,16 +22,21 @@ class Errors(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What has been added to each element of an output: the sums of sizes and errors, and of how many terms."""
+    """What has been added to each element of an output: the sums of sizes and errors, and of how many terms.
+
+    Of those how many are infinities of either sign.
+    """
 
     size: Array
     error: Array
     terms: Array
+    rising: Array
+    falling: Array
 
     @classmethod
-    def none(cls, shape: tuple[int, ...]) -> Added:
-        """No terms."""
-        return cls(*(np.zeros(shape) for _ in cls._fields))
+    def to(cls, value: Array) -> Added:
+        """No terms as yet, but what an element holds."""
+        return cls(np.array(np.abs(value)), *(np.zeros(value.shape) for _ in cls._fields[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +95,13 @@ class Rounding:
         return self.settled(value.sum(axis=0), size, error + (len(value) * self.unit + relative) * size, certain)
 
     def added_up(self, value: Array, added: Added) -> Array:
-        """The errors of sums of terms, which are added one by one, in whatever order, from 0."""
+        """The errors of sums of terms, which are added one by one, in whatever order, from 0.
+
+        What is said of infinities in `summed` holds here.
+        """
         error = added.error + added.terms * self.unit * added.size
-        return self.settled(value, added.size, error, np.isfinite(added.error)).error
+        both = (added.rising > 0) & (added.falling > 0) & ~np.isnan(added.size)
+        return self.settled(value, added.size, error, np.asarray(np.isfinite(added.error) & ~both)).error
 
     def extreme(self, terms: Errors, result: Array) -> Errors:
         """The largest or smallest along the first dimension, which comes out as `result`."""

@@ -196,6 +196,23 @@ def test_infinities_that_are_certain_are_exact() -> None:
     assert bounds("max(x[j])", x=[np.inf, 1.0]).tolist() == [0, 0]
 
 
+def test_infinities_of_both_signs_may_be_one_factor() -> None:
+    """What is taken out of a sum, in whichever words: of one sign, or beside a NaN, the sum is certain."""
+    text = """attention met {
+        dims N
+        input  x : f32[N]
+        output o : f32[2]
+        each i in N
+        o[0] += x[i]
+        o[1] += 0.5 * x[i]
+    }"""
+    spec = check(Source(text))
+    for x, certain in (([np.inf, np.inf], True), ([np.inf, -np.inf], False), ([np.inf, -np.inf, np.nan], True)):
+        found = error_bounds(spec, {"x": np.array(x, np.float32)}, {}, rounding_of({"f32"}))["o"]
+        assert found.tolist() == [0 if certain else np.inf] * 2
+        assert bounds("sum(x[j])", x=x).tolist() == [0 if certain else np.inf] * len(x)
+
+
 def test_a_weight_that_underflows_may_be_none_or_some() -> None:
     text = """attention weighed {
         dims N, E

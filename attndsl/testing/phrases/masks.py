@@ -11,6 +11,7 @@ mask
     ({inner}) or {predicate}
     2 | not ({inner})
     2 | (if {predicate} then {inner} else {predicate})
+    3 | {predicate} and {row_atom}
     {row_atom}
     true
 inner

@@ -65,8 +65,8 @@ tag@joined
 tag@until
     argmax(score, mask)
 best
-    4 | topk(score, mask, 3)
-    2 | topk(floor(2.0 * {bias}), mask, 3)
+    3 | topk(score, mask, 3)
+    4 | topk(floor({bias}), mask, 3)
     topk({bias}, 3)
     topk(score - max(score, mask), mask, 3) + i
     (if {row_atom} then leading else topk(-score, 3))
