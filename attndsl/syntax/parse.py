@@ -102,6 +102,13 @@ def tokens(source: Source) -> Iterator[Token]:
 
 
 @cache
+def words() -> frozenset[str]:
+    """The words of the language, which are no names."""
+    patterns = (str(terminal.pattern.value) for terminal in _parser().terminals)
+    return frozenset(filter(str.isidentifier, patterns))
+
+
+@cache
 def _parser() -> Lark:
     grammar = files("attndsl.syntax").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(

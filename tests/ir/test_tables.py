@@ -19,6 +19,7 @@ from attndsl.checking.numbers import ON_NUMBERS as NUMBERS
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.spelling import INFIX, LANGUAGE, PYTHON, SELECTS
 from attndsl.checking.typed import Kind
+from attndsl.gradient.adjoints import ADJOINTS
 from attndsl.ir import meaning, sizes, spec
 from attndsl.ir.build import OPERATIONS, build
 from attndsl.ir.extents import STYLE
@@ -42,6 +43,7 @@ TABLES: dict[str, tuple[Collection[str], Collection[str]]] = {
     "attndsl/reference/operators.py": (ON_ARRAYS, OPERATORS),
     "attndsl/checking/numbers.py": (NUMBERS, OPERATORS.keys() - LAZY),
     "attndsl/ir/build.py": (OPERATIONS, OPERATORS),
+    "attndsl/gradient/adjoints.py": (ADJOINTS, OPERATORS),
     "attndsl/bench/unfused/operators.py": (UNFUSED, OPERATORS.keys() - {"float"}),
 }
 """The tables of operators: their rows, and those that they are to have."""

@@ -1,0 +1,388 @@
+"""The backward of a spec while it is made: its tensors, and what the blocks of the forward give back to them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from attndsl.checking.typed import (
+    Apply,
+    Block,
+    Constant,
+    DimValue,
+    Expr,
+    Index,
+    IndexValue,
+    Kind,
+    Param,
+    ParamValue,
+    Read,
+    Reduce,
+    ReduceAxis,
+    Spec,
+    Tensor,
+    Write,
+    walk,
+)
+from attndsl.gradient.algebra import NOWHERE, Algebra, Moving
+from attndsl.gradient.nests import Nest
+from attndsl.gradient.places import slice_of, told_apart
+from attndsl.syntax import tree
+from attndsl.syntax.parse import parse
+from attndsl.syntax.source import Span
+
+SUMS = ("f32", "f64")
+"""What log-sum-exps, and sums of rows, are stored as: f64 in a call of f64."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What the forward writes for the backward beside its outputs: an expression of a block, one for each row."""
+
+    block: int
+    tensor: Tensor
+    indices: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The backward of a spec, and what the forward keeps for it."""
+
+    backward: Spec
+    saved: tuple[Saved, ...]
+    kept: tuple[str, ...]
+    """The temps of the forward that the backward reads."""
+    names: Mapping[Expr, str]
+    """What expressions of the backward are called."""
+    cotangents: Mapping[str, str]
+    """The inputs of the backward by the outputs whose cotangents they are."""
+    gradients: Mapping[str, str]
+    """The outputs of the backward by the inputs whose gradients they are."""
+
+
+@dataclass
+class _GivenBack:
+    """What a block gives back to a tensor in one nest."""
+
+    block: int
+    nest: Nest
+    indices: tuple[Expr, ...]
+    axes: tuple[Index, ...]
+    value: Expr
+
+
+class Backward:
+    """The backward of a spec, with the gradients of the inputs `wanted`."""
+
+    def __init__(self, spec: Spec, wanted: Iterable[str]) -> None:
+        self.spec = spec
+        self.algebra = Algebra()
+        self._wanted = tuple(wanted)
+        self._taken = {*re.findall(r"\w+", spec.source.text), *spec.tensors, *_axis_names(spec)}
+        self._called = _called(spec)
+        self._sums = self._fresh("A")
+        self._names: dict[Expr, str] = {}
+        self._saved: dict[Tensor, Saved] = {}
+        self._workspaces: dict[tuple[int, Nest], list[Write]] = defaultdict(list)
+        between = _between(spec)
+        self.tensors = {tensor: self._left(tensor) for tensor in between if tensor.is_computed}
+        floats = [tensor for tensor in spec.outputs if spec.kind(tensor) is Kind.FLOAT]
+        self._cotangents = {t.name: self._named_after(t, "input") for t in floats}
+        self._results = {name: self._named_after(spec.tensors[name], "output") for name in self._wanted}
+        for tensor in between:
+            if spec.kind(tensor) is Kind.FLOAT:
+                mine = self.tensors.get(tensor, tensor)
+                self._results[mine.name] = replace(self._named_after(mine, "temp"), element=self._sums)
+        self._parts: dict[str, list[_GivenBack]] = {name: [] for name in self._results}
+
+    # --- elements
+
+    def is_differentiated(self, expr: Expr) -> bool:
+        """Whether an expression is an element of what is differentiated by: an input, or what another block wrote."""
+        return isinstance(expr, Read) and expr.tensor.name in self._parts
+
+    def reaches(self, name: str) -> bool:
+        """Whether an input has something given back."""
+        return bool(self._parts[name])
+
+    def read(self, tensor: Tensor, indices: tuple[Expr, ...]) -> Expr:
+        """An element of a tensor of floats."""
+        return self.algebra.graph.read(tensor, Kind.FLOAT, indices, NOWHERE)
+
+    def cotangent(self, tensor: Tensor, indices: tuple[Expr, ...]) -> Expr | None:
+        """The adjoint of an element that is written: what a call gives, and what later blocks have given back."""
+        name = self.tensors.get(tensor, tensor).name
+        later = self._results[name] if self._parts.get(name) else None
+        total: Expr | None = None
+        for each in (self._cotangents.get(name), later):
+            total = total if each is None else self.algebra.add(total, self.read(each, indices))
+        return total
+
+    # --- names
+
+    def name(self, expr: Expr, name: str) -> Expr:
+        """An expression that is called so in the text, unless it has a name."""
+        self._names.setdefault(expr, name)
+        return expr
+
+    def name_of(self, expr: Expr) -> str | None:
+        """What an expression is called, if it is."""
+        return self._names.get(expr)
+
+    def name_as_written(self, written: Iterable[Expr], moved: Moving) -> None:
+        """What the author of the spec named keeps its name."""
+        found = {span: expr for expr in written if (span := expr.span) in self._called}  # the whole comes last
+        for span, expr in found.items():
+            if isinstance(made := moved(expr), Apply | Reduce | ReduceAxis):
+                self.name(made, self._called[span])
+
+    # --- what is kept
+
+    def save(self, block: int, rows: tuple[Index, ...], name: str, value: Reduce) -> Expr:
+        """An element of what the forward keeps, of a row: a reduction to a float, or to a position."""
+        places = tuple(map(self.algebra.index, rows))
+        tensor = next((t for t, saved in self._saved.items() if saved.value is value and saved.block == block), None)
+        if tensor is None:
+            element = self._sums if value.kind is Kind.FLOAT else "i64"
+            tensor = Tensor(self._fresh(name), "input", element, self._room(rows), NOWHERE)
+            self._saved[tensor] = Saved(block, tensor, places, value)
+        return self.algebra.graph.read(tensor, value.kind, places, NOWHERE)
+
+    def keep(self, block: int, nest: Nest, name: str, value: Expr) -> Expr:
+        """An element of a workspace that a nest of loops fills."""
+        axes = tuple(sorted((i for i in self.algebra.free(value) if i.role == "axis"), key=lambda index: index.name))
+        places = tuple(map(self.algebra.index, (*nest.each, *axes)))
+        writes = self._workspaces[block, nest]
+        for write in writes:
+            if write.value is value:
+                return self.read(write.tensor, places)
+        tensor = Tensor(self._fresh(name), "temp", self._sums, self._room((*nest.each, *axes)), NOWHERE)
+        writes.append(Write(tensor, places, axes, value, NOWHERE))
+        return self.read(tensor, places)
+
+    def give_back(self, block: int, nest: Nest, read: Read, value: Expr) -> None:
+        """Adds to the gradient of what `read` reads. An axis that is no subscript of its own is a row."""
+        axes = {index for place in read.indices for index in self.algebra.free(place) if index.role == "axis"}
+        result, indices = self._results[read.tensor.name], read.indices
+        whole = tuple(axis for axis in _in_places(axes, indices) if _runs(result, indices, axis))
+        if rest := sorted(axes - {*whole}, key=lambda axis: axis.name):
+            rows = {axis: replace(axis, role="each", name=self._fresh(axis.name)) for axis in rest}
+            moved = Moving(self.algebra, rows)
+            indices, value = tuple(map(moved, indices)), moved(value)
+            nest = replace(nest, each=(*nest.each, *rows.values()))
+        parts = self._parts[read.tensor.name]
+        for part in parts:
+            if (part.nest, part.indices) == (nest, indices):
+                part.value = self.algebra.add(part.value, value)
+                return
+        parts.append(_GivenBack(block, nest, indices, whole, value))
+
+    # --- the spec
+
+    def finished(self) -> Derived:
+        """The spec of all that was given back."""
+        blocks: list[Block] = []
+        for number in reversed(range(len(self.spec.blocks))):
+            blocks += self._blocks(number)
+        blocks = _needed(blocks)
+        used = _tensors(blocks)
+        spec = self.spec
+        tensors = [tensor for tensor in spec.inputs if tensor in used]
+        between = [tensor for tensor in spec.written if tensor in used]
+        tensors += [replace(tensor, role="input") for tensor in between]
+        tensors += [tensor for tensor in (*self._saved, *self._cotangents.values()) if tensor in used]
+        written = dict.fromkeys(write.tensor for block in blocks for write in block.writes)
+        results = [t for t in self._results.values() if t in written and t.role == "output"]
+        tensors += [tensor for tensor in written if tensor not in results] + results
+        params = self._params(blocks)
+        tensors = self._telling(tensors, blocks, params) + tensors
+        elements = {tensor.element for tensor in tensors}
+        types = {name: choices for name, choices in spec.types.items() if name in elements}
+        backward = replace(
+            spec,
+            name=self._fresh(f"{spec.name}_backward"),
+            dims=tuple(dim for dim in spec.dims if dim in (told := _dims(*_extents(tensors)))),
+            params=params,
+            requires=tuple(r for r in spec.requires if _dims(r) <= told and _params(r) <= {p.name for p in params}),
+            types={**types, self._sums: SUMS} if self._sums in elements else types,
+            tensors={tensor.name: tensor for tensor in tensors},
+            blocks=tuple(blocks),
+            schedule={},
+        )
+        return Derived(
+            backward=backward,
+            saved=tuple(saved for tensor, saved in self._saved.items() if tensor in used),
+            kept=tuple(tensor.name for tensor in between if tensor.role == "temp"),
+            names=self._names,
+            cotangents={name: tensor.name for name, tensor in self._cotangents.items() if tensor in used},
+            gradients={name: self._results[name].name for name in self._wanted if self._parts[name]},
+        )
+
+    def _params(self, blocks: Iterable[Block]) -> tuple[Param, ...]:
+        """The parameters that blocks use, and those that their defaults, and extents of tensors, are made of."""
+        exprs = [e for b in blocks for e in (*_exprs(b), *(i.bound for i in (*b.each, *b.over)))]
+        used = _params(*exprs, *_extents(_tensors(blocks)), *_extents(t for t in self._results.values()))
+        for param in reversed(self.spec.params):
+            if param.name in used and param.formula is not None:
+                used |= _params(param.formula)
+        return tuple(param for param in self.spec.params if param.name in used)
+
+    def _telling(self, tensors: list[Tensor], blocks: list[Block], params: Iterable[Param]) -> list[Tensor]:
+        """Inputs of the forward that tell dims which no input of the backward tells."""
+        exprs = [e for b in blocks for e in (*_exprs(b), *(i.bound for i in (*b.each, *b.over)))]
+        formulas = [param.formula for param in params if param.formula is not None]
+        needed = _dims(*exprs, *formulas, *_extents(tensors))
+        told = _told(tensor for tensor in tensors if tensor.role == "input")
+        found: list[Tensor] = []
+        for tensor in self.spec.inputs:
+            if tensor not in tensors and not _told([tensor]).isdisjoint(needed - told):
+                found.append(tensor)
+                told |= _told([tensor])
+        return found
+
+    def _blocks(self, number: int) -> list[Block]:
+        """What a block of the forward gives back: workspaces first, each before what reads it, then gradients."""
+        writes: dict[Nest, list[Write]] = defaultdict(list)
+        for (block, nest), made in self._workspaces.items():
+            writes[nest] += made if block == number else []
+        for name, parts in self._parts.items():
+            for part in parts:
+                if part.block == number:
+                    adds = len(parts) > 1 or not {*part.nest.each} <= told_apart(part.indices)
+                    made_of = Write(self._results[name], part.indices, part.axes, part.value, NOWHERE, adds)
+                    writes[part.nest].append(made_of)
+        return _in_order(writes)
+
+    def _left(self, tensor: Tensor) -> Tensor:
+        """What the forward saves in place of a workspace that no text declares."""
+        number, write = next((n, w) for n, b in enumerate(self.spec.blocks) for w in b.writes if w.tensor is tensor)
+        element = {Kind.FLOAT: self._sums, Kind.INT: "i64", Kind.BOOL: "bool"}[self.spec.kind(tensor)]
+        self._taken.discard(tensor.name)
+        mine = replace(tensor, name=self._fresh(tensor.name), role="input", element=element)
+        moved = Moving(self.algebra)
+        self._saved[mine] = Saved(number, mine, tuple(map(moved, write.indices)), moved(write.value))
+        return mine
+
+    def _named_after(self, tensor: Tensor, role: str) -> Tensor:
+        """A tensor for what is given back to another."""
+        return replace(tensor, name=self._fresh(f"d_{tensor.name}"), role=role, default=None)  # type: ignore[arg-type]
+
+    def _fresh(self, name: str) -> str:
+        found, number = name, 1
+        while found in self._taken:
+            number += 1
+            found = f"{name}_{number}"
+        self._taken.add(found)
+        return found
+
+    def _room(self, indices: Iterable[Index]) -> tuple[Expr, ...]:
+        """The extents of a tensor with an element for each of some variables' values."""
+        return tuple(map(self._most, indices))
+
+    def _most(self, index: Index) -> Expr:
+        bound = Moving(self.algebra)(index.bound)
+        if isinstance(bound, DimValue | Constant):
+            return bound
+        return self.algebra.apply("imax", self.algebra.number(0), bound)
+
+
+def _in_order(writes: Mapping[Nest, list[Write]]) -> list[Block]:
+    """Blocks in which writes stand behind those of what they read; as few as that takes, sums over keys apart."""
+    left = [(nest, _sums(write), write) for nest, found in writes.items() for write in found]
+    blocks: list[Block] = []
+    while left:
+        unwritten = {write.tensor for *_, write in left}
+        ready = [each for each in left if not _reads(each[-1]) & unwritten]
+        awaited = [each for each in ready if each[-1].tensor.role == "temp"] or ready
+        for nest, sums in dict.fromkeys((nest, sums) for nest, sums, _ in awaited):
+            found = [each for each in ready if each[:2] == (nest, sums)]
+            blocks.append(Block(nest.each, nest.over if sums else (), tuple(write for *_, write in found)))
+            left = [each for each in left if each not in found]
+    return blocks
+
+
+def _needed(blocks: list[Block]) -> list[Block]:
+    """Blocks without the workspaces that nothing reads."""
+    while True:
+        read = {tensor for block in blocks for write in block.writes for tensor in _reads(write)}
+        kept = [
+            replace(b, writes=tuple(w for w in b.writes if w.tensor.role == "output" or w.tensor in read))
+            for b in blocks
+        ]
+        kept = [block for block in kept if block.writes]
+        if kept == blocks:
+            return blocks
+        blocks = kept
+
+
+def _between(spec: Spec) -> list[Tensor]:
+    """The tensors that some block writes and a later one reads."""
+    exprs = [expr for block in spec.blocks for expr in _exprs(block)]
+    read = {expr.tensor for expr in walk(*exprs) if isinstance(expr, Read)}
+    return [tensor for tensor in spec.written if tensor in read]
+
+
+def _exprs(block: Block) -> list[Expr]:
+    extents = [index.extent for index in (*block.each, *block.over)]
+    return extents + [expr for write in block.writes for expr in (*write.indices, write.value)]
+
+
+def _tensors(blocks: Iterable[Block]) -> set[Tensor]:
+    exprs = [expr for block in blocks for expr in _exprs(block)]
+    return {expr.tensor for expr in walk(*exprs) if isinstance(expr, Read)}
+
+
+def _reads(write: Write) -> set[Tensor]:
+    return {expr.tensor for expr in walk(*write.indices, write.value) if isinstance(expr, Read)}
+
+
+def _sums(write: Write) -> bool:
+    return any(isinstance(expr, Reduce) for expr in walk(*write.indices, write.value))
+
+
+def _extents(tensors: Iterable[Tensor]) -> list[Expr]:
+    return [extent for tensor in tensors for extent in tensor.extents]
+
+
+def _told(tensors: Iterable[Tensor]) -> set[str]:
+    """The dims that tensors tell: those that are the only one of an extent."""
+    return {dim for extent in _extents(tensors) if len(dims := _dims(extent)) == 1 for dim in dims}
+
+
+def _dims(*exprs: Expr) -> set[str]:
+    return {expr.name for expr in walk(*exprs) if isinstance(expr, DimValue)}
+
+
+def _params(*exprs: Expr) -> set[str]:
+    return {expr.name for expr in walk(*exprs) if isinstance(expr, ParamValue)}
+
+
+def _in_places(axes: Iterable[Index], places: tuple[Expr, ...]) -> list[Index]:
+    """Axis variables in the order of the subscripts that have them."""
+    order = [expr.index for place in places for expr in walk(place) if isinstance(expr, IndexValue)]
+    return sorted(axes, key=order.index)
+
+
+def _runs(tensor: Tensor, places: tuple[Expr, ...], axis: Index) -> bool:
+    """Whether an axis is in one subscript alone, which is a slice for all of it."""
+    found = [
+        n for n, place in enumerate(places) if any(isinstance(e, IndexValue) and e.index is axis for e in walk(place))
+    ]
+    return len(found) == 1 and slice_of(tensor, found[0], places[found[0]], axis) is not None
+
+
+def _called(spec: Spec) -> dict[Span, str]:
+    """What values are called in a spec's text, by the places where they are written."""
+    return {
+        statement.value.span: statement.name.text
+        for statement in parse(spec.source).statements
+        if isinstance(statement, tree.Let | tree.Definition)
+    }
+
+
+def _axis_names(spec: Spec) -> set[str]:
+    exprs = [expr for block in spec.blocks for expr in _exprs(block)]
+    return {expr.index.name for expr in walk(*exprs) if isinstance(expr, IndexValue)}

@@ -1,0 +1,15 @@
+"""Why there is no gradient, in words."""
+
+from __future__ import annotations
+
+
+class NoGradient(ValueError):
+    """A spec, or an input of it, has no gradient that is known here; the message says what stands in the way."""
+
+
+class UnknownAdjoint(Exception):
+    """An expression has no rule: `what` names it."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(what)

@@ -1,0 +1,74 @@
+"""Which loops a gradient is summed in: rows and their keys as they are, or in each other's place.
+
+An input that is read at X[f(row, key)] has at u the sum over all rows and keys whose f is u. So what f depends on are
+the rows of the gradient's nest, and the rest is summed over. Where f depends on rows alone that is the nest of the spec
+itself; where it depends on keys, rows and keys change places. An extent that depends on what stands further in then is
+a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from attndsl.checking.typed import Apply, Block, Expr, Index, IndexValue, Tensor, walk
+from attndsl.gradient.algebra import Algebra, Moving
+from attndsl.gradient.errors import UnknownAdjoint
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """The variables of a nest, what stands in it for an expression of the spec, and under which condition it runs."""
+
+    each: tuple[Index, ...]
+    over: tuple[Index, ...]
+    moved: Moving
+    inside: Expr | None
+
+
+def nest_of(algebra: Algebra, block: Block, rows: frozenset[Index], tensors: Mapping[Tensor, Tensor] = {}) -> Nest:
+    """The nest of which `rows`, `each` or `over` variables of a block, are the rows; `tensors` stand for others."""
+    variables = (*block.each, *block.over)
+    each = [index for index in variables if index in rows]
+    over = [index for index in variables if index not in rows]
+    mapping: dict[Index, Index] = {}
+    bounded: list[Index] = []
+    for role, indices in (("each", each), ("over", over)):
+        known = set(mapping)
+        for index in indices:
+            fits = _variables(index.extent) <= (set(mapping) if role == "each" else known)
+            moved = Moving(algebra, mapping, tensors=tensors)
+            bound = moved(_most(index.bound))
+            extent = moved(index.extent) if fits else bound
+            mapping[index] = replace(index, role=role, extent=extent, bound=bound)  # type: ignore[arg-type]
+            bounded += [] if fits else [index]
+    moved = Moving(algebra, mapping, tensors=tensors)
+    inside = algebra.both(
+        *(algebra.apply("ilt", algebra.index(mapping[index]), moved(index.extent)) for index in bounded)
+    )
+    return Nest(tuple(mapping[i] for i in each), tuple(mapping[i] for i in over), moved, inside)
+
+
+def _most(bound: Expr) -> Expr:
+    """An upper bound of how large an extent can be that is the same for all rows. Raises UnknownAdjoint for none."""
+    match bound:
+        case (
+            Apply(operator="isub", arguments=(left, IndexValue()))
+            | Apply(operator="imin", arguments=(left, IndexValue()))
+        ):
+            return _most(left)
+        case Apply(operator="imin", arguments=(IndexValue(), right)):
+            return _most(right)
+    if _variables(bound):
+        raise UnknownAdjoint("a number of keys that depends on the row")
+    return bound
+
+
+def variables_of(algebra: Algebra, exprs: Iterable[Expr]) -> frozenset[Index]:
+    """The rows and keys that expressions depend on."""
+    free = frozenset[Index]().union(*map(algebra.free, exprs))
+    return frozenset(index for index in free if index.role != "axis")
+
+
+def _variables(expr: Expr) -> set[Index]:
+    return {part.index for part in walk(expr) if isinstance(part, IndexValue)}
