@@ -379,7 +379,25 @@ class TritonMissing(CallError, ImportError):
 class GradientWanted(CallError, ValueError):
     name: str
 
-    message = "{name} requires a gradient, which {spec} does not give: call it under torch.no_grad(), or detach {name}"
+    message = (
+        "{name} requires a gradient, which {spec} does not give where it writes into out: "
+        "call it under torch.no_grad(), or leave out out"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class NotDifferentiable(GradientWanted):
+    why: str
+
+    message = "{name} requires a gradient: {why} Call {spec} under torch.no_grad(), or detach {name}"
+
+
+@dataclass(eq=False, repr=False)
+class TransformWanted(GradientWanted):
+    message = (
+        "{name} requires a gradient by a transform of torch.func, which takes none through an operator of torch: "
+        "call attndsl's own for {spec}, outside of torch.compile"
+    )
 
 
 @dataclass(eq=False, repr=False)

@@ -21,6 +21,7 @@ from attndsl.op.checks import Bound
 from attndsl.op.cpu import CpuCalls
 from attndsl.op.dispatch import is_watched
 from attndsl.op.gpu import GpuCalls, is_plain
+from attndsl.op.gradients import Gradients
 from attndsl.op.torch_tensors import PACKED, check, check_outputs, empty
 
 _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
@@ -43,6 +44,7 @@ class TensorCalls:
     writer: Callable[..., None]
     gpu: GpuCalls
     cpu: CpuCalls[torch.Tensor]
+    gradients: Gradients
 
     def replay(self, arguments: Mapping[str, Any], out: Sequence[Any] | None = None) -> Sequence[torch.Tensor] | None:
         """The outputs of a call like an earlier one, whatever it is given by name; None for any other call."""
@@ -59,6 +61,8 @@ class TensorCalls:
         tensors = list(inputs.values())
         if is_plain(tensors if out is None else [*tensors, *out]):
             return self.gpu.compute(tensors, params, out)
+        if out is None and torch._C._are_functorch_transforms_active() and _wants_gradient(tensors):
+            return self.gradients(tensors, params)  # torch.func takes a Function, and not from within an operator
         if out is None:
             return _several(self.operator(*tensors, *params.values()))
         self.writer(*tensors, *params.values(), *out)
@@ -76,9 +80,17 @@ def register(binding: CompiledSpec) -> TensorCalls:
     with _registering:
         if binding.key not in _registered:
             gpu, cpu = GpuCalls(binding), CpuCalls(binding, torch_tensors)
-            operator, writer = _register(binding, gpu, cpu), _register_writer(binding, gpu, cpu)
-            _registered[binding.key] = TensorCalls(operator, writer, gpu, cpu)
+            gradients = Gradients(binding, register)
+            operator, writer = _register(binding, gpu, cpu, gradients), _register_writer(binding, gpu, cpu)
+            _registered[binding.key] = TensorCalls(operator, writer, gpu, cpu, gradients)
         return _registered[binding.key]
+
+
+def _wants_gradient(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether a call has a gradient to make, and nothing that an operator refuses."""
+    batched = torch._C._functorch.is_batchedtensor
+    asks = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    return asks and forward_ad._current_level < 0 and not any(map(batched, tensors))
 
 
 def _single(outputs: Sequence[torch.Tensor]) -> Any:
@@ -91,7 +103,9 @@ def _several(given: Any) -> Sequence[torch.Tensor]:
     return given if isinstance(given, tuple) else () if given is None else (given,)
 
 
-def _register(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor]) -> Callable[..., Any]:
+def _register(
+    binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor], gradients: Gradients
+) -> Callable[..., Any]:
     signature = binding.signature
     count = len(signature.inputs)
 
@@ -107,7 +121,14 @@ def _register(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor])
         inputs = arguments[:count]
         return _single(allocate(check(signature, inputs, _params(signature, arguments)), inputs[0].device))
 
-    return _define(signature, binding.key, _schema(signature), compute, shapes_only)
+    def differentiable(*arguments: Any) -> Any:
+        inputs = arguments[:count]
+        if torch._C._are_functorch_transforms_active():
+            wanted = next(t.name for t, each in zip(signature.inputs, inputs, strict=True) if each.requires_grad)
+            raise errors.TransformWanted(signature.name, wanted)
+        return _single(gradients(inputs, _params(signature, arguments)))
+
+    return _define(signature, binding.key, _schema(signature), compute, shapes_only, differentiable)
 
 
 def _register_writer(binding: CompiledSpec, gpu: GpuCalls, cpu: CpuCalls[torch.Tensor]) -> Callable[..., None]:
@@ -135,14 +156,20 @@ def _define(
     schema: str,
     compute: Callable[..., Any],
     fake: Callable[..., Any],
+    differentiable: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """An operator of torch that computes so, and is so where there are no elements; it refuses what it cannot do."""
+    """An operator of torch that computes so, and is so where there are no elements; it refuses what it cannot do.
+
+    Where a gradient is wanted it is `differentiable`; without, it refuses that too.
+    """
     qualified = f"attndsl::{name}"
     torch.library.define(qualified, schema, lib=_library, tags=torch.Tag.pt2_compliant_tag)
     operator: torch._ops.OpOverload[..., Any] = getattr(torch.ops.attndsl, name).default
 
-    def undifferentiated(keys: torch._C.DispatchKeySet, *arguments: Any) -> Any:
-        _refuse_derivatives(signature, arguments)
+    def autograd(keys: torch._C.DispatchKeySet, *arguments: Any) -> Any:
+        _refuse_derivatives(signature, arguments, differentiable is not None)
+        if differentiable is not None and torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+            return differentiable(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return operator.redispatch(keys & torch._C._after_autograd_keyset, *arguments)
 
@@ -155,7 +182,7 @@ def _define(
     for key in _KERNELS:
         _library.impl(name, _disable_dynamo(compute), key)
     torch.library.register_fake(qualified, fake, lib=_library)
-    _library.impl(name, undifferentiated, "Autograd", with_keyset=True)
+    _library.impl(name, autograd, "Autograd", with_keyset=True)
     _library.impl(name, unbatched, "FuncTorchBatched")
     for packed in PACKED:
         torch.library.register_torch_dispatch(qualified, packed, unpacked, lib=_library)
@@ -168,15 +195,17 @@ def _params(signature: Signature, arguments: Sequence[Any]) -> dict[str, Any]:
     return {param.name: value for param, value in zip(signature.params, arguments[count:], strict=False)}
 
 
-def _refuse_derivatives(signature: Signature, arguments: Sequence[Any]) -> None:
+def _refuse_derivatives(signature: Signature, arguments: Sequence[Any], differentiable: bool) -> None:
     """Raises GradientWanted where what is computed would have to be differentiated, or is written over what is.
+
+    Where it is `differentiable` it has gradients, and no tangents.
 
     It is asked at the place of torch's dispatcher where derivatives are made: by any road to the operator, under every
     transform, while torch traces too.
     """
     backward, forward = torch.is_grad_enabled(), forward_ad._current_level >= 0
     for tensor, input_ in zip(arguments, signature.inputs, strict=False):
-        if backward and tensor.requires_grad:
+        if backward and tensor.requires_grad and not differentiable:
             raise errors.GradientWanted(signature.name, input_.name)
         if forward and forward_ad.unpack_dual(tensor).tangent is not None:
             raise errors.TangentWanted(signature.name, input_.name)

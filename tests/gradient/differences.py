@@ -33,7 +33,7 @@ def widened(text: str) -> Spec:
 def slopes_differ(spec: Spec, case: Case, found: Gradient | None = None) -> list[str]:
     """The inputs whose gradients are wrong: along a direction the result rises otherwise."""
     found = found or gradient(spec)
-    case = case.given(**{name: _tame(array) for name, array in case.arrays.items()})
+    case = case.given(**{name: tame(array) for name, array in case.arrays.items()})
     arrays, cotangents = dict(case.arrays), cotangents_of(found, case)
     backward = check(Source(found.backward))
     types = {name: "f64" for name in backward.types if name not in case.types} | dict(case.types)
@@ -79,7 +79,7 @@ def own(spec: Spec, params: Mapping[str, Any]) -> dict[str, Any]:
     return {param.name: params[param.name] for param in spec.params if param.name in params}
 
 
-def _tame(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def tame(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Numbers that have differences: no infinities, and none that is large."""
     return np.clip(np.nan_to_num(array, neginf=-2, posinf=2), -4, 4) if array.dtype.kind == "f" else array
 

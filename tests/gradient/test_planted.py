@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attndsl.checking.typed import IndexValue, walk
-from attndsl.gradient import block
+from attndsl.gradient import backward, block
 from attndsl.gradient.block import BlockBackward
 from attndsl.gradient.nests import nest_of
 from attndsl.gradient.sweep import sweep
@@ -97,6 +97,7 @@ PLANTED: list[tuple[Patch, str]] = [
 @pytest.mark.parametrize(
     ("patch", "name"), PLANTED, ids=lambda each: each.split()[0] if isinstance(each, str) else each.__name__
 )
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_found(patch: Patch, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = widened(name if "{" in name else (EXAMPLES / f"{name}.attn").read_text(encoding="utf-8"))
     case = Case.make(spec, "f64", seed=1, hostile=True)

@@ -1,4 +1,4 @@
-"""An operator has no derivatives: whoever asks for one is told so, by any road to it and in any way of asking."""
+"""Derivatives of an operator: gradients by each road to it and each way of asking, and words where there are none."""
 
 from __future__ import annotations
 
@@ -82,16 +82,39 @@ def vectorised_jacobian(call: Function) -> Any:
     return torch.autograd.functional.jacobian(call, X, strategy="forward-mode", vectorize=True)
 
 
-BACKWARD: dict[str, Callable[[Function], Any]] = {
-    "requires_grad": lambda call: call(with_grad()),
+def back(result: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return torch.autograd.grad(result.sum(), x)[0]
+
+
+def checkpointed(call: Function) -> torch.Tensor:
+    x = with_grad()
+    return back(torch.utils.checkpoint.checkpoint(call, x, use_reentrant=False), x)
+
+
+def recorded(call: Function) -> torch.Tensor:
+    x = with_grad()
+    return back(call(x), x)
+
+
+RECORDED: dict[str, Callable[[Function], torch.Tensor]] = {
+    "requires_grad": recorded,
+    "autograd.functional.vjp": lambda call: torch.autograd.functional.vjp(call, X, torch.ones(3))[1],
+    "checkpoint": checkpointed,
+}
+"""Ways to ask for the gradient of the sum of a result, which torch records."""
+
+TRANSFORMED: dict[str, Callable[[Function], torch.Tensor]] = {
     "grad": lambda call: torch.func.grad(summed(call))(X),
-    "vjp": lambda call: torch.func.vjp(call, X),
+    "vjp": lambda call: torch.func.vjp(call, X)[1](torch.ones(3))[0],
+}
+"""The same by transforms, which torch takes from functions alone, not from operators."""
+
+BEYOND: dict[str, Callable[[Function], Any]] = {
     "jacrev": lambda call: torch.func.jacrev(call)(X),
     "hessian": lambda call: torch.func.hessian(summed(call))(X),
     "vmap of grad": lambda call: torch.vmap(torch.func.grad(summed(call)))(torch.stack([X, X])),
-    "autograd.functional.vjp": lambda call: torch.autograd.functional.vjp(call, X, torch.ones(3)),
-    "checkpoint": lambda call: torch.utils.checkpoint.checkpoint(call, with_grad(), use_reentrant=False),
 }
+"""Gradients of gradients, or for a batch."""
 
 FORWARD: dict[str, Callable[[Function], Any]] = {
     "dual": dual,
@@ -110,16 +133,45 @@ MAPPED: dict[str, Callable[[Function], Any]] = {
     "jvp of vmap": lambda call: jvp(torch.vmap(call), torch.stack([X, X])),
 }
 
-GRADIENT = "x requires a gradient, which weighted does not give: call it under torch.no_grad(), or detach x"
+SLOPE = Y.expand(3, 4)
+TRANSFORM = (
+    "x requires a gradient by a transform of torch.func, which takes none through an operator of torch: "
+    "call attndsl's own for weighted, outside of torch.compile"
+)
 TANGENT = "x carries a tangent of forward-mode differentiation, which weighted does not give: detach x"
 MAP = "weighted does not run under torch.vmap: give it the whole batch at once, as a dim of the spec"
 
 
-@pytest.mark.parametrize("ask", BACKWARD)
-def test_a_gradient_is_refused(call: Function, ask: str) -> None:
+@pytest.mark.parametrize("ask", RECORDED)
+def test_a_gradient_is_given(call: Function, ask: str) -> None:
+    torch.testing.assert_close(RECORDED[ask](call), SLOPE)
+
+
+@pytest.mark.parametrize("ask", TRANSFORMED)
+def test_a_transform_takes_the_op(op: Op, ask: str) -> None:
+    torch.testing.assert_close(TRANSFORMED[ask](lambda x: op(x=x, y=Y, n=NUMBER)), SLOPE)
+
+
+@pytest.mark.parametrize("ask", TRANSFORMED)
+def test_a_transform_takes_no_operator(op: Op, ask: str) -> None:
+    registered = getattr(torch.ops.attndsl, op.key)
     with pytest.raises(errors.GradientWanted) as caught:
-        BACKWARD[ask](call)
-    assert str(caught.value) == GRADIENT
+        TRANSFORMED[ask](lambda x: registered(x, Y, NUMBER))
+    assert str(caught.value) == TRANSFORM
+
+
+@pytest.mark.parametrize("ask", BEYOND)
+def test_what_lies_beyond_is_refused(call: Function, ask: str) -> None:
+    with pytest.raises((errors.GradientWanted, errors.BatchWanted)):
+        BEYOND[ask](call)
+
+
+def test_a_gradient_has_no_gradient(call: Function) -> None:
+    """Not one that is wrong."""
+    x = with_grad()
+    (first,) = torch.autograd.grad(call(x).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
 
 
 @pytest.mark.parametrize("ask", FORWARD)
@@ -137,8 +189,7 @@ def test_what_maps_is_refused(call: Function, ask: str) -> None:
 
 
 COMPILED: dict[str, tuple[Callable[[Function], Function], Callable[[], torch.Tensor], str]] = {
-    "requires_grad": (lambda call: lambda x: call(x) + 1, with_grad, GRADIENT),
-    "grad": (lambda call: torch.func.grad(summed(call)), lambda: X, GRADIENT),
+    "grad": (lambda call: torch.func.grad(summed(call)), lambda: X, TRANSFORM),
     "jvp": (lambda call: lambda x: torch.func.jvp(call, (x,), (x,))[1], lambda: X, TANGENT),
     "jacfwd": (torch.func.jacfwd, lambda: X, TANGENT),
     "vmap": (torch.vmap, lambda: torch.stack([X, X]), MAP),
@@ -154,11 +205,20 @@ def test_the_words_come_through_a_compiled_function(call: Function, ask: str, fu
         compiled(given())
 
 
-@pytest.mark.parametrize("ask", ["dual", "jvp", "grad"])
+@pytest.mark.parametrize("ask", ["dual", "jvp"])
 def test_a_compiled_function_is_asked(call: Function, ask: str) -> None:
     compiled = torch.compile(call, backend="aot_eager")
     with pytest.raises(errors.GradientWanted):
-        {**BACKWARD, **FORWARD}[ask](compiled)
+        FORWARD[ask](compiled)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_compiled_step_has_gradients(call: Function, backend: str, dynamic: bool) -> None:
+    step = torch.compile(lambda x: (2 * call(3 * x)).sum(), fullgraph=True, backend=backend, dynamic=dynamic)
+    x = with_grad()
+    step(x).backward()
+    torch.testing.assert_close(x.grad, 6 * SLOPE)
 
 
 WAYS_OUT: dict[str, Callable[[Function], torch.Tensor]] = {
@@ -190,9 +250,30 @@ def test_the_ways_out_work(call: Function, way: str) -> None:
     torch.testing.assert_close(result, RESULT)
 
 
-@pytest.mark.parametrize("name", ["x", "y"])
-def test_the_input_is_named(op: Op, name: str) -> None:
-    given = {"x": X, "y": Y, "n": NUMBER}
-    given[name] = given[name].clone().requires_grad_()
-    with pytest.raises(errors.GradientWanted, match=rf"^{name} requires a gradient, which weighted does not give"):
-        op(**given)
+def test_only_what_is_asked_for(op: Op) -> None:
+    x, y = with_grad(), Y.clone().requires_grad_()
+    result = op(x=x, y=y, n=NUMBER).sum()
+    torch.testing.assert_close(torch.autograd.grad(result, y, retain_graph=True)[0], X.sum(0))
+    found = torch.autograd.grad(result, (x, y))
+    torch.testing.assert_close(found, (SLOPE, X.sum(0)))
+
+
+def test_the_operator_passes_torchs_own_checks(op: Op) -> None:
+    registered = getattr(torch.ops.attndsl, op.key).default
+    torch.library.opcheck(registered, (with_grad(), Y.clone().requires_grad_(), NUMBER))
+
+
+def test_the_bits_are_those_of_a_call_without(op: Op) -> None:
+    assert torch.equal(op(x=with_grad(), y=Y, n=NUMBER), op(x=X, y=Y, n=NUMBER))
+
+
+def test_what_has_no_gradient_is_said() -> None:
+    text = (
+        "attention t { dims N input x : f32[N] output o : f32[N] each i in N over j in N o[i] = sum(1.0, x[j] > 0.0) }"
+    )
+    with pytest.raises(errors.GradientWanted) as caught:
+        attndsl.compile(text)(x=torch.ones(3, requires_grad=True))
+    assert str(caught.value) == (
+        "x requires a gradient: x reaches no output of t through numbers: it has no gradient. "
+        "Call t under torch.no_grad(), or detach x"
+    )

@@ -209,7 +209,8 @@ def test_nothing_is_written_where_a_derivative_is_kept(gqa: Op) -> None:
     says(
         lambda: gqa(wants, *given[1:], out=torch.zeros(WANTED)),
         errors.GradientWanted,
-        "q requires a gradient, which gqa does not give: call it under torch.no_grad(), or detach q",
+        "q requires a gradient, which gqa does not give where it writes into out: "
+        "call it under torch.no_grad(), or leave out out",
     )
 
 

@@ -1,0 +1,141 @@
+"""Gradients of a call with tensors, by the two specs that are derived from its own (`attndsl.gradient`).
+
+Import this only when torch is in use.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from attndsl.op import errors
+from attndsl.op.binding import CompiledSpec
+from attndsl.syntax.source import Source
+
+Call = Callable[[Mapping[str, torch.Tensor], Mapping[str, Any]], Sequence[torch.Tensor]]
+"""Of inputs and parameters by their names, all of them in the order of their declarations, the outputs."""
+
+Register = Callable[[CompiledSpec], Call]
+"""How a compiled spec is called with tensors."""
+
+
+class Gradients:
+    """The gradients of calls of one compiled spec; what is derived is made once for each choice of inputs."""
+
+    def __init__(self, binding: CompiledSpec, register: Register) -> None:
+        self._binding = binding
+        self._register = register
+        self._derived: dict[tuple[tuple[str, ...], str], Derivative] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, inputs: Sequence[torch.Tensor], params: Mapping[str, Any]) -> Sequence[torch.Tensor]:
+        """The outputs of a call, which know how they came about. Raises GradientWanted where there is no gradient."""
+        names = [tensor.name for tensor in self._binding.signature.inputs]
+        wanted = [name for name, tensor in zip(names, inputs, strict=True) if tensor.requires_grad]
+        sums = "f64" if any(tensor.dtype == torch.float64 for tensor in inputs) else "f32"
+        derivative = self.of(tuple(wanted), sums)
+        written = _DifferentiatedCall.apply(derivative, names, params, *inputs)  # type: ignore[no-untyped-call]  # torch's
+        known = dict(zip(derivative.written, written, strict=True))
+        return [known[tensor.name] for tensor in self._binding.signature.outputs]
+
+    def of(self, wanted: tuple[str, ...], sums: str) -> Derivative:
+        """What computes the gradients of some inputs. Raises GradientWanted."""
+        with self._lock:
+            if (wanted, sums) not in self._derived:
+                self._derived[wanted, sums] = Derivative(self, self._binding, self._register, wanted, sums)
+            return self._derived[wanted, sums]
+
+
+class Derivative:
+    """The forward of a call that saves what its backward takes, and that, which gives the gradients `wanted`."""
+
+    def __init__(
+        self, gradients: Gradients, binding: CompiledSpec, register: Register, wanted: Sequence[str], sums: str
+    ) -> None:
+        from attndsl.driver.library import checked
+        from attndsl.gradient import NoGradient, gradient
+
+        spec = checked(binding.spec, *binding.left_out).where(binding.said)
+        try:
+            derived = gradient(spec, wanted)
+        except NoGradient as error:
+            raise errors.NotDifferentiable(binding.signature.name, wanted[0], str(error)) from None
+        self._all, self._sums, self.name = gradients, sums, binding.signature.name
+        self._gradients, self.cotangents = derived.gradients, derived.cotangents
+        self._forward = _bound(derived.forward, binding, sums)
+        self._backward = _bound(derived.backward, binding, sums, apart=True)
+        self._call_forward, self._call_backward = register(self._forward), register(self._backward)
+        written = [tensor.name for tensor in self._forward.signature.outputs]
+        self.written = tuple(written)
+        given = {tensor.name for tensor in self._backward.signature.inputs}
+        self.taken = tuple(name for name in (*(t.name for t in binding.signature.inputs), *written) if name in given)
+
+    def of(self, wanted: Sequence[str]) -> Derivative:
+        """What gives the gradients of some of the inputs alone, of what this forward has saved."""
+        part = self._all.of(tuple(wanted), self._sums)
+        return part if {*part.taken} <= {*self.taken} else self
+
+    def forward(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """What the forward writes, outputs of the spec and what it saves, by their names."""
+        return dict(zip(self.written, self._call_forward(inputs, params), strict=True))
+
+    def backward(self, given: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """The gradients, by the inputs that they are of."""
+        signature = self._backward.signature
+        inputs = {tensor.name: given[tensor.name] for tensor in signature.inputs}
+        own = {param.name: params[param.name] for param in signature.params}
+        written = self._call_backward(inputs, own)
+        found = dict(zip((tensor.name for tensor in signature.outputs), written, strict=True))
+        return {name: found[output] for name, output in self._gradients.items()}
+
+
+class _DifferentiatedCall(torch.autograd.Function):
+    """A call whose outputs have a gradient by the inputs that require one; what is saved are outputs, too."""
+
+    @staticmethod
+    def forward(derivative: Derivative, names: Sequence[str], params: Mapping[str, Any], *inputs: torch.Tensor) -> Any:
+        """What the forward writes."""
+        written = derivative.forward(dict(zip(names, inputs, strict=True)), params)
+        return tuple(written[name] for name in derivative.written)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Keeps what the backward takes, as few tensors as that needs."""
+        derivative, names, params, *tensors = inputs
+        known = dict(zip((*names, *derivative.written), (*tensors, *output), strict=True))
+        ctx.save_for_backward(*(known[name] for name in derivative.taken))
+        others = [t for n, t in zip(derivative.written, output, strict=True) if n not in derivative.cotangents]
+        ctx.mark_non_differentiable(*others)
+        ctx.set_materialize_grads(False)
+        ctx.derivative, ctx.names, ctx.params = derivative, names, params
+        ctx.likes = {n: known[n].new_empty(()).expand(known[n].shape) for n in derivative.cotangents}
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, derivative: Derivative, *_: Any) -> Any:
+        """Refuses, as the operator does. Raises BatchWanted."""
+        raise errors.BatchWanted(derivative.name)
+
+    @staticmethod
+    @once_differentiable  # what is saved is no function of the inputs here
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
+        """The gradients of the inputs that want one now."""
+        derivative, needed = ctx.derivative, ctx.needs_input_grad[3:]
+        wanted = [name for name, need in zip(ctx.names, needed, strict=True) if need]
+        given = dict(zip(derivative.taken, ctx.saved_tensors, strict=True))
+        for output, cotangent in zip(derivative.written, cotangents, strict=True):
+            if (name := derivative.cotangents.get(output)) is not None:
+                given[name] = torch.zeros_like(ctx.likes[output]) if cotangent is None else cotangent
+        found = derivative.of(wanted).backward(given, ctx.params)
+        return None, None, None, *(found.get(name) for name in ctx.names)
+
+
+def _bound(text: str, binding: CompiledSpec, sums: str, apart: bool = False) -> CompiledSpec:
+    """A derived spec for the types of a call; sums of rows are kept in the type `sums`."""
+    source = Source(text)
+    left_out = () if apart else binding.left_out
+    said = CompiledSpec(source, left_out).signature.said
+    return CompiledSpec(source, left_out, {name: binding.said.get(name, sums) for name in said})
