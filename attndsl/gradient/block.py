@@ -20,6 +20,7 @@ from attndsl.gradient.algebra import NOWHERE, Moving
 from attndsl.gradient.backward import SUMS, Backward
 from attndsl.gradient.errors import UnknownAdjoint
 from attndsl.gradient.nests import Nest, nest_of, variables_of
+from attndsl.gradient.presence import conditions, forgets_a_part
 from attndsl.gradient.sweep import float_operands, reaching, sweep
 
 Roots = list[tuple[Expr, Adjoint]]
@@ -44,7 +45,7 @@ class BlockBackward:
         roots: Roots = []
         for write, value in self._values.items():
             cotangent = self._backward.cotangent(write.tensor, tuple(map(self._moved, write.indices)))
-            roots += [] if cotangent is None else [(value, Adjoint(cotangent))]
+            roots += [] if cotangent is None else [(value, self._where_present(value, cotangent))]
         reduces = [e for e in dict.fromkeys(walk(*(value for value, _ in roots))) if isinstance(e, Reduce)]
         if any(reduce.function == "topk" for reduce in reduces):
             raise UnknownAdjoint("a block with `topk` and floats")
@@ -62,6 +63,13 @@ class BlockBackward:
         self._of_rows(sweep(self._algebra, sinks, self._differentiated(sinks)))
         for mask, given_back in pairs.items():
             self._over_pairs(given_back, mask)
+
+    def _where_present(self, value: Expr, adjoint: Expr) -> Adjoint:
+        """The adjoint of a value, absent where that is."""
+        if not forgets_a_part(value):
+            return Adjoint(adjoint)
+        there = self._algebra.apply("feq", value, value)
+        return Adjoint(self._algebra.apply("fselect", there, adjoint, adjoint))
 
     def _reached(self, reduce: Reduce) -> bool:
         """Whether a reduction has a derivative by what is differentiated by."""
@@ -111,9 +119,19 @@ class BlockBackward:
 
     def _lse(self, reduce: Reduce) -> Expr:
         """The log-sum-exp of the scores of a reduction."""
-        found = self._algebra.graph.reduce(0, "logsumexp", reduce.score, reduce.mask, None, reduce.sink, NOWHERE)
+        score = self._counted(reduce)
+        found = self._algebra.graph.reduce(0, "logsumexp", score, reduce.mask, None, reduce.sink, NOWHERE)
         assert isinstance(found, Reduce)
         return self._written(found, *SUMS) or self._backward.save(self._number, self._block.each, "lse", found)
+
+    def _counted(self, reduce: Reduce) -> Expr:
+        """The score of a reduction, absent where its value is: such a key does not count."""
+        algebra, seen = self._algebra, [part for part in (reduce.score, reduce.mask) if part is not None]
+        if reduce.value is None or conditions(reduce.value, axes=False) <= conditions(*seen):
+            return reduce.score
+        axes = [e for e in walk(reduce.value) if isinstance(e, IndexValue) and e.index.role == "axis"]
+        first = Moving(algebra, instead=dict.fromkeys(axes, algebra.number(0)))(reduce.value)
+        return algebra.apply("fselect", algebra.apply("feq", first, first), reduce.score, reduce.score)
 
     def _weight(self, reduce: Reduce) -> Expr:
         """The weight of a key: exp(score - lse), and 0 where the score is -inf, of a row that sees no key too."""
@@ -143,7 +161,7 @@ class BlockBackward:
         algebra = self._algebra
         match reduce.function:
             case "sum":
-                return [(reduce.score, Adjoint(given))]
+                return [(reduce.score, self._where_present(reduce.score, given))]
             case "logsumexp":
                 return [(reduce.score, Adjoint(algebra.multiply(self._weight(reduce), given)))]
             case "softmax" if reduce.value is not None:

@@ -1,0 +1,61 @@
+"""What is absent gives nothing back: nor does what stands beside it, which the forward left out with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attndsl.testing import Case
+
+from .differences import slopes_differ, widened
+
+SPECS = {
+    "values that are absent where scores are not": """attention t {
+        dims M, N, P, E
+        input  q : f64[M]
+        input  k : f64[N]
+        input  v : f64[P, E]
+        input  t : i32[N]
+        output o : f64[M, E]
+        each i in M over j in N
+        o[i,:] = softmax(q[i] * k[j]) . v[t[j],:]
+    }""",
+    "terms of a sum over keys": """attention t {
+        dims M, N, P
+        input  q : f64[M]
+        input  k : f64[N]
+        input  v : f64[P]
+        input  t : i32[N]
+        output o : f64[M]
+        each i in M over j in N
+        o[i] = sum(q[i] * k[j] + v[t[j]])
+    }""",
+    "terms of a row": """attention t {
+        dims N, P
+        input  q : f64[N]
+        input  v : f64[P]
+        input  t : i32[N]
+        output o : f64[N]
+        each i in N
+        o[i] = q[i] + v[t[i]]
+    }""",
+    "extents of rows": """attention t {
+        dims M, N, E
+        input  q : f64[M]
+        input  k : f64[N]
+        input  v : f64[N, E]
+        input  t : i32[M]
+        output o : f64[M, E]
+        each i in M over j in t[i]
+        o[i,:] = softmax(q[i] * k[j], j != i) . v[j,:]
+    }""",
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_it_gives_nothing_back(name: str) -> None:
+    spec = widened(SPECS[name])
+    case = Case.make(spec, "f64", seed=2)
+    places = np.arange(case.arrays["t"].size, dtype=np.int32)
+    given = case.given(t=np.where(places % 3 == 1, -1, places % 4).astype(np.int32))
+    assert slopes_differ(spec, given) == []
