@@ -267,8 +267,9 @@ class Backward:
         return mine
 
     def _named_after(self, tensor: Tensor, role: str) -> Tensor:
-        """A tensor for what is given back to another."""
-        return replace(tensor, name=self._fresh(f"d_{tensor.name}"), role=role, default=None)  # type: ignore[arg-type]
+        """A tensor for what is given back to another, of all its extents."""
+        name = self._fresh(f"d_{tensor.name}")
+        return replace(tensor, name=name, role=role, default=None, broadcast=())  # type: ignore[arg-type]
 
     def _fresh(self, name: str) -> str:
         found, number = name, 1

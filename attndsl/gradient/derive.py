@@ -35,10 +35,7 @@ def _wanted(spec: Spec, of: Sequence[str]) -> tuple[str, ...]:
             raise NoGradient(f"{spec.name} has no input {name}: its inputs are {', '.join(known)}.")
         if not _is_differentiable(spec, known[name]):
             raise NoGradient(f"{name} has no gradient: it is stored as {known[name].element}.")
-        if known[name].broadcast:
-            raise NoGradient(f"{name} has no gradient yet: a call may give 1 for some of its extents.")
-    floats = (name for name, tensor in known.items() if _is_differentiable(spec, tensor) and not tensor.broadcast)
-    found = tuple(dict.fromkeys(of)) or tuple(floats)
+    found = tuple(dict.fromkeys(of)) or tuple(n for n, tensor in known.items() if _is_differentiable(spec, tensor))
     if not found:
         raise NoGradient(f"{spec.name} has no gradient: it has no input that is stored as floats.")
     return found

@@ -56,6 +56,17 @@ def test_an_input_that_is_left_out() -> None:
     torch.testing.assert_close((q.grad, k.grad, v.grad), wanted)
 
 
+def test_an_extent_of_one_gets_the_sum() -> None:
+    """What stands for all rows gets what all of them give back."""
+    op = attndsl.load("dense_bias")
+    q, k, v = (torch.randn(2, 2, n, 4, dtype=torch.float64) for n in (3, 5, 5))
+    bias = torch.randn(1, 2, 1, 5, dtype=torch.float64, requires_grad=True)
+    (found,) = torch.autograd.grad(op(q, k, v, bias=bias).square().sum(), bias)
+    full = bias.detach().expand(2, 2, 3, 5).clone().requires_grad_()
+    (all_,) = torch.autograd.grad(op(q, k, v, bias=full).square().sum(), full)
+    torch.testing.assert_close(found, all_.sum((0, 2), keepdim=True))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_gradients_have_the_types_of_inputs(dtype: torch.dtype) -> None:
     op = attndsl.load("gqa")
