@@ -12,11 +12,13 @@ from attndsl.checking.typed import (
     Expr,
     Index,
     IndexValue,
+    Kind,
     ParamValue,
     Read,
     Reduce,
     ReduceAxis,
     Tensor,
+    operands,
 )
 from attndsl.syntax.source import Span
 
@@ -98,6 +100,10 @@ class Algebra:
         """A sum over the `over` variables."""
         return self.graph.reduce(0, "sum", body, mask, None, None, NOWHERE)
 
+    def extent(self, index: Index) -> Expr:
+        """How many values an axis variable takes, as a real number."""
+        return self.apply("float", Moving(self)(index.extent))
+
     def free(self, expr: Expr) -> frozenset[Index]:
         """The variables that an expression depends on."""
         return self.graph.facts(expr).free
@@ -163,3 +169,10 @@ class Moving:
                 parts = {name: None if part is None else self(part) for name, part in expr.parts.items()}
                 return graph.reduce(0, expr.function, span=NOWHERE, **parts)  # type: ignore[arg-type]  # of the fields
         raise AssertionError(expr)
+
+
+def float_operands(expr: Expr) -> tuple[Expr, ...]:
+    """The operands through which an expression has a derivative; reductions over keys have rules of their own."""
+    if isinstance(expr, Apply | ReduceAxis):
+        return tuple(part for part in operands(expr) if part.kind is Kind.FLOAT)
+    return ()

@@ -27,8 +27,10 @@ from attndsl.checking.typed import (
     walk,
 )
 from attndsl.gradient.algebra import NOWHERE, Algebra, Moving
+from attndsl.gradient.errors import UnknownAdjoint
 from attndsl.gradient.nests import Nest
 from attndsl.gradient.places import slice_of, told_apart
+from attndsl.gradient.presence import conditions
 from attndsl.syntax import tree
 from attndsl.syntax.parse import parse
 from attndsl.syntax.source import Span
@@ -143,6 +145,8 @@ class Backward:
 
     def save(self, block: int, rows: tuple[Index, ...], name: str, value: Reduce) -> Expr:
         """An element of what the forward keeps, of a row: a reduction to a float, or to a position."""
+        if any(index.role == "axis" for index in self.algebra.free(value)):
+            raise UnknownAdjoint(f"`{value.function}` of a vector over keys")
         places = tuple(map(self.algebra.index, rows))
         tensor = next((t for t, saved in self._saved.items() if saved.value is value and saved.block == block), None)
         if tensor is None:
@@ -175,7 +179,8 @@ class Backward:
             nest = replace(nest, each=(*nest.each, *rows.values()))
         parts = self._parts[read.tensor.name]
         for part in parts:
-            if (part.nest, part.indices) == (nest, indices):
+            same = (part.block, part.nest, part.indices) == (block, nest, indices)
+            if same and conditions(part.value) == conditions(value):  # else one could be absent, and the other with it
                 part.value = self.algebra.add(part.value, value)
                 return
         parts.append(_GivenBack(block, nest, indices, whole, value))
@@ -210,7 +215,7 @@ class Backward:
             types={**types, self._sums: SUMS} if self._sums in elements else types,
             tensors={tensor.name: tensor for tensor in tensors},
             blocks=tuple(blocks),
-            schedule={},
+            schedule={name: value for name, value in spec.schedule.items() if name == "deterministic"},
         )
         return Derived(
             backward=backward,

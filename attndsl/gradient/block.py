@@ -11,17 +11,19 @@ p (g . v - delta) with delta = g . o (Dao et al., "FlashAttention", 2022, append
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
-from attndsl.checking.typed import Block, Expr, Index, IndexValue, Kind, Read, Reduce, Write, walk
+from attndsl.checking.text import expression_text
+from attndsl.checking.typed import FLOAT_TYPES, Block, Expr, Index, IndexValue, Kind, Read, Reduce, Write, walk
 from attndsl.gradient.adjoints import Adjoint
-from attndsl.gradient.algebra import NOWHERE, Moving
-from attndsl.gradient.backward import SUMS, Backward
+from attndsl.gradient.algebra import NOWHERE, Moving, float_operands
+from attndsl.gradient.backward import Backward
 from attndsl.gradient.errors import UnknownAdjoint
 from attndsl.gradient.nests import Nest, nest_of, variables_of
-from attndsl.gradient.presence import conditions, forgets_a_part
-from attndsl.gradient.sweep import float_operands, reaching, sweep
+from attndsl.gradient.places import is_inside
+from attndsl.gradient.presence import Condition, conditions, forgets_a_part
+from attndsl.gradient.sweep import reaching, sweep
 
 Roots = list[tuple[Expr, Adjoint]]
 
@@ -49,20 +51,26 @@ class BlockBackward:
         reduces = [e for e in dict.fromkeys(walk(*(value for value, _ in roots))) if isinstance(e, Reduce)]
         if any(reduce.function == "topk" for reduce in reduces):
             raise UnknownAdjoint("a block with `topk` and floats")
-        self._stored = {reduce: self._value(reduce) for reduce in reduces if reduce.kind is Kind.FLOAT}
-        active = [reduce for reduce in reduces if reduce in self._stored and self._reached(reduce)]
-        found = sweep(self._algebra, roots, {*active, *self._differentiated(roots)})
-        self._of_rows(found)
-        pairs: dict[Expr | None, Roots] = defaultdict(list)
+        self._stored = {reduce: self._value(reduce) for reduce in reduces}
+        active = [reduce for reduce in reduces if reduce.kind is Kind.FLOAT and self._reached(reduce)]
+        pairs: dict[tuple[Expr | None, frozenset[Condition]], Roots] = defaultdict(list)
         sinks: Roots = []
-        for reduce in active:
-            if reduce in found:
-                given = self._kept(found[reduce])
-                pairs[reduce.mask] += self._of_pairs(reduce, given)
-                sinks += self._of_sink(reduce, given)
-        self._of_rows(sweep(self._algebra, sinks, self._differentiated(sinks)))
-        for mask, given_back in pairs.items():
+        for alike in _alike(roots):
+            found = sweep(self._algebra, alike, {*active, *self._differentiated(alike)})
+            self._of_rows(found)
+            for reduce in active:
+                if reduce in found:
+                    given, where = self._kept(reduce, found[reduce])
+                    parts = [part for part in (reduce.score, reduce.value, reduce.mask, given) if part is not None]
+                    pairs[reduce.mask, frozenset(conditions(*parts))] += [
+                        (root, part._replace(where=self._algebra.both(where, part.where)))
+                        for root, part in self._of_pairs(reduce, given)
+                    ]
+                    sinks += self._of_sink(reduce, given)
+        for (mask, _), given_back in pairs.items():
             self._over_pairs(given_back, mask)
+        for alike in _alike(sinks):
+            self._of_rows(sweep(self._algebra, alike, self._differentiated(alike)))
 
     def _where_present(self, value: Expr, adjoint: Expr) -> Adjoint:
         """The adjoint of a value, absent where that is."""
@@ -99,6 +107,8 @@ class BlockBackward:
 
     def _value(self, reduce: Reduce) -> Expr:
         """Where the value of a reduction is read from: an output, what the forward saves, or a workspace."""
+        if reduce.kind is Kind.INT:
+            return self._backward.save(self._number, self._block.each, "at", reduce)
         if reduce.function == "logsumexp":
             return self._lse(reduce)
         value: Expr = reduce
@@ -109,10 +119,13 @@ class BlockBackward:
             value = self._algebra.sum_of_keys(weighted, reduce.mask)
         return self._backward.keep(self._number, self._rows(), "y", value)
 
-    def _written(self, value: Expr, *elements: str) -> Expr | None:
-        """An output that holds a value of each row, in one of some element types where they are said."""
+    def _written(self, value: Expr) -> Expr | None:
+        """An output of floats of 16 bits or more that holds a value of each row, and of each of its axes."""
         for write, expr in self._values.items():
-            fits = write.tensor.role == "output" and (not elements or write.tensor.element in elements)
+            types = {*self._backward.spec.types.get(write.tensor.element, (write.tensor.element,))}
+            fits = (
+                write.tensor.role == "output" and types <= {*FLOAT_TYPES} and {*write.axes} <= self._algebra.free(value)
+            )
             if expr is value and fits and _is_plain(write, self._block.each):
                 return self._backward.read(write.tensor, tuple(map(self._moved, write.indices)))
         return None
@@ -122,7 +135,7 @@ class BlockBackward:
         score = self._counted(reduce)
         found = self._algebra.graph.reduce(0, "logsumexp", score, reduce.mask, None, reduce.sink, NOWHERE)
         assert isinstance(found, Reduce)
-        return self._written(found, *SUMS) or self._backward.save(self._number, self._block.each, "lse", found)
+        return self._backward.save(self._number, self._block.each, "lse", found)
 
     def _counted(self, reduce: Reduce) -> Expr:
         """The score of a reduction, absent where its value is: such a key does not count."""
@@ -142,19 +155,25 @@ class BlockBackward:
     def _is_some(self, score: Expr) -> Expr:
         return self._algebra.apply("fgt", score, self._algebra.number(float("-inf")))
 
-    def _kept(self, adjoint: Adjoint) -> Expr:
-        """The adjoint of a reduction, from a workspace where it is more than an element."""
-        value = self._row(self._algebra.where(adjoint.where, adjoint.value))
-        return value if isinstance(value, Read) else self._backward.keep(self._number, self._rows(), "g", value)
+    def _kept(self, reduce: Reduce, adjoint: Adjoint) -> tuple[Expr, Expr | None]:
+        """The adjoint of a reduction, from a workspace where it is more than an element; and where it is not 0."""
+        algebra, sink = self._algebra, reduce.sink
+        value = self._row(algebra.where(adjoint.where, adjoint.value))
+        if sink is not None and conditions(sink):  # where the sink is absent, the reduction is
+            value = algebra.apply("fselect", algebra.apply("feq", sink, sink), value, value)
+        if not isinstance(value, Read):
+            value = self._backward.keep(self._number, self._rows(), "g", value)
+        return value, None if adjoint.where is None else self._row(adjoint.where)
 
     def _delta(self, reduce: Reduce, given: Expr) -> Expr:
         """The sum of a row's result times its adjoint."""
         product = self._algebra.multiply(given, self._stored[reduce])
-        return self._backward.keep(self._number, self._rows(), "delta", self._over_axes(product))
+        return self._backward.keep(self._number, self._rows(), "delta", self._over_axes(product, reduce.score))
 
-    def _over_axes(self, expr: Expr) -> Expr:
-        axes = frozenset(index for index in self._algebra.free(expr) if index.role == "axis")
-        return self._algebra.sum_over(axes, expr)
+    def _over_axes(self, expr: Expr, score: Expr) -> Expr:
+        """The sum over the axes of values: those that scores do not have."""
+        free = self._algebra.free
+        return self._algebra.sum_over(frozenset(i for i in free(expr) - free(score) if i.role == "axis"), expr)
 
     def _of_pairs(self, reduce: Reduce, given: Expr) -> Roots:
         """What a reduction gives back for each key to its score, and to its value."""
@@ -166,7 +185,7 @@ class BlockBackward:
                 return [(reduce.score, Adjoint(algebra.multiply(self._weight(reduce), given)))]
             case "softmax" if reduce.value is not None:
                 weight = self._weight(reduce)
-                product = self._over_axes(algebra.multiply(given, reduce.value))
+                product = self._over_axes(algebra.multiply(given, reduce.value), reduce.score)
                 score = algebra.multiply(weight, algebra.subtract(product, self._delta(reduce, given)))
                 back = Adjoint(self._backward.name(score, "ds"))
                 return [(reduce.value, Adjoint(algebra.multiply(weight, given))), (reduce.score, back)]
@@ -177,8 +196,6 @@ class BlockBackward:
 
     def _place(self, reduce: Reduce) -> Expr:
         """The position of the key that has the largest or least score, which the forward saves."""
-        if any(index.role == "axis" for index in self._algebra.free(reduce)):
-            raise UnknownAdjoint(f"`{reduce.function}` of a vector over keys")
         score = reduce.score if reduce.function == "max" else self._algebra.negate(reduce.score)
         graph = self._algebra.graph
         found = graph.reduce(0, "argmax", score, reduce.mask, self._position(), None, NOWHERE)
@@ -214,14 +231,19 @@ class BlockBackward:
             self._backward.name(mask, "mask")
         for rows, mine in self._by_nest(e for e in found if isinstance(e, Read)).items():
             nest = self._nest(rows)
-            self._keep_names(nest.moved, roots, mask)
-            given = [(nest.moved(root), _moved(adjoint, nest.moved)) for root, adjoint in roots]
-            inside = algebra.both(nest.inside, None if mask is None else nest.moved(mask))
-            places = {nest.moved(read) for read in mine}
+            moved = self._in(nest)
+            self._keep_names(moved, roots, mask)
+            given = [(moved(root), _moved(adjoint, moved)) for root, adjoint in roots]
+            inside = algebra.both(nest.inside, None if mask is None else moved(mask))
+            places = {moved(read) for read in mine}
             keep = partial(self._settled, nest, places) if nest.over else None
             for read, adjoint in sweep(algebra, given, places, inside, keep).items():
                 assert isinstance(read, Read)
                 self._backward.give_back(self._number, nest, read, algebra.where(adjoint.where, adjoint.value))
+
+    def _in(self, nest: Nest) -> Callable[[Expr], Expr]:
+        """What stands for an expression of a row and a key in a nest, in which no reduction is made again."""
+        return lambda expr: nest.moved(self._row(expr))
 
     def _by_nest(self, reads: Iterable[Read]) -> dict[frozenset[Index], list[Read]]:
         """Reads by the rows of the nest in which they get back.
@@ -244,7 +266,7 @@ class BlockBackward:
         below = [e for e in walk(expr, through=float_operands) if e in reads]
         return value if len(below) == 1 else self._backward.keep(self._number, nest, "g", value)
 
-    def _keep_names(self, moved: Moving, roots: Roots, mask: Expr | None) -> None:
+    def _keep_names(self, moved: Callable[[Expr], Expr], roots: Roots, mask: Expr | None) -> None:
         """What has a name has it in other variables too."""
         parts = [part for root, adjoint in roots for part in (root, *adjoint, mask) if part is not None]
         for expr in walk(*parts):
@@ -263,11 +285,20 @@ class BlockBackward:
         return self._nests[rows]
 
 
-def _moved(adjoint: Adjoint, moved: Moving) -> Adjoint:
+def _moved(adjoint: Adjoint, moved: Callable[[Expr], Expr]) -> Adjoint:
     return Adjoint(moved(adjoint.value), None if adjoint.where is None else moved(adjoint.where))
 
 
+def _alike(roots: Roots) -> list[Roots]:
+    """Roots that are absent together."""
+    groups: dict[frozenset[Condition], Roots] = defaultdict(list)
+    for root, adjoint in roots:
+        groups[frozenset(conditions(root, *(part for part in adjoint if part is not None)))].append((root, adjoint))
+    return [*groups.values()]
+
+
 def _is_plain(write: Write, rows: Iterable[Index]) -> bool:
-    """Whether what is written is an element of its own for each row and each value of its axes."""
+    """Whether there is an element for each row and each value of its axes, and what is written is one."""
     places = [place.index for place in write.indices if isinstance(place, IndexValue)]
-    return not write.adds and len(places) == len(write.indices) and {*places} == {*rows, *write.axes}
+    whole = all(map(is_inside, write.indices, map(expression_text, write.tensor.extents)))
+    return not write.adds and whole and len(places) == len(write.indices) and {*places} == {*rows, *write.axes}

@@ -23,25 +23,24 @@ def forward_text(spec: Spec, derived: Derived) -> str:
             changes[tensor.span.start, tensor.span.start + len("temp")] = "output"
     elements = {saved.tensor.element for saved in derived.saved} - spec.types.keys() - STORAGE_KINDS.keys()
     for element in elements:
-        place, sign = _types(statements)
-        changes[place, place] = f"{sign} {element} = {' | '.join(SUMS)}"
+        place, before, after = _types(statements)
+        changes[place, place] = f"{before}{element} = {' | '.join(SUMS)}{after}"
     ends = {max(s.span.end for s in tensors): [_declared(saved) for saved in derived.saved]}
     for saved in derived.saved:
         ends.setdefault(_end(spec, statements, saved), []).append(_written(spec, saved))
     for place, lines in ends.items():
-        end = text.find("\n", place)
-        changes[end, end] = "".join(f"\n    {line}" for line in lines)
+        changes[place, place] = "".join(f"\n    {line}" for line in lines)
     for start, stop in sorted(changes, reverse=True):
         text = text[:start] + changes[start, stop] + text[stop:]
     return text
 
 
-def _types(statements: tuple[tree.Statement, ...]) -> tuple[int, str]:
-    """Where one more type is declared, and what stands before it."""
+def _types(statements: tuple[tree.Statement, ...]) -> tuple[int, str, str]:
+    """Where one more type is declared, and what stands before and after it."""
     for statement in statements:
         if isinstance(statement, tree.Types):
-            return statement.span.end, ","
-    return next(s.span.end for s in statements if isinstance(s, tree.Dims)), "\n    types"
+            return statement.span.end, ", ", ""
+    return statements[0].span.start, "types ", "\n    "
 
 
 def _declared(saved: Saved) -> str:

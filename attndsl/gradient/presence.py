@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 
 from attndsl.checking.text import expression_text
-from attndsl.checking.typed import Apply, Constant, Expr, IndexValue, Read, ReduceAxis, walk
-from attndsl.gradient.sweep import float_operands
+from attndsl.checking.typed import Apply, Constant, Expr, Index, IndexValue, Read, ReduceAxis, walk
+from attndsl.gradient.algebra import float_operands
+from attndsl.gradient.places import is_inside
 
 Condition = tuple[str, str]
 """An index, and the extent that it is to be below; of a quotient the divisor, which is not to be 0. An axis stands for
@@ -38,11 +39,20 @@ def forgets_a_part(expr: Expr) -> bool:
     return adds and bool(conditions(expr))
 
 
+def rests_on_axis(expr: Expr, axis: Index) -> bool:
+    """Whether some elements of an expression along an axis may be absent, and others not."""
+    for index in (index for part in walk(expr) for index, _ in _own(part)):
+        variables = {e.index for e in walk(index) if isinstance(e, IndexValue)}
+        if axis in variables and (len(variables) > 1 or any(isinstance(e, Read) for e in walk(index))):
+            return True
+    return False
+
+
 def _own(expr: Expr) -> Iterator[tuple[Expr, str]]:
     match expr:
         case Read(tensor=tensor, indices=indices):
             for index, extent in zip(indices, map(expression_text, tensor.extents), strict=True):
-                if not (isinstance(index, IndexValue) and expression_text(index.index.extent) == extent):
+                if not is_inside(index, extent):
                     yield index, extent
         case Apply(operator="idiv" | "imod", arguments=(_, divisor)) if not isinstance(divisor, Constant):
             if any(isinstance(e, IndexValue | Read) for e in walk(divisor)):

@@ -9,17 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
-from attndsl.checking.typed import Apply, Expr, Index, Kind, Reduce, ReduceAxis, operands, walk
+from attndsl.checking.typed import Apply, Expr, Index, Reduce, ReduceAxis, walk
 from attndsl.gradient.adjoints import ADJOINTS, Adjoint
-from attndsl.gradient.algebra import Algebra
+from attndsl.gradient.algebra import Algebra, float_operands
 from attndsl.gradient.errors import UnknownAdjoint
-
-
-def float_operands(expr: Expr) -> tuple[Expr, ...]:
-    """The operands through which an expression has a derivative; reductions over keys have rules of their own."""
-    if isinstance(expr, Apply | ReduceAxis):
-        return tuple(part for part in operands(expr) if part.kind is Kind.FLOAT)
-    return ()
+from attndsl.gradient.presence import rests_on_axis
 
 
 def reaching(roots: Iterable[Expr], wanted: Collection[Expr]) -> set[Expr]:
@@ -81,7 +75,8 @@ class _Sweep:
         if self._keep is not None and expr in self._in_turns and not self._varies(expr):
             total = self._merged(self._in_turns.pop(expr))
             value = self._algebra.sum_of_keys(self._algebra.where(total.where, total.value), self._mask)
-            self._give(expr, Adjoint(self._keep(expr, value)), self._summed)
+            kept = self._keep(expr, value)
+            self._summed[expr].append(Adjoint(kept, None if expr in self._wanted else self._is_some(kept)))
 
     def _of(self, expr: Expr) -> tuple[Adjoint, dict[Expr, list[Adjoint]]]:
         level = self._in_turns if expr in self._in_turns else self._summed
@@ -117,8 +112,8 @@ class _Sweep:
         self, expr: Expr, adjoint: Adjoint, level: dict[Expr, list[Adjoint]], reached: Collection[Expr]
     ) -> None:
         match expr:
-            case ReduceAxis(function="sum", body=body):
-                self._give(body, adjoint, level)
+            case ReduceAxis(function="sum", index=axis, body=body):
+                self._give(body, adjoint, level, _axes(self._algebra.free(expr)) | {axis})
             case ReduceAxis(function=function):
                 raise UnknownAdjoint(f"`{function}` over an axis")
             case Apply(operator=operator, arguments=arguments):
@@ -126,19 +121,34 @@ class _Sweep:
                 for argument, part in zip(arguments, parts, strict=True):
                     if part is not None and argument in reached:
                         where = self._algebra.both(adjoint.where, part.where)
-                        self._give(argument, Adjoint(part.value, where), level)
+                        self._give(argument, Adjoint(part.value, where), level, _axes(self._algebra.free(expr)))
             case Reduce(function=function):
                 raise UnknownAdjoint(f"`{function}` within a reduction")
 
-    def _give(self, expr: Expr, adjoint: Adjoint, level: dict[Expr, list[Adjoint]]) -> None:
-        """Adds to the adjoint of an expression, of all elements along axes that it does not have."""
+    def _give(
+        self, expr: Expr, adjoint: Adjoint, level: dict[Expr, list[Adjoint]], within: frozenset[Index] = frozenset()
+    ) -> None:
+        """Adds to the adjoint of an expression, of all elements along axes that it does not have.
+
+        Those are axes of the adjoint, and of what it is computed in (`within`), along which it may be the same.
+        """
         algebra = self._algebra
         value, where = adjoint
-        own, axes = algebra.free(expr), _axes(algebra.free(value))
-        if where is not None and not _axes(algebra.free(where)) <= own:
+        own, axes = _axes(algebra.free(expr)), _axes(algebra.free(value))
+        folded = where is not None and not _axes(algebra.free(where)) <= own
+        if folded and where is not None:
             axes |= _axes(algebra.free(where))
             value, where = algebra.where(where, value), None
-        level[expr].append(Adjoint(algebra.sum_over(axes - own, value), where))
+        if any(rests_on_axis(value, axis) for axis in axes - own):
+            raise UnknownAdjoint("a sum along an axis of which elements may be absent")
+        value = algebra.sum_over(axes - own, value)
+        for axis in sorted(within - own - axes, key=lambda axis: axis.name):
+            value = algebra.multiply(value, algebra.extent(axis))
+        level[expr].append(Adjoint(value, self._is_some(value) if folded else where))
+
+    def _is_some(self, value: Expr) -> Expr:
+        """Whether there is anything to give back: else what it would be multiplied with need be no number."""
+        return self._algebra.apply("fne", value, self._algebra.number(0.0))
 
 
 def _axes(indices: frozenset[Index]) -> frozenset[Index]:

@@ -51,6 +51,9 @@ def source_text(spec: Spec, names: Names, comment: Sequence[str] = ()) -> str:
     requires = [condition for condition in spec.requires if not _is_divisor(condition)]
     lines += ["", *(f"require {expression_text(condition)}" for condition in requires)]
     taken = {*spec.tensors, *spec.dims, *spec.types, *(param.name for param in spec.params), spec.name}
+    if spec.schedule:
+        settings = (f"{name} = {str(value).lower()}" for name, value in spec.schedule.items())
+        lines += ["", f"schedule {{ {'; '.join(settings)} }}"]
     for block in spec.blocks:
         lines += ["", *block_lines(block, names, taken)]
     return "\n".join(_indented(lines)) + "\n}\n"
@@ -132,7 +135,8 @@ class _Speller:
         sign = "+=" if write.adds else "="
         whole = frozenset(write.axes)
         places = self._places(write.tensor, write.indices, whole)
-        if len(whole) < 2 and all(self._is_vector(write.value, axis) for axis in whole):
+        own = self._free[write.value]
+        if len(whole) < 2 and all(axis in own and self._is_vector(write.value, axis) for axis in whole):
             return f"{write.tensor.name}[{places}] {sign} {self._spell(write.value, whole).text}"
         name = self._fresh("all")
         axes, rest = self._binders(write.axes), ", ".join(":" for _ in write.axes)
@@ -215,7 +219,7 @@ class _Speller:
             if not whole and all(axis in self._free[half] and self._is_vector(half, axis) for half in halves):
                 left, right = (self._spell(half, frozenset((axis,))).within(ATOM) for half in halves)
                 return Spelled(f"{left} . {right}", PRODUCT)
-        text = self._spell(body, whole).within(PRODUCT)
+        text = self._spell(body, whole - {axis}).within(PRODUCT)  # what it binds is its own
         function = _OF_CONDITIONS[expr.function] if expr.kind is Kind.BOOL else expr.function
         return Spelled(f"{function}({self._binders([axis])}) {text}", SUM + 1)
 

@@ -401,6 +401,11 @@ class TransformWanted(GradientWanted):
 
 
 @dataclass(eq=False, repr=False)
+class SecondGradientWanted(CallError, ValueError):
+    message = "a gradient of {spec} is to be differentiated, which has none: make it without create_graph"
+
+
+@dataclass(eq=False, repr=False)
 class TangentWanted(GradientWanted):
     message = "{name} carries a tangent of forward-mode differentiation, which {spec} does not give: detach {name}"
 

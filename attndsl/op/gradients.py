@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from attndsl.op import errors
 from attndsl.op.binding import CompiledSpec
@@ -63,7 +62,8 @@ class Derivative:
         try:
             derived = gradient(spec, wanted)
         except NoGradient as error:
-            raise errors.NotDifferentiable(binding.signature.name, wanted[0], str(error)) from None
+            named = next((name for name in wanted if str(error).startswith(f"{name} ")), wanted[0])
+            raise errors.NotDifferentiable(binding.signature.name, named, str(error)) from None
         self._all, self._sums, self.name = gradients, sums, binding.signature.name
         self._gradients, self.cotangents = derived.gradients, derived.cotangents
         self._forward = _bound(derived.forward, binding, sums)
@@ -77,7 +77,7 @@ class Derivative:
     def of(self, wanted: Sequence[str]) -> Derivative:
         """What gives the gradients of some of the inputs alone, of what this forward has saved."""
         part = self._all.of(tuple(wanted), self._sums)
-        return part if {*part.taken} <= {*self.taken} else self
+        return part if part._forward.spec.text == self._forward.spec.text else self  # names mean the same
 
     def forward(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """What the forward writes, outputs of the spec and what it saves, by their names."""
@@ -120,17 +120,45 @@ class _DifferentiatedCall(torch.autograd.Function):
         raise errors.BatchWanted(derivative.name)
 
     @staticmethod
-    @once_differentiable  # what is saved is no function of the inputs here
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
-        """The gradients of the inputs that want one now."""
+        """The gradients of the inputs that want one now; they have none themselves."""
         derivative, needed = ctx.derivative, ctx.needs_input_grad[3:]
         wanted = [name for name, need in zip(ctx.names, needed, strict=True) if need]
         given = dict(zip(derivative.taken, ctx.saved_tensors, strict=True))
         for output, cotangent in zip(derivative.written, cotangents, strict=True):
             if (name := derivative.cotangents.get(output)) is not None:
                 given[name] = torch.zeros_like(ctx.likes[output]) if cotangent is None else cotangent
-        found = derivative.of(wanted).backward(given, ctx.params)
+        with torch.no_grad():
+            found = derivative.of(wanted).backward(given, ctx.params)
+        if torch.is_grad_enabled():  # what is saved is no function of the inputs here: say so, and not 0
+            made = [name for name in ctx.names if name in found]
+            once = _DifferentiatedOnce.apply(derivative.name, *(found[name] for name in made), *given.values())  # type: ignore[no-untyped-call]
+            found = dict(zip(made, once, strict=False))
         return None, None, None, *(found.get(name) for name in ctx.names)
+
+
+class _DifferentiatedOnce(torch.autograd.Function):
+    """Gradients that refuse to be differentiated; `given` is what they are made of."""
+
+    @staticmethod
+    def forward(name: str, *tensors: torch.Tensor) -> Any:
+        """The same tensors."""
+        return tuple(tensor.view_as(tensor) for tensor in tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Keeps the name of the spec."""
+        ctx.name = inputs[0]
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, name: str, *_: Any) -> Any:
+        """Refuses, as the operator does. Raises BatchWanted."""
+        raise errors.BatchWanted(name)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        """Raises SecondGradientWanted."""
+        raise errors.SecondGradientWanted(ctx.name)
 
 
 def _bound(text: str, binding: CompiledSpec, sums: str, apart: bool = False) -> CompiledSpec:

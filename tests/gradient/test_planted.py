@@ -52,7 +52,9 @@ def cotangents_are_the_adjoints_of_reductions(monkeypatch: pytest.MonkeyPatch) -
     """What a row makes of a reduction is forgotten."""
     original = BlockBackward._kept
     monkeypatch.setattr(
-        BlockBackward, "_kept", lambda self, adjoint: original(self, adjoint._replace(value=_first(self)))
+        BlockBackward,
+        "_kept",
+        lambda self, reduce, adjoint: original(self, reduce, adjoint._replace(value=_first(self))),
     )
 
 

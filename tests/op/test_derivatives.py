@@ -170,8 +170,16 @@ def test_a_gradient_has_no_gradient(call: Function) -> None:
     """Not one that is wrong."""
     x = with_grad()
     (first,) = torch.autograd.grad(call(x).square().sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
+    with pytest.raises(errors.SecondGradientWanted):
         first.sum().backward()
+
+
+def test_nor_has_one_that_rests_on_what_was_saved() -> None:
+    """Of a sum, whose cotangent is the same whatever the inputs are."""
+    q, k, v = (torch.randn(1, 2, n, 4, requires_grad=True) for n in (3, 5, 5))
+    (first,) = torch.autograd.grad(attndsl.load("gqa")(q, k, v).sum(), q, create_graph=True)
+    with pytest.raises(errors.SecondGradientWanted):
+        first.square().sum().backward()
 
 
 @pytest.mark.parametrize("ask", FORWARD)
