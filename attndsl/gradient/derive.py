@@ -23,7 +23,7 @@ def derive(spec: Spec, of: Sequence[str] = ()) -> Derived:
     reaching = [name for name in wanted if backward.reaches(name)]
     for name in (*of, *wanted[: not reaching]):
         if name not in reaching:
-            raise NoGradient(f"{name} reaches no output of {spec.name} through numbers: it has no gradient.")
+            raise NoGradient(f"{name} reaches no output of {spec.name} through numbers: it has no gradient.", name)
     return backward.finished()
 
 
@@ -34,7 +34,7 @@ def _wanted(spec: Spec, of: Sequence[str]) -> tuple[str, ...]:
         if name not in known:
             raise NoGradient(f"{spec.name} has no input {name}: its inputs are {', '.join(known)}.")
         if not _is_differentiable(spec, known[name]):
-            raise NoGradient(f"{name} has no gradient: it is stored as {known[name].element}.")
+            raise NoGradient(f"{name} has no gradient: it is stored as {known[name].element}.", name)
     found = tuple(dict.fromkeys(of)) or tuple(n for n, tensor in known.items() if _is_differentiable(spec, tensor))
     if not found:
         raise NoGradient(f"{spec.name} has no gradient: it has no input that is stored as floats.")

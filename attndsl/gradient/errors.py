@@ -4,7 +4,11 @@ from __future__ import annotations
 
 
 class NoGradient(ValueError):
-    """A spec, or an input of it, has no gradient that is known here; the message says what stands in the way."""
+    """A spec, or its `input_`, has no gradient that is known here; the message says what stands in the way."""
+
+    def __init__(self, said: str, input_: str | None = None) -> None:
+        self.input_ = input_
+        super().__init__(said)
 
 
 class UnknownAdjoint(Exception):

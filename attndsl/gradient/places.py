@@ -36,11 +36,11 @@ def is_inside(place: Expr, extent: str) -> bool:
     """Whether a subscript is below an extent for certain: a variable that goes up to it, or digits that do."""
     if isinstance(place, IndexValue):
         return expression_text(place.index.extent) == extent
-    found = {index.role: index for index in _told(place)}
-    if len(found) < 2 or any(isinstance(e, Read) for e in walk(place)):
+    terms, found = [*_terms(place)], _told(place)
+    if len(terms) != 2 or len(found) != 2 or any(isinstance(e, Read) for e in walk(place)):
         return False
-    (low,) = (term.index for term in _terms(place) if isinstance(term, IndexValue))
-    (high,) = (index for index in found.values() if index is not low)
+    low = next(term.index for term in terms if isinstance(term, IndexValue))
+    (high,) = found - {low}
     sizes = expression_text(high.extent), expression_text(low.extent)
     return extent in (" * ".join(sizes), " * ".join(reversed(sizes)))
 

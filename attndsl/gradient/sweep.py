@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
-from attndsl.checking.typed import Apply, Expr, Index, Reduce, ReduceAxis, walk
+from attndsl.checking.typed import Apply, Expr, Index, ReduceAxis, walk
 from attndsl.gradient.adjoints import ADJOINTS, Adjoint
 from attndsl.gradient.algebra import Algebra, float_operands
 from attndsl.gradient.errors import UnknownAdjoint
@@ -122,8 +122,6 @@ class _Sweep:
                     if part is not None and argument in reached:
                         where = self._algebra.both(adjoint.where, part.where)
                         self._give(argument, Adjoint(part.value, where), level, _axes(self._algebra.free(expr)))
-            case Reduce(function=function):
-                raise UnknownAdjoint(f"`{function}` within a reduction")
 
     def _give(
         self, expr: Expr, adjoint: Adjoint, level: dict[Expr, list[Adjoint]], within: frozenset[Index] = frozenset()

@@ -103,7 +103,6 @@ class _Speller:
     """Expressions of one block. An expression that is used in several places, and is no mere element, is a `let`."""
 
     def __init__(self, block: Block, names: Names, taken: set[str], lets: bool) -> None:
-        self._block = block
         self._taken = taken
         roots = [expr for write in block.writes for expr in (*write.indices, write.value)]
         self._order = [*walk(*roots)]

@@ -62,8 +62,7 @@ class Derivative:
         try:
             derived = gradient(spec, wanted)
         except NoGradient as error:
-            named = next((name for name in wanted if str(error).startswith(f"{name} ")), wanted[0])
-            raise errors.NotDifferentiable(binding.signature.name, named, str(error)) from None
+            raise errors.NotDifferentiable(binding.signature.name, error.input_ or wanted[0], str(error)) from None
         self._all, self._sums, self.name = gradients, sums, binding.signature.name
         self._gradients, self.cotangents = derived.gradients, derived.cotangents
         self._forward = _bound(derived.forward, binding, sums)

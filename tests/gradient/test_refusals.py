@@ -6,6 +6,7 @@ import pytest
 
 from attndsl.checking.check import check
 from attndsl.gradient import NoGradient, gradient
+from attndsl.gradient.presence import conditions
 from attndsl.syntax.source import Source
 
 
@@ -65,3 +66,17 @@ def test_only_what_is_asked_for() -> None:
     found = gradient(check(Source(text)), ("k",))
     assert "output d_k" in found.backward
     assert "output d_x" not in found.backward
+
+
+@pytest.mark.parametrize(("place", "inside"), [("h * D + d", True), ("h * D + d + D", False), ("h * D + d + 1", False)])
+def test_digits_that_are_moved_may_lie_outside(place: str, inside: bool) -> None:
+    text = f"""attention t {{
+        dims H, D
+        input  x : f32[H * D]
+        input  y : f32[H, D]
+        output o : f32[H]
+        each h in H
+        o[h] = sum(d in D) x[{place}] * y[h,d]
+    }}"""
+    value = check(Source(text)).blocks[0].writes[0].value
+    assert (conditions(value) == set()) is inside

@@ -47,7 +47,7 @@ HUNTS: dict[str, Callable[[Mutant], bool]] = {
 BATCH = 50
 """Examples that hypothesis draws at a time; each time begins anew, with small ones."""
 
-MOST = 1200
+MOST = 600
 """Examples after which a mutant survives."""
 
 LEAST_TILES = 2
