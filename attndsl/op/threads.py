@@ -1,7 +1,7 @@
-"""The threads of the process, which share the tiles of a call with the thread that makes it.
+"""The threads of the process that compute the tiles of a call while the thread that makes it waits.
 
 Tiles are claimed one by one, in order, so that a thread with short ones claims more. Which thread computes a tile
-changes no bit of it.
+changes no bit of it. The caller computes none, since its place among the processors is not ours to choose.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from attndsl.op.blas import on_one_thread
 from attndsl.op.errors import ThreadsUnclear
+from attndsl.op.placement import shares, stay
 
 VARIABLE = "ATTNDSL_NUM_THREADS"
 
@@ -46,11 +47,14 @@ def threads() -> int:
 
 
 def run(tiles: Tiles, worth: bool) -> None:
-    """Computes all tiles: in several threads where that is worth it, there are several tiles, and none of them asks."""
+    """Computes all tiles: in several threads where that is worth it, there are several tiles, and the threads are free.
+
+    They are not while they compute for another call, nor for a call that one of them makes.
+    """
     most = threads() if worth and not hasattr(_this, "helps") else 1
-    helpers = min(most, _number_of(tiles)) - 1 if most > 1 else 0
-    if helpers > 0:
-        _Call(tiles, helpers).run()
+    number = min(most, _number_of(tiles)) if most > 1 else 1
+    if number > 1:
+        _Call(tiles, number).run()
     else:
         tiles(iter)
 
@@ -79,39 +83,47 @@ class _Call:
     def __init__(self, tiles: Tiles, helpers: int) -> None:
         self.tiles = tiles
         self.seats = [threading.RLock() for _ in range(helpers)]
+        self.shares = shares(helpers)
+        self.ready = SimpleQueue[None]()
         self.claims = count()
         self.ended = False
         self.failures: list[BaseException] = []
         self.errors = np.geterr()
 
     def run(self) -> None:
-        """Computes all tiles, with whatever helpers come. Raises what one of the threads raises."""
+        """Has helpers compute all tiles, or does so where none is to be had. Raises what one of them raises."""
         try:
             try:
-                _helpers.ask([partial(self.help, seat) for seat in self.seats])
-                self.tiles(self.own())
+                helpers = _helpers.ask(self)
+                for _ in range(helpers):
+                    self.ready.get()
+                if not helpers:
+                    self.tiles(self.own())
             except BaseException:
                 self.ended = True
                 raise
             finally:
-                self.wait()
-        finally:  # once more, as a KeyboardInterrupt may come before it waits
-            self.wait()
+                self.leave()
+        finally:  # once more, as a KeyboardInterrupt may come before it has left
+            self.leave()
         if self.failures:
             raise self.failures[0]
 
-    def help(self, seat: threading.RLock) -> None:
+    def help(self, number: int) -> None:
         """Computes tiles in another thread, if there are any left."""
-        if self.ended or not seat.acquire(blocking=False):
-            return
         try:
-            with np.errstate(**self.errors):
-                on_one_thread(self.tiles)(self.own())
-        except BaseException as failure:
-            self.failures.append(failure)
-            self.ended = True
+            if not self.ended and self.seats[number].acquire(blocking=False):
+                try:
+                    stay(self.shares[number])
+                    with np.errstate(**self.errors):
+                        on_one_thread(self.tiles)(self.own())
+                except BaseException as failure:
+                    self.failures.append(failure)
+                    self.ended = True
+                finally:
+                    self.seats[number].release()
         finally:
-            seat.release()
+            self.ready.put(None)
 
     def own(self) -> Mine:
         """What tells one thread its tiles: it claims the next when it has computed one."""
@@ -126,44 +138,56 @@ class _Call:
 
         return mine
 
-    def wait(self) -> None:
+    def leave(self) -> None:
         """Returns when no other thread computes tiles, and none will, however often it is interrupted."""
         try:
             for seat in self.seats:
                 seat.acquire()
             self.ended = True
+            _helpers.free(self)
         except BaseException:
             self.ended = True
-            self.wait()
+            self.leave()
             raise
 
 
 class _Helpers:
-    """Threads that wait for something to do; as many as were ever asked for at once."""
+    """Threads that wait for something to do, as many as were ever asked for at once; they serve one call at a time."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
         """Begins anew, in a process that has been forked and has none of these threads."""
-        self.number = 0
-        self.asked = SimpleQueue[Callable[[], None]]()
+        self.asked: list[SimpleQueue[Callable[[], None]]] = []
+        self.serving: dict[str, _Call] = {}
         self.lock = threading.RLock()
 
-    def ask(self, tasks: list[Callable[[], None]]) -> None:
-        """Hands tasks to threads, as many as the system gives; a task that none has time for is not begun."""
+    def ask(self, call: _Call) -> int:
+        """How many threads help a call: as many as it wants and the system gives, none while they serve another."""
+        if self.serving.setdefault("now", call) is not call:
+            return 0
         with self.lock, suppress(RuntimeError):
-            while self.number < len(tasks):
-                threading.Thread(target=self.serve, name="attndsl", daemon=True).start()
-                self.number += 1
-        for task in tasks:
-            self.asked.put(task)
+            while len(self.asked) < len(call.seats):
+                tasks = SimpleQueue[Callable[[], None]]()
+                threading.Thread(target=self.serve, args=(tasks,), name="attndsl", daemon=True).start()
+                self.asked.append(tasks)
+        helpers = self.asked[: len(call.seats)]
+        for number, tasks in enumerate(helpers):
+            tasks.put(partial(call.help, number))
+        return len(helpers)
 
-    def serve(self) -> None:
+    def free(self, call: _Call) -> None:
+        """Lets the next call have the threads."""
+        if self.serving.get("now") is call:
+            del self.serving["now"]
+
+    @staticmethod
+    def serve(tasks: SimpleQueue[Callable[[], None]]) -> None:
         """What each thread does."""
         _this.helps = True
         while True:
-            self.asked.get()()
+            tasks.get()()
 
 
 _this = threading.local()

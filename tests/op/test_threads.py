@@ -80,31 +80,36 @@ def test_small_calls_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     attndsl.load(EXAMPLES / "causal_end.attn")(q=q, k=k, v=v)
 
 
-def test_large_calls_do(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many helpers each call has asked for; none comes."""
     asked: list[int] = []
-    monkeypatch.setattr(threads._helpers, "ask", lambda tasks: asked.append(len(tasks)))
+
+    def note(call: threads._Call) -> int:
+        asked.append(len(call.seats))
+        return 0
+
+    monkeypatch.setattr(threads._helpers, "ask", note)
+    return asked
+
+
+def test_large_calls_do(asked: list[int]) -> None:
     q, k, v = np.ones((3, 2, 2, 130, 64), np.float32)
     attndsl.load(EXAMPLES / "causal_end.attn")(q=q, k=k, v=v)
-    assert asked == [2]
+    assert asked == [3]
 
 
-@pytest.mark.parametrize(("heads", "keys", "helpers"), [(32, 1024, [2]), (32, 512, []), (8, 1024, [])])
+@pytest.mark.parametrize(("heads", "keys", "helpers"), [(32, 1024, [3]), (32, 512, []), (8, 1024, [])])
 def test_decoding_does_where_keys_are_many_and_rows_several(
-    heads: int, keys: int, helpers: list[int], monkeypatch: pytest.MonkeyPatch
+    heads: int, keys: int, helpers: list[int], asked: list[int]
 ) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(threads._helpers, "ask", lambda tasks: asked.append(len(tasks)))
     k = np.ones((1, 8, keys, 128), np.float32)
     attndsl.load(EXAMPLES / "gqa.attn")(q=np.ones((1, heads, 1, 128), np.float32), k=k, v=k)
     assert asked == helpers
 
 
-@pytest.mark.parametrize(("keys", "helpers"), [(4096, [2]), (4095, [])])
-def test_one_tile_of_rows_is_shared_in_splits_of_its_keys(
-    keys: int, helpers: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(threads._helpers, "ask", lambda tasks: asked.append(len(tasks)))
+@pytest.mark.parametrize(("keys", "helpers"), [(4096, [3]), (4095, [])])
+def test_one_tile_of_rows_is_shared_in_splits_of_its_keys(keys: int, helpers: list[int], asked: list[int]) -> None:
     q, k = np.ones((1, 16, 1, 128), np.float32), np.ones((1, keys, 128), np.float32)
     attndsl.load(EXAMPLES / "mqa.attn")(q=q, k=k, v=k)
     assert asked == helpers
@@ -139,13 +144,12 @@ class Failure(Exception):
 
 
 def test_what_a_tile_raises_reaches_the_caller_and_ends_the_others() -> None:
-    """In whatever thread: in the first, and in one that helps."""
-    for fails_here in (True, False):
-        caller = threading.get_ident()
+    """From all threads at once, and from one of them."""
+    for fails in (lambda tile: True, lambda tile: tile == 2):
 
-        def act(tile: int, fails_here: bool = fails_here, caller: int = caller) -> None:
+        def act(tile: int, fails: Callable[[int], bool] = fails) -> None:
             time.sleep(0.001)
-            if (threading.get_ident() == caller) == fails_here:
+            if fails(tile):
                 raise Failure
 
         work = Work(act)
@@ -225,7 +229,7 @@ def test_a_call_in_a_helper_asks_nobody() -> None:
     assert all(len(work.by) == 1 for work in inner)
 
 
-def test_calls_of_several_threads_share_the_helpers() -> None:
+def test_helpers_serve_one_call_at_a_time_and_the_others_compute_themselves() -> None:
     works = [Work() for _ in range(6)]
     callers = [threading.Thread(target=threads.run, args=(work, True)) for work in works]
     for caller in callers:
@@ -233,6 +237,58 @@ def test_calls_of_several_threads_share_the_helpers() -> None:
     for caller in callers:
         caller.join(20)
     assert [sorted(work.computed) for work in works] == [list(range(24))] * 6
+    assert {1, 3} == {len(work.by) for work in works}
+    work = Work()
+    threads.run(work, True)
+    assert len(work.by) == 3, "they are free again"
+
+
+def test_without_threads_the_caller_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: Any, **__: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_helpers", threads._Helpers())
+    monkeypatch.setattr(threading.Thread, "start", none)
+    work = Work()
+    threads.run(work, True)
+    assert sorted(work.computed) == list(range(24))
+    assert work.by == {threading.get_ident()}
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads have no affinity here")
+def test_no_two_helpers_have_a_processor_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = os.sched_getaffinity(0)
+    number = min(3, len(mine))
+    monkeypatch.setattr(threads, "threads", lambda: number)
+    allowed: dict[int, set[int]] = {}
+
+    def note(_: int) -> None:
+        time.sleep(0.001)
+        allowed[threading.get_ident()] = os.sched_getaffinity(0)
+
+    threads.run(Work(note), True)
+    assert len(allowed) == number
+    assert sum(map(len, allowed.values())) == len(mine)
+    assert set().union(*allowed.values()) == mine
+    assert os.sched_getaffinity(0) == mine, "the caller's are as they were"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads have no affinity here")
+@pytest.mark.parametrize("missing", [True, False])
+def test_where_a_system_gives_no_processors_helpers_come_all_the_same(
+    missing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    if missing:
+        monkeypatch.delattr(os, "sched_setaffinity")
+    else:
+        monkeypatch.setattr(os, "sched_setaffinity", refused)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 10**5})
+    work = Work()
+    threads.run(work, True)
+    assert len(work.by) == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
