@@ -11,11 +11,23 @@ p (g . v - delta) with delta = g . o (Dao et al., "FlashAttention", 2022, append
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from attndsl.checking.text import expression_text
-from attndsl.checking.typed import FLOAT_TYPES, Block, Expr, Index, IndexValue, Kind, Read, Reduce, Write, walk
+from attndsl.checking.typed import (
+    FLOAT_TYPES,
+    Block,
+    Expr,
+    Index,
+    IndexValue,
+    Kind,
+    Read,
+    Reduce,
+    Write,
+    operands,
+    walk,
+)
 from attndsl.gradient.adjoints import Adjoint
 from attndsl.gradient.algebra import NOWHERE, Moving, float_operands
 from attndsl.gradient.backward import Backward
@@ -39,6 +51,7 @@ class BlockBackward:
         self._moved = Moving(self._algebra, tensors=backward.tensors)
         self._values = {write: self._moved(write.value) for write in block.writes if write.value.kind is Kind.FLOAT}
         self._stored: dict[Expr, Expr] = {}
+        self._given: dict[Reduce, list[Adjoint]] = {}
         self._nests: dict[frozenset[Index], Nest] = {}
         backward.name_as_written(walk(*(write.value for write in self._values)), self._moved)
 
@@ -52,25 +65,33 @@ class BlockBackward:
         if any(reduce.function == "topk" for reduce in reduces):
             raise UnknownAdjoint("a block with `topk` and floats")
         self._stored = {reduce: self._value(reduce) for reduce in reduces}
-        active = [reduce for reduce in reduces if reduce.kind is Kind.FLOAT and self._reached(reduce)]
+        active: list[Reduce] = []  # what stands in others comes first
+        for reduce in reduces:
+            if reduce.kind is Kind.FLOAT and self._reached(reduce, active):
+                active.append(reduce)
+        self._given = {reduce: [] for reduce in active}
+        for alike in _alike(roots):
+            self._of_rows(alike)
+        while self._given:
+            self._of_reductions(_outermost(self._given))
+
+    def _of_reductions(self, reduces: Iterable[Reduce]) -> None:
+        """Gives back what reductions do whose adjoints are known whole: those that stand in no other one."""
         pairs: dict[tuple[Expr | None, frozenset[Condition]], Roots] = defaultdict(list)
         sinks: Roots = []
-        for alike in _alike(roots):
-            found = sweep(self._algebra, alike, {*active, *self._differentiated(alike)})
-            self._of_rows(found)
-            for reduce in active:
-                if reduce in found:
-                    given, where = self._kept(reduce, found[reduce])
-                    parts = [part for part in (reduce.score, reduce.value, reduce.mask, given) if part is not None]
-                    pairs[reduce.mask, frozenset(conditions(*parts))] += [
-                        (root, part._replace(where=self._algebra.both(where, part.where)))
-                        for root, part in self._of_pairs(reduce, given)
-                    ]
-                    sinks += self._of_sink(reduce, given)
+        for reduce in reduces:
+            for adjoint in self._given.pop(reduce):
+                given, where = self._kept(reduce, adjoint)
+                parts = [part for part in (reduce.score, reduce.value, reduce.mask, given) if part is not None]
+                pairs[reduce.mask, frozenset(conditions(*parts))] += [
+                    (root, part._replace(where=self._algebra.both(where, part.where)))
+                    for root, part in self._of_pairs(reduce, given)
+                ]
+                sinks += self._of_sink(reduce, given)
         for (mask, _), given_back in pairs.items():
             self._over_pairs(given_back, mask)
         for alike in _alike(sinks):
-            self._of_rows(sweep(self._algebra, alike, self._differentiated(alike)))
+            self._of_rows(alike)
 
     def _where_present(self, value: Expr, adjoint: Expr) -> Adjoint:
         """The adjoint of a value, absent where that is."""
@@ -79,25 +100,24 @@ class BlockBackward:
         there = self._algebra.apply("feq", value, value)
         return Adjoint(self._algebra.apply("fselect", there, adjoint, adjoint))
 
-    def _reached(self, reduce: Reduce) -> bool:
-        """Whether a reduction has a derivative by what is differentiated by."""
+    def _reached(self, reduce: Reduce, active: Collection[Expr]) -> bool:
+        """Whether a reduction has a derivative by what is differentiated by, or by one that has."""
         parts = [part for part in (reduce.score, reduce.value, reduce.sink) if part is not None]
-        inside = [*walk(*parts)]
-        if any(isinstance(e, Reduce) and e.kind is Kind.FLOAT and self._reached(e) for e in inside):
-            raise UnknownAdjoint("a reduction of what another one gives")
-        reads = {e for e in inside if self._backward.is_differentiated(e)}
-        return bool(reads & reaching(parts, reads))
+        wanted = {e for e in walk(*parts) if e in active or self._backward.is_differentiated(e)}
+        return bool(wanted & reaching(parts, wanted))
 
     def _differentiated(self, roots: Roots) -> set[Expr]:
-        return {e for root, _ in roots for e in walk(root) if self._backward.is_differentiated(e)}
+        return {e for root, _ in roots for e in walk(root) if e in self._given or self._backward.is_differentiated(e)}
 
-    def _of_rows(self, found: Mapping[Expr, Adjoint]) -> None:
-        """Gives back what a row gives to what it reads itself."""
+    def _of_rows(self, roots: Roots) -> None:
+        """Gives back what a row gives to what it reads itself, and to its reductions."""
         nest = self._nest(frozenset(self._block.each))
-        for read, adjoint in found.items():
-            if isinstance(read, Read):
+        for expr, adjoint in sweep(self._algebra, roots, self._differentiated(roots)).items():
+            if isinstance(expr, Reduce):
+                self._given[expr].append(adjoint)
+            elif isinstance(expr, Read):
                 value = self._row(self._algebra.where(adjoint.where, adjoint.value))
-                self._backward.give_back(self._number, nest, read, value)
+                self._backward.give_back(self._number, nest, expr, value)
 
     def _row(self, expr: Expr) -> Expr:
         """An expression of a row, with its reductions read from where they are kept."""
@@ -225,37 +245,40 @@ class BlockBackward:
     def _over_pairs(self, roots: Roots, mask: Expr | None) -> None:
         """Gives back what pairs give, each in the nest of what its place depends on."""
         algebra = self._algebra
-        reads = self._differentiated(roots)
-        found = sorted(reads & reaching([root for root, _ in roots], reads), key=self._serial)
+        wanted = self._differentiated(roots)
+        found = sorted(wanted & reaching([root for root, _ in roots], wanted), key=self._serial)
         if mask is not None:
             self._backward.name(mask, "mask")
-        for rows, mine in self._by_nest(e for e in found if isinstance(e, Read)).items():
+        for rows, mine in self._by_nest(found).items():
             nest = self._nest(rows)
             moved = self._in(nest)
             self._keep_names(moved, roots, mask)
             given = [(moved(root), _moved(adjoint, moved)) for root, adjoint in roots]
             inside = algebra.both(nest.inside, None if mask is None else moved(mask))
-            places = {moved(read) for read in mine}
+            places = {moved(expr): expr for expr in mine}
             keep = partial(self._settled, nest, places) if nest.over else None
             for read, adjoint in sweep(algebra, given, places, inside, keep).items():
-                assert isinstance(read, Read)
-                self._backward.give_back(self._number, nest, read, algebra.where(adjoint.where, adjoint.value))
+                if isinstance(reduce := places[read], Reduce):
+                    self._given[reduce].append(adjoint)
+                else:
+                    assert isinstance(read, Read)
+                    self._backward.give_back(self._number, nest, read, algebra.where(adjoint.where, adjoint.value))
 
     def _in(self, nest: Nest) -> Callable[[Expr], Expr]:
         """What stands for an expression of a row and a key in a nest, in which no reduction is made again."""
         return lambda expr: nest.moved(self._row(expr))
 
-    def _by_nest(self, reads: Iterable[Read]) -> dict[frozenset[Index], list[Read]]:
-        """Reads by the rows of the nest in which they get back.
+    def _by_nest(self, exprs: Iterable[Expr]) -> dict[frozenset[Index], list[Expr]]:
+        """Reads by the rows of the nest in which they get back; a reduction of each row does in the spec's own.
 
         What depends on part of the rows of a nest that there is, is summed up there, and then beyond.
         """
         rows, pairs = frozenset(self._block.each), frozenset((*self._block.each, *self._block.over))
-        nests: dict[frozenset[Index], list[Read]] = defaultdict(list)
-        for read in reads:
-            held = variables_of(self._algebra, read.indices)
-            nests[rows if held <= rows else held].append(read)
-        found: dict[frozenset[Index], list[Read]] = {}
+        nests: dict[frozenset[Index], list[Expr]] = defaultdict(list)
+        for expr in exprs:
+            held = variables_of(self._algebra, expr.indices) if isinstance(expr, Read) else rows
+            nests[rows if held <= rows else held].append(expr)
+        found: dict[frozenset[Index], list[Expr]] = {}
         for held in sorted(nests, key=len, reverse=True):
             wider = [other for other in found if held < other < pairs]
             found.setdefault(min(wider, key=len, default=held), []).extend(nests[held])
@@ -295,6 +318,12 @@ def _alike(roots: Roots) -> list[Roots]:
     for root, adjoint in roots:
         groups[frozenset(conditions(root, *(part for part in adjoint if part is not None)))].append((root, adjoint))
     return [*groups.values()]
+
+
+def _outermost(reduces: Iterable[Reduce]) -> list[Reduce]:
+    """The reductions that stand in no other one."""
+    inner = {e for reduce in reduces for part in operands(reduce) for e in walk(part)}
+    return [reduce for reduce in reduces if reduce not in inner]
 
 
 def _is_plain(write: Write, rows: Iterable[Index]) -> bool:

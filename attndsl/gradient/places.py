@@ -53,6 +53,8 @@ def _told(place: Expr) -> set[Index]:
     (low,) = found
     rest = [term for term in terms if not isinstance(term, IndexValue)]
     moving = [term for term in rest if any(isinstance(e, IndexValue) for e in walk(term))]
+    if not moving:  # the same offset for all
+        return {low}
     if len(moving) != 1:
         return set()
     match moving[0]:

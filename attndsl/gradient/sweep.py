@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from attndsl.checking.typed import Apply, Expr, Index, ReduceAxis, walk
 from attndsl.gradient.adjoints import ADJOINTS, Adjoint
-from attndsl.gradient.algebra import Algebra, float_operands
+from attndsl.gradient.algebra import NOWHERE, Algebra, Moving, float_operands
 from attndsl.gradient.errors import UnknownAdjoint
 from attndsl.gradient.presence import rests_on_axis
 
@@ -111,17 +111,27 @@ class _Sweep:
     def _propagate(
         self, expr: Expr, adjoint: Adjoint, level: dict[Expr, list[Adjoint]], reached: Collection[Expr]
     ) -> None:
+        algebra = self._algebra
         match expr:
             case ReduceAxis(function="sum", index=axis, body=body):
                 self._give(body, adjoint, level, _axes(self._algebra.free(expr)) | {axis})
-            case ReduceAxis(function=function):
-                raise UnknownAdjoint(f"`{function}` over an axis")
+            case ReduceAxis(index=axis, body=body):
+                first = self._first(body, expr, axis)
+                mine = algebra.both(adjoint.where, algebra.apply("ieq", algebra.index(axis), first))
+                self._give(body, Adjoint(adjoint.value, mine), level, _axes(algebra.free(expr)) | {axis})
             case Apply(operator=operator, arguments=arguments):
                 parts = ADJOINTS[operator](self._algebra, arguments, expr, adjoint.value)
                 for argument, part in zip(arguments, parts, strict=True):
                     if part is not None and argument in reached:
-                        where = self._algebra.both(adjoint.where, part.where)
-                        self._give(argument, Adjoint(part.value, where), level, _axes(self._algebra.free(expr)))
+                        where = algebra.both(adjoint.where, part.where)
+                        self._give(argument, Adjoint(part.value, where), level, _axes(algebra.free(expr)))
+
+    def _first(self, body: Expr, extreme: Expr, axis: Index) -> Expr:
+        """The first place along an axis that has its largest or least number: both are computed here, with equal bits."""
+        algebra = self._algebra
+        end = Moving(algebra)(axis.extent)
+        place = algebra.apply("iselect", algebra.apply("feq", body, extreme), algebra.index(axis), end)
+        return algebra.graph.reduce_axis("min", axis, place, NOWHERE)
 
     def _give(
         self, expr: Expr, adjoint: Adjoint, level: dict[Expr, list[Adjoint]], within: frozenset[Index] = frozenset()

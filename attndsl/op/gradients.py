@@ -121,8 +121,8 @@ class _DifferentiatedCall(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
         """The gradients of the inputs that want one now; they have none themselves."""
-        derivative, needed = ctx.derivative, ctx.needs_input_grad[3:]
-        wanted = [name for name, need in zip(ctx.names, needed, strict=True) if need]
+        derivative = ctx.derivative
+        wanted = [name for name, asked in zip(ctx.names, _asked_for(ctx, len(ctx.names)), strict=True) if asked]
         given = dict(zip(derivative.taken, ctx.saved_tensors, strict=True))
         for output, cotangent in zip(derivative.written, cotangents, strict=True):
             if (name := derivative.cotangents.get(output)) is not None:
@@ -134,6 +134,23 @@ class _DifferentiatedCall(torch.autograd.Function):
             once = _DifferentiatedOnce.apply(derivative.name, *(found[name] for name in made), *given.values())  # type: ignore[no-untyped-call]
             found = dict(zip(made, once, strict=False))
         return None, None, None, *(found.get(name) for name in ctx.names)
+
+
+def _asked_for(ctx: Any, inputs: int) -> list[bool]:
+    """Of which tensors, the last arguments of a call, somebody wants the gradient: `grad` may ask for some alone."""
+    needed = list(ctx.needs_input_grad[-inputs:])
+    beyond = [node for node, _ in ctx.next_functions]
+    goes_on = getattr(torch._C, "_will_engine_execute_node", None)
+    if goes_on is None or len(beyond) != inputs:
+        return needed
+
+    def is_asked(node: Any) -> bool:
+        try:
+            return bool(goes_on(node))
+        except RuntimeError:  # it says nothing of leaves that are asked for, nor outside of a backward pass
+            return True
+
+    return [need and (node is None or is_asked(node)) for need, node in zip(needed, beyond, strict=True)]
 
 
 class _DifferentiatedOnce(torch.autograd.Function):

@@ -13,6 +13,7 @@ from torch.autograd import forward_ad
 
 import attndsl
 from attndsl.op import errors
+from attndsl.op.gradients import Derivative
 from attndsl.op.op import Op
 
 SPEC = """
@@ -28,7 +29,7 @@ attention weighted {
 }
 """
 
-Function = Callable[[torch.Tensor], torch.Tensor]
+Function = Callable[..., torch.Tensor]
 
 X, Y, NUMBER = torch.randn(3, 4), torch.randn(4), torch.tensor(2, dtype=torch.int32)
 ONES = torch.ones_like(X)
@@ -48,8 +49,8 @@ def call(request: pytest.FixtureRequest, op: Op) -> Function:
     """A call as a function of one input, by one of the roads."""
     registered = getattr(torch.ops.attndsl, op.key)
     if request.param == "operator of torch":
-        return lambda x: registered(x, Y, NUMBER)
-    return lambda x: op(x=x, y=Y, n=NUMBER)
+        return lambda x, y=Y: registered(x, y, NUMBER)
+    return lambda x, y=Y: op(x=x, y=y, n=NUMBER)
 
 
 @pytest.fixture(autouse=True)
@@ -258,12 +259,26 @@ def test_the_ways_out_work(call: Function, way: str) -> None:
     torch.testing.assert_close(result, RESULT)
 
 
-def test_only_what_is_asked_for(op: Op) -> None:
-    x, y = with_grad(), Y.clone().requires_grad_()
-    result = op(x=x, y=y, n=NUMBER).sum()
+@pytest.mark.parametrize("leaves", [True, False])
+def test_only_what_is_asked_for_is_computed(call: Function, leaves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[list[str]] = []
+    backward = Derivative.backward
+
+    def noted(self: Derivative, *given: Any) -> dict[str, torch.Tensor]:
+        computed.append([*(found := backward(self, *given))])
+        return found
+
+    monkeypatch.setattr(Derivative, "backward", noted)
+    first, second = with_grad(), Y.clone().requires_grad_()
+    x, y = (first, second) if leaves else (first * 1, second * 1)
+    result = call(x, y).sum()
     torch.testing.assert_close(torch.autograd.grad(result, y, retain_graph=True)[0], X.sum(0))
-    found = torch.autograd.grad(result, (x, y))
-    torch.testing.assert_close(found, (SLOPE, X.sum(0)))
+    torch.testing.assert_close(torch.autograd.grad(result, first, retain_graph=True)[0], SLOPE)
+    torch.testing.assert_close(torch.autograd.grad(result, (x, y), retain_graph=True), (SLOPE, X.sum(0)))
+    result.backward(retain_graph=True)
+    result.backward(inputs=[second])
+    torch.testing.assert_close((first.grad, second.grad), (SLOPE, 2 * X.sum(0)))
+    assert computed == [["y"], ["x"], ["x", "y"], ["x", "y"], ["y"]]
 
 
 def test_the_operator_passes_torchs_own_checks(op: Op) -> None:
