@@ -183,7 +183,11 @@ class BlockBackward:
             value = algebra.apply("fselect", algebra.apply("feq", sink, sink), value, value)
         if not isinstance(value, Read):
             value = self._backward.keep(self._number, self._rows(), "g", value)
-        return value, None if adjoint.where is None else self._row(adjoint.where)
+        if adjoint.where is None:
+            return value, None
+        if any(isinstance(e, Reduce) and e not in self._stored for e in walk(adjoint.where)):
+            return value, algebra.apply("fne", value, algebra.number(0.0))  # it is a sum over pairs, made once
+        return value, self._row(adjoint.where)
 
     def _delta(self, reduce: Reduce, given: Expr) -> Expr:
         """The sum of a row's result times its adjoint."""

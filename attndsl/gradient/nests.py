@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from attndsl.checking.typed import Apply, Block, Expr, Index, IndexValue, Tensor, walk
+from attndsl.checking.typed import Apply, Block, Expr, Index, IndexValue, Read, Tensor, walk
 from attndsl.gradient.algebra import Algebra, Moving
 from attndsl.gradient.errors import UnknownAdjoint
 
@@ -37,6 +37,9 @@ def nest_of(algebra: Algebra, block: Block, rows: frozenset[Index], tensors: Map
         known = set(mapping)
         for index in indices:
             fits = _variables(index.extent) <= (set(mapping) if role == "each" else known)
+            if index.role == role and fits and not _is_moved(index, mapping, tensors):
+                mapping[index] = index
+                continue
             moved = Moving(algebra, mapping, tensors=tensors)
             bound = moved(_most(index.bound))
             extent = moved(index.extent) if fits else bound
@@ -47,6 +50,13 @@ def nest_of(algebra: Algebra, block: Block, rows: frozenset[Index], tensors: Map
         *(algebra.apply("ilt", algebra.index(mapping[index]), moved(index.extent)) for index in bounded)
     )
     return Nest(tuple(mapping[i] for i in each), tuple(mapping[i] for i in over), moved, inside)
+
+
+def _is_moved(index: Index, mapping: Mapping[Index, Index], tensors: Mapping[Tensor, Tensor]) -> bool:
+    """Whether the extent of a variable rests on what something else stands for."""
+    exprs = [*walk(index.extent, index.bound)]
+    others = any(isinstance(e, IndexValue) and mapping.get(e.index, e.index) is not e.index for e in exprs)
+    return others or any(isinstance(e, Read) and e.tensor in tensors for e in exprs)
 
 
 def _most(bound: Expr) -> Expr:

@@ -127,7 +127,7 @@ class _Sweep:
                         self._give(argument, Adjoint(part.value, where), level, _axes(algebra.free(expr)))
 
     def _first(self, body: Expr, extreme: Expr, axis: Index) -> Expr:
-        """The first place along an axis that has its largest or least number: both are computed here, with equal bits."""
+        """The first place along an axis that has its largest or least number, which is computed here from the same."""
         algebra = self._algebra
         end = Moving(algebra)(axis.extent)
         place = algebra.apply("iselect", algebra.apply("feq", body, extreme), algebra.index(axis), end)

@@ -169,6 +169,9 @@ class _Speller:
                 return operator != "fselect" and all(self._is_vector(part, axis) for part in expr.arguments)
             case Reduce(function="sum", score=score, mask=mask):
                 return (mask is None or axis not in self._free[mask]) and self._is_vector(score, axis)
+            case Reduce(function="softmax", value=value) if value is not None:
+                weights = (part for part in (expr.score, expr.mask, expr.sink) if part is not None)
+                return all(axis not in self._free[part] for part in weights) and self._is_vector(value, axis)
         return False
 
     def _places(self, tensor: Tensor, indices: Sequence[Expr], whole: frozenset[Index]) -> str:
@@ -200,10 +203,13 @@ class _Speller:
             case ReduceAxis():
                 return self._reduced(expr, whole)
             case Reduce():
-                told = ("value",) if expr.function in POSITIONS else ()
+                told = ("value",) if expr.function in (*POSITIONS, "softmax") else ()
                 parts = ((name, part) for name, part in expr.parts.items() if part is not None and name not in told)
                 texts = [("sink = " if n == "sink" else "") + self._spell(p, whole).text for n, p in parts]
-                return Spelled(f"{expr.function}({', '.join(texts)})")
+                text = f"{expr.function}({', '.join(texts)})"
+                if expr.function != "softmax" or expr.value is None:
+                    return Spelled(text)
+                return Spelled(f"{text} . {self._spell(expr.value, whole).within(ATOM)}", PRODUCT)
             case Apply(operator=operator, arguments=arguments):
                 if OPERATORS[operator].curve is not None:  # an int is taken for a real number there
                     arguments = tuple(map(_promoted, arguments))

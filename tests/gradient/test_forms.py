@@ -63,6 +63,35 @@ BODIES = {
         let r = softmax(x[i,:] . y[j,:]) . y[j,:]
         o[i,:] = r
         p[i] = r . r""",
+    "the largest in a score": """
+        let s = x[i,:] . y[j,:]
+        o[i,:] = softmax(s - 0.3 * max(s)) . y[j,:]
+        p[i] = x[i,0]""",
+    "reductions of reductions": """
+        let s = x[i,:] . y[j,:]
+        let n = sum(exp(s), j <= i)
+        let z = logsumexp(s * n)
+        o[i,:] = softmax(s - 0.1 * z * s, sink = w[i] * n) . (y[j,:] * n)
+        p[i] = x[i,0] * z""",
+    "a mean and a variance": """
+        let mean = sum(w[j], j <= i) / (i + 1)
+        let var = sum((w[j] - mean) * (w[j] - mean), j <= i) / (i + 1)
+        o[i,:] = y[i % N,:] * rsqrt(var + 0.1)
+        p[i] = mean""",
+    "scores of what a softmax gives": """
+        let a = softmax(x[i,:] . y[j,:]) . y[j,:]
+        o[i,:] = softmax(a . y[j,:], j <= i + 1) . y[j,:]
+        p[i] = a . a""",
+    "the largest along an axis": """
+        let m = max(d in D) abs(x[i,d])
+        o[i,:] = softmax(x[i,:] . y[j,:] / m) . y[j,:]
+        p[i] = m""",
+    "the least along an axis of pairs": """
+        o[i,:] = softmax(min(d in D) (x[i,d] + y[j,d])) . y[j,:]
+        p[i] = x[i,0]""",
+    "places behind an offset": """
+        o[i + 1,:] = softmax(x[i,:] . y[j,:]) . y[j,:]
+        p[i] = x[i,0]""",
 }
 
 

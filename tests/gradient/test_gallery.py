@@ -20,7 +20,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 NONE = {
     "append_latent": "append_latent has no gradient: cache is written in place.",
     "append_paged": "append_paged has no gradient: k_pages is written in place.",
-    "quantise_int8": "quantise_int8 has no gradient yet: `max` over an axis has no rule.",
 }
 """Specs that have none, and what is said of them."""
 
