@@ -81,7 +81,9 @@ class Algebra:
 
     def where(self, condition: Expr | None, value: Expr) -> Expr:
         """A number where a condition holds, else 0, whatever the number is then."""
-        return value if condition is None else self.apply("fselect", condition, value, self.number(0.0))
+        if condition is None or condition is self.apply("fne", value, self.number(0.0)):
+            return value
+        return self.apply("fselect", condition, value, self.number(0.0))
 
     def both(self, *conditions: Expr | None) -> Expr | None:
         """That all conditions hold; None stands for one that always does."""

@@ -27,7 +27,6 @@ from attndsl.checking.typed import (
     walk,
 )
 from attndsl.gradient.algebra import NOWHERE, Algebra, Moving
-from attndsl.gradient.errors import UnknownAdjoint
 from attndsl.gradient.nests import Nest
 from attndsl.gradient.places import slice_of, told_apart
 from attndsl.gradient.presence import conditions
@@ -41,11 +40,15 @@ SUMS = ("f32", "f64")
 
 @dataclass(frozen=True)
 class Saved:
-    """What the forward writes for the backward beside its outputs: an expression of a block, one for each row."""
+    """What the forward writes for the backward beside its outputs: an expression of a block, one for each row.
+
+    Of a vector there is one for each value of its `axes`, too.
+    """
 
     block: int
     tensor: Tensor
     indices: tuple[Expr, ...]
+    axes: tuple[Index, ...]
     value: Expr
 
 
@@ -145,19 +148,18 @@ class Backward:
 
     def save(self, block: int, rows: tuple[Index, ...], name: str, value: Reduce) -> Expr:
         """An element of what the forward keeps, of a row: a reduction to a float, or to a position."""
-        if any(index.role == "axis" for index in self.algebra.free(value)):
-            raise UnknownAdjoint(f"`{value.function}` of a vector over keys")
-        places = tuple(map(self.algebra.index, rows))
+        axes = self._axes(value)
+        places = tuple(map(self.algebra.index, (*rows, *axes)))
         tensor = next((t for t, saved in self._saved.items() if saved.value is value and saved.block == block), None)
         if tensor is None:
             element = self._sums if value.kind is Kind.FLOAT else "i64"
-            tensor = Tensor(self._fresh(name), "input", element, self._room(rows), NOWHERE)
-            self._saved[tensor] = Saved(block, tensor, places, value)
+            tensor = Tensor(self._fresh(name), "input", element, self._room((*rows, *axes)), NOWHERE)
+            self._saved[tensor] = Saved(block, tensor, places, axes, value)
         return self.algebra.graph.read(tensor, value.kind, places, NOWHERE)
 
     def keep(self, block: int, nest: Nest, name: str, value: Expr) -> Expr:
         """An element of a workspace that a nest of loops fills."""
-        axes = tuple(sorted((i for i in self.algebra.free(value) if i.role == "axis"), key=lambda index: index.name))
+        axes = self._axes(value)
         places = tuple(map(self.algebra.index, (*nest.each, *axes)))
         writes = self._workspaces[block, nest]
         for write in writes:
@@ -166,6 +168,10 @@ class Backward:
         tensor = Tensor(self._fresh(name), "temp", self._sums, self._room((*nest.each, *axes)), NOWHERE)
         writes.append(Write(tensor, places, axes, value, NOWHERE))
         return self.read(tensor, places)
+
+    def _axes(self, value: Expr) -> tuple[Index, ...]:
+        """The axes of a vector."""
+        return tuple(sorted((i for i in self.algebra.free(value) if i.role == "axis"), key=lambda index: index.name))
 
     def give_back(self, block: int, nest: Nest, read: Read, value: Expr) -> None:
         """Adds to the gradient of what `read` reads. An axis that is no subscript of its own is a row."""
@@ -268,7 +274,7 @@ class Backward:
         self._taken.discard(tensor.name)
         mine = replace(tensor, name=self._fresh(tensor.name), role="input", element=element)
         moved = Moving(self.algebra)
-        self._saved[mine] = Saved(number, mine, tuple(map(moved, write.indices)), moved(write.value))
+        self._saved[mine] = Saved(number, mine, tuple(map(moved, write.indices)), write.axes, moved(write.value))
         return mine
 
     def _named_after(self, tensor: Tensor, role: str) -> Tensor:

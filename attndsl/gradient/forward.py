@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from attndsl.checking.text import expression_text
 from attndsl.checking.typed import STORAGE_KINDS, Block, Spec, Write
 from attndsl.gradient.algebra import NOWHERE
@@ -26,8 +28,9 @@ def forward_text(spec: Spec, derived: Derived) -> str:
         place, before, after = _types(statements)
         changes[place, place] = f"{before}{element} = {' | '.join(SUMS)}{after}"
     ends = {max(s.span.end for s in tensors): [_declared(saved) for saved in derived.saved]}
+    taken = {*re.findall(r"\w+", text)}
     for saved in derived.saved:
-        ends.setdefault(_end(spec, statements, saved), []).append(_written(spec, saved))
+        ends.setdefault(_end(spec, statements, saved), []).append(_written(spec, saved, taken))
     for place, lines in ends.items():
         changes[place, place] = "".join(f"\n    {line}" for line in lines)
     for start, stop in sorted(changes, reverse=True):
@@ -48,11 +51,15 @@ def _declared(saved: Saved) -> str:
     return f"output {saved.tensor.name} : {saved.tensor.element}[{extents}]"
 
 
-def _written(spec: Spec, saved: Saved) -> str:
-    """A reduction, in words of tensors and variables alone, which stand for the same everywhere in its block."""
+def _written(spec: Spec, saved: Saved, taken: set[str]) -> str:
+    """A reduction, in words of tensors and variables alone, which stand for the same everywhere in its block.
+
+    What names it needs besides are none of those that are `taken`, and are added to them.
+    """
     block = spec.blocks[saved.block]
-    write = Write(saved.tensor, saved.indices, (), saved.value, NOWHERE)
-    *_, line = block_lines(Block(block.each, block.over, (write,)), {}, (), lets=False)
+    write = Write(saved.tensor, saved.indices, saved.axes, saved.value, NOWHERE)
+    *_, line = block_lines(Block(block.each, block.over, (write,)), {}, taken, lets=False)
+    taken |= {*re.findall(r"\w+", line)}
     return line
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from attndsl.checking.typed import Apply, Block, Expr, Index, IndexValue, Read, Tensor, walk
+from attndsl.checking.typed import Apply, Block, Constant, Expr, Index, IndexValue, Read, Tensor, walk
 from attndsl.gradient.algebra import Algebra, Moving
 from attndsl.gradient.errors import UnknownAdjoint
 
@@ -41,7 +41,7 @@ def nest_of(algebra: Algebra, block: Block, rows: frozenset[Index], tensors: Map
                 mapping[index] = index
                 continue
             moved = Moving(algebra, mapping, tensors=tensors)
-            bound = moved(_most(index.bound))
+            bound = _most(algebra, index.bound)
             extent = moved(index.extent) if fits else bound
             mapping[index] = replace(index, role=role, extent=extent, bound=bound)  # type: ignore[arg-type]
             bounded += [] if fits else [index]
@@ -59,19 +59,51 @@ def _is_moved(index: Index, mapping: Mapping[Index, Index], tensors: Mapping[Ten
     return others or any(isinstance(e, Read) and e.tensor in tensors for e in exprs)
 
 
-def _most(bound: Expr) -> Expr:
-    """An upper bound of how large an extent can be that is the same for all rows. Raises UnknownAdjoint for none."""
-    match bound:
-        case (
-            Apply(operator="isub", arguments=(left, IndexValue()))
-            | Apply(operator="imin", arguments=(left, IndexValue()))
-        ):
-            return _most(left)
-        case Apply(operator="imin", arguments=(IndexValue(), right)):
-            return _most(right)
-    if _variables(bound):
-        raise UnknownAdjoint("a number of keys that depends on the row")
-    return bound
+def _most(algebra: Algebra, extent: Expr) -> Expr:
+    """An upper bound of an extent that is the same for all rows. Raises UnknownAdjoint where none is known."""
+    return _furthest(algebra, extent, up=True)
+
+
+def _furthest(algebra: Algebra, expr: Expr, up: bool) -> Expr:
+    """The largest, or least, that an int can be, whatever the rows are; each row is at least 0."""
+    match expr:
+        case _ if not _variables(expr):
+            return Moving(algebra)(expr)
+        case IndexValue(index=index):
+            return _plus(algebra, _most(algebra, index.bound), -1) if up else algebra.number(0)
+        case Apply(operator="iadd", arguments=(left, right)):
+            return _sum(algebra, "iadd", _furthest(algebra, left, up), _furthest(algebra, right, up))
+        case Apply(operator="isub", arguments=(left, right)):
+            return _sum(algebra, "isub", _furthest(algebra, left, up), _furthest(algebra, right, not up))
+        case Apply(operator="imin" | "imax" as operator, arguments=arguments):
+            either = operator == ("imin" if up else "imax")  # each of the two is a bound
+            fixed = [part for part in arguments if not _variables(part)]
+            bounds = [_furthest(algebra, part, up) for part in (fixed if either and fixed else arguments)]
+            return bounds[0] if len(bounds) == 1 else algebra.apply(operator, *bounds)
+    raise UnknownAdjoint("a number of keys that depends on the row")
+
+
+def _sum(algebra: Algebra, operator: str, left: Expr, right: Expr) -> Expr:
+    """A sum or difference, without a number that is added to 0 or taken away again."""
+    if isinstance(right, Constant):
+        return _plus(algebra, left, int(right.value) * (1 if operator == "iadd" else -1))
+    if isinstance(left, Constant) and operator == "iadd":
+        return _plus(algebra, right, int(left.value))
+    return algebra.apply(operator, left, right)
+
+
+def _plus(algebra: Algebra, expr: Expr, number: int) -> Expr:
+    """An int and a number."""
+    match expr:
+        case Constant(value=value):
+            return algebra.number(int(value) + number)
+        case Apply(operator="iadd", arguments=(left, Constant(value=value))):
+            return _plus(algebra, left, number + int(value))
+        case Apply(operator="isub", arguments=(left, Constant(value=value))):
+            return _plus(algebra, left, number - int(value))
+    if number == 0:
+        return expr
+    return algebra.apply("iadd" if number > 0 else "isub", expr, algebra.number(abs(number)))
 
 
 def variables_of(algebra: Algebra, exprs: Iterable[Expr]) -> frozenset[Index]:

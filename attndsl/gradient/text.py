@@ -125,7 +125,7 @@ class _Speller:
         for expr, name in self._named.items():
             axes = self._binders(self._axes[expr])
             value = self._spell(expr, NONE, defining=True).text
-            plain = name in ("score", "mask")
+            plain = name in ("score", "mask") and not axes
             lines.append(f"{name} = {value}" if plain else f"let {name}{f'[{axes}]' if axes else ''} = {value}")
         return lines
 

@@ -92,6 +92,16 @@ BODIES = {
     "places behind an offset": """
         o[i + 1,:] = softmax(x[i,:] . y[j,:]) . y[j,:]
         p[i] = x[i,0]""",
+    "the largest of vectors": """
+        let all[d in D] = max(x[i,d] * y[j,d], j <= i)
+        let low[d in D] = min(y[j,d] - w[j])
+        o[i,:] = all[:] * low[:] + exp(low[:])
+        p[i] = x[i,0]""",
+    "a log-sum-exp of vectors": """
+        let z[d in D] = logsumexp(x[i,d] * y[j,d] + w[j], j <= i)
+        let z_2[d in D] = logsumexp(x[i,d] * y[j,d] + z[d], j <= i)
+        o[i,:] = z[:] + z_2[:]
+        p[i] = z . z""",
 }
 
 
@@ -109,6 +119,15 @@ def test_an_output_that_holds_some_rows() -> None:
         + "each i in M over j in N"
         + BODIES["a result that two outputs have"]
         + "}"
+    )
+    assert slopes_differ(spec, Case.make(spec, "f64", seed=1, dims={"M": 4, "N": 5, "D": 3})) == []
+
+
+@pytest.mark.parametrize("keys", ["i + 1", "minimum(N, i + 2)", "N - i", "maximum(i, 2)", "2 + maximum(i, 1) - 1"])
+def test_numbers_of_keys_that_depend_on_the_row(keys: str) -> None:
+    """They are conditions where rows and keys have changed places."""
+    spec = widened(
+        f"{HEAD}each i in M over j in {keys} o[i,:] = softmax(x[i,:] . y[j,:]) . (w[j] * y[j,:]) p[i] = 1.0 }}"
     )
     assert slopes_differ(spec, Case.make(spec, "f64", seed=1, dims={"M": 4, "N": 5, "D": 3})) == []
 
