@@ -19,6 +19,7 @@ from attndsl.checking.typed import (
     ReduceAxis,
     Tensor,
     operands,
+    walk,
 )
 from attndsl.syntax.source import Span
 
@@ -99,8 +100,30 @@ class Algebra:
         return body
 
     def sum_of_keys(self, body: Expr, mask: Expr | None) -> Expr:
-        """A sum over the `over` variables."""
-        return self.graph.reduce(0, "sum", body, mask, None, None, NOWHERE)
+        """A sum over the `over` variables; what is one number for a call multiplies it, and not each of its terms."""
+        rest, fixed = self._apart(body)
+        total: Expr = self.graph.reduce(0, "sum", rest, mask, None, None, NOWHERE)
+        for number, divides in fixed:
+            total = self.divide(total, number) if divides else self.multiply(total, number)
+        return total
+
+    def _apart(self, expr: Expr) -> tuple[Expr, list[tuple[Expr, bool]]]:
+        """A product without what is one number for a call; and that, each with whether it divides."""
+        if not isinstance(expr, Apply) or expr.operator not in ("fmul", "fdiv") or _is_fixed(expr):
+            return expr, []
+        left, right = expr.arguments
+        divides = expr.operator == "fdiv"
+        if _is_fixed(right):
+            rest, fixed = self._apart(left)
+            return rest, [*fixed, (right, divides)]
+        if divides:
+            rest, fixed = self._apart(left)
+            return self.divide(rest, right) if fixed else expr, fixed
+        if _is_fixed(left):
+            rest, fixed = self._apart(right)
+            return rest, [*fixed, (left, False)]
+        (left, of_left), (right, of_right) = self._apart(left), self._apart(right)
+        return self.multiply(left, right) if of_left or of_right else expr, [*of_left, *of_right]
 
     def extent(self, index: Index) -> Expr:
         """How many values an axis variable takes, as a real number."""
@@ -109,6 +132,11 @@ class Algebra:
     def free(self, expr: Expr) -> frozenset[Index]:
         """The variables that an expression depends on."""
         return self.graph.facts(expr).free
+
+
+def _is_fixed(expr: Expr) -> bool:
+    """Whether an expression is one number for a call, made of dims, parameters and numbers."""
+    return not any(isinstance(part, Read | IndexValue | Reduce) for part in walk(expr))
 
 
 def _is(expr: Expr, number: float) -> bool:

@@ -167,13 +167,15 @@ class BlockBackward:
         return algebra.apply("fselect", algebra.apply("feq", first, first), reduce.score, reduce.score)
 
     def _weight(self, reduce: Reduce) -> Expr:
-        """The weight of a key: exp(score - lse), and 0 where the score is -inf, of a row that sees no key too."""
-        algebra, score = self._algebra, self._backward.name(reduce.score, "score")
-        power = algebra.apply("exp", algebra.subtract(score, self._lse(reduce)))
-        return self._backward.name(algebra.where(self._is_some(score), power), "p")
+        """The weight of a key, exp(score - lse): 0 where the score is -inf, of a row that sees nothing else too."""
+        return self._backward.name(self._power(reduce, self._backward.name(reduce.score, "score")), "p")
 
-    def _is_some(self, score: Expr) -> Expr:
-        return self._algebra.apply("fgt", score, self._algebra.number(float("-inf")))
+    def _power(self, reduce: Reduce, score: Expr) -> Expr:
+        """exp(score - lse) of a reduction; 0 stands for lse where all scores are -inf."""
+        algebra, lse = self._algebra, self._lse(reduce)
+        nothing = algebra.apply("feq", lse, algebra.number(float("-inf")))
+        shift = self._backward.name(algebra.apply("fselect", nothing, algebra.number(0.0), lse), "shift")
+        return algebra.apply("exp", algebra.subtract(score, shift))
 
     def _kept(self, reduce: Reduce, adjoint: Adjoint) -> tuple[Expr, Expr | None]:
         """The adjoint of a reduction, from a workspace where it is more than an element; and where it is not 0."""
@@ -240,9 +242,8 @@ class BlockBackward:
         algebra, sink = self._algebra, reduce.sink
         if sink is None:
             return []
-        weight = algebra.where(self._is_some(sink), algebra.apply("exp", algebra.subtract(sink, self._lse(reduce))))
         back = given if reduce.function == "logsumexp" else algebra.negate(self._delta(reduce, given))
-        return [(sink, Adjoint(algebra.multiply(weight, back)))]
+        return [(sink, Adjoint(algebra.multiply(self._power(reduce, sink), back)))]
 
     # --- pairs of a row and a key
 

@@ -62,9 +62,7 @@ class TileFold:
             return self.fold_position(op, states, where)
         monoid, build = monoid_of(op), self.at.build
         if plans:
-            one = build.constant(1.0, op.result.type)
-            weight = build.select(where, one, self.block) if plans[0].form == "dot" and where else None
-            part = self.sum(plans[0], weight, where)
+            part = self.sum(plans[0], None, where)
         else:
             body = self.lowering.get(op.body, self.at)
             part = self.along_keys(monoid, build.select(where, body, self.block, monoid.identity(body.type)))

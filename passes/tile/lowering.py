@@ -216,7 +216,10 @@ class Lowering:
             alone = [c for c in where if self.fixed and build.axes(c) <= {axis}]
             others = build.conjunction((c for c in where if c not in alone), block) if exact else None
             right = build.along(build.select(alone, right, block), axis, block)
-            left = build.select(alone, left, block) if plan.left else left
+            if weight is None:  # before it is multiplied: what a row does not see may be no number
+                left = build.select(where, left, block)
+            elif plan.left:
+                left = build.select(alone, left, block)
             dot = tile.DotOp(build.along(left, axis, block), right, axis, others, plan.precise)
             result = build.add(dot, block)
         else:
