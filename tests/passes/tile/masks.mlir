@@ -19,16 +19,14 @@ spec.tensor @o "output" "f32" ["M", "E"]
 // CHECK-NEXT:    %E = spec.dim "E"
 // CHECK-NEXT:    %e = tile.range "e" from [[V1]] to %E size %E
 // CHECK-NEXT:    %t = tile.broadcast [[V3]] over(%i, %e) : f32 to f32
-// CHECK-NEXT:    [[V4:%\w+]] = arith.constant 1.000000e+00 : f32
 // CHECK-NEXT:    %t_1 = tile.loop %j0 = [[V1]] to %N step [[V2]] iter_args(%t_2 = %t) -> (f32) {
 // CHECK-NEXT:      %j = tile.range "j" from %j0 to %N size [[V2]]
 // CHECK-NEXT:      %s = tile.load @s[%i, %j] : f32
 // CHECK-NEXT:      %v = tile.load @v[%j, %e] : f32
 // CHECK-NEXT:      %p = tile.load @p[%j] : i1
-// CHECK-NEXT:      [[V5:%\w+]] = arith.select %p, [[V4]], [[V3]] : f32
-// CHECK-NEXT:      [[V6:%\w+]] = arith.mulf [[V5]], %s : f32
-// CHECK-NEXT:      [[V7:%\w+]] = tile.dot [[V6]], %v over %j where %p : f32
-// CHECK-NEXT:      %t_3 = arith.addf %t_2, [[V7]] : f32
+// CHECK-NEXT:      %s_1 = arith.select %p, %s, [[V3]] : f32
+// CHECK-NEXT:      [[V4:%\w+]] = tile.dot %s_1, %v over %j where %p : f32
+// CHECK-NEXT:      %t_3 = arith.addf %t_2, [[V4]] : f32
 // CHECK-NEXT:      tile.present %p
 // CHECK-NEXT:      tile.yield %t_3 : f32
 // CHECK-NEXT:    }
