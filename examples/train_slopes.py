@@ -198,6 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--steps", type=int, default=STEPS)
     steps = parser.parse_args(arguments).steps
+    if steps < 1:
+        parser.error("--steps is at least 1")
     console = Console(highlight=False, soft_wrap=True)
 
     text, characters = documents()
