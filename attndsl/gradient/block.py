@@ -83,11 +83,8 @@ class BlockBackward:
             for adjoint in self._given.pop(reduce):
                 given, where = self._kept(reduce, adjoint)
                 parts = [part for part in (reduce.score, reduce.value, reduce.mask, given) if part is not None]
-                pairs[reduce.mask, frozenset(conditions(*parts))] += [
-                    (root, part._replace(where=self._algebra.both(where, part.where)))
-                    for root, part in self._of_pairs(reduce, given)
-                ]
-                sinks += self._of_sink(reduce, given)
+                pairs[reduce.mask, frozenset(conditions(*parts))] += self._only(where, self._of_pairs(reduce, given))
+                sinks += self._only(where, self._of_sink(reduce, given))
         for (mask, _), given_back in pairs.items():
             self._over_pairs(given_back, mask)
         for alike in _alike(sinks):
@@ -190,6 +187,10 @@ class BlockBackward:
         if any(isinstance(e, Reduce) and e not in self._stored for e in walk(adjoint.where)):
             return value, algebra.apply("fne", value, algebra.number(0.0))  # it is a sum over pairs, made once
         return value, self._row(adjoint.where)
+
+    def _only(self, where: Expr | None, roots: Roots) -> Roots:
+        """Roots with adjoints that are 0 but where a condition holds, too."""
+        return [(root, part._replace(where=self._algebra.both(where, part.where))) for root, part in roots]
 
     def _delta(self, reduce: Reduce, given: Expr) -> Expr:
         """The sum of a row's result times its adjoint."""
