@@ -45,6 +45,21 @@ def capped(cap: float) -> Say:
     return lambda _: lambda score, b, h, i, j: cap * torch.tanh(score / cap)
 
 
+def bucketed(x: Inputs) -> peers.Mod:
+    """A score without its scale, and a number from a table for how far a key is, to either side.
+
+    The table is one of f32, so that what it gets back is added up in that.
+    """
+    bias, bucket, root = x["bias"].float(), x["bucket"], math.sqrt(x["q"].shape[-1])
+    side, last = len(bias) // 2, len(bucket) - 1
+
+    def changed(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+        near = bucket[(j - i).abs().clamp(max=last)]
+        return score * root + bias[near + side * (j > i), h]
+
+    return changed
+
+
 def unchanged(_: Inputs) -> None:
     """The score as it is."""
 
@@ -63,10 +78,11 @@ def naive(mask: Say, score: Say) -> Contestant:
     """The same in plain torch, all scores in memory."""
 
     def bind(x: Inputs) -> Callable[[], torch.Tensor]:
+        peers.hold_scores(x)
         q, k, v = x["q"], x["k"], x["v"]
         (batch, heads, rows, width), keys = q.shape, k.shape[2]
         seen, changed = mask(x), score(x)
-        b, h, i, j = map(torch.from_numpy, np.ogrid[:batch, :heads, :rows, :keys])
+        b, h, i, j = (torch.from_numpy(each).to(q.device) for each in np.ogrid[:batch, :heads, :rows, :keys])
 
         def call() -> torch.Tensor:
             scores = q @ k.mT / math.sqrt(width)
@@ -74,7 +90,7 @@ def naive(mask: Say, score: Say) -> Contestant:
                 scores = changed(scores, b, h, i, j)
             if seen is not None:
                 scores = torch.where(seen(b, h, i, j), scores, -math.inf)
-            return scores.softmax(-1) @ v
+            return scores.softmax(-1).to(v.dtype) @ v
 
         return call
 
