@@ -135,7 +135,9 @@ def block_mask(x: Inputs, mod: Mod | None, create: Callable[..., BlockMask] = cr
 
 def _flex(x: Inputs, score: Mod | None, mask: BlockMask | None) -> torch.Tensor:
     gqa = x["q"].shape[1] != x["k"].shape[1]
-    result: torch.Tensor = compiled(flex_attention)(
-        x["q"], x["k"], x["v"], score_mod=score, block_mask=mask, enable_gqa=gqa
-    )
+    call = compiled(flex_attention)
+    try:
+        result: torch.Tensor = call(x["q"], x["k"], x["v"], score_mod=score, block_mask=mask, enable_gqa=gqa)
+    except torch._dynamo.exc.Unsupported as reason:  # its cause is what FlexAttention says
+        raise Refused(str(reason.__cause__ or reason)) from reason
     return result

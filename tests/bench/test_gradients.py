@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from attndsl.bench import cpu_backward, gradients
+from attndsl.bench import cpu_backward, gradients, peers
 from attndsl.bench.contest import Contestant
 from attndsl.bench.masks import TILE
+
+COMPILED = peers.compiled
 
 
 def off(have: Any, right: Any) -> tuple[float, float]:
@@ -77,10 +79,17 @@ def test_a_wrong_slope_is_told(measure: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert "WRONG" in results.rows[0] and "ours: off by 1.0e-02" in results.failures[0]
 
 
-def test_what_flexattention_says_to_a_cpu_is_told(measure: Any) -> None:
+@pytest.mark.parametrize("compiles", [False, True], ids=["uncompiled", "compiled"])
+def test_what_flexattention_says_to_a_cpu_is_told(
+    measure: Any, monkeypatch: pytest.MonkeyPatch, compiles: bool
+) -> None:
+    """It is refused before anything is compiled, and what torch.compile makes of that is not its reason."""
+    if compiles:
+        monkeypatch.setattr(peers, "compiled", COMPILED)
     results = measure(cpu_backward.SUITE, [cpu_backward.row("alibi", 64, 16)])
     row = dict(zip([column.name for column in cpu_backward.COLUMNS], results.rows[0], strict=True))
-    assert row["FlexAttention"] is None and "FlexAttention: " in row["notes"] and row["naive / ours"] > 0
+    assert row["FlexAttention"] is None and row["naive / ours"] > 0
+    assert "FlexAttention: " in row["notes"] and "FlexAttention does not support backward on CPU" in row["notes"]
 
 
 def test_buckets_are_t5s() -> None:

@@ -18,8 +18,8 @@ from attndsl.reference.dims import dims_of
 CHUNK = 2**26
 """Elements of the largest intermediate of the truth: in float64, half a GiB."""
 
-KEPT = 16
-"""Intermediates that autograd keeps where the truth keeps one."""
+DIFFERENTIATED = CHUNK // 4
+"""The same where autograd keeps a dozen intermediates: some GiB."""
 
 
 def truth(spec: Spec, tensors: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
@@ -35,7 +35,7 @@ def true_gradients(
     of: Sequence[str],
 ) -> dict[str, torch.Tensor]:
     """What some inputs of a call get in float64, by torch's autograd, in chunks of rows; of a spec of one block."""
-    return UnfusedCall(spec, tensors, params, torch.float64).gradients(cotangents, of, CHUNK // KEPT)
+    return UnfusedCall(spec, tensors, params, torch.float64).gradients(cotangents, of, DIFFERENTIATED)
 
 
 class UnfusedCall:
@@ -74,11 +74,11 @@ class UnfusedCall:
         leaves = {name: self.given[name].detach().to(self.precision).requires_grad_() for name in of}
         self.tensors = {**self.given, **leaves}
         found = {name: torch.zeros_like(leaf) for name, leaf in leaves.items()}
+        given = [cotangent.to(self.precision) for cotangent in cotangents.values()]
         for ranges in self._cut(block, chunk):
             written = self._unwritten()
             self._write(block, ranges, written)
             outputs = [written[name] for name in cotangents]
-            given = [cotangents[name].to(output.dtype) for name, output in zip(cotangents, outputs, strict=True)]
             for name, part in zip(of, torch.autograd.grad(outputs, [*leaves.values()], given), strict=True):
                 found[name] += part
         return found
