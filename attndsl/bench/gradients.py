@@ -20,7 +20,7 @@ from attndsl.op.torch_tensors import ELEMENTS
 PLAIN = {"mha": False, "causal_end": True, "gqa": True}
 """Specs that say nothing but whether they are causal."""
 
-LEARNED = {"alibi": ("slope",), "t5_bias": ("bias",)}
+LEARNED = {"alibi": ("slope",), "relative_bias": ("bias",), "t5_bias": ("bias",)}
 """What has a gradient beside queries, keys and values."""
 
 NEAR, FAR = 16, 128
@@ -52,6 +52,7 @@ def variants(window: int) -> dict[str, tuple[Mapping[str, Any], masks.Say, masks
     return {
         **{name: ({}, masks.causal if causal else masks.unchanged, masks.unchanged) for name, causal in PLAIN.items()},
         **masks.variants(window),
+        "relative_bias": ({}, masks.unchanged, masks.by_distance),
         "t5_bias": ({}, masks.unchanged, masks.bucketed),
     }
 
@@ -127,7 +128,12 @@ def inputs(name: str, shape: Shape, element: str, device: torch.device) -> Input
     x = {tensor: torch.randn(extents, device=device) for tensor, extents in shape.tensors().items()}
     if name == "t5_bias":  # whose scores have no scale: its queries do
         x["q"] /= math.sqrt(shape.width)
-    x["bias"] = torch.randn(2 * NEAR, shape.heads, device=device)
+    if name == "alibi":  # of whose slopes the gradient would cancel, and be what rounding leaves
+        x["v"] += torch.linspace(-0.5, 0.5, shape.n, device=device)[:, None]
+        x["d_o"] += 0.5
+    tables = {"t5_bias": (2 * NEAR, shape.heads), "relative_bias": (shape.heads, 2 * shape.n - 1)}
+    if name in tables:
+        x["bias"] = torch.randn(tables[name], device=device)
     made = {tensor: value.to(ELEMENTS[element]) for tensor, value in x.items()}
     return {**made, "bucket": buckets(device), **masks.extra(shape.batch, shape.heads, shape.n, device)}
 

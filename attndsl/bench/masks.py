@@ -46,11 +46,8 @@ def capped(cap: float) -> Say:
 
 
 def bucketed(x: Inputs) -> peers.Mod:
-    """A score without its scale, and a number from a table for how far a key is, to either side.
-
-    The table is one of f32, so that what it gets back is added up in that.
-    """
-    bias, bucket, root = x["bias"].float(), x["bucket"], math.sqrt(x["q"].shape[-1])
+    """A score without its scale, and a number from a table for how far a key is, to either side."""
+    bias, bucket, root = table(x), x["bucket"], math.sqrt(x["q"].shape[-1])
     side, last = len(bias) // 2, len(bucket) - 1
 
     def changed(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
@@ -58,6 +55,17 @@ def bucketed(x: Inputs) -> peers.Mod:
         return score * root + bias[near + side * (j > i), h]
 
     return changed
+
+
+def by_distance(x: Inputs) -> peers.Mod:
+    """A score with a number for each head and distance."""
+    bias, none = table(x), x["q"].shape[2] - 1
+    return lambda score, b, h, i, j: score + bias[h, j - i + none]
+
+
+def table(x: Inputs) -> torch.Tensor:
+    """A table of what is added to scores, in f32, so that what it gets back is added up in that."""
+    return x["bias"].float()
 
 
 def unchanged(_: Inputs) -> None:

@@ -41,7 +41,7 @@ def test_chunks_of_rows_give_the_same(name: str, monkeypatch: pytest.MonkeyPatch
         np.testing.assert_allclose(call.outputs(chunk)["o"].numpy(), case.wanted["o"], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "learned"), [("gqa", "k"), ("alibi", "slope"), ("t5_bias", "bias")])
+@pytest.mark.parametrize(("name", "learned"), [("gqa", "k"), ("alibi", "slope"), ("relative_bias", "bias")])
 def test_gradients_are_what_a_difference_of_outputs_says(name: str, learned: str) -> None:
     """Along any direction, in any chunks of rows."""
     case = Case.make(check(read_source(GALLERY[0].with_stem(name))), seed=2)
