@@ -153,6 +153,13 @@ def t5_bias() -> Case:
 
 
 @case
+def relative_bias() -> Case:
+    x = qkv() | {"bias": normal(H, M + N - 1)}
+    s = scores(x["q"], x["k"]) + np.stack([x["bias"][:, M - 1 - i : M - 1 - i + N] for i in range(M)], 1)
+    return x, {}, {"o": attend(s, x["v"])}
+
+
+@case
 def prefix_lm() -> Case:
     x, params, outputs = masked(CAUSAL | shorter(6, 0))
     return x | {"prefix": ints(6, 0)}, params, outputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from textwrap import shorten
@@ -17,6 +17,9 @@ from attndsl.driver.signature import Signature
 
 Inputs = Mapping[str, torch.Tensor]
 Outputs = Mapping[str, torch.Tensor]
+
+Off = Callable[[Any, Outputs], tuple[float, float]]
+"""How far what a contestant computes is from what it should be: altogether, and where it is worst."""
 
 CACHE = 4 * 60 * 2**20
 """Bytes that are gone through before any of them is read again: several times the last-level cache of an H200."""
@@ -69,9 +72,15 @@ class Outcome:
 
 
 def contest(
-    contestants: Sequence[Contestant], inputs: Inputs, wanted: Outputs, element: str, clock: Clock
+    contestants: Sequence[Contestant],
+    inputs: Inputs,
+    wanted: Outputs,
+    element: str,
+    clock: Clock,
+    off: Off | None = None,
 ) -> dict[str, Outcome]:
-    """What came of each contestant, by name. What is wrong is never timed."""
+    """What came of each contestant, by name. What is wrong by `off`, or by `error`, is never timed."""
+    off = off or error
     copies = copies_of(inputs)
     turns: dict[str, Turn] = {}
     outcomes: dict[str, Outcome] = {}
@@ -82,7 +91,7 @@ def contest(
             try:
                 calls: list[Call] = [contestant.bind(copy) for copy in copies]
                 with contestant.around():
-                    typical, worst = error(calls[0](), right)
+                    typical, worst = off(calls[0](), right)
             except Exception as reason:
                 # torch says in warnings why none of its kernels takes a call
                 reasons = (str(warning.message).partition(" (Triggered internally")[0] for warning in warned)
@@ -122,19 +131,24 @@ def error(got: Any, wanted: Outputs) -> tuple[float, float]:
     A row is what the last dimension of an output holds, and its error the length of the difference over the length of
     the row. A row of zeros must be one. Raises ArithmeticError where an output has another shape.
     """
-    given = got if isinstance(got, tuple | list) else (got,)
     squares = []
-    for tensor, (name, right) in zip(given, wanted.items(), strict=True):
-        if tensor.shape != right.shape:
-            raise ArithmeticError(f"{name} is {tuple(tensor.shape)}, not {tuple(right.shape)}")
-        right = right if right.is_floating_point() else right.double()
-        have = tensor.to(right.dtype)
+    for have, right in paired(got, wanted):
         difference = torch.where(have == right, 0.0, have - right)
         size = torch.where(right.isfinite(), right, 0.0).square().sum(-1)
         square = difference.square().sum(-1) / size
         squares.append(torch.where(square.isnan() & (difference == 0).all(-1), 0.0, square).flatten())
     all_ = torch.cat(squares).nan_to_num(nan=math.inf, posinf=math.inf)
     return float(all_.mean().sqrt()), float(all_.max().sqrt())
+
+
+def paired(got: Any, wanted: Outputs) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Outputs in the type of what they should be, beside that. Raises ArithmeticError for one of another shape."""
+    given = got if isinstance(got, tuple | list) else (got,)
+    for tensor, (name, right) in zip(given, wanted.items(), strict=True):
+        if tensor.shape != right.shape:
+            raise ArithmeticError(f"{name} is {tuple(tensor.shape)}, not {tuple(right.shape)}")
+        right = right if right.is_floating_point() else right.double()
+        yield tensor.to(right.dtype), right
 
 
 def told(reason: Exception) -> str:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attndsl.bench import draw
 from attndsl.bench.contest import Contestant, Inputs, Outputs
-from attndsl.bench.results import Column, Draw, of_milliseconds
+from attndsl.bench.results import Column, of_milliseconds
 from attndsl.bench.suite import Found
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MS = 1e-3
 
@@ -67,26 +63,6 @@ def times(found: Found, names: Sequence[str]) -> dict[str, Any]:
         **{f"{name}, processors": busy[name] for name in names},
         "wall / processors": ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()),
     }
-
-
-def drawing(of: Sequence[Column], peers: Sequence[str], label: Callable[[draw.Cells], str]) -> Draw:
-    """A line for each row, on which each peer is a dot where its time over ours is."""
-
-    def picture(axes: Axes, rows: list[draw.Cells]) -> None:
-        axes.get_figure(root=True).set_size_inches(8, max(3.0, 1 + 0.22 * len(rows)))  # type: ignore[union-attr]
-        for peer in peers:
-            known = [(row[f"{peer} / ours"], place) for place, row in enumerate(rows)]
-            points = [(ratio, place) for ratio, place in known if isinstance(ratio, int | float)]
-            if points:
-                axes.plot(*zip(*points, strict=True), "o", markersize=5, label=peer)
-        axes.set_yticks(range(len(rows)), [label(row) for row in rows], fontsize="x-small")
-        axes.axvline(1, color="black", linewidth=0.8)
-        axes.grid(axis="y", alpha=0.3)
-        axes.set_xscale("log")
-        axes.invert_yaxis()
-        axes.set_xlabel("a peer's time over ours: beyond the line ours is faster")
-
-    return draw.of(of, picture)
 
 
 def sdpa(

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attndsl.bench import cpu, latents
+from attndsl.bench import cpu, draw, latents
 from attndsl.bench.contest import Contestant, Inputs
 from attndsl.bench.latents import D_HEAD, D_NOPE, D_VALUE, LATENT, ROTARY, Call
 from attndsl.bench.ours import ours, truth
@@ -204,7 +204,7 @@ SUITE = Suite(
     columns=COLUMNS,
     works=works,
     cells=partial(cpu.cells, (*PEERS, OWN)),
-    draw=cpu.drawing(COLUMNS, (*PEERS, OWN), label),
+    draw=draw.ratios(COLUMNS, (*PEERS, OWN), label),
     remarks=(
         *cpu.REMARKS,
         "'packed': query heads that share a key's head are its rows. 'V = K, sliced': so are all heads of a latent.",

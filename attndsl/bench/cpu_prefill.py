@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from attndsl.bench import cpu, masks, peers
+from attndsl.bench import cpu, draw, masks, peers
 from attndsl.bench.contest import Contestant, Inputs, Outputs
 from attndsl.bench.ours import ours, truth
 from attndsl.bench.suite import Cost, Effort, Suite, Work
@@ -109,7 +109,7 @@ SUITE = Suite(
     columns=COLUMNS,
     works=works,
     cells=partial(cpu.cells, PEERS),
-    draw=cpu.drawing(COLUMNS, PEERS, label),
+    draw=draw.ratios(COLUMNS, PEERS, label),
     remarks=(
         *cpu.REMARKS,
         "Operations count the visible pairs of plain attention, the visited tiles of 128 × 128 of other masks.",

@@ -43,6 +43,26 @@ def lines(axes: Axes, rows: list[Cells], x: str, names: Sequence[str], style: st
     axes.set_xlabel(x)
 
 
+def ratios(columns: Sequence[Column], peers: Sequence[str], label: Callable[[Cells], str]) -> Draw:
+    """A line for each row, on which each peer is a dot where its time over ours is."""
+
+    def picture(axes: Axes, rows: list[Cells]) -> None:
+        axes.get_figure(root=True).set_size_inches(8, max(3.0, 1 + 0.22 * len(rows)))  # type: ignore[union-attr]
+        for peer in peers:
+            known = [(row[f"{peer} / ours"], place) for place, row in enumerate(rows)]
+            points = [(ratio, place) for ratio, place in known if isinstance(ratio, int | float)]
+            if points:
+                axes.plot(*zip(*points, strict=True), "o", markersize=5, label=peer)
+        axes.set_yticks(range(len(rows)), [label(row) for row in rows], fontsize="x-small")
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.grid(axis="y", alpha=0.3)
+        axes.set_xscale("log")
+        axes.invert_yaxis()
+        axes.set_xlabel("a peer's time over ours: beyond the line ours is faster")
+
+    return of(columns, picture)
+
+
 def bars(axes: Axes, rows: list[Cells], label: Callable[[Cells], str], name: str) -> None:
     """A bar for each row that has a number in the column `name`; a line where it is 1."""
     chosen = [row for row in rows if isinstance(row[name], int | float)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from attndsl.bench import cpu
+from attndsl.bench import cpu, draw
 from attndsl.bench.contest import Inputs
 from attndsl.bench.ours import ours
 from attndsl.bench.suite import Cost, Effort, Suite, Work
@@ -52,6 +52,6 @@ SUITE = Suite(
     columns=COLUMNS,
     works=works,
     cells=partial(cpu.cells, PEERS),
-    draw=cpu.drawing(COLUMNS, PEERS, label),
+    draw=draw.ratios(COLUMNS, PEERS, label),
     remarks=cpu.REMARKS,
 )

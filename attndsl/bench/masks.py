@@ -45,6 +45,29 @@ def capped(cap: float) -> Say:
     return lambda _: lambda score, b, h, i, j: cap * torch.tanh(score / cap)
 
 
+def bucketed(x: Inputs) -> peers.Mod:
+    """A score without its scale, and a number from a table for how far a key is, to either side."""
+    bias, bucket, root = table(x), x["bucket"], math.sqrt(x["q"].shape[-1])
+    side, last = len(bias) // 2, len(bucket) - 1
+
+    def changed(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+        near = bucket[(j - i).abs().clamp(max=last)]
+        return score * root + bias[near + side * (j > i), h]
+
+    return changed
+
+
+def by_distance(x: Inputs) -> peers.Mod:
+    """A score with a number for each head and distance."""
+    bias, none = table(x), x["q"].shape[2] - 1
+    return lambda score, b, h, i, j: score + bias[h, j - i + none]
+
+
+def table(x: Inputs) -> torch.Tensor:
+    """A table of what is added to scores, in f32, so that what it gets back is added up in that."""
+    return x["bias"].float()
+
+
 def unchanged(_: Inputs) -> None:
     """The score as it is."""
 
@@ -63,10 +86,11 @@ def naive(mask: Say, score: Say) -> Contestant:
     """The same in plain torch, all scores in memory."""
 
     def bind(x: Inputs) -> Callable[[], torch.Tensor]:
+        peers.hold_scores(x)
         q, k, v = x["q"], x["k"], x["v"]
         (batch, heads, rows, width), keys = q.shape, k.shape[2]
         seen, changed = mask(x), score(x)
-        b, h, i, j = map(torch.from_numpy, np.ogrid[:batch, :heads, :rows, :keys])
+        b, h, i, j = (torch.from_numpy(each).to(q.device) for each in np.ogrid[:batch, :heads, :rows, :keys])
 
         def call() -> torch.Tensor:
             scores = q @ k.mT / math.sqrt(width)
@@ -74,7 +98,7 @@ def naive(mask: Say, score: Say) -> Contestant:
                 scores = changed(scores, b, h, i, j)
             if seen is not None:
                 scores = torch.where(seen(b, h, i, j), scores, -math.inf)
-            return scores.softmax(-1) @ v
+            return scores.softmax(-1).to(v.dtype) @ v
 
         return call
 

@@ -42,13 +42,18 @@ def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> t
     return (score.softmax(-1) @ v).reshape(batch, heads, rows, -1)
 
 
+def hold_scores(x: Inputs) -> None:
+    """Raises Refused where scores do not fit that are all in memory: where they have gradients, thrice."""
+    scores = math.prod(x["q"].shape[:3]) * x["k"].shape[2] * x["q"].element_size() * (3 if x["q"].requires_grad else 1)
+    if scores > NAIVE_BYTES:
+        raise Refused(f"its scores take {scores / 1e9:.0f} GB")
+
+
 def naive(causal: bool) -> Contestant:
     """Attention in plain torch, all scores in memory."""
 
     def bind(x: Inputs) -> Callable[[], torch.Tensor]:
-        scores = math.prod(x["q"].shape[:3]) * x["k"].shape[2] * x["q"].element_size()
-        if scores > NAIVE_BYTES:
-            raise Refused(f"its scores are {scores / 1e9:.0f} GB")
+        hold_scores(x)
         return partial(attend, x["q"], x["k"], x["v"], causal)
 
     return Contestant("naive", bind)
@@ -71,9 +76,13 @@ def sdpa(causal: bool, dense: Callable[[Inputs], Inputs] = lambda x: x) -> list[
 
 @cache
 def compiled(function: Any) -> Any:
-    """A function by torch.compile, for fixed shapes, in which its code is best."""
+    """A function by torch.compile, for fixed shapes, in which its code is best.
+
+    What its backward takes is left as it is, so that it can be called again.
+    """
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
     torch._dynamo.config.accumulated_recompile_limit = RECOMPILATIONS
+    torch._functorch.config.donated_buffer = False
     return torch.compile(function, fullgraph=True, dynamic=False)
 
 
@@ -126,7 +135,9 @@ def block_mask(x: Inputs, mod: Mod | None, create: Callable[..., BlockMask] = cr
 
 def _flex(x: Inputs, score: Mod | None, mask: BlockMask | None) -> torch.Tensor:
     gqa = x["q"].shape[1] != x["k"].shape[1]
-    result: torch.Tensor = compiled(flex_attention)(
-        x["q"], x["k"], x["v"], score_mod=score, block_mask=mask, enable_gqa=gqa
-    )
+    call = compiled(flex_attention)
+    try:
+        result: torch.Tensor = call(x["q"], x["k"], x["v"], score_mod=score, block_mask=mask, enable_gqa=gqa)
+    except torch._dynamo.exc.Unsupported as reason:  # its cause is what FlexAttention says
+        raise Refused(str(reason.__cause__ or reason)) from reason
     return result

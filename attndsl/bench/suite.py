@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from rich.progress import Progress
 
-from attndsl.bench.contest import Contestant, Inputs, Outcome, contest, told
+from attndsl.bench.contest import Contestant, Inputs, Off, Outcome, Outputs, contest, told
 from attndsl.bench.limits import Limits
 from attndsl.bench.ours import truth
 from attndsl.bench.results import Column, Draw, Results, Row, csv_lines
@@ -41,7 +41,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Work:
-    """A row: what is computed, by whom. `labels` are its first cells, and those of lower `rank` are run first."""
+    """A row: what is computed, by whom. `labels` are its first cells, and those of lower `rank` are run first.
+
+    `truth` gives what is right where that is something else than what the spec writes, and `off` says how far from it a
+    contestant is where that is not told row by row.
+    """
 
     labels: Mapping[str, Any]
     spec: str
@@ -51,6 +55,8 @@ class Work:
     cost: Callable[[Inputs], Cost]
     params: Mapping[str, Any] = field(default_factory=dict)
     rank: int = 0
+    truth: Callable[[Inputs], Outputs] | None = None
+    off: Off | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,7 @@ class Found:
 
     @property
     def error(self) -> float | None:
-        """The relative error of our output."""
+        """The relative error of what we compute."""
         error = self.outcomes["ours"].error
         return None if error is None else float(f"{error:.2e}")
 
@@ -235,6 +241,6 @@ def measure(work: Work, rig: Rig) -> Found:
     if rig.device.type == "cuda":
         torch.cuda.empty_cache()  # the last row's memory, in pieces of its own sizes
     inputs = work.inputs(rig.device)
-    wanted = truth(work.spec, inputs, work.params)
-    outcomes = contest(work.contestants, inputs, wanted, work.element, rig.clock)
+    wanted = work.truth(inputs) if work.truth is not None else truth(work.spec, inputs, work.params)
+    outcomes = contest(work.contestants, inputs, wanted, work.element, rig.clock, work.off)
     return Found(work, work.cost(inputs), outcomes, rig.limits)

@@ -12,8 +12,8 @@ from attndsl.cli.gpu import gpu, need_torch
 from attndsl.cli.options import Duration, out_option
 from attndsl.cli.output import live_line
 
-ON_GPU = ("prefill", "flash-decoding", "paged", "mla-decode", "gallery", "launch")
-ON_CPU = ("cpu-prefill", "cpu-decode", "mla-cpu", "encoder", "cpu-call", "memory", "startup")
+ON_GPU = ("prefill", "backward", "flash-decoding", "paged", "mla-decode", "gallery", "launch")
+ON_CPU = ("cpu-prefill", "cpu-backward", "cpu-decode", "mla-cpu", "encoder", "cpu-call", "memory", "startup")
 """Each is a module of `attndsl.bench`, with an underscore for the hyphen."""
 
 PACKAGES = ("torch", "matplotlib")
@@ -41,6 +41,7 @@ def command(suite: str, effort: str | None, budget: float, threads: int | None, 
     \b
     On a GPU:
     attndsl bench prefill          naive, staged, SDPA by backend, FlexAttention; masks and scores
+    attndsl bench backward         gradients alone, beside SDPA and FlexAttention; a step of training
     attndsl bench flash-decoding   one token over a dense cache, in f16, bf16 and f32
     attndsl bench paged            one token over a paged cache, beside a dense one
     attndsl bench mla-decode       latent attention over a paged cache
@@ -50,6 +51,7 @@ def command(suite: str, effort: str | None, budget: float, threads: int | None, 
     \b
     On a CPU:
     attndsl bench cpu-prefill      full and causal beside SDPA; masks and scores beside FlexAttention
+    attndsl bench cpu-backward     gradients alone, beside SDPA and plain torch
     attndsl bench cpu-decode       one token over shared heads, pages, integers, latents, beside torch's best
     attndsl bench mla-cpu          latent attention absorbed, expanded and chosen, caches in f32, f16 and q8_0
     attndsl bench encoder          batches of short sentences, beside SDPA

@@ -71,14 +71,16 @@ def test_wrong_results_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     right = Op.__call__
 
     def wrong(self: Op, **given: Any) -> Any:
-        o = right(self, **given)
-        o[0, 0, -1] *= 2
-        return o
+        written = right(self, **given)
+        (written[0] if isinstance(written, tuple) else written)[0, 0, -1] *= 2
+        return written
 
     monkeypatch.setattr(Op, "__call__", wrong)
     results = ran(memory.SUITE, tmp_path)
-    assert results.rows[0][2] == "WRONG" and results.rows[0][4] is None
+    assert results.rows[0][3] == "WRONG" and results.rows[0][5] is None
     assert results.failures[0].startswith("N 128 … 128: N = 128: ours: off by 6")
+    assert results.rows[1][:2] == ("backward", 128) and results.rows[1][3] == "WRONG"
+    assert "N = 128: backward: off by 9" in results.failures[1]
 
 
 def test_a_missed_limit_is_a_failure() -> None:

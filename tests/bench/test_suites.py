@@ -13,11 +13,14 @@ import pytest
 import torch
 
 from attndsl.bench import (
+    backward,
+    cpu_backward,
     cpu_decode,
     cpu_prefill,
     encoder,
     flash_decoding,
     gallery,
+    gradients,
     masks,
     mla_cpu,
     mla_decode,
@@ -32,6 +35,16 @@ TINY: dict[str, Callable[[], list[Work]]] = {
         *(prefill.plain(1, 2, 128, 16, causal, rank=0) for causal in (False, True)),
         prefill.variant("alibi", 2, 2, 256, 16, rank=1),
     ],
+    "backward": lambda: [
+        *(backward.row(name, gradients.Shape(1, 2, 2, 40, 16, 16)) for name in ("mha", "causal_end")),
+        backward.row("gqa", gradients.Shape(1, 4, 2, 40, 16, 16)),
+        backward.row("causal_end", gradients.Shape(1, 2, 2, 40, 24, 16)),
+        *(
+            backward.row(name, gradients.Shape(2, 2, 2, 30 if "bias" in name else 150, 16, 16))
+            for name in backward.TERMS
+        ),
+        backward.row("alibi", gradients.Shape(1, 2, 2, 40, 16, 16), step=True),
+    ],
     "flash-decoding": lambda: [
         flash_decoding.decode(element, (4, kv_heads, 16, 2, 64), 0, with_flex=True)
         for element, kv_heads in (("f32", 2), ("bf16", 1))
@@ -42,6 +55,7 @@ TINY: dict[str, Callable[[], list[Work]]] = {
         *(cpu_prefill.unmasked(64, 16, causal, large) for causal in (False, True) for large in (False, True)),
         *(cpu_prefill.variant(spec, 256, 16) for spec in ("alibi", "document_mask")),
     ],
+    "cpu-backward": lambda: [cpu_backward.row(name, 64, 16) for name in (*gradients.PLAIN, *cpu_backward.TERMS)],
     "cpu-decode": lambda: [
         *(row(64) for row in (cpu_decode.shared, cpu_decode.paged, cpu_decode.integers)),
         cpu_decode.latent(2, 64),
@@ -109,6 +123,9 @@ def test_the_original_shapes_are_all_there() -> None:
         for h in (1, 2, 4, 8, 32):
             for n in (1024, 2048, 4096, 8192):
                 assert {(s, b, h, n, d) for s in ("mha", "causal_end") for d in (64, 128)} <= study
+    training = shapes("backward", "spec", "B", "Hq", "N", "D")
+    for n in (2048, 4096, 8192):
+        assert {(s, 4, 32, n, d) for s in ("mha", "causal_end") for d in (64, 128)} <= training
     decoding = shapes("flash-decoding", "type", "Hq", "Hkv", "D", "B", "keys")
     for element in ("f16", "bf16", "f32"):
         for kv_heads in (1, 2):
@@ -134,7 +151,7 @@ def test_a_peer_that_refuses_leaves_an_empty_cell_and_its_reason(measure: Any) -
 def test_the_naive_form_is_not_run_where_its_scores_do_not_fit(monkeypatch: pytest.MonkeyPatch, measure: Any) -> None:
     monkeypatch.setattr(peers, "NAIVE_BYTES", 1e4)
     results = measure(prefill.SUITE, [prefill.plain(1, 2, 128, 16, False, rank=0)])
-    assert "naive: its scores are 0 GB" in results.rows[0][-1]
+    assert "naive: its scores take 0 GB" in results.rows[0][-1]
 
 
 def test_tiles_are_counted_as_masks_are() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attndsl.bench.inputs import tensors_of
-from attndsl.bench.unfused import UnfusedCall, truth
+from attndsl.bench.unfused import UnfusedCall, true_gradients, truth
 from attndsl.checking.check import check
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
@@ -39,6 +39,26 @@ def test_chunks_of_rows_give_the_same(name: str, monkeypatch: pytest.MonkeyPatch
     call = UnfusedCall(case.spec, tensors(case), case.params, torch.float64)
     for chunk in (1, 50, 10**9):
         np.testing.assert_allclose(call.outputs(chunk)["o"].numpy(), case.wanted["o"], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "learned"), [("gqa", "k"), ("alibi", "slope"), ("relative_bias", "bias")])
+def test_gradients_are_what_a_difference_of_outputs_says(name: str, learned: str) -> None:
+    """Along any direction, in any chunks of rows."""
+    case = Case.make(check(read_source(GALLERY[0].with_stem(name))), seed=2)
+    given = {n: t.double() if t.is_floating_point() else t for n, t in tensors(case).items()}
+    weights = {"o": torch.randn(case.wanted["o"].shape, dtype=torch.float64)}
+    found = true_gradients(case.spec, given, case.params, weights, ("q", learned))
+    for chunk in (1, 50, 10**9):
+        call = UnfusedCall(case.spec, given, case.params, torch.float64)
+        for n, gradient in call.gradients(weights, ("q", learned), chunk).items():
+            torch.testing.assert_close(gradient, found[n])
+    for n, gradient in found.items():
+        way = 1e-5 * torch.randn_like(gradient)
+        ahead, behind = (
+            (truth(case.spec, {**given, n: given[n] + sign * way}, case.params)["o"] * weights["o"]).sum()
+            for sign in (1, -1)
+        )
+        torch.testing.assert_close((ahead - behind) / 2, (gradient * way).sum(), rtol=1e-6, atol=1e-12)
 
 
 def test_what_is_written_in_place_begins_each_time_from_what_is_given() -> None:

@@ -5,9 +5,9 @@ far too slow. In the types of the inputs it is what a user writes first: a naive
 
 It follows `attndsl.reference`, tensors of all rows taking the place of one row after another; a test holds the two
 together on the whole gallery. One thing it leaves out: what is absent adds 0 times what memory holds, so a NaN there
-is not kept out.
+is not kept out. Differentiated by torch's autograd, it is the truth of gradients.
 """
 
-from attndsl.bench.unfused.call import UnfusedCall, truth
+from attndsl.bench.unfused.call import UnfusedCall, true_gradients, truth
 
-__all__ = ["UnfusedCall", "truth"]
+__all__ = ["UnfusedCall", "true_gradients", "truth"]

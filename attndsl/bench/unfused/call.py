@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -18,10 +18,24 @@ from attndsl.reference.dims import dims_of
 CHUNK = 2**26
 """Elements of the largest intermediate of the truth: in float64, half a GiB."""
 
+DIFFERENTIATED = CHUNK // 4
+"""The same where autograd keeps a dozen intermediates: some GiB."""
+
 
 def truth(spec: Spec, tensors: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """What a call writes in float64, computed in chunks of rows: outputs, and inouts as it leaves them."""
     return UnfusedCall(spec, tensors, params, torch.float64).outputs(CHUNK)
+
+
+def true_gradients(
+    spec: Spec,
+    tensors: Mapping[str, torch.Tensor],
+    params: Mapping[str, Any],
+    cotangents: Mapping[str, torch.Tensor],
+    of: Sequence[str],
+) -> dict[str, torch.Tensor]:
+    """What some inputs of a call get in float64, by torch's autograd, in chunks of rows; of a spec of one block."""
+    return UnfusedCall(spec, tensors, params, torch.float64).gradients(cotangents, of, DIFFERENTIATED)
 
 
 class UnfusedCall:
@@ -42,6 +56,35 @@ class UnfusedCall:
 
     def outputs(self, chunk: int | None = None) -> dict[str, torch.Tensor]:
         """What a call writes, in memory of its own; no intermediate has more elements than `chunk`."""
+        written = self._unwritten()
+        self.tensors = {**self.given, **written}  # what a later block reads
+        for block in self.spec.blocks:
+            for ranges in self._cut(block, chunk):
+                self._write(block, ranges, written)
+        return {tensor.name: written[tensor.name] for tensor in self.spec.results}
+
+    def gradients(
+        self, cotangents: Mapping[str, torch.Tensor], of: Sequence[str], chunk: int | None = None
+    ) -> dict[str, torch.Tensor]:
+        """What some inputs get of the cotangents of outputs, by torch's autograd; of a spec of one block.
+
+        Rows are independent of each other: each chunk of them is differentiated by itself, and what inputs get adds up.
+        """
+        (block,) = self.spec.blocks
+        leaves = {name: self.given[name].detach().to(self.precision).requires_grad_() for name in of}
+        self.tensors = {**self.given, **leaves}
+        found = {name: torch.zeros_like(leaf) for name, leaf in leaves.items()}
+        given = [cotangent.to(self.precision) for cotangent in cotangents.values()]
+        for ranges in self._cut(block, chunk):
+            written = self._unwritten()
+            self._write(block, ranges, written)
+            outputs = [written[name] for name in cotangents]
+            for name, part in zip(of, torch.autograd.grad(outputs, [*leaves.values()], given), strict=True):
+                found[name] += part
+        return found
+
+    def _unwritten(self) -> dict[str, torch.Tensor]:
+        """Memory for what a call writes, as it is before."""
         stored = [t.dtype for t in self.given.values() if t.dtype.is_floating_point and t.dtype.itemsize > 1]
         element = self.precision or stored[0]
         dtypes = {Kind.FLOAT: element, Kind.INT: torch.int64, Kind.BOOL: torch.bool}
@@ -54,13 +97,13 @@ class UnfusedCall:
             else:
                 shape = [self.evaluate(extent) for extent in tensor.extents]
                 written[tensor.name] = torch.zeros(shape, dtype=dtype, device=self.device)
-        self.tensors = {**self.given, **written}  # what a later block reads
-        for block in self.spec.blocks:
-            for ranges in self._cut(block, chunk):
-                rows = Rows(self, block, ranges)
-                for write in block.writes:
-                    rows.write(write, written[write.tensor.name])
-        return {tensor.name: written[tensor.name] for tensor in self.spec.results}
+        return written
+
+    def _write(self, block: Block, ranges: Mapping[Index, range], written: Mapping[str, torch.Tensor]) -> None:
+        """Puts what a block writes for these values of its variables where it belongs."""
+        rows = Rows(self, block, ranges)
+        for write in block.writes:
+            rows.write(write, written[write.tensor.name])
 
     def evaluate(self, expr: Expr) -> int:
         """What an integer of dims and parameters is worth. Raises ValueError for another one."""
