@@ -1,4 +1,4 @@
-"""assign-threads: says of which calls several threads may share the programs of a kernel.
+"""assign-threads: says of which calls several threads may share the programs of a kernel, and by which variable.
 
 Why: programs are independent, but Python runs one thread at a time. Two gain on one only while each is in a call of
 NumPy, and every such call hands the interpreter over and takes it back. Where calls are short, as with few queries, few
@@ -56,7 +56,7 @@ After:
       %5 = arith.muli %4, %0 : index
       %least = arith.constant 1048576 : index
       %worth = arith.cmpi sge, %5, %least : index
-      tile.threads where %worth
+      tile.threads share "i" where %worth
       %c0 = arith.constant 0 : index
       %rows = arith.constant 128 : index
       %keys = arith.constant 512 : index
@@ -86,7 +86,8 @@ it is less. What is known of an axis before a call reads data counts: its size, 
 most, or the extent of a tensor that keys are places of. `least` is the size from which on two threads were faster than
 one where that was measured.
 
-Programs that may add to one element run one after another: their order is that of the sum, whoever runs them.
+Programs that may add to one element run one after another, in one thread: their order is that of the sum. So threads
+share a variable that no two of them differ in, and those that do are stepped through within it.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -98,6 +99,7 @@ from dataclasses import dataclass
 from attndsl.ir import tile
 from attndsl.ir.analyses.arrangement import row_axis
 from attndsl.ir.analyses.lengths import Lengths
+from attndsl.ir.analyses.meeting import apart
 from attndsl.ir.analyses.steps import largest_steps
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import index_constant, insert_before
@@ -123,7 +125,8 @@ def _assign(kernel: tile.KernelOp, least: int) -> None:
     kinds = {type(op) for op in kernel.body.block.ops}
     if tile.ProgramOp not in kinds or tile.ThreadsOp in kinds:
         return
-    if any(isinstance(op, tile.StoreOp) and op.meets for op in kernel.body.block.ops):
+    shared = [program for program in apart(kernel) if program.columns is None] or apart(kernel)
+    if not shared or not _met_within(kernel, shared[-1]):
         return
     begin = kernel.body.block.first_op
     assert begin is not None
@@ -139,9 +142,27 @@ def _assign(kernel: tile.KernelOp, least: int) -> None:
         large = insert_before(begin, enough, "worth")
         worth = large if worth is None else insert_before(begin, arith.OrIOp(worth, large), "worth")
     assert worth is not None, "a kernel has one step at least"
-    said = tile.ThreadsOp(worth)
+    said = tile.ThreadsOp(shared[-1].variable.data, worth)
     said.location = next(op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)).location
     kernel.body.block.insert_op_before(said, begin)
+
+
+def _met_within(kernel: tile.KernelOp, shared: tile.ProgramOp) -> bool:
+    """Has programs that may meet step within the shared ones; whether they can."""
+    ops = list(kernel.body.block.ops)
+    meeting = [op for op in ops[: ops.index(shared)] if isinstance(op, tile.ProgramOp) and op not in apart(kernel)]
+    below = set[SSAValue](op.result for op in meeting)
+    moved: list[Operation] = []
+    for op in ops[: ops.index(shared) + 1]:
+        if op in meeting or not below.isdisjoint(op.operands):
+            below.update(op.results)
+            moved.append(op)
+    if shared in moved:
+        return False
+    for op in reversed(moved):
+        op.detach()
+        kernel.body.block.insert_op_after(op, shared)
+    return True
 
 
 def _slow(rows: SSAValue | int, begin: Operation) -> SSAValue | int:

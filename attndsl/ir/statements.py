@@ -17,6 +17,7 @@ from attndsl.ir.xdsl import (
     IRDLOperation,
     Operation,
     SSAValue,
+    StringAttr,
     VerifyException,
     arith,
     f64,
@@ -189,17 +190,19 @@ class CoversOp(IRDLOperation):
 class ThreadsOp(IRDLOperation):
     """Says that threads may share the programs of a kernel, and of which calls that is worth it: `where` holds.
 
-    A condition on dims and parameters, which stands, as does what it is computed of, before the first program: a launch
-    asks it once. Programs are independent whatever it says.
+    They share the values of one `variable` of the programs; what each walks within one of its own is in order. Programs
+    that may add to one element have the same value of it. The condition is on dims and parameters, and stands, as does
+    what it is computed of, before the first program: a launch asks it once.
     """
 
     name = "tile.threads"
+    variable = prop_def(StringAttr)
     where = operand_def(i1)
     traits = traits_def(WellFormed())
-    assembly_format = "`where` $where attr-dict"
+    assembly_format = "`share` $variable `where` $where attr-dict"
 
-    def __init__(self, where: SSAValue) -> None:
-        super().__init__(operands=[where])
+    def __init__(self, variable: str, where: SSAValue) -> None:
+        super().__init__(properties={"variable": StringAttr(variable)}, operands=[where])
 
 
 @irdl_op_definition

@@ -12,6 +12,7 @@ from attndsl.ir import attn, spec, tile
 from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.lengths import is_long_enough
 from attndsl.ir.analyses.liveness import overwrites
+from attndsl.ir.analyses.meeting import apart
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
@@ -130,9 +131,15 @@ def verify_threads(op: tile.ThreadsOp) -> None:
     kernel = op.parent_op()
     if not isinstance(kernel, tile.KernelOp):
         raise VerifyException("stands in a kernel, outside of its loops")
-    said = [other for other in kernel.body.block.ops if isinstance(other, tile.ThreadsOp | tile.ProgramOp)]
-    if said[0] is not op or any(isinstance(other, tile.ThreadsOp) for other in said[1:]):
+    said, *programs = (op for op in kernel.body.block.ops if isinstance(op, tile.ThreadsOp | tile.ProgramOp))
+    if said is not op or any(isinstance(other, tile.ThreadsOp) for other in programs):
         raise VerifyException("stands once, before the first program")
+    named = [other.variable.data for other in programs if isinstance(other, tile.ProgramOp)]
+    if named.count(op.variable.data) != 1:
+        raise VerifyException("names a variable of the programs")
+    shared = next(p for p in programs if isinstance(p, tile.ProgramOp) and p.variable == op.variable)
+    if shared not in apart(kernel):
+        raise VerifyException("gives threads programs that may add to one element")
 
 
 def verify_fused(op: tile.FusedOp) -> None:

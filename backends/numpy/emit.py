@@ -29,7 +29,7 @@ from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import number_in
 from attndsl.ir.workspaces import left_by_several
-from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
+from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, StringAttr, arith, i1, scf
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS
 
@@ -203,7 +203,7 @@ class _Emitter:
     def program(self, op: tile.ProgramOp) -> None:
         start, extent, step = self.names[op.result], self.text.scalar(op.extent), self.text.scalar(op.step)
         span = f"range({extent})" if step == "1" else f"range(0, {extent}, {step})"
-        if self.shared is not None and op is self.shared.innermost:
+        if self.shared is not None and op.variable == self.shared.variable:
             span = f"{self.shared.mine}({span})"
         self.out.line(f"for {start} in {span}:")
         self.out.indent()
@@ -340,21 +340,16 @@ def _depend(assigned: Sequence[tuple[str, str]]) -> bool:
 class _Shared:
     """The function of the programs that threads share: its name, and that of its argument, which tells a thread's own.
 
-    Each thread walks all programs, and of the `innermost` variable, but for columns, takes those that are its own.
+    Each thread walks all programs, and of one `variable` takes those that are its own.
     """
 
     where: SSAValue
-    innermost: tile.ProgramOp
+    variable: StringAttr
     function: str
     mine: str
 
     @classmethod
     def of(cls, kernel: tile.KernelOp, names: Names) -> _Shared | None:
         """That of a kernel, None where nothing says that threads share its programs."""
-        ops = kernel.body.block.ops
-        said = next((op for op in ops if isinstance(op, tile.ThreadsOp)), None)
-        if said is None:
-            return None
-        programs = [op for op in ops if isinstance(op, tile.ProgramOp)]
-        *_, innermost = [op for op in programs if op.columns is None] or programs
-        return cls(said.where, innermost, names.fresh("tiles"), names.fresh("mine"))
+        said = next((op for op in kernel.body.block.ops if isinstance(op, tile.ThreadsOp)), None)
+        return None if said is None else cls(said.where, said.variable, names.fresh("tiles"), names.fresh("mine"))

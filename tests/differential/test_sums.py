@@ -15,6 +15,7 @@ from attndsl.checking.typed import Spec
 from attndsl.ir import tile
 from attndsl.ir.context import parse_module
 from attndsl.ir.interpret import interpret
+from attndsl.ir.xdsl import Operation
 from attndsl.op import threads
 from attndsl.storage import encode
 from attndsl.syntax.read import read_source
@@ -68,10 +69,12 @@ def exec_of(case: Case, source: str) -> dict[str, np.ndarray[Any, Any]]:
     return Program(source, names[case.spec.name]).run(case)
 
 
-@pytest.mark.parametrize("name", ["sums", "totals"])
+@pytest.mark.parametrize("name", ["sums", "totals", "shared heads"])
 def test_the_number_of_threads_changes_no_bit(name: str, sums: Spec) -> None:
-    spec = sums if name == "sums" else check(Source(TOTALS.replace("each h in H, i in M", "each i in M, h in H")))
-    case = Case.make(spec, "f16", dims={**DIMS, "M": 50} if name == "sums" else {"H": 5, "M": 50}, seed=5)
+    texts = {"totals": TOTALS.replace("each h in H, i in M", "each i in M, h in H"), "shared heads": SHARED_HEADS}
+    extents = {"sums": {**DIMS, "M": 50}, "totals": {"H": 5, "M": 50}, "shared heads": {"H": 6, "G": 2, "N": 500}}
+    spec = sums if name == "sums" else check(Source(texts[name]))
+    case = Case.make(spec, "f16", dims=extents[name], seed=5)
     program = compile_program(spec, case.types)
     shared = Program(program.source, partial(program.function, _run=lambda tiles, worth: threads.run(tiles, True)))
     alone = program.run(case)
@@ -94,7 +97,7 @@ def kernels(text: str, target: str) -> list[tile.KernelOp]:
     ("place", "meets", "shared"),
     [("[M - 1 - i]", True, False), ("[h * 8 + i % 2]", True, False), ("[h + i]", True, False)],
 )
-def test_threads_share_programs_only_where_no_rows_meet(place: str, meets: bool, shared: bool) -> None:
+def test_threads_share_no_programs_that_no_place_tells_apart(place: str, meets: bool, shared: bool) -> None:
     (kernel,) = kernels(TOTALS.replace("[i]", place), "numpy")
     stores = [op for op in kernel.walk() if isinstance(op, tile.StoreOp)]
     assert [op.meets for op in stores] == [meets]
@@ -107,6 +110,35 @@ def test_rows_of_places_of_their_own_are_shared_and_need_no_atomic_addition() ->
         (kernel,) = kernels(text, target)
         assert not any(op.meets for op in kernel.walk() if isinstance(op, tile.StoreOp))
         assert any(isinstance(op, tile.ThreadsOp) for op in kernel.walk()) == (target == "numpy")
+
+
+SHARED_HEADS = """
+attention t {
+    dims H, G, M, N, D
+    types T
+    input  q : T[H, M, D]
+    input  k : T[G, N, D]
+    output o : T[G, N, D]
+    require H % G == 0
+    each h in H, j in N
+    over i in M
+    let g = h / (H / G)
+    o[g,j,:] += sum(exp(q[h,i,:] . k[g,j,:]) * q[h,i,:])
+}
+"""
+
+
+def test_threads_share_the_keys_to_which_several_heads_add() -> None:
+    """Heads are stepped through in each thread, in order."""
+    meeting = [each for each in kernels(SHARED_HEADS, "numpy") if any(map(meets, each.walk()))]
+    assert meeting
+    for kernel in meeting:
+        assert [op.variable.data for op in kernel.walk() if isinstance(op, tile.ThreadsOp)] == ["j"]
+        assert [op.variable.data for op in kernel.walk() if isinstance(op, tile.ProgramOp)] == ["j", "h"]
+
+
+def meets(op: Operation) -> bool:
+    return isinstance(op, tile.StoreOp) and op.meets
 
 
 MEETING = """

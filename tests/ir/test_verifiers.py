@@ -239,15 +239,26 @@ TILE_RULES = [
     (tile('"tile.covers"(%N) <{operandSegmentSizes = array<i32: 0, 1, 0>}> : (index) -> ()'), "how many a tile has"),
     (tile("tile.loop %m0 = %c0 to %N step %c4 { tile.covers tile.yield }"), "stands in a kernel, and in no loop"),
     (
-        tile("%c = arith.cmpi slt, %i0, %N : index\ntile.threads where %c"),
+        tile('%c = arith.cmpi slt, %i0, %N : index\ntile.threads share "i" where %c'),
         "tells calls apart by their dims and parameters",
     ),
-    (tile("%c = arith.cmpi slt, %M, %N : index\ntile.threads where %c"), "stands once, before the first program"),
-    (shared("tile.threads where %c\n  tile.threads where %c"), "stands once, before the first program"),
+    (
+        tile('%c = arith.cmpi slt, %M, %N : index\ntile.threads share "i" where %c'),
+        "stands once, before the first program",
+    ),
+    (
+        shared('tile.threads share "i" where %c\n  tile.threads share "i" where %c'),
+        "stands once, before the first program",
+    ),
+    (shared('tile.threads share "j" where %c'), "names a variable of the programs"),
+    (
+        shared('tile.threads share "i" where %c', store="tile.store @o[%i] = %zero adds along (%i0) : f32"),
+        "gives threads programs that may add to one element",
+    ),
     (
         tile(
             "%c = arith.cmpi slt, %M, %N : index\n"
-            "tile.loop %n = %c0 to %N step %c4 {\n  tile.threads where %c\n  tile.yield\n}"
+            'tile.loop %n = %c0 to %N step %c4 {\n  tile.threads share "i" where %c\n  tile.yield\n}'
         ),
         "stands in a kernel, outside of its loops",
     ),
@@ -459,7 +470,7 @@ EVERY_OP = [
         "attn.write @o[%i] = %one where %yes : f32",
     ).replace('"j" to %N', '"j" from %c0 to %N up to %M split %c0 of %N'),
     shared(
-        "tile.threads where %c",
+        'tile.threads share "i" where %c',
         """
         %yes = arith.constant true
         %pad = tile.padded %N

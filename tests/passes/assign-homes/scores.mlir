@@ -18,7 +18,7 @@ tile.kernel @twice {
   %D = spec.dim "D"
   %keys = arith.maxsi %few, %D : index
   %worth = arith.cmpi sge, %M, %rows : index
-  tile.threads where %worth
+  tile.threads share "i" where %worth
   %i0 = tile.program "i" to %M step %rows
   %i = tile.range "i" from %i0 to %M size %rows
   %d = tile.range "d" from %c0 to %D size %D
@@ -50,7 +50,7 @@ tile.kernel @twice {
 }
 
 // CHECK-LABEL: tile.kernel @twice
-// CHECK:         tile.threads where %worth
+// CHECK:         tile.threads share "i" where %worth
 // CHECK-NEXT:    tile.home @scratch(%rows, %keys) : f32
 // CHECK-NEXT:    tile.home @scratch_2(%rows, %keys) : f32
 // CHECK-NOT:     tile.home

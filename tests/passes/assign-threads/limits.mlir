@@ -62,4 +62,4 @@ tile.kernel @ragged {
 // CHECK-NEXT:    %[[step:\S+]] = arith.muli %[[id]], %[[j]] : index
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 1048576 : index
 // CHECK-NEXT:    %worth = arith.cmpi sge, %[[step]], %[[least]] : index
-// CHECK-NEXT:    tile.threads where %worth
+// CHECK-NEXT:    tile.threads share "i" where %worth

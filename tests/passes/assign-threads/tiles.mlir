@@ -56,9 +56,9 @@ tile.kernel @known {
 // CHECK-NEXT:    %N = spec.dim "N"
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 42 : index
 // CHECK-NEXT:    %worth = arith.cmpi sge, %N, %[[least]] : index
-// CHECK-NEXT:    tile.threads where %worth
+// CHECK-NEXT:    tile.threads share "i" where %worth
 // CHECK-LABEL: tile.kernel @known
 // CHECK-NEXT:    %[[one:\S+]] = arith.constant 1 : index
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 11 : index
 // CHECK-NEXT:    %worth = arith.cmpi sge, %[[one]], %[[least]] : index
-// CHECK-NEXT:    tile.threads where %worth
+// CHECK-NEXT:    tile.threads share "i" where %worth
