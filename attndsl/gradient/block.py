@@ -17,6 +17,7 @@ from functools import partial
 from attndsl.checking.text import expression_text
 from attndsl.checking.typed import (
     FLOAT_TYPES,
+    Apply,
     Block,
     Expr,
     Index,
@@ -24,6 +25,7 @@ from attndsl.checking.typed import (
     Kind,
     Read,
     Reduce,
+    ReduceAxis,
     Write,
     operands,
     walk,
@@ -255,7 +257,7 @@ class BlockBackward:
         found = sorted(wanted & reaching([root for root, _ in roots], wanted), key=self._serial)
         if mask is not None:
             self._backward.name(mask, "mask")
-        for rows, mine in self._by_nest(found).items():
+        for rows, mine in self._by_nest(found, self._batches(roots)).items():
             nest = self._nest(rows)
             moved = self._in(nest)
             self._keep_names(moved, roots, mask)
@@ -274,16 +276,27 @@ class BlockBackward:
         """What stands for an expression of a row and a key in a nest, in which no reduction is made again."""
         return lambda expr: nest.moved(self._row(expr))
 
-    def _by_nest(self, exprs: Iterable[Expr]) -> dict[frozenset[Index], list[Expr]]:
+    def _batches(self, roots: Roots) -> frozenset[Index]:
+        """The variables that both factors of a contraction have: a sum over them is no product of matrices."""
+        factors = [
+            body.arguments
+            for e in walk(*(root for root, _ in roots))
+            if isinstance(e, ReduceAxis) and isinstance(body := e.body, Apply) and body.operator == "fmul"
+        ]
+        sides = [[variables_of(self._algebra, [side]) for side in each] for each in factors]
+        return frozenset[Index]().union(*(left & right for left, right in sides))
+
+    def _by_nest(self, exprs: Iterable[Expr], batches: frozenset[Index]) -> dict[frozenset[Index], list[Expr]]:
         """Reads by the rows of the nest in which they get back; a reduction of each row does in the spec's own.
 
-        What depends on part of the rows of a nest that there is, is summed up there, and then beyond.
+        What depends on part of the rows of a nest that there is, is summed up there, and then beyond. Where batches
+        alone are left to sum over, all variables are rows: pairs of rows and keys are products of matrices then.
         """
         rows, pairs = frozenset(self._block.each), frozenset((*self._block.each, *self._block.over))
         nests: dict[frozenset[Index], list[Expr]] = defaultdict(list)
         for expr in exprs:
             held = variables_of(self._algebra, expr.indices) if isinstance(expr, Read) else rows
-            nests[rows if held <= rows else held].append(expr)
+            nests[rows if held <= rows else pairs if pairs - held <= batches else held].append(expr)
         found: dict[frozenset[Index], list[Expr]] = {}
         for held in sorted(nests, key=len, reverse=True):
             wider = [other for other in found if held < other < pairs]
