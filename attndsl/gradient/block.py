@@ -62,11 +62,10 @@ class BlockBackward:
                 if reduce in found:
                     given, where = self._kept(reduce, found[reduce])
                     parts = [part for part in (reduce.score, reduce.value, reduce.mask, given) if part is not None]
-                    pairs[reduce.mask, frozenset(conditions(*parts))] += [
-                        (root, part._replace(where=self._algebra.both(where, part.where)))
-                        for root, part in self._of_pairs(reduce, given)
-                    ]
-                    sinks += self._of_sink(reduce, given)
+                    pairs[reduce.mask, frozenset(conditions(*parts))] += self._only(
+                        where, self._of_pairs(reduce, given)
+                    )
+                    sinks += self._only(where, self._of_sink(reduce, given))
         for (mask, _), given_back in pairs.items():
             self._over_pairs(given_back, mask)
         for alike in _alike(sinks):
@@ -164,6 +163,10 @@ class BlockBackward:
         if not isinstance(value, Read):
             value = self._backward.keep(self._number, self._rows(), "g", value)
         return value, None if adjoint.where is None else self._row(adjoint.where)
+
+    def _only(self, where: Expr | None, roots: Roots) -> Roots:
+        """Roots with adjoints that are 0 but where a condition holds, too."""
+        return [(root, part._replace(where=self._algebra.both(where, part.where))) for root, part in roots]
 
     def _delta(self, reduce: Reduce, given: Expr) -> Expr:
         """The sum of a row's result times its adjoint."""
