@@ -60,9 +60,6 @@ BATCH = 50
 MOST = 600
 """Examples after which a mutant survives."""
 
-MOST_ASCENTS = 200
-"""The same of one in what derives gradients."""
-
 LEAST_TILES = 2
 """Fewer tiles of rows and keys would tell little: an example that has fewer gets `SMALL_TILES`."""
 
@@ -284,7 +281,7 @@ def hunt(name: str) -> Iterator[Hunted]:
         for mutant in tried:
             hunted = left[mutant]
             hunted.examples += 1
-            if mutant in found or hunted.examples >= (MOST_ASCENTS if mutant.in_gradient else MOST):
+            if mutant in found or hunted.examples >= MOST:
                 hunted.stage = found.get(mutant, "")
                 yield hunted
                 del left[mutant]
