@@ -191,8 +191,17 @@ class BlockBackward:
         return value, self._row(adjoint.where)
 
     def _only(self, where: Expr | None, roots: Roots) -> Roots:
-        """Roots with adjoints that are 0 but where a condition holds, too."""
-        return [(root, part._replace(where=self._algebra.both(where, part.where))) for root, part in roots]
+        """Roots with adjoints that are 0 but where a condition holds, too: for any value of axes that they lack."""
+        algebra = self._algebra
+        found: Roots = []
+        for root, part in roots:
+            mine = where
+            lacking = frozenset() if where is None else algebra.free(where) - algebra.free(part.value)
+            for axis in sorted(lacking, key=lambda index: index.name):
+                if mine is not None and axis.role == "axis":
+                    mine = algebra.graph.reduce_axis("max", axis, mine, NOWHERE)
+            found.append((root, part._replace(where=algebra.both(mine, part.where))))
+        return found
 
     def _delta(self, reduce: Reduce, given: Expr) -> Expr:
         """The sum of a row's result times its adjoint."""

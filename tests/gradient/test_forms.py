@@ -59,6 +59,11 @@ BODIES = {
     "a reduction that a branch takes": """
         o[i,:] = if x[i,0] > 0.0 then sum(sqrt(x[i,0]) * y[j,:]) else x[i,:]
         p[i] = x[i,0]""",
+    "a choice for each element of a result": """
+        let r = softmax(x[i,:] . y[j,:], sink = x[i,1]) . y[j,:]
+        let u[d in D] = if x[i,d] > 0.0 then r[d] else 0.0
+        o[i,:] = u
+        p[i] = w[0] * x[i,0]""",
     "a result that two outputs have": """
         let r = softmax(x[i,:] . y[j,:]) . y[j,:]
         o[i,:] = r

@@ -1,1 +1,1 @@
-"""Planted bugs that drawn specs are to catch: `python -m tests.mutants.hunt numpy`, `triton` or `calls`."""
+"""Planted bugs that drawn specs are to catch: `python -m tests.mutants.hunt` with one of `HUNTS`."""

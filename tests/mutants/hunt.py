@@ -16,7 +16,6 @@ from functools import partial
 from itertools import count
 from math import ceil, prod
 from multiprocessing import get_context
-from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -32,15 +31,26 @@ from attndsl.testing.fuzz import Example, FuzzPlan, examples
 from attndsl.testing.stages import Form, choices_of, program_of
 from attndsl.testing.triton_program import TritonProgram, prepare
 
-from . import catalogue_attn, catalogue_calls, catalogue_numpy, catalogue_tile, catalogue_triton
-from .mutant import CALL, Mutant, mutants_of
+from . import (
+    catalogue_attn,
+    catalogue_calls,
+    catalogue_gradients,
+    catalogue_numpy,
+    catalogue_tile,
+    catalogue_triton,
+)
+from .ascent import Ascent, ascent_of, read_once
+from .mutant import CALL, Mutant, Unsound, made_with, mutants_of
 
-MUTANTS = mutants_of(catalogue_attn, catalogue_tile, catalogue_numpy, catalogue_triton, catalogue_calls)
+MUTANTS = mutants_of(
+    catalogue_attn, catalogue_tile, catalogue_numpy, catalogue_triton, catalogue_calls, catalogue_gradients
+)
 
 HUNTS: dict[str, Callable[[Mutant], bool]] = {
     "triton": lambda mutant: mutant.target == "triton" and not mutant.in_call,
     "numpy": lambda mutant: mutant.target == "numpy" and not mutant.in_call,
     "calls": lambda mutant: mutant.in_call,
+    "gradients": lambda mutant: mutant.in_gradient,
 }
 """Which mutants a process hunts: those of calls are reached through no stage, so that no example goes there twice."""
 
@@ -61,10 +71,6 @@ MOST_WORK = 200
 
 MOST_PROGRAMS = 16
 """Tiles of rows times splits of keys, beyond which Triton's interpreter takes too long."""
-
-
-class Unsound(Exception):
-    """An example at which something is wrong that nobody planted."""
 
 
 @dataclass
@@ -190,6 +196,33 @@ class Road:
             raise Unsound(f"{self.case.spec.source.text}{self.case} {self.case.params} {self.form}") from error
         return True
 
+    def takes(self, mutant: Mutant) -> bool:
+        """Whether it can tell a mutant: not of an emitter where too many programs come out."""
+        return self.can_run or not mutant.in_emitter
+
+    def caught(self, mutants: Collection[Mutant]) -> dict[Mutant, str]:
+        """The mutants that the example catches, and after which stage. Raises Unsound."""
+        found: dict[Mutant, str] = {}
+        module: ModuleOp | None = None
+        in_emitter = [mutant for mutant in mutants if mutant.in_emitter]
+        for stage, name in enumerate(self.stages if in_emitter else self.up_to(mutants)):
+            reached = [mutant for mutant in mutants if name in mutant.blame and mutant not in found]
+            before = module.clone() if module is not None and reached else None
+            module = self.step(stage, module)
+            for mutant in reached:
+                spoilt = made_with(mutant, partial(self.step, stage, before.clone() if before is not None else None))
+                if spoilt is not None and not spoilt.is_structurally_equivalent(module) and self.shows(spoilt, module):
+                    found[mutant] = name
+        if self.calling is not None:
+            found |= {mutant: CALL for mutant in mutants if mutant.in_call and self.call_shows(mutant)}
+        if module is not None and in_emitter:
+            right = self.program(module)
+            for mutant in in_emitter:
+                wrong = made_with(mutant, partial(self.program, module))
+                if wrong is not None and wrong.source != right.source and self.shows(wrong, right):
+                    found[mutant] = self.form.target
+        return found
+
 
 def drawn(target: str) -> Iterator[Road]:
     """The roads of different examples, the same ones each time."""
@@ -202,6 +235,15 @@ def drawn(target: str) -> Iterator[Road]:
             if said not in seen and road.is_telling:
                 seen.add(said)
                 yield road
+
+
+def ascents() -> Iterator[Ascent]:
+    """The ascents of different examples, the same ones each time."""
+    read_once()
+    plan = FuzzPlan(spec=None, backends=(), elements=("f64",))
+    for example in (example for number in count() for example in batch(plan, number)):
+        if (ascent := ascent_of(example.case)) is not None:
+            yield ascent
 
 
 def batch(plan: FuzzPlan, number: int) -> list[Example]:
@@ -225,51 +267,14 @@ def batch(plan: FuzzPlan, number: int) -> list[Example]:
     return found
 
 
-def caught(road: Road, mutants: Collection[Mutant]) -> dict[Mutant, str]:
-    """The mutants that an example catches, and after which stage."""
-    found: dict[Mutant, str] = {}
-    module: ModuleOp | None = None
-    in_emitter = [mutant for mutant in mutants if mutant.in_emitter]
-    for stage, name in enumerate(road.stages if in_emitter else road.up_to(mutants)):
-        reached = [mutant for mutant in mutants if name in mutant.blame and mutant not in found]
-        before = module.clone() if module is not None and reached else None
-        module = road.step(stage, module)
-        for mutant in reached:
-            spoilt = planted(mutant, partial(road.step, stage, before.clone() if before is not None else None))
-            if spoilt is not None and not spoilt.is_structurally_equivalent(module) and road.shows(spoilt, module):
-                found[mutant] = name
-    if road.calling is not None:
-        found |= {mutant: CALL for mutant in mutants if mutant.in_call and road.call_shows(mutant)}
-    if module is not None and in_emitter:
-        right = road.program(module)
-        for mutant in in_emitter:
-            wrong = planted(mutant, partial(road.program, module))
-            if wrong is not None and wrong.source != right.source and road.shows(wrong, right):
-                found[mutant] = road.form.target
-    return found
-
-
-Made = TypeVar("Made")
-
-
-def planted(mutant: Mutant, make: Callable[[], Made]) -> Made | None:
-    """What is made with a mutant planted, nothing where that fails."""
-    with pytest.MonkeyPatch.context() as patching:
-        mutant.patch(patching)
-        try:
-            return make()
-        except Exception:
-            return None
-
-
 def hunt(name: str) -> Iterator[Hunted]:
     """What becomes of each mutant of a hunt, as soon as that is known."""
-    target = "triton" if name == "triton" else "numpy"
-    left = {mutant: Hunted(mutant.name, target) for mutant in MUTANTS if HUNTS[name](mutant)}
-    for road in drawn(target):
-        tried = [mutant for mutant in left if road.can_run or not mutant.in_emitter]
+    left = {mutant: Hunted(mutant.name, mutant.target) for mutant in MUTANTS if HUNTS[name](mutant)}
+    roads: Iterator[Road | Ascent] = ascents() if name == "gradients" else drawn(next(iter(left)).target)
+    for road in roads:
+        tried = [mutant for mutant in left if road.takes(mutant)]
         try:
-            found = caught(road, tried)
+            found = road.caught(tried)
         except Unsound:  # a bug that is none of ours
             traceback.print_exc()
             continue

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,13 +20,20 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 CALL = "call"
 """The stage of what only calls of an operator go through."""
 
+GRADIENT = "gradient"
+"""The stage of what derives gradients."""
+
+
+class Unsound(Exception):
+    """An example at which something is wrong that nobody planted."""
+
 
 @dataclass(frozen=True)
 class Mutant:
     """A bug that `patch` plants in the compiler to `target`; `blame` are the stages that it reaches.
 
     A stage is `build`, a pass, or the target itself, which is its emitter; or CALL, which is all that a user's call
-    goes through.
+    goes through; or GRADIENT, of which the reference shows what is wrong.
     """
 
     name: str
@@ -43,6 +50,11 @@ class Mutant:
     def in_call(self) -> bool:
         """Whether only calls of an operator show it."""
         return self.blame == {CALL}
+
+    @property
+    def in_gradient(self) -> bool:
+        """Whether only gradients show it."""
+        return self.blame == {GRADIENT}
 
 
 def planted(target: str, *blame: str) -> Callable[[Patch], Mutant]:
@@ -67,6 +79,19 @@ def spoils(target: str, pass_name: str) -> Callable[[Callable[[ModuleOp], None]]
         return Mutant(_name(mutate), patch, target, frozenset({pass_name}))
 
     return of
+
+
+Made = TypeVar("Made")
+
+
+def made_with(mutant: Mutant, make: Callable[[], Made]) -> Made | None:
+    """What is made with a mutant planted, nothing where that fails."""
+    with pytest.MonkeyPatch.context() as patching:
+        mutant.patch(patching)
+        try:
+            return make()
+        except Exception:
+            return None
 
 
 def _name(function: Callable[..., Any]) -> str:
