@@ -6,13 +6,14 @@ Operations are lowered in the order of the source block.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.hints import hint
+from attndsl.ir.keys import Folded
 from attndsl.ir.traits import Axes, monoid_of
 from attndsl.ir.xdsl import AnyFloat, Attribute, Block, Operation, Region, SSAValue, arith, i1
 from attndsl.passes.tile.contraction import ContractionPlan, contraction
@@ -162,13 +163,26 @@ class Lowering:
         start = at.build.add(tile.BroadcastOp(empty, axes), home.block)
         block = at.build.loop_block([start])
         block.args[0].name_hint = hint(axis.variable.data)
-        within = at.within(BlockScope(block, op.over, {op.over: block.args[0]}))
+        values: dict[SSAValue, SSAValue] = {op.over: block.args[0]}
+        for value in self.folded_along(op.over, op.body):  # before: what keys fold to is a tile
+            values[value] = self.element(self.get(value, at), self.target_axis(op.over, at), block, at)
+        within = at.within(BlockScope(block, op.over, values))
         self.need([op.body], within)
         total = at.build.add(monoid.combine(block.args[1], self.get(op.body, within)), block)
         at.build.place(tile.YieldOp(total), block)
         one, first = at.build.number(1), at.build.number(0)
         loop = tile.LoopOp(first, self.get(axis.extent, at), one, [start], Region(block))
         return at.build.add(loop, home.block, op.result.name_hint)
+
+    def folded_along(self, variable: SSAValue, value: SSAValue) -> list[SSAValue]:
+        """What is folded over keys for each value of a variable, and a value rests on."""
+        return [v for v in _below(value) if isinstance(v.owner, Folded) and variable in self.axes(v)]
+
+    def element(self, value: SSAValue, axis: SSAValue, block: Block, at: Where) -> SSAValue:
+        """The element of a tile at the value of an axis that a loop has come to, its block's first argument."""
+        build = at.build
+        here = build.add(arith.CmpiOp(axis, block.args[0], "eq"), block)
+        return build.add(tile.SumOp(build.select([here], value, block), axis), block, value.name_hint)
 
     def contraction(self, op: attn.SumOp, at: Where) -> ContractionPlan:
         """How a contraction is computed with the axes that are open here."""
@@ -260,14 +274,18 @@ class Lowering:
 
 def _reduced_over(variable: SSAValue, value: SSAValue) -> list[SSAValue]:
     """The reductions over a variable that a value rests on."""
-    found: list[SSAValue] = []
-    seen, stack = {value}, [value]
+    found = _below(value, lambda v: isinstance(v.owner, attn.ReduceAxisOp) and v.owner.over is variable)
+    return [v for v in found if isinstance(v.owner, attn.ReduceAxisOp) and v.owner.over is variable]
+
+
+def _below(value: SSAValue, ends: Callable[[SSAValue], bool] = lambda v: isinstance(v.owner, Folded)) -> list[SSAValue]:
+    """What a value rests on, itself too, down to where it `ends`: what is folded over keys, unless that is said."""
+    seen = {value: None}
+    stack = [value]
     while stack:
-        op = stack.pop().owner
-        if isinstance(op, attn.ReduceAxisOp) and op.over is variable:
-            found.append(op.result)
-        elif isinstance(op, Operation):
-            new = [operand for operand in op.operands if operand not in seen]
-            seen.update(new)
+        v = stack.pop()
+        if isinstance(v.owner, Operation) and not ends(v):
+            new = [operand for operand in v.owner.operands if operand not in seen]
+            seen.update(dict.fromkeys(new))
             stack += new
-    return found
+    return [*seen]
