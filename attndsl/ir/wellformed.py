@@ -134,11 +134,11 @@ def verify_threads(op: tile.ThreadsOp) -> None:
     said, *programs = (op for op in kernel.body.block.ops if isinstance(op, tile.ThreadsOp | tile.ProgramOp))
     if said is not op or any(isinstance(other, tile.ThreadsOp) for other in programs):
         raise VerifyException("stands once, before the first program")
-    named = [other.variable.data for other in programs if isinstance(other, tile.ProgramOp)]
-    if named.count(op.variable.data) != 1:
+    named = [each.variable for each in programs if isinstance(each, tile.ProgramOp)]
+    if named.count(op.variable) != 1:
         raise VerifyException("names a variable of the programs")
-    shared = next(p for p in programs if isinstance(p, tile.ProgramOp) and p.variable == op.variable)
-    if shared not in apart(kernel):
+    outer = programs[: named.index(op.variable) + 1]  # a thread steps through what is further in, in order
+    if not {*outer} <= {*apart(kernel)}:
         raise VerifyException("gives threads programs that may add to one element")
 
 

@@ -256,6 +256,17 @@ TILE_RULES = [
         "gives threads programs that may add to one element",
     ),
     (
+        tile("", "tile.store @o[%i] = %zero adds along (%h) : f32").replace(
+            "  %i0 =",
+            """  %c = arith.cmpi slt, %M, %N : index
+  %c1 = arith.constant 1 : index
+  tile.threads share "i" where %c
+  %h = tile.program "h" to %N step %c1
+  %i0 =""",
+        ),
+        "gives threads programs that may add to one element",
+    ),
+    (
         tile(
             "%c = arith.cmpi slt, %M, %N : index\n"
             'tile.loop %n = %c0 to %N step %c4 {\n  tile.threads share "i" where %c\n  tile.yield\n}'
