@@ -160,9 +160,16 @@ class BlockBackward:
         value = self._row(algebra.where(adjoint.where, adjoint.value))
         if sink is not None and conditions(sink):  # where the sink is absent, the reduction is
             value = algebra.apply("fselect", algebra.apply("feq", sink, sink), value, value)
+        where = None if adjoint.where is None else self._row(adjoint.where)
         if not isinstance(value, Read):
+            absent = conditions(value)
             value = self._backward.keep(self._number, self._rows(), "g", value)
-        return value, None if adjoint.where is None else self._row(adjoint.where)
+            where = algebra.both(where, self._is_given(value) if absent else None)
+        return value, where
+
+    def _is_given(self, kept: Expr) -> Expr:
+        """Whether a workspace holds anything to give back: it holds 0 where that is absent."""
+        return self._algebra.apply("fne", kept, self._algebra.number(0.0))
 
     def _only(self, where: Expr | None, roots: Roots) -> Roots:
         """Roots with adjoints that are 0 but where a condition holds, too: for any value of axes that they lack."""
@@ -229,8 +236,11 @@ class BlockBackward:
         if sink is None:
             return []
         weight = algebra.where(self._is_some(sink), algebra.apply("exp", algebra.subtract(sink, self._lse(reduce))))
-        back = given if reduce.function == "logsumexp" else algebra.negate(self._delta(reduce, given))
-        return [(sink, Adjoint(algebra.multiply(weight, back)))]
+        if reduce.function == "logsumexp":
+            return [(sink, Adjoint(algebra.multiply(weight, given)))]
+        delta = self._delta(reduce, given)
+        back = algebra.multiply(weight, algebra.negate(delta))
+        return [(sink, Adjoint(back, self._is_given(delta) if conditions(given) else None))]
 
     # --- pairs of a row and a key
 
