@@ -22,7 +22,7 @@ from attndsl.gradient.backward import Backward
 from attndsl.gradient.errors import UnknownAdjoint
 from attndsl.gradient.nests import Nest, nest_of, variables_of
 from attndsl.gradient.places import is_inside
-from attndsl.gradient.presence import Condition, conditions, forgets_a_part
+from attndsl.gradient.presence import Condition, conditions, conjuncts, forgets_a_part, is_there_with
 from attndsl.gradient.sweep import reaching, sweep
 
 Roots = list[tuple[Expr, Adjoint]]
@@ -138,8 +138,8 @@ class BlockBackward:
 
     def _counted(self, reduce: Reduce) -> Expr:
         """The score of a reduction, absent where its value is: such a key does not count."""
-        algebra, seen = self._algebra, [part for part in (reduce.score, reduce.mask) if part is not None]
-        if reduce.value is None or conditions(reduce.value, axes=False) <= conditions(*seen):
+        algebra, seen = self._algebra, [reduce.score, *(conjuncts(reduce.mask) if reduce.mask is not None else ())]
+        if reduce.value is None or is_there_with(reduce.value, seen):
             return reduce.score
         axes = [e for e in walk(reduce.value) if isinstance(e, IndexValue) and e.index.role == "axis"]
         first = Moving(algebra, instead=dict.fromkeys(axes, algebra.number(0)))(reduce.value)

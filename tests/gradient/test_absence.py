@@ -40,6 +40,16 @@ SPECS = {
         each i in N
         o[i] = q[i] + v[t[i]]
     }""",
+    "values where scores do not look": """attention t {
+        dims M, N, P, E
+        input  q : f64[M]
+        input  k : f64[N]
+        input  v : f64[P, E]
+        input  t : i32[N]
+        output o : f64[M, E]
+        each i in M over j in N
+        o[i,:] = softmax(q[i] * (if i < M then k[j] else v[t[j], 0])) . v[t[j],:]
+    }""",
     "what is written nowhere": """attention t {
         dims M, N, E
         input  q : f64[M]
