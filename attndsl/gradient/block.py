@@ -36,7 +36,7 @@ from attndsl.gradient.backward import Backward
 from attndsl.gradient.errors import UnknownAdjoint
 from attndsl.gradient.nests import Nest, nest_of, variables_of
 from attndsl.gradient.places import is_inside
-from attndsl.gradient.presence import Condition, conditions, forgets_a_part
+from attndsl.gradient.presence import Condition, conditions, conjuncts, forgets_a_part, is_there_with
 from attndsl.gradient.sweep import reaching, sweep
 
 Roots = list[tuple[Expr, Adjoint]]
@@ -158,8 +158,8 @@ class BlockBackward:
 
     def _counted(self, reduce: Reduce) -> Expr:
         """The score of a reduction, absent where its value is: such a key does not count."""
-        algebra, seen = self._algebra, [part for part in (reduce.score, reduce.mask) if part is not None]
-        if reduce.value is None or conditions(reduce.value, axes=False) <= conditions(*seen):
+        algebra, seen = self._algebra, [reduce.score, *(conjuncts(reduce.mask) if reduce.mask is not None else ())]
+        if reduce.value is None or is_there_with(reduce.value, seen):
             return reduce.score
         axes = [e for e in walk(reduce.value) if isinstance(e, IndexValue) and e.index.role == "axis"]
         first = Moving(algebra, instead=dict.fromkeys(axes, algebra.number(0)))(reduce.value)
@@ -182,13 +182,18 @@ class BlockBackward:
         value = self._row(algebra.where(adjoint.where, adjoint.value))
         if sink is not None and conditions(sink):  # where the sink is absent, the reduction is
             value = algebra.apply("fselect", algebra.apply("feq", sink, sink), value, value)
+        where, in_value = adjoint.where, False
+        if where is not None:
+            in_value = any(isinstance(e, Reduce) and e not in self._stored for e in walk(where))  # a sum over pairs
+            where = None if in_value else self._row(where)
         if not isinstance(value, Read):
+            in_value |= bool(conditions(value))
             value = self._backward.keep(self._number, self._rows(), "g", value)
-        if adjoint.where is None:
-            return value, None
-        if any(isinstance(e, Reduce) and e not in self._stored for e in walk(adjoint.where)):
-            return value, algebra.apply("fne", value, algebra.number(0.0))  # it is a sum over pairs, made once
-        return value, self._row(adjoint.where)
+        return value, algebra.both(where, self._is_given(value) if in_value else None)
+
+    def _is_given(self, kept: Expr) -> Expr:
+        """Whether a workspace holds anything to give back: it holds 0 where that is absent."""
+        return self._algebra.apply("fne", kept, self._algebra.number(0.0))
 
     def _only(self, where: Expr | None, roots: Roots) -> Roots:
         """Roots with adjoints that are 0 but where a condition holds, too: for any value of axes that they lack."""
@@ -254,8 +259,12 @@ class BlockBackward:
         algebra, sink = self._algebra, reduce.sink
         if sink is None:
             return []
-        back = given if reduce.function == "logsumexp" else algebra.negate(self._delta(reduce, given))
-        return [(sink, Adjoint(algebra.multiply(self._power(reduce, sink), back)))]
+        weight = self._power(reduce, sink)
+        if reduce.function == "logsumexp":
+            return [(sink, Adjoint(algebra.multiply(weight, given)))]
+        delta = self._delta(reduce, given)
+        back = algebra.multiply(weight, algebra.negate(delta))
+        return [(sink, Adjoint(back, self._is_given(delta) if conditions(given) else None))]
 
     # --- pairs of a row and a key
 

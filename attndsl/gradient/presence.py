@@ -6,10 +6,10 @@ Where anything that is read for a result is absent, the result is, and gives not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attndsl.checking.text import expression_text
-from attndsl.checking.typed import Apply, Constant, Expr, Index, IndexValue, Read, ReduceAxis, walk
+from attndsl.checking.typed import Apply, Constant, Expr, Index, IndexValue, Read, Reduce, ReduceAxis, operands, walk
 from attndsl.gradient.algebra import float_operands
 from attndsl.gradient.places import is_inside
 
@@ -18,15 +18,54 @@ Condition = tuple[str, str]
 all of its values."""
 
 
-def conditions(*exprs: Expr, axes: bool = True) -> set[Condition]:
-    """What has to hold for expressions to be there, but for what holds anyway; without `axes`, what differs by key."""
-    return {
-        (_of_all(index), extent)
-        for expr in walk(*exprs)
-        for index, extent in _own(expr)
-        if axes
-        or any(isinstance(e, Read) or (isinstance(e, IndexValue) and e.index.role != "axis") for e in walk(index))
-    }
+def conditions(*exprs: Expr) -> set[Condition]:
+    """What has to hold for expressions to be there, but for what holds anyway."""
+    return {(_of_all(index), extent) for expr in walk(*exprs) for index, extent in _own(expr)}
+
+
+def is_there_with(expr: Expr, others: Iterable[Expr]) -> bool:
+    """Whether an expression is there for all keys for which others are, all of its axes alike.
+
+    What stands in a branch has to hold under the same condition.
+    """
+    known = {each for other in others for each in _under_guards(other, axes=True)}
+    return all(
+        any(condition == other and guards >= less for other, less in known)
+        for condition, guards in _under_guards(expr, axes=False)
+    )
+
+
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """What has to be true for a condition to be."""
+    match condition:
+        case Apply(operator="and", arguments=(left, right)):
+            yield from conjuncts(left)
+            yield from conjuncts(right)
+        case _:
+            yield condition
+
+
+def _under_guards(root: Expr, axes: bool) -> set[tuple[Condition, frozenset[str]]]:
+    """What has to hold for an expression to be there, and what is true where that is looked at."""
+    found: set[tuple[Condition, frozenset[str]]] = set()
+    left: list[tuple[Expr, frozenset[str]]] = [(root, frozenset())]
+    seen = {*left}
+    while left:
+        expr, guards = left.pop()
+        found |= {((_of_all(index), extent), guards) for index, extent in _own(expr) if axes or _differs_by_key(index)}
+        parts = operands(expr)
+        inside = [(part, guards) for part in parts]
+        match expr:
+            case Apply(operator="and" | "or" | "iselect" | "fselect" | "bselect" as operator):
+                text = expression_text(parts[0])
+                true, false = guards | {text}, guards | {f"not {text}"}
+                branches = {"and": (true,), "or": (false,)}.get(operator, (true, false))
+                inside = [(parts[0], guards), *zip(parts[1:], branches, strict=True)]
+            case Reduce():  # it leaves out what is absent
+                inside = []
+        left += [each for each in inside if each not in seen]
+        seen |= {*inside}
+    return found
 
 
 def forgets_a_part(expr: Expr) -> bool:
@@ -46,6 +85,10 @@ def rests_on_axis(expr: Expr, axis: Index) -> bool:
         if axis in variables and (len(variables) > 1 or any(isinstance(e, Read) for e in walk(index))):
             return True
     return False
+
+
+def _differs_by_key(index: Expr) -> bool:
+    return any(isinstance(e, Read) or (isinstance(e, IndexValue) and e.index.role != "axis") for e in walk(index))
 
 
 def _own(expr: Expr) -> Iterator[tuple[Expr, str]]:

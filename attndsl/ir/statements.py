@@ -190,9 +190,9 @@ class CoversOp(IRDLOperation):
 class ThreadsOp(IRDLOperation):
     """Says that threads may share the programs of a kernel, and of which calls that is worth it: `where` holds.
 
-    They share the values of one `variable` of the programs; what each walks within one of its own is in order. Programs
-    that may add to one element agree in it, and in those before it. The condition is on dims and parameters, and stands,
-    as does what it is computed of, before the first program: a launch asks it once.
+    They share the values of one `variable` of the programs; what each walks within one of its own is in order.
+    Programs that may add to one element agree in it, and in those before it. The condition is on dims and parameters,
+    and stands, as does what it is computed of, before the first program: a launch asks it once.
     """
 
     name = "tile.threads"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attndsl.gradient import gradient
 from attndsl.testing import Case
 
-from .differences import slopes_differ, widened
+from .differences import compared, slopes_differ, widened
 
 SPECS = {
     "values that are absent where scores are not": """attention t {
@@ -39,6 +40,29 @@ SPECS = {
         each i in N
         o[i] = q[i] + v[t[i]]
     }""",
+    "values where scores do not look": """attention t {
+        dims M, N, P, E
+        input  q : f64[M]
+        input  k : f64[N]
+        input  v : f64[P, E]
+        input  t : i32[N]
+        output o : f64[M, E]
+        each i in M over j in N
+        o[i,:] = softmax(q[i] * (if i < M then k[j] else v[t[j], 0])) . v[t[j],:]
+    }""",
+    "what is written nowhere": """attention t {
+        dims M, N, E
+        input  q : f64[M]
+        input  k : f64[M, N]
+        input  v : f64[N, E]
+        input  w : f64[M]
+        input  t : i32[M]
+        output o : f64[M, E]
+        output p : f64[M, E]
+        each i in M over j in N
+        o[t[i],:] += 2.0 * (softmax(q[i] * k[i,j], sink = w[i]) . v[j,:])
+        p[t[i],:] += softmax(q[i] * k[i,j], sink = w[i]) . (q[i] * v[j,:])
+    }""",
     "extents of rows": """attention t {
         dims M, N, E
         input  q : f64[M]
@@ -59,3 +83,5 @@ def test_it_gives_nothing_back(name: str) -> None:
     places = np.arange(case.arrays["t"].size, dtype=np.int32)
     given = case.given(t=np.where(places % 3 == 1, -1, places % 4).astype(np.int32))
     assert slopes_differ(spec, given) == []
+    found = gradient(spec)
+    assert compared(given.poisoned(), found) == ([], len(found.gradients))
