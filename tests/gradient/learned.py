@@ -99,7 +99,7 @@ def _sink(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
 
 
 def _gate(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
-    """A gate of each element of an output of reals."""
+    """A gate of each element of an output of reals that no row makes infinite, of which a gate's gradient is none."""
     tensors = {each.name.text: each for each in attention.statements if isinstance(each, tree.TensorDeclaration)}
     variables = (v for each in attention.statements if isinstance(each, tree.Types) for v in each.variables)
     reals = {*FLOAT_TYPES, *(each.name.text for each in variables if {c.text for c in each.choices} <= {*FLOAT_TYPES})}
@@ -107,11 +107,16 @@ def _gate(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
         if isinstance(statement, tree.WriteStatement) and not statement.adds:
             tensor = tensors[statement.name.text]
             is_weights = isinstance(statement.value, tree.Call) and statement.value.function.text == "softmax"
-            if tensor.role == "output" and tensor.element.text in reals and not is_weights:
+            calls = {each.function.text for each in nodes(statement.value) if isinstance(each, tree.Call)}
+            allowed = not is_weights and calls.isdisjoint(INFINITE)
+            if tensor.role == "output" and tensor.element.text in reals and allowed:
                 places = ", ".join(text[each.span.start : each.span.end] for each in statement.subscripts)
                 extents = ", ".join(text[each.span.start : each.span.end] for each in tensor.extents)
                 yield f"(OLD) * sigmoid({name}[{places}])", extents, statement.value
 
+
+INFINITE = ("logsumexp", "max", "min")
+"""What is infinite for a row that sees no key."""
 
 KINDS: dict[str, Callable[[tree.Attention, str, str], Iterator[Making]]] = {
     "term": _term,
