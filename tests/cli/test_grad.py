@@ -28,4 +28,4 @@ def test_the_forward(attndsl: Any) -> None:
 def test_mistakes(attndsl: Any) -> None:
     result = attndsl("grad", "gqa", "--of", "z")
     assert (result.code, result.err) == (1, "Error: gqa has no input z: its inputs are q, k, v.\n")
-    assert attndsl("grad", "quantise_int8").code == 1
+    assert attndsl("grad", "append_paged").code == 1
