@@ -259,12 +259,11 @@ class BlockBackward:
         algebra, sink = self._algebra, reduce.sink
         if sink is None:
             return []
-        weight = self._power(reduce, sink)
+        weight = self._power(reduce, sink)  # of a row without keys the sink may be anything in memory
         if reduce.function == "logsumexp":
-            return [(sink, Adjoint(algebra.multiply(weight, given)))]
+            return [(sink, Adjoint(algebra.multiply(weight, given), self._is_given(given)))]
         delta = self._delta(reduce, given)
-        back = algebra.multiply(weight, algebra.negate(delta))
-        return [(sink, Adjoint(back, self._is_given(delta) if conditions(given) else None))]
+        return [(sink, Adjoint(algebra.multiply(weight, algebra.negate(delta)), self._is_given(delta)))]
 
     # --- pairs of a row and a key
 
