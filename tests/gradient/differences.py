@@ -106,7 +106,7 @@ class Weighed:
 
     @cached_property
     def reads_infinity(self) -> bool:
-        """Whether a factor may be infinite, read or of a row without keys: times 0 it is no number, in gradients too."""
+        """Whether a factor may be infinite, read or of a row without keys: times 0 it is no number, here too."""
         if any(np.isinf(self.case.wanted[name]).any() for name in self.cotangents):
             return True
         seen = elements_read(_shown(self.case.spec), self.case.arrays, self.case.params)

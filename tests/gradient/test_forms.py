@@ -173,8 +173,8 @@ def test_memory_that_is_not_seen_gives_nothing(value: str) -> None:
 
 @pytest.mark.parametrize("memory", [float("nan"), float("inf")])
 def test_a_sink_of_a_row_without_keys_gets_nothing(memory: float) -> None:
-    text = """attention t { dims M, N input x : f64[M] input k : f64[N] input s : f64[M] output o : f64[M]
-    each i in M over j in N let v[e in 1] = k[j] let y = softmax(x[i] * k[j], i != 1, sink = s[i]) . v o[i] = y[0] }"""
+    text = """attention t { dims M, N input x : f64[M] input k : f64[N] input s : f64[M] output p : f64[M, N]
+    each i in M over j in N p[i,j] = softmax(x[i] * k[j], i != 1, sink = s[i]) }"""
     x, k, s = (torch.tensor([0.5, 1.5, -0.3], dtype=torch.float64, requires_grad=True) for _ in range(3))
     with torch.no_grad():
         s[1] = memory
