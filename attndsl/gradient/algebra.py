@@ -82,9 +82,13 @@ class Algebra:
 
     def where(self, condition: Expr | None, value: Expr) -> Expr:
         """A number where a condition holds, else 0, whatever the number is then."""
-        if condition is None or condition is self.apply("fne", value, self.number(0.0)):
+        if condition is None or condition is self.is_some(value):
             return value
         return self.apply("fselect", condition, value, self.number(0.0))
+
+    def is_some(self, value: Expr) -> Expr:
+        """Whether there is anything to give back: what is absent is kept as 0, whose factors need be no numbers."""
+        return self.apply("fne", value, self.number(0.0))
 
     def both(self, *conditions: Expr | None) -> Expr | None:
         """That all conditions hold; None stands for one that always does."""

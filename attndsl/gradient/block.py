@@ -35,8 +35,8 @@ from attndsl.gradient.algebra import NOWHERE, Moving, float_operands
 from attndsl.gradient.backward import Backward
 from attndsl.gradient.errors import UnknownAdjoint
 from attndsl.gradient.nests import Nest, nest_of, variables_of
-from attndsl.gradient.places import is_inside
-from attndsl.gradient.presence import Condition, conditions, conjuncts, forgets_a_part, is_there_with
+from attndsl.gradient.places import is_inside, joined
+from attndsl.gradient.presence import Condition, conditions, forgets_a_part, is_there_with
 from attndsl.gradient.sweep import reaching, sweep
 
 Roots = list[tuple[Expr, Adjoint]]
@@ -158,7 +158,7 @@ class BlockBackward:
 
     def _counted(self, reduce: Reduce) -> Expr:
         """The score of a reduction, absent where its value is: such a key does not count."""
-        algebra, seen = self._algebra, [reduce.score, *(conjuncts(reduce.mask) if reduce.mask is not None else ())]
+        algebra, seen = self._algebra, [reduce.score, *(joined("and", reduce.mask) if reduce.mask is not None else ())]
         if reduce.value is None or is_there_with(reduce.value, seen):
             return reduce.score
         axes = [e for e in walk(reduce.value) if isinstance(e, IndexValue) and e.index.role == "axis"]
@@ -189,11 +189,7 @@ class BlockBackward:
         if not isinstance(value, Read):
             in_value |= bool(conditions(value))
             value = self._backward.keep(self._number, self._rows(), "g", value)
-        return value, algebra.both(where, self._is_given(value) if in_value else None)
-
-    def _is_given(self, kept: Expr) -> Expr:
-        """Whether a workspace holds anything to give back: it holds 0 where that is absent."""
-        return self._algebra.apply("fne", kept, self._algebra.number(0.0))
+        return value, algebra.both(where, algebra.is_some(value) if in_value else None)
 
     def _only(self, where: Expr | None, roots: Roots) -> Roots:
         """Roots with adjoints that are 0 but where a condition holds, too: for any value of axes that they lack."""
@@ -261,9 +257,9 @@ class BlockBackward:
             return []
         weight = self._power(reduce, sink)  # of a row without keys the sink may be anything in memory
         if reduce.function == "logsumexp":
-            return [(sink, Adjoint(algebra.multiply(weight, given), self._is_given(given)))]
+            return [(sink, Adjoint(algebra.multiply(weight, given), algebra.is_some(given)))]
         delta = self._delta(reduce, given)
-        return [(sink, Adjoint(algebra.multiply(weight, algebra.negate(delta)), self._is_given(delta)))]
+        return [(sink, Adjoint(algebra.multiply(weight, algebra.negate(delta)), algebra.is_some(delta)))]
 
     # --- pairs of a row and a key
 

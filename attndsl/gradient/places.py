@@ -21,7 +21,7 @@ def slice_of(tensor: Tensor, number: int, place: Expr, axis: Index) -> str | Non
     extent, own = expression_text(tensor.extents[number]), expression_text(axis.extent)
     if isinstance(place, IndexValue):
         return ":" if extent == own else f":{own}"
-    terms = [*_terms(place)]
+    terms = [*joined("iadd", place)]
     rest = [term for term in terms if not (isinstance(term, IndexValue) and term.index is axis)]
     if len(rest) != len(terms) - 1 or any(isinstance(e, IndexValue) and e.index is axis for e in walk(*rest)):
         return None
@@ -36,7 +36,7 @@ def is_inside(place: Expr, extent: str) -> bool:
     """Whether a subscript is below an extent for certain: a variable that goes up to it, or digits that do."""
     if isinstance(place, IndexValue):
         return expression_text(place.index.extent) == extent
-    terms, found = [*_terms(place)], _told(place)
+    terms, found = [*joined("iadd", place)], _told(place)
     if len(terms) != 2 or len(found) != 2 or any(isinstance(e, Read) for e in walk(place)):
         return False
     low = next(term.index for term in terms if isinstance(term, IndexValue))
@@ -46,7 +46,7 @@ def is_inside(place: Expr, extent: str) -> bool:
 
 
 def _told(place: Expr) -> set[Index]:
-    terms = [*_terms(place)]
+    terms = [*joined("iadd", place)]
     found = {term.index for term in terms if isinstance(term, IndexValue)}
     if len(found) != 1 or len(terms) == 1:
         return found if len(terms) == 1 else set()
@@ -66,11 +66,10 @@ def _told(place: Expr) -> set[Index]:
     return set()
 
 
-def _terms(place: Expr) -> Iterator[Expr]:
-    """The terms of a sum."""
-    match place:
-        case Apply(operator="iadd", arguments=(left, right)):
-            yield from _terms(left)
-            yield from _terms(right)
-        case _:
-            yield place
+def joined(operator: str, expr: Expr) -> Iterator[Expr]:
+    """What an operator joins: the terms of a sum, what has to hold for a conjunction to."""
+    if isinstance(expr, Apply) and expr.operator == operator:
+        for part in expr.arguments:
+            yield from joined(operator, part)
+    else:
+        yield expr

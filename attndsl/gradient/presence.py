@@ -35,16 +35,6 @@ def is_there_with(expr: Expr, others: Iterable[Expr]) -> bool:
     )
 
 
-def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """What has to be true for a condition to be."""
-    match condition:
-        case Apply(operator="and", arguments=(left, right)):
-            yield from conjuncts(left)
-            yield from conjuncts(right)
-        case _:
-            yield condition
-
-
 def _under_guards(root: Expr, axes: bool) -> set[tuple[Condition, frozenset[str]]]:
     """What has to hold for an expression to be there, and what is true where that is looked at."""
     found: set[tuple[Condition, frozenset[str]]] = set()

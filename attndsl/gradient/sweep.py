@@ -76,7 +76,7 @@ class _Sweep:
             total = self._merged(self._in_turns.pop(expr))
             value = self._algebra.sum_of_keys(self._algebra.where(total.where, total.value), self._mask)
             kept = self._keep(expr, value)
-            self._summed[expr].append(Adjoint(kept, None if expr in self._wanted else self._is_some(kept)))
+            self._summed[expr].append(Adjoint(kept, None if expr in self._wanted else self._algebra.is_some(kept)))
 
     def _of(self, expr: Expr) -> tuple[Adjoint, dict[Expr, list[Adjoint]]]:
         level = self._in_turns if expr in self._in_turns else self._summed
@@ -152,11 +152,7 @@ class _Sweep:
         value = algebra.sum_over(axes - own, value)
         for axis in sorted(within - own - axes, key=lambda axis: axis.name):
             value = algebra.multiply(value, algebra.extent(axis))
-        level[expr].append(Adjoint(value, self._is_some(value) if folded else where))
-
-    def _is_some(self, value: Expr) -> Expr:
-        """Whether there is anything to give back: else what it would be multiplied with need be no number."""
-        return self._algebra.apply("fne", value, self._algebra.number(0.0))
+        level[expr].append(Adjoint(value, self._algebra.is_some(value) if folded else where))
 
 
 def _axes(indices: frozenset[Index]) -> frozenset[Index]:

@@ -176,7 +176,7 @@ class Lowering:
 
     def folded_along(self, variable: SSAValue, value: SSAValue) -> list[SSAValue]:
         """What is folded over keys for each value of a variable, and a value rests on."""
-        return [v for v in _below(value) if isinstance(v.owner, Folded) and variable in self.axes(v)]
+        return [v for v in _ends(value, lambda v: isinstance(v.owner, Folded)) if variable in self.axes(v)]
 
     def element(self, value: SSAValue, axis: SSAValue, block: Block, at: Where) -> SSAValue:
         """The element of a tile at the value of an axis that a loop has come to, its block's first argument."""
@@ -274,18 +274,19 @@ class Lowering:
 
 def _reduced_over(variable: SSAValue, value: SSAValue) -> list[SSAValue]:
     """The reductions over a variable that a value rests on."""
-    found = _below(value, lambda v: isinstance(v.owner, attn.ReduceAxisOp) and v.owner.over is variable)
-    return [v for v in found if isinstance(v.owner, attn.ReduceAxisOp) and v.owner.over is variable]
+    return _ends(value, lambda v: isinstance(v.owner, attn.ReduceAxisOp) and v.owner.over is variable)
 
 
-def _below(value: SSAValue, ends: Callable[[SSAValue], bool] = lambda v: isinstance(v.owner, Folded)) -> list[SSAValue]:
-    """What a value rests on, itself too, down to where it `ends`: what is folded over keys, unless that is said."""
-    seen = {value: None}
-    stack = [value]
+def _ends(value: SSAValue, is_end: Callable[[SSAValue], bool]) -> list[SSAValue]:
+    """The ends among what a value rests on, itself too; below them none is looked for."""
+    found: list[SSAValue] = []
+    seen, stack = {value}, [value]
     while stack:
         v = stack.pop()
-        if isinstance(v.owner, Operation) and not ends(v):
+        if is_end(v):
+            found.append(v)
+        elif isinstance(v.owner, Operation):
             new = [operand for operand in v.owner.operands if operand not in seen]
-            seen.update(dict.fromkeys(new))
+            seen.update(new)
             stack += new
-    return [*seen]
+    return found
