@@ -21,7 +21,7 @@ def in_base_two(x: SSAValue, anchor: Operation) -> SSAValue:
 
 def takes_factor(x: SSAValue, axes: AxesAnalysis) -> bool:
     """Whether a factor of x costs no product of all its axes: each term has fewer, or is scaled by what has fewer."""
-    return all(axes(term) < axes(x) or _is_scaled(term, axes) for term in _terms(x)[1])
+    return all(axes(term) < axes(x) or _scale(term, axes) for term in _terms(x)[1])
 
 
 def _terms(x: SSAValue) -> tuple[list[arith.AddfOp | arith.SubfOp], list[SSAValue]]:
@@ -37,17 +37,22 @@ def _terms(x: SSAValue) -> tuple[list[arith.AddfOp | arith.SubfOp], list[SSAValu
     return sums, terms
 
 
-def _is_scaled(x: SSAValue, axes: AxesAnalysis) -> bool:
-    """Whether a factor or divisor of x has fewer axes."""
-    return isinstance(x.owner, arith.MulfOp | arith.DivfOp) and axes(x.owner.rhs) < axes(x)
+def _scale(x: SSAValue, axes: AxesAnalysis) -> tuple[SSAValue, SSAValue] | None:
+    """What is scaled and its factor or divisor, which has fewer axes, where x is such a product."""
+    op = x.owner
+    if not isinstance(op, arith.MulfOp | arith.DivfOp):
+        return None
+    sides = ((op.lhs, op.rhs), (op.rhs, op.lhs))[: 1 + isinstance(op, arith.MulfOp)]
+    return next(((scaled, scale) for scaled, scale in sides if axes(scale) < axes(x)), None)
 
 
 def _scaled(x: SSAValue, anchor: Operation, axes: AxesAnalysis) -> SSAValue:
     """x log2(e) of a term; what scales it takes the factor."""
     factor = insert_before(anchor, constant_op(math.log2(math.e), x.type))
-    if not _is_scaled(x, axes):
+    found = _scale(x, axes)
+    if found is None:
         return insert_before(anchor, arith.MulfOp(x, factor), x.name_hint)
-    op = x.owner
-    assert isinstance(op, arith.MulfOp | arith.DivfOp)
-    scale = insert_before(anchor, type(op)(factor, op.rhs), "scale")
-    return insert_before(anchor, arith.MulfOp(op.lhs, scale), x.name_hint)
+    value, by = found
+    combine = arith.MulfOp if isinstance(x.owner, arith.MulfOp) else arith.DivfOp
+    scale = insert_before(anchor, combine(factor, by), "scale")
+    return insert_before(anchor, arith.MulfOp(value, scale), x.name_hint)
