@@ -55,6 +55,9 @@ ADDRESSES = 24
 PIECE = 16
 """The bytes that a thread reads at once."""
 
+MAKING_REGISTERS = 70
+"""What a thread needs beside scores, sums and what an operand is made of."""
+
 ADDRESS = 2
 """The registers of an address."""
 
@@ -148,11 +151,13 @@ class Footprint:
     def most_rows(self) -> int:
         """The rows of the largest tile that is worth having.
 
-        Operands that are made are made once for all its rows; but keys are only split where there are few.
+        Operands that are made are made once for all its rows; but keys are only split where there are few. What is read
+        for each pair no rows share, and operands of products that are made of three fill the memory with fewer.
         """
         if self.rows is not None:
             return min(SHAPES)
-        return FEW if self.uneven and self.split else max(SHAPES)
+        narrow = self.split or ((self.pair_bytes or self.by_three) and not self.made_words)
+        return FEW if self.uneven and narrow else max(SHAPES)
 
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
         """What a launch may choose between."""
@@ -176,7 +181,8 @@ class Footprint:
             keys, warps = (roomy or fitting or shapes[-1:])[0]
             stages = max(1, min(machine.stages, self.stages(rows, keys, warps, machine, 2 if roomy else 1)))
             yield {ROWS: rows, KEYS: keys, "num_warps": warps, "num_stages": stages}
-            if roomy and rows >= FEW and stages == machine.stages and not self.made_words:
+            waits = stages < machine.stages and self.products > 2 and not self.by_three
+            if roomy and rows >= FEW and not waits and not self.made_words:
                 return  # two programs wait for each other's tiles less than one with more rows does
 
     def adding(self, machine: Machine) -> Iterator[dict[str, int]]:
@@ -213,17 +219,21 @@ class Footprint:
             fits = held and self.stages(rows, keys, warps, machine) >= schedule["num_stages"]
         return fits and self.divided % keys == 0
 
+    def numbers(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
+        """The scores and sums of a thread."""
+        each = (self.keys or keys) * self.pair_words + self.row_words
+        return (self.rows or rows) * each // (warps * machine.lanes)
+
     def words(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """The registers that a thread needs."""
-        held = (self.rows or rows) * ((self.keys or keys) * self.pair_words + self.row_words)
-        threads = warps * machine.lanes
-        addresses = -((self.keys or keys) * self.key_bytes // -(PIECE * threads))
-        return held // threads + ADDRESS * addresses + OTHER_REGISTERS
+        addresses = -((self.keys or keys) * self.key_bytes // -(PIECE * warps * machine.lanes))
+        return self.numbers(rows, keys, warps, machine) + ADDRESS * addresses + OTHER_REGISTERS
 
     def holds_made(self, rows: int, keys: int, warps: int, machine: Machine) -> bool:
         """Whether a thread has registers for what an operand is made of, beside the others that it needs."""
         made = (self.keys or keys) * self.made_words // (warps * machine.lanes)
-        return made <= HELD and self.words(rows, keys, warps, machine) + made <= machine.registers
+        held = self.numbers(rows, keys, warps, machine) + made + MAKING_REGISTERS
+        return not made or (made <= HELD and held <= machine.registers)
 
     def splits_rows(self, rows: int, warps: int, machine: Machine) -> bool:
         """Whether each group of warps that multiply together has rows of its own, where it needs them.
@@ -305,9 +315,16 @@ def _pairs_held(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> 
 def _products(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> int:
     """How many products of matrices with tiles of rows and keys a turn makes; that of features in parts is one."""
     dots = [op for op in loop.body.block.ops if isinstance(op, tile.DotOp)]
-    made = {op.result for op in dots if _is_of_pairs(op.result, row, axes) and not _is_term(op)}
+    made = {_sum_of(op) for op in dots if _is_of_pairs(op.result, row, axes)}
     folded = {v for op in dots for v in (op.lhs, op.rhs) if _is_of_pairs(v, row, axes)}
     return max(2, len(made) + len(folded))
+
+
+def _sum_of(op: Operation) -> Operation:
+    """What a product is a term of, or itself."""
+    while isinstance(op, tile.DotOp | arith.AddfOp) and _is_term(op):
+        (op,) = tile.users(op.result)
+    return op
 
 
 def _is_of_pairs(value: SSAValue, row: SSAValue | None, axes: AxesAnalysis) -> bool:
@@ -317,8 +334,11 @@ def _is_of_pairs(value: SSAValue, row: SSAValue | None, axes: AxesAnalysis) -> b
 
 
 def _is_term(op: Operation) -> bool:
-    """Whether an operation is a product that is only added to something, from where it starts then."""
-    return isinstance(op, tile.DotOp) and all(isinstance(user, arith.AddfOp) for user in tile.users(op.result))
+    """Whether the result of an operation is used once, and added to something: a product starts from there then."""
+    if not isinstance(op, tile.DotOp | arith.AddfOp):
+        return False
+    users = tile.users(op.result)
+    return len(users) == 1 and isinstance(users[0], arith.AddfOp)
 
 
 def _is_made(operand: SSAValue) -> bool:
