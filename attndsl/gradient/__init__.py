@@ -28,7 +28,7 @@ class Gradient:
     """The two specs of a gradient, as text.
 
     `forward` is the spec with outputs more, `saved`, and `backward` takes them beside inputs and outputs of the spec,
-    and the cotangent of each float output, by names of `cotangents`. It writes `gradients`, outputs by the inputs whose
+    and the cotangents of float outputs, by names of `cotangents`. It writes `gradients`, outputs by the inputs whose
     gradients they are, with the extents and the element type of those.
     """
 
@@ -39,13 +39,14 @@ class Gradient:
     gradients: Mapping[str, str]
 
 
-def gradient(spec: Spec, of: Sequence[str] = ()) -> Gradient:
+def gradient(spec: Spec, of: Sequence[str] = (), outputs: Sequence[str] = ()) -> Gradient:
     """The gradients of the inputs `of` a spec; without any, of all float inputs that reach an output.
 
+    Where some `outputs` are named, cotangents of others are no part of it: as if they were 0, with nothing computed.
     Raises NoGradient, which names what has none: an input that is stored in 8 bits or as ints, or that conditions and
     ints alone read; an output in which rows may meet; a tensor that is written in place.
     """
-    derived = derive(spec, of)
+    derived = derive(spec, of, outputs)
     return Gradient(
         forward=_sound(spec, forward_text(spec, derived)),
         backward=_sound(spec, source_text(derived.backward, derived.names, _comment(spec, derived))),

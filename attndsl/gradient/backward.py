@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from attndsl.checking.typed import (
@@ -80,9 +80,9 @@ class _GivenBack:
 
 
 class Backward:
-    """The backward of a spec, with the gradients of the inputs `wanted`."""
+    """The backward of a spec, with the gradients of the inputs `wanted`, of cotangents of its float `outputs`."""
 
-    def __init__(self, spec: Spec, wanted: Iterable[str]) -> None:
+    def __init__(self, spec: Spec, wanted: Iterable[str], outputs: Collection[str]) -> None:
         self.spec = spec
         self.algebra = Algebra()
         self._wanted = tuple(wanted)
@@ -95,7 +95,7 @@ class Backward:
         between = _between(spec)
         self.tensors = {tensor: self._left(tensor) for tensor in between if tensor.is_computed}
         floats = [tensor for tensor in spec.outputs if spec.kind(tensor) is Kind.FLOAT]
-        self._cotangents = {t.name: self._named_after(t, "input") for t in floats}
+        self._cotangents = {t.name: self._named_after(t, "input") for t in floats if t.name in outputs}
         self._results = {name: self._named_after(spec.tensors[name], "output") for name in self._wanted}
         for tensor in between:
             if spec.kind(tensor) is Kind.FLOAT:

@@ -11,10 +11,13 @@ from attndsl.gradient.errors import NoGradient, UnknownAdjoint
 from attndsl.gradient.places import told_apart
 
 
-def derive(spec: Spec, of: Sequence[str] = ()) -> Derived:
-    """The gradients of the inputs `of` a spec, or of all that are stored as floats. Raises NoGradient."""
+def derive(spec: Spec, of: Sequence[str] = (), outputs: Sequence[str] = ()) -> Derived:
+    """The gradients of the inputs `of` a spec, or of all that are stored as floats, of cotangents of some `outputs`.
+
+    Without any outputs, of all. Raises NoGradient.
+    """
     _check_outputs(spec)
-    backward = Backward(spec, wanted := _wanted(spec, of))
+    backward = Backward(spec, wanted := _wanted(spec, of), outputs or [tensor.name for tensor in spec.outputs])
     for number, block in reversed([*enumerate(spec.blocks)]):
         try:
             BlockBackward(backward, number, block).add()

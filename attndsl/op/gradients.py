@@ -28,7 +28,7 @@ class Gradients:
     def __init__(self, binding: CompiledSpec, register: Register) -> None:
         self._binding = binding
         self._register = register
-        self._derived: dict[tuple[tuple[str, ...], str], Derivative] = {}
+        self._derived: dict[tuple[tuple[str, ...], str, tuple[str, ...]], Derivative] = {}
         self._lock = threading.Lock()
 
     def __call__(self, inputs: Sequence[torch.Tensor], params: Mapping[str, Any]) -> Sequence[torch.Tensor]:
@@ -41,26 +41,33 @@ class Gradients:
         known = dict(zip(derivative.written, written, strict=True))
         return [known[tensor.name] for tensor in self._binding.signature.outputs]
 
-    def of(self, wanted: tuple[str, ...], sums: str) -> Derivative:
-        """What computes the gradients of some inputs. Raises GradientWanted."""
+    def of(self, wanted: tuple[str, ...], sums: str, outputs: tuple[str, ...] = ()) -> Derivative:
+        """What computes the gradients of some inputs, by some outputs or by all. Raises GradientWanted."""
         with self._lock:
-            if (wanted, sums) not in self._derived:
-                self._derived[wanted, sums] = Derivative(self, self._binding, self._register, wanted, sums)
-            return self._derived[wanted, sums]
+            key = wanted, sums, outputs
+            if key not in self._derived:
+                self._derived[key] = Derivative(self, self._binding, self._register, *key)
+            return self._derived[key]
 
 
 class Derivative:
     """The forward of a call that saves what its backward takes, and that, which gives the gradients `wanted`."""
 
     def __init__(
-        self, gradients: Gradients, binding: CompiledSpec, register: Register, wanted: Sequence[str], sums: str
+        self,
+        gradients: Gradients,
+        binding: CompiledSpec,
+        register: Register,
+        wanted: Sequence[str],
+        sums: str,
+        outputs: Sequence[str],
     ) -> None:
         from attndsl.driver.library import checked
         from attndsl.gradient import NoGradient, gradient
 
         spec = checked(binding.spec, *binding.left_out).where(binding.said)
         try:
-            derived = gradient(spec, wanted)
+            derived = gradient(spec, wanted, outputs)
         except NoGradient as error:
             raise errors.NotDifferentiable(binding.signature.name, error.input_ or wanted[0], str(error)) from None
         self._all, self._sums, self.name = gradients, sums, binding.signature.name
@@ -73,9 +80,16 @@ class Derivative:
         given = {tensor.name for tensor in self._backward.signature.inputs}
         self.taken = tuple(name for name in (*(t.name for t in binding.signature.inputs), *written) if name in given)
 
-    def of(self, wanted: Sequence[str]) -> Derivative:
-        """What gives the gradients of some of the inputs alone, of what this forward has saved."""
-        part = self._all.of(tuple(wanted), self._sums)
+    def of(self, wanted: Sequence[str], outputs: Sequence[str]) -> Derivative:
+        """What gives the gradients of some of the inputs alone, of some outputs alone, of what this forward has saved.
+
+        Else itself: where one of the inputs has no part in these outputs, its gradient is 0, which this computes.
+        """
+        named = () if {*outputs} >= self.cotangents.keys() else tuple(outputs)
+        try:
+            part = self._all.of(tuple(wanted), self._sums, named)
+        except errors.NotDifferentiable:
+            return self
         return part if part._forward.spec.text == self._forward.spec.text else self  # names mean the same
 
     def forward(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
@@ -124,11 +138,12 @@ class _DifferentiatedCall(torch.autograd.Function):
         derivative = ctx.derivative
         wanted = [name for name, asked in zip(ctx.names, _asked_for(ctx, len(ctx.names)), strict=True) if asked]
         given = dict(zip(derivative.taken, ctx.saved_tensors, strict=True))
-        for output, cotangent in zip(derivative.written, cotangents, strict=True):
-            if (name := derivative.cotangents.get(output)) is not None:
-                given[name] = torch.zeros_like(ctx.likes[output]) if cotangent is None else cotangent
+        known = {output: each for output, each in zip(derivative.written, cotangents, strict=True) if each is not None}
+        part = derivative.of(wanted, [output for output in derivative.cotangents if output in known])
+        for output, name in part.cotangents.items():
+            given[name] = known[output] if output in known else torch.zeros_like(ctx.likes[output])
         with torch.no_grad():
-            found = derivative.of(wanted).backward(given, ctx.params)
+            found = part.backward(given, ctx.params)
         if torch.is_grad_enabled():  # what is saved is no function of the inputs here: say so, and not 0
             made = [name for name in ctx.names if name in found]
             once = _DifferentiatedOnce.apply(derivative.name, *(found[name] for name in made), *given.values())  # type: ignore[no-untyped-call]

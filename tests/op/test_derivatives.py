@@ -281,6 +281,33 @@ def test_only_what_is_asked_for_is_computed(call: Function, leaves: bool, monkey
     assert computed == [["y"], ["x"], ["x", "y"], ["x", "y"], ["y"]]
 
 
+@pytest.mark.parametrize("used", [("o",), ("lse",), ("o", "lse")])
+def test_a_cotangent_that_is_missing_computes_nothing(used: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[set[str]] = []
+    backward = Derivative.backward
+
+    def noted(self: Derivative, *given: Any) -> dict[str, torch.Tensor]:
+        taken.append({*self.cotangents})
+        return backward(self, *given)
+
+    monkeypatch.setattr(Derivative, "backward", noted)
+    q, k, v = (torch.randn(2, 2, 5, 4, requires_grad=True) for _ in range(3))
+    written = attndsl.load("lse")(q, k, v)
+    asked = (q, k, v)[: 3 if "o" in used else 2]
+    loss = sum(getattr(written, name).square().sum() for name in used)
+    got = torch.autograd.grad(loss, asked, retain_graph=True)
+    assert taken == [{*used}]
+    wanted = torch.autograd.grad(loss + 0 * sum(each.sum() for each in written), asked)
+    assert taken[1:] == [{"o", "lse"}]
+    torch.testing.assert_close(got, wanted)
+
+
+def test_what_an_output_does_not_rest_on_has_the_gradient_0() -> None:
+    q, k, v = (torch.randn(2, 2, 5, 4, requires_grad=True) for _ in range(3))
+    by_v = torch.autograd.grad(attndsl.load("lse")(q, k, v).lse.sum(), v)[0]
+    assert torch.equal(by_v, torch.zeros_like(v))
+
+
 def test_the_operator_passes_torchs_own_checks(op: Op) -> None:
     registered = getattr(torch.ops.attndsl, op.key).default
     torch.library.opcheck(registered, (with_grad(), Y.clone().requires_grad_(), NUMBER))
