@@ -136,6 +136,14 @@ def _sides(spec: Spec, params: Mapping[str, Number]) -> dict[str, int]:
     return found
 
 
+def fitting(spec: Spec, shape: Mapping[str, int]) -> dict[str, int]:
+    """Of extents that are meant for a call, those of rows and keys that a picture can show as they are."""
+    blocks = [block for block in spec.blocks if block.over]
+    indices = [index for block in blocks for index in (*block.over, *row_variables(block))]
+    shown = {dim for index in indices for dim in _dims(index.bound)}
+    return {dim: size for dim, size in shape.items() if dim in shown and size <= SIDE}
+
+
 def _rows(spec: Spec, block: Block, dims: Mapping[str, int], known: Mapping[str, Number]) -> int:
     """How many rows a block has with these extents, and few of all else."""
     try:

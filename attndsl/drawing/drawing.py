@@ -11,7 +11,7 @@ from attndsl.checking.typed import Spec
 from attndsl.drawing.call import DrawnCall, make_call
 from attndsl.drawing.picture import Picture, pictures
 from attndsl.drawing.style import SMALL, png_of, styled, svg_of
-from attndsl.driver.targets import place_of
+from attndsl.driver.targets import place_of, places
 from attndsl.packages import pip_install
 
 if TYPE_CHECKING:
@@ -128,5 +128,8 @@ def draw(
     except ModuleNotFoundError:
         raise DrawingMissing from None
     row, machine = place_of(target)
+    if not row.machines:
+        gpus = ", ".join(name for name, (other, _) in places().items() if other.machines)
+        raise ValueError(f"what is drawn are programs of a GPU, and {target} is none: there are {gpus}")
     call = make_call(spec, types, shape, params)
     return Drawing(call, tuple(pictures(call, row.name, machine)))
