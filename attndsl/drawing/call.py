@@ -74,7 +74,8 @@ def make_call(
     dims, given = _extents(spec, shape, [{**small, **params}, dict(params)])
     known = with_defaults(spec.params, dims, {**default_params(spec), **given})
     for block in spec.blocks:
-        rows, keys = (math.prod(evaluate(i.bound, dims, known) for i in each) for each in (block.each, block.over))
+        rows = math.prod(evaluate(index.bound, dims, known) for index in block.each)
+        keys = math.prod(_largest(index.bound, dims, known) for index in block.over)
         if rows > MOST_ASKED or (block.over and rows * keys > MOST_PAIRS):
             raise ValueError(
                 f"a drawing of {spec.name} with {rows} rows and {keys if block.over else 'no'} keys is more than can be"
@@ -91,6 +92,14 @@ def make_call(
         elif kind is Kind.BOOL and 0 < array.ndim <= FEW:
             array[...] = np.sort(array, axis=-1)[..., ::-1]
     return DrawnCall(spec, types, dims, known, arrays)
+
+
+def _largest(bound: Expr, dims: Mapping[str, int], known: Mapping[str, Number]) -> int:
+    """How many keys a row may have; one where that rests on the row."""
+    try:
+        return int(evaluate(bound, dims, known))
+    except (ValueError, ZeroDivisionError):
+        return 1
 
 
 def _extents(

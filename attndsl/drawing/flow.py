@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -63,8 +64,9 @@ class _Flow:
         return [self.add(1, expression_text(read), [self.add(0, declared(read.tensor))]) for read in found]
 
     def source(self, expr: Expr) -> str:
-        """An expression as the spec has it."""
-        return printable(" ".join(self.spec.source.text[expr.span.start : expr.span.end].split()))
+        """An expression as the spec has it, in one line and without comments."""
+        text = re.sub("#.*", "", self.spec.source.text[expr.span.start : expr.span.end])
+        return printable(" ".join(text.split()))
 
     def add(self, column: int, text: str, sources: Sequence[Place] = ()) -> Place:
         place = column, text

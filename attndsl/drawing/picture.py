@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import Block, Index, Reduce, Write, walk
 from attndsl.choices import KEYS, ROWS, SPLITS
 from attndsl.drawing.call import TILES, DrawnCall, row_variables
@@ -62,7 +61,8 @@ class Picture:
     """Some rows of a block and all keys: `seen[row, key]` where the reference counts the key.
 
     `rows` and `keys` say what these are, `fixed` which head or request it is. `whole` has a walk for each program that
-    has one of the rows, as they start; `split` those of a launch that splits the keys, and is empty where none does.
+    has one of the rows, as they start; `split` those of a launch that splits the keys, where one does. Either is empty
+    where programs do not tell their rows: as where several rows add to one element, or keys are folded one by one.
     """
 
     block: Block
@@ -100,25 +100,36 @@ def pictures(call: DrawnCall, target: str, machine: str | None) -> list[Picture]
 
 def _rows_of(call: DrawnCall) -> list[tuple[Block, list[SeenRow]]]:
     """The rows of each block that has keys, as the reference computes a call."""
-    found: dict[int, list[SeenRow]] = {n: [] for n, block in enumerate(call.spec.blocks) if block.over}
+    reduces = {n: reductions_of(block) for n, block in enumerate(call.spec.blocks)}
+    found: dict[int, list[SeenRow]] = {n: [] for n, each in reduces.items() if each}
     given = call_of(call.spec, call.arrays, call.params)
-    params = {**call.params}
 
     def see(block: Block, row: Row) -> None:
-        if not block.over:
+        number = call.spec.blocks.index(block)
+        if not reduces[number]:
             return
-        bounds = [max(0, int(evaluate(index.bound, call.dims, params))) for index in block.over]
-        seen = np.zeros(bounds, bool)
+        seen = np.zeros([max(0, int(row.array(index.bound).value)) for index in block.over], bool)
         there = seen[tuple(slice(size) for size in row.sizes(block.over))]
-        for reduce in (expr for write in block.writes for expr in walk(write.value) if isinstance(expr, Reduce)):
+        for reduce in reduces[number]:
             kept = row.kept(reduce)
             there |= along(kept.value, kept.axes, block.over)
         values = tuple(row.fixed[index] for index in block.each)
         writes = frozenset(element for write in block.writes for element in _first_element(row, write))
-        found[call.spec.blocks.index(block)].append(SeenRow(values, seen.reshape(-1), writes))
+        found[number].append(SeenRow(values, seen.reshape(-1), writes))
 
     run(call.spec, given, see)
-    return [(call.spec.blocks[n], rows) for n, rows in found.items()]
+    return [(call.spec.blocks[n], _as_long(rows)) for n, rows in found.items()]
+
+
+def reductions_of(block: Block) -> list[Reduce]:
+    """What a block folds keys into."""
+    return [expr for write in block.writes for expr in walk(write.value) if isinstance(expr, Reduce)]
+
+
+def _as_long(rows: list[SeenRow]) -> list[SeenRow]:
+    """Rows with as many keys as any of them may have."""
+    longest = max((row.seen.size for row in rows), default=0)
+    return [replace(row, seen=np.pad(row.seen, (0, longest - row.seen.size))) for row in rows]
 
 
 def _first_element(row: Row, write: Write) -> list[Element]:
@@ -207,25 +218,36 @@ def _rows_a_program(trace: Trace, rows: list[SeenRow], drawn: list[SeenRow]) -> 
 
 
 def _walks(trace: Trace, block: Block, rows: list[SeenRow], drawn: list[SeenRow]) -> tuple[Walk, ...]:
-    """What programs do of the rows that are drawn, in the order in which they start."""
+    """What programs do of the rows that are drawn, in the order in which they start; of the first kernel that tells."""
     variable = "_".join(index.name for index in block.over)
     number = {row.values: place for place, row in enumerate(drawn)}
     of: dict[int, set[int]] = defaultdict(set)
     for (program, _), values in _places(trace, rows).items():
         if values in number:
             of[program].add(number[values])
-    folding = {program.kernel for program in trace.programs if any(turn.variable == variable for turn in program.turns)}
-    found = []
-    for place in sorted(of):
-        ran = trace.programs[place]
-        if ran.kernel in folding:
-            found.append(Walk(tuple(sorted(of[place])), _tiles(ran, variable, len(drawn[0].seen)), ran.start))
-    parts: Counter[tuple[int, ...]] = Counter()
-    numbered = []
-    for each in found:
-        numbered.append(replace(each, part=parts[each.rows]))
-        parts[each.rows] += 1
-    return tuple(numbered)
+    for kernel in (name for name, variables in trace.folds.items() if variable in variables):
+        found = []
+        parts: Counter[tuple[int, ...]] = Counter()
+        for place in sorted(of):
+            ran = trace.programs[place]
+            if ran.kernel == kernel:
+                held = tuple(sorted(of[place]))
+                found.append(Walk(held, _tiles(ran, variable, drawn[0].seen.size), ran.start, parts[held]))
+                parts[held] += 1
+        if _tells(found, np.stack([row.seen for row in drawn])):
+            return tuple(found)
+    return ()
+
+
+def _tells(walks: list[Walk], seen: Array) -> bool:
+    """Whether walks are all that there is to tell: rows meet every key that they see, and see those of full tiles."""
+    visited, full = np.zeros((2, *seen.shape), bool)
+    for each in walks:
+        for cut in each.tiles:
+            visited[np.ix_(np.array(each.rows), cut.keys)] = True
+            full[np.ix_(np.array(each.rows), cut.keys)] |= cut.kind == "full"
+    rows = {row for each in walks for row in each.rows}
+    return len(rows) == len(seen) and bool((visited | ~seen).all() and (seen | ~full).all())
 
 
 def _tiles(program: TracedProgram, variable: str, keys: int) -> tuple[DrawnTile, ...]:

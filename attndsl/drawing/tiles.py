@@ -33,6 +33,9 @@ def draw_whole(axes: Axes, picture: Picture) -> None:
     visited = [tile for walk in picture.whole for tile in walk.tiles]
     full = [tile for tile in visited if tile.kind == "full"]
     head = ", ".join(f"{name} = {value}" for name, value in picture.fixed.items())
+    if not picture.whole:
+        axes.set_title(f"{head}{': ' if head else ''}what programs visit is not told", fontsize=SMALL, loc="left")
+        return
     counts = (_count(ordered, "program"), _count(visited, "tile"), _count(full, "full one"))
     axes.set_title(f"{head}{': ' if head else ''}{', '.join(counts)}", fontsize=SMALL, loc="left")
 

@@ -53,9 +53,13 @@ class TracedProgram:
 
 @dataclass(frozen=True)
 class Trace:
-    """All programs of a call, and by row what is written for it, in tensors that the spec or its checker declares."""
+    """All programs of a call, and by row what is written for it, in tensors that the spec or its checker declares.
+
+    `folds` has the variables over whose keys each kernel has loops, whether they take a turn or not.
+    """
 
     programs: tuple[TracedProgram, ...]
+    folds: Mapping[str, frozenset[str]]
     writes: Mapping[RowOfTile, frozenset[Element]]
 
 
@@ -78,7 +82,7 @@ def trace(
         for op in module.body.block.ops:
             if isinstance(op, tile.KernelOp) and runs(op, dims, params, choices[SPLITS]):
                 run.kernel(op)
-    return Trace(tuple(run.seen), {row: run.written_for(row, declared) for row in list(run.wrote)})
+    return Trace(tuple(run.seen), run.folds, {row: run.written_for(row, declared) for row in list(run.wrote)})
 
 
 class _Tracing(Run):
@@ -91,6 +95,7 @@ class _Tracing(Run):
         self.loaded: dict[Element, set[RowOfTile]] = defaultdict(set)
         self.workspaces: set[str] = set()
         self.tested: set[tile.LoopOp] = set()
+        self.folds: dict[str, frozenset[str]] = {}
         self._kernel = ""
         self._started = 0
         self._rows: tuple[SSAValue, ...] = ()
@@ -99,6 +104,8 @@ class _Tracing(Run):
         self._kernel, self._started = op.entry.data, 0
         loops = [each for each in op.body.block.ops if isinstance(each, tile.LoopOp)]
         self.tested = {loop for loop in loops if tested(loop)}
+        axes = [loop.axis for loop in loops if loop.axis is not None and folds_keys(loop, loop.axis)]
+        self.folds[self._kernel] = frozenset(axis.variable.data for axis in axes)
         ranges = [each for each in op.body.block.ops if isinstance(each, tile.RangeOp)]
         self._rows = tuple(
             each.result
@@ -125,7 +132,10 @@ class _Tracing(Run):
         super().run(op)
         if isinstance(op, tile.RangeOp) and isinstance(loop := op.parent_op(), tile.LoopOp) and folds_keys(loop, op):
             full = loop.is_full and loop not in self.tested
-            self.seen[-1].turns.append(TracedTurn(op.variable.data, self.values[op.result].array, full))
+            keys = self.values[op.result].array
+            if op.start is loop.body.block.args[0]:  # a tile of a fixed size may hang over the end of its range
+                keys = keys[keys < self.scalar(loop.ub)]
+            self.seen[-1].turns.append(TracedTurn(op.variable.data, keys, full))
 
     def write(self, op: Any) -> None:
         super().write(op)

@@ -5,17 +5,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
 
+from attndsl.checking.check import check
 from attndsl.drawing.drawing import draw
 from attndsl.drawing.picture import Picture, Walk
 from attndsl.driver.library import checked, signature_of
 from attndsl.syntax.gallery import GallerySpec, gallery, names
 from attndsl.syntax.source import Source
+from attndsl.testing.drawn_specs import Drawn, specs
 from tests.drawing.drawn import drawn
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,12 +45,40 @@ def mistakes(picture: Picture, walks: Sequence[Walk]) -> list[str]:
     return found
 
 
+def test_whatever_is_drawn_is_true() -> None:
+    """Of specs that nobody would write a picture tells what programs visit, or that it does not."""
+    told = Counter[bool]()
+
+    @settings(
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=25,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(specs())
+    def look(one: Drawn) -> None:
+        spec = check(one.source)
+        drawing = draw(spec, signature_of(one.source).default_types(), shape=one.dims)
+        ElementTree.fromstring(drawing.svg())
+        for picture in drawing.masks:
+            told[bool(picture.whole)] += 1
+            for walks in filter(None, (picture.whole, picture.split)):
+                wrong = [mistake for mistake in mistakes(picture, walks) if "twice" not in mistake]  # by two loops
+                assert wrong == [], one.text
+
+    look()
+    assert told[True] > 3 * told[False]
+
+
 @pytest.mark.parametrize("name", names())
 def test_tiles_are_what_rows_see(name: str, golden: Callable[[Path, str], None]) -> None:
     drawing = drawn(name)
     blocks = [block for block in drawing.call.spec.blocks if block.over]
     assert [picture.block for picture in drawing.masks] == blocks
     for picture in drawing.masks:
+        assert picture.whole
         assert mistakes(picture, picture.whole) == []
         assert not picture.split or mistakes(picture, picture.split) == []
     golden(DOCS / "gallery" / f"{name}.svg", drawing.svg())
@@ -100,6 +133,34 @@ def test_a_call_is_as_large_as_it_is_asked_to_be() -> None:
     assert picture.seen.sum(axis=1).tolist() == [3] * 5
     with pytest.raises(ValueError, match="a drawing of sliding_window with 1048576 rows and 64 keys is more than can"):
         draw(checked(source), types, shape={"M": 2**17})
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("gqa", {"M": 7, "N": 13}),
+        ("gqa", {"M": 1, "N": 1}),
+        ("cache_and_new", {"P": 19, "N": 37}),  # a tile hangs over the end of the first range of keys
+        ("packed_ragged", {"M": 5, "N": 23}),
+        ("mla_paged", {"M": 5, "S": 2, "L": 5}),
+        ("dilated", {"M": 37, "N": 19}),
+    ],
+)
+def test_odd_extents(name: str, shape: dict[str, int]) -> None:
+    source = Source((DOCS.parent / f"examples/{name}.attn").read_text())
+    drawing = draw(checked(source), signature_of(source).default_types(), shape=shape)
+    for picture in drawing.masks:
+        assert mistakes(picture, picture.whole) == []
+        assert mistakes(picture, picture.split) == []
+
+
+@pytest.mark.parametrize("dim", ["B", "M", "N", "D"])
+def test_extents_of_0(dim: str) -> None:
+    source = Source((DOCS.parent / "examples/gqa.attn").read_text())
+    drawing = draw(checked(source), signature_of(source).default_types(), shape={dim: 0})
+    assert (drawing.masks == ()) == (dim != "D")
+    assert f"{dim} = 0" in drawing.svg()
+    assert not drawing.masks or drawing.mask_svg()
 
 
 def test_the_page_of_the_gallery(golden: Callable[[Path, str], None]) -> None:
