@@ -29,6 +29,7 @@ PASSES = {
     "pack-rows": "PackRows",
     "bound-loops": "BoundLoops",
     "stream-softmax": "StreamSoftmax",
+    "rebase-exponentials": "RebaseExponentials",
     "split-reduction": "SplitReduction",
     "tile": "Tile",
     "choose-keys": "ChooseKeys",

@@ -96,8 +96,8 @@ def _pack(kernel: attn.KernelOp) -> None:
         else:
             rows.append((each.result in masking, each, each.extent))
     assert anchor is not None, "a kernel writes something"
-    # What the mask depends on varies slowest; otherwise the last variable of the spec does.
-    for _, each, extent in sorted(rows, key=lambda row: not row[0]):
+    # What the mask depends on varies slowest; of the others the last variable of the spec varies fastest, as in memory.
+    for _, each, extent in [row for row in rows if row[0]] + [row for row in rows[::-1] if not row[0]]:
         row = attn.RowOp(each.variable.data, extent, each.bound if extent is each.extent else None)
         insert_before(anchor, row, each.variable.data)
         row.location = each.location

@@ -3,7 +3,7 @@
 Why: a softmax needs all scores of a row before its first weight. The monoid (running maximum, sum of exponentials,
 weighted sums) needs one pass and no memory of the scores, can be cut anywhere, and is merged associatively: streaming,
 split-K and resumed partial results are bracketings of it. In base 2, since exp2 is what a GPU has; the factor log2(e)
-joins the scale of the score where it has one. NumPy's exp2 is slow where it underflows, its exp is not.
+joins the scales of the score where it has some. NumPy's exp2 is slow where it underflows, its exp is not.
 
 Before:
 
@@ -50,15 +50,14 @@ for softmax", 2018; Dao et al., "FlashAttention", 2022.
 
 from __future__ import annotations
 
-import math as numbers
 from dataclasses import dataclass
 
 from attndsl.ir import attn
-from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.base_two import in_base_two
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import reductions_of
-from attndsl.ir.rewrite import constant, constant_op, insert_before, replace, sort_block, terms_before
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+from attndsl.ir.rewrite import constant, insert_before, replace, sort_block, terms_before
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def _stream(kernel: attn.KernelOp, natural: bool) -> None:
     for (score, where), members in groups.items():
         values = [v for v in dict.fromkeys(v for member in members for v in member.values) if constant(v) != 1]
         last = members[-1]
-        exponent = score if natural else _in_base_two(score, last)
+        exponent = score if natural else in_base_two(score, last)
         stream = attn.StreamOp(exponent, values, last.over, where, natural)
         insert_before(last, stream, "m")
         stream.total.name_hint = "l"
@@ -98,18 +97,6 @@ def _stream(kernel: attn.KernelOp, natural: bool) -> None:
             replace(member, [_finish(member, stream, sums)])
 
 
-def _in_base_two(score: SSAValue, anchor: Operation) -> SSAValue:
-    """score * log2(e), the factor multiplied into what already scales the score where that is cheaper."""
-    log2e = insert_before(anchor, constant_op(numbers.log2(numbers.e), score.type))
-    axes = AxesAnalysis()
-    op = score.owner
-    if isinstance(op, (arith.MulfOp, arith.DivfOp)) and axes(op.rhs) < axes(score):
-        combine = arith.MulfOp if isinstance(op, arith.MulfOp) else arith.DivfOp
-        scale = insert_before(anchor, combine(log2e, op.rhs), "scale")
-        return insert_before(anchor, arith.MulfOp(op.lhs, scale), score.name_hint)
-    return insert_before(anchor, arith.MulfOp(score, log2e), score.name_hint)
-
-
 def _finish(op: attn.WeighOp, stream: attn.StreamOp, sums: dict[SSAValue, SSAValue]) -> SSAValue:
     """The result of a softmax or log-sum-exp from the folded state; a sink is one more key, with the value 0."""
     algebra, terms = stream.algebra, terms_before(op, stream.maximum.type)
@@ -117,7 +104,7 @@ def _finish(op: attn.WeighOp, stream: attn.StreamOp, sums: dict[SSAValue, SSAVal
     total: SSAValue = stream.total
     summed = [sums[value] for value in op.values]
     if op.sink is not None:
-        sink = op.sink if stream.natural else _in_base_two(op.sink, op)
+        sink = op.sink if stream.natural else in_base_two(op.sink, op)
         larger = terms.apply(arith.MaximumfOp, maximum, sink)
         shift = algebra.shift(larger, terms)
         scale, weight = algebra.power(maximum, shift, terms), algebra.power(sink, shift, terms)

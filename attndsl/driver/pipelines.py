@@ -193,6 +193,7 @@ def triton(options: Options) -> Pipeline:
         Step("pack-rows", "needs the guards of reads gone: a guard counts as what a key's place rests on"),
         *SIMPLIFY,
         Step("stream-softmax", "last: until here a softmax is one operation; in base 2, as the hardware is"),
+        Step("rebase-exponentials", "beside stream-softmax, whose powers are of 2; wants scales to be simple"),
         *SIMPLIFY,
         Step("split-reduction", "needs streams, whose states can be merged; a launch chooses between what it makes"),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attndsl.checking.typed import Kind
-from attndsl.ir import attn, build, intervals
+from attndsl.ir import attn, base_two, build, intervals
 from attndsl.ir.keys import conjunction, conjuncts, reductions_of
 from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import add, number
@@ -20,6 +20,7 @@ from attndsl.passes import (
     find_meetings,
     order_sums,
     reassociate_contractions,
+    rebase_exponentials,
     simplify_indices,
     split_axes,
     stream_softmax,
@@ -392,9 +393,31 @@ def sink_in_base_e(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(
         monkeypatch,
         stream_softmax,
-        "_in_base_two",
+        "in_base_two",
         lambda original, score, anchor: score if getattr(anchor, "sink", None) is score else original(score, anchor),
     )
+
+
+@planted("triton", "stream-softmax", "rebase-exponentials")
+def term_in_base_e(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A term of an exponent that nothing scales stays as it is, as if it had no part in the change of the base."""
+    wraps(
+        monkeypatch,
+        base_two,
+        "_scaled",
+        lambda original, term, anchor, axes: (
+            original(term, anchor, axes) if base_two._scale(term, axes) is not None else term
+        ),
+    )
+
+
+# --- rebase-exponentials
+
+
+@planted("triton", "rebase-exponentials")
+def powers_of_two_for_powers_of_e(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exponent of e becomes one of 2 as it is."""
+    monkeypatch.setattr(rebase_exponentials, "in_base_two", lambda exponent, anchor: exponent)
 
 
 # --- split-reduction

@@ -13,20 +13,20 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.machines import Machine
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
-from attndsl.ir.xdsl import Operation, SSAValue, arith
+from attndsl.ir.xdsl import Operation, SSAValue, arith, i1
 from attndsl.storage import ELEMENTS
 
 SHAPES = {
     # By rows of a tile: keys of a tile and warps, the best first.
     16: ((64, 4), (32, 4), (16, 4)),
     32: ((64, 4), (64, 8), (32, 4), (16, 4)),
-    64: ((64, 4), (64, 8), (32, 4), (32, 8), (16, 4)),
+    64: ((64, 4), (32, 4), (64, 8), (32, 8), (16, 4)),
     128: ((128, 8), (64, 4), (64, 8), (32, 8)),
 }
 """What is tried for each number of rows. Measured: docs/performance.md, "Tiles"."""
 
-OTHER_REGISTERS = 70
-"""What a thread needs beside scores and sums: addresses, operands of products, rows' maxima."""
+OTHER_REGISTERS = 38
+"""What a thread needs beside scores, sums and the addresses of keys: operands of products, rows' maxima."""
 
 FEW = 64
 """The rows of a warp group's product, of which a tile of fewer rows uses a part.
@@ -55,8 +55,14 @@ ADDRESSES = 24
 PIECE = 16
 """The bytes that a thread reads at once."""
 
+MAKING_REGISTERS = 70
+"""What a thread needs beside scores, sums and what an operand is made of."""
+
+ADDRESS = 2
+"""The registers of an address."""
+
 ROOMY = 64
-"""Tiles of fewer keys keep a matrix unit waiting more than a second program helps."""
+"""Tiles of fewer keys keep a matrix unit waiting more than a second program helps, if a turn makes two products."""
 
 MULTIPLIED = (*HALVES, "f32", "f64")
 """The element types that products are made of."""
@@ -90,6 +96,8 @@ class Footprint:
     row_bytes: int
     weight_bytes: int
     pair_bytes: int
+    pair_words: int
+    products: int
     parts_bytes: int
     row_words: int
     split: bool
@@ -123,6 +131,8 @@ class Footprint:
             sum(_width(v, axes) * size for v, size in by_row.items() if not any(map(tile.is_key, axes(v)))),
             max((size for v, size in by_row.items() if any(map(tile.is_key, axes(v)))), default=0),
             max((each[True] for each in read), default=0),
+            max((_pairs_held(loop, rows, axes) for loop in loops), default=1),
+            max((_products(loop, rows, axes) for loop in loops), default=2),
             max((_parts_read(loop, by_key, axes, keys) for loop in loops for keys in (False, True)), default=0),
             max(words, default=0),
             kernel.form is not None and kernel.form.data == "split",
@@ -141,11 +151,13 @@ class Footprint:
     def most_rows(self) -> int:
         """The rows of the largest tile that is worth having.
 
-        Operands that are made are made once for all its rows; but keys are only split where there are few.
+        Operands that are made are made once for all its rows; but keys are only split where there are few. What is read
+        for each pair no rows share, and operands of products that are made of three fill the memory with fewer.
         """
         if self.rows is not None:
             return min(SHAPES)
-        return FEW if self.uneven and (self.split or not self.made_words) else max(SHAPES)
+        narrow = self.split or ((self.pair_bytes or self.by_three) and not self.made_words)
+        return FEW if self.uneven and narrow else max(SHAPES)
 
     def schedules(self, machine: Machine) -> Iterator[dict[str, int]]:
         """What a launch may choose between."""
@@ -164,11 +176,13 @@ class Footprint:
             if not fitting and rows > min(SHAPES):
                 return
             fitting = [shape for shape in fitting if self.holds_made(rows, *shape, machine)] or fitting
-            roomy = [shape for shape in fitting if shape[0] >= ROOMY and self.programs(rows, *shape, machine) >= 2]
+            roomy = [shape for shape in fitting if shape[0] * self.products >= 2 * ROOMY]
+            roomy = [shape for shape in roomy if self.programs(rows, *shape, machine) >= 2]
             keys, warps = (roomy or fitting or shapes[-1:])[0]
             stages = max(1, min(machine.stages, self.stages(rows, keys, warps, machine, 2 if roomy else 1)))
             yield {ROWS: rows, KEYS: keys, "num_warps": warps, "num_stages": stages}
-            if roomy and rows >= FEW and not self.made_words:
+            waits = stages < machine.stages and self.products > 2 and not self.by_three
+            if roomy and rows >= FEW and not waits and not self.made_words:
                 return  # two programs wait for each other's tiles less than one with more rows does
 
     def adding(self, machine: Machine) -> Iterator[dict[str, int]]:
@@ -205,15 +219,21 @@ class Footprint:
             fits = held and self.stages(rows, keys, warps, machine) >= schedule["num_stages"]
         return fits and self.divided % keys == 0
 
+    def numbers(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
+        """The scores and sums of a thread."""
+        each = (self.keys or keys) * self.pair_words + self.row_words
+        return (self.rows or rows) * each // (warps * machine.lanes)
+
     def words(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """The registers that a thread needs."""
-        held = (self.rows or rows) * ((self.keys or keys) + self.row_words)
-        return held // (warps * machine.lanes) + OTHER_REGISTERS
+        addresses = -((self.keys or keys) * self.key_bytes // -(PIECE * warps * machine.lanes))
+        return self.numbers(rows, keys, warps, machine) + ADDRESS * addresses + OTHER_REGISTERS
 
     def holds_made(self, rows: int, keys: int, warps: int, machine: Machine) -> bool:
         """Whether a thread has registers for what an operand is made of, beside the others that it needs."""
         made = (self.keys or keys) * self.made_words // (warps * machine.lanes)
-        return made <= HELD and self.words(rows, keys, warps, machine) + made <= machine.registers
+        held = self.numbers(rows, keys, warps, machine) + made + MAKING_REGISTERS
+        return not made or (made <= HELD and held <= machine.registers)
 
     def splits_rows(self, rows: int, warps: int, machine: Machine) -> bool:
         """Whether each group of warps that multiply together has rows of its own, where it needs them.
@@ -270,6 +290,55 @@ def _bytes_read(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> 
             element = enclosing_tensor(op, op.tensor.string_value()).element.data
             total[row in axes(op.result)] += _width(op.result, axes) * ELEMENTS[element].itemsize
     return total
+
+
+def _pairs_held(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> int:
+    """How many numbers of a row and a key a turn of a loop holds at once that rest on products of matrices.
+
+    An operation writes over an operand that is read no more.
+    """
+    last: dict[SSAValue, int] = {}
+    ops = list(loop.body.block.ops)
+    resting: set[SSAValue] = set()
+    for point, op in enumerate(ops):
+        last.update(dict.fromkeys(op.operands, point))
+        if isinstance(op, tile.DotOp) or not resting.isdisjoint(op.operands):
+            resting.update(v for v in op.results if _is_of_pairs(v, row, axes) and v.type != i1)
+    held, most = set[SSAValue](), 1
+    for point, op in enumerate(ops):
+        held -= {value for value in op.operands if last[value] == point}
+        held |= resting.intersection(() if _is_term(op) else op.results)
+        most = max(most, len(held))
+    return most
+
+
+def _products(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> int:
+    """How many products of matrices with tiles of rows and keys a turn makes; that of features in parts is one."""
+    dots = [op for op in loop.body.block.ops if isinstance(op, tile.DotOp)]
+    made = {_sum_of(op) for op in dots if _is_of_pairs(op.result, row, axes)}
+    folded = {v for op in dots for v in (op.lhs, op.rhs) if _is_of_pairs(v, row, axes)}
+    return max(2, len(made) + len(folded))
+
+
+def _sum_of(op: Operation) -> Operation:
+    """What a product is a term of, or itself."""
+    while isinstance(op, tile.DotOp | arith.AddfOp) and _is_term(op):
+        (op,) = tile.users(op.result)
+    return op
+
+
+def _is_of_pairs(value: SSAValue, row: SSAValue | None, axes: AxesAnalysis) -> bool:
+    """Whether a tile has a number for each row and key."""
+    varying = axes(value)
+    return row in varying and any(map(tile.is_key, varying))
+
+
+def _is_term(op: Operation) -> bool:
+    """Whether the result of an operation is used once, and added to something: a product starts from there then."""
+    if not isinstance(op, tile.DotOp | arith.AddfOp):
+        return False
+    users = tile.users(op.result)
+    return len(users) == 1 and isinstance(users[0], arith.AddfOp)
 
 
 def _is_made(operand: SSAValue) -> bool:

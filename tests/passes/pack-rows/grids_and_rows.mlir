@@ -22,9 +22,9 @@ spec.tensor @o "output" "f32" ["B", "H", "M"]
 // CHECK-NEXT:    [[V4:%\d+]] = arith.muli %h_four, %four : index
 // CHECK-NEXT:    [[V5:%\d+]] = arith.subi %H, [[V4]] : index
 // CHECK-NEXT:    [[V6:%\d+]] = arith.minsi %four, [[V5]] : index
-// CHECK-NEXT:    %i = attn.row "i" to %M
 // CHECK-NEXT:    %h = attn.row "h" to [[V6]]
 // CHECK-NEXT:    %h_1 = arith.addi [[V4]], %h : index
+// CHECK-NEXT:    %i = attn.row "i" to %M
 // CHECK-NEXT:    %j = attn.over "j" to %N
 // CHECK-NEXT:    %d = attn.axis "d" to %D
 // CHECK-NEXT:    %g = arith.floordivsi %h_1, %four : index
@@ -107,8 +107,8 @@ attn.kernel @what_the_mask_rests_on_varies_slowest {
 // CHECK-NEXT:    %b = attn.grid "b" to %B
 // CHECK-NEXT:    %n = attn.read @n[%b] : index
 // CHECK-NEXT:    %length = arith.minsi %n, %M : index
-// CHECK-NEXT:    %i = attn.row "i" to %length up to %M
 // CHECK-NEXT:    %h = attn.row "h" to %H
+// CHECK-NEXT:    %i = attn.row "i" to %length up to %M
 // CHECK-NEXT:    %j = attn.over "j" to %N
 // CHECK-NEXT:    %d = attn.axis "d" to %D
 // CHECK-NEXT:    %q = attn.read @q[%b, %h, %i, %d] : f32

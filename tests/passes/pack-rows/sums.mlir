@@ -8,8 +8,8 @@ spec.tensor @s "output" "f32" ["B"] partial
 
 // CHECK-LABEL: attn.kernel @heads_meet {
 // CHECK: %h = attn.grid "h" to %H
-// CHECK: %i = attn.row "i" to %M
-// CHECK-NEXT: %b = attn.row "b" to %B
+// CHECK: %b = attn.row "b" to %B
+// CHECK-NEXT: %i = attn.row "i" to %M
 // CHECK: attn.write @o[%b, %i] = %x adds along(%h) : f32
 attn.kernel @heads_meet {
   %B = spec.dim "B"
@@ -24,8 +24,8 @@ attn.kernel @heads_meet {
 
 // CHECK-LABEL: attn.kernel @all_rows_of_a_tile_meet {
 // CHECK: %b = attn.grid "b" to %B
-// CHECK: %i = attn.row "i" to %M
-// CHECK-NEXT: %h = attn.row "h" to %H
+// CHECK: %h = attn.row "h" to %H
+// CHECK-NEXT: %i = attn.row "i" to %M
 // CHECK: attn.write @s[%b] = %x adds along(%h, %i) : f32
 attn.kernel @all_rows_of_a_tile_meet {
   %B = spec.dim "B"
@@ -40,8 +40,8 @@ attn.kernel @all_rows_of_a_tile_meet {
 
 // CHECK-LABEL: attn.kernel @data_say {
 // CHECK: %h = attn.grid "h" to %H
-// CHECK: %i = attn.row "i" to %M
-// CHECK-NEXT: %b = attn.row "b" to %B
+// CHECK: %b = attn.row "b" to %B
+// CHECK-NEXT: %i = attn.row "i" to %M
 // CHECK: attn.write @o[%b, %j] = %x adds along(%h, %i) where %in : f32
 attn.kernel @data_say {
   %B = spec.dim "B"
