@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
+import webbrowser
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import click
 
+from attndsl.checking.typed import Spec
 from attndsl.cli.options import (
     bind_dims,
     bind_types,
@@ -17,9 +22,23 @@ from attndsl.cli.options import (
     without_option,
 )
 from attndsl.cli.output import show, show_json
-from attndsl.driver.library import artifact_of, signature_of
+from attndsl.driver.artifact import Artifact
+from attndsl.driver.library import artifact_of, checked, signature_of
 from attndsl.driver.targets import places
-from attndsl.op.explain import compiled_for, computed, explain, limit_of, traffic
+from attndsl.ir.machines import MACHINES
+from attndsl.op.explain import (
+    Limit,
+    compiled_for,
+    computed,
+    duration,
+    explain,
+    explained,
+    heading,
+    limit_of,
+    quantity,
+    traffic,
+)
+from attndsl.printable import file_stem
 from attndsl.syntax.source import Source
 
 
@@ -37,6 +56,7 @@ from attndsl.syntax.source import Source
 @types_option
 @without_option
 @json_option
+@click.option("--open", "opened", is_flag=True, help="Show all of it in a browser, with drawings.")
 def command(
     source: Source,
     target: str,
@@ -44,6 +64,7 @@ def command(
     types: dict[str, str],
     left_out: tuple[str, ...],
     as_json: bool,
+    opened: bool,
 ) -> None:
     """Tell the schedule that was chosen, and the bytes and operations of a call.
 
@@ -52,7 +73,12 @@ def command(
     \b
     attndsl explain gqa.attn --shape B=1,Hq=32,Hkv=8,M=1,N=4096,D=128,E=128 --types T=bf16
     attndsl explain gqa.attn --target cuda:90 --shape B=8,M=1,N=4096,D=128,E=128 --types T=bf16
+    attndsl explain gqa.attn --target cuda:90 --shape D=128,E=128 --open
+
+    With --open it is a page, with the drawings of attndsl draw; the page holds all that it shows, and stays.
     """
+    if as_json and opened:
+        raise click.UsageError("--json prints, and --open shows a page: one of them.")
     left_out = check_left_out(source, left_out)
     signature = signature_of(source, left_out)
     dims = bind_dims(source, signature, shape)
@@ -67,5 +93,36 @@ def command(
         limit = limit_of(artifact, costs)
         chosen = {"types": dict(artifact.types), "dims": dims, "schedule": dict(artifact.schedule)}
         show_json({**chosen, **asdict(costs), "needed": needed.work, "limit": limit and limit.seconds})
+    elif opened:
+        limit = limit_of(artifact, replace(needed, work=computed(source, artifact, dims, needed.work)))
+        page = _page(checked(source, *left_out), artifact, shape, explained(source, artifact, dims), limit)
+        path = Path(tempfile.mkdtemp(prefix="attndsl-"), f"{file_stem(artifact.name)}.html")
+        path.write_text(page, encoding="utf-8")
+        show(str(path))
+        if not webbrowser.open(path.as_uri()):
+            show("no browser was found to open it with", err=True)
     else:
         show(explain(source, artifact, dims))
+
+
+def _page(
+    spec: Spec, artifact: Artifact, shape: Mapping[str, int], rows: Sequence[tuple[str, str]], limit: Limit | None
+) -> str:
+    """What is explained as a page; code for a CPU is drawn as a GPU would run it."""
+    from attndsl.drawing.call import fitting
+    from attndsl.drawing.drawing import DrawingMissing, draw
+    from attndsl.drawing.page import Bar, page_of
+
+    bars = []
+    if limit is not None:
+        bars.append(Bar("bytes", limit.moving, f"{duration(limit.moving)} at {quantity(limit.device.read, 'B/s')}"))
+        bars.append(Bar("work", limit.computing, f"{duration(limit.computing)} at {quantity(limit.rate, 'flop/s')}"))
+    machine = artifact.machine or ""
+    target = machine if machine in MACHINES else "triton"
+    try:
+        drawing = draw(spec, artifact.types, target, fitting(spec, shape))
+    except DrawingMissing as error:
+        raise click.UsageError(f"attndsl explain --open: {error}") from None
+    except ValueError:  # what fits a call need not fit a picture
+        drawing = draw(spec, artifact.types, target)
+    return page_of(drawing, heading(artifact), rows, bars)

@@ -17,7 +17,7 @@ from attndsl.driver.errors import CompilerError
 from attndsl.driver.hints import did_you_mean
 from attndsl.op.errors import CallError
 
-COMMANDS = ("list", "check", "compile", "run", "grad", "opt", "fmt", "explain", "bench", "tune", "fuzz")
+COMMANDS = ("list", "check", "compile", "run", "grad", "opt", "fmt", "explain", "draw", "bench", "tune", "fuzz")
 """Each is a module of its own, imported when it is asked for."""
 
 
@@ -57,6 +57,7 @@ def attndsl() -> None:
       attndsl run     gqa --shape M=64      make inputs, run it, compare with the reference
       attndsl compile gqa                   the NumPy program that it becomes
       attndsl explain gqa --shape N=4096    the schedule, the bytes, the operations
+      attndsl draw    gqa                   the mask with its tiles, the data flow
 
     In Python: op = attndsl.load("gqa"), then o = op(q, k, v).
     """

@@ -219,14 +219,20 @@ def bind_types(signature: Signature, types: Mapping[str, str]) -> dict[str, str]
 
 def bind_params(signature: Signature, given: Iterable[Mapping[str, str]]) -> dict[str, Any]:
     """The parameters to use: those asked for, else their defaults; those with a formula are told by dims."""
-    texts = {name: text for assignments in given for name, text in assignments.items()}
-    kinds = {param.name: param.kind for param in signature.params}
     values: dict[str, Any] = {param.name: param.default for param in signature.params if param.default is not None}
-    for name, text in texts.items():
-        _known("parameter", name, kinds, signature.name)
-        values[name] = _number(name, kinds[name], text)
+    values |= given_params(signature, given)
     if missing := [param.name for param in signature.params if not param.optional and param.name not in values]:
         raise click.UsageError(f"{signature.name} needs a value for {', '.join(missing)}: --param {missing[0]}=…")
+    return values
+
+
+def given_params(signature: Signature, given: Iterable[Mapping[str, str]]) -> dict[str, Any]:
+    """The parameters that are asked for, and no others."""
+    kinds = {param.name: param.kind for param in signature.params}
+    values: dict[str, Any] = {}
+    for name, text in (item for assignments in given for item in assignments.items()):
+        _known("parameter", name, kinds, signature.name)
+        values[name] = _number(name, kinds[name], text)
     return values
 
 

@@ -7,6 +7,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
 from attndsl.ir.rewrite import number_in
 from attndsl.ir.sizes import size_of
+from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1
 
 
@@ -108,16 +109,20 @@ def _rests_on_a_look(loop: tile.LoopOp) -> bool:
 
 def _mask(loop: tile.LoopOp) -> str:
     """For which keys of a tile a loop asks whether rows see them."""
-    axes, axis = AxesAnalysis(), loop.axis
-    tested = [
-        axes(op.cond)
-        for op in loop.body.block.ops
-        if isinstance(op, arith.SelectOp) and op.cond.type == i1 and axis and axis.result in axes(op.cond)
-    ]
     told = []
-    if tested:
-        by_row = any(len(condition) > 1 for condition in tested)
+    if conditions := tested(loop):
+        by_row = any(len(axes) > 1 for axes in conditions)
         told.append(f"tested for every {'row and key' if by_row else 'key'} of a tile")
     if any(isinstance(op, tile.MaskOp) for op in loop.walk()):
         told.append("tested for the keys of a tile that some rows do not see")
     return "; ".join(told) or "none is left to test"
+
+
+def tested(loop: tile.LoopOp) -> list[Axes]:
+    """The axes of each condition that a turn of a loop tests for all keys of its tile."""
+    axes, axis = AxesAnalysis(), loop.axis
+    return [
+        axes(op.cond)
+        for op in loop.body.block.ops
+        if isinstance(op, arith.SelectOp) and op.cond.type == i1 and axis and axis.result in axes(op.cond)
+    ]

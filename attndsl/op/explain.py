@@ -146,6 +146,19 @@ def computed(source: Source, artifact: Artifact, dims: Mapping[str, int], needed
 
 def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
     """The schedule of an artifact, and what it moves and computes for these dims, on a GPU at best in what time."""
+    rows = explained(source, artifact, dims)
+    width = max(len(name) for name, _ in rows)
+    return "\n".join([heading(artifact), *(f"  {name:{width}}  {value}" for name, value in rows)])
+
+
+def heading(artifact: Artifact) -> str:
+    """What is explained: `gqa for triton on cuda:90`."""
+    place = f" on {artifact.machine}" if artifact.machine in MACHINES else ""
+    return f"{artifact.name} for {artifact.target}{place}"
+
+
+def explained(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> list[tuple[str, str]]:
+    """What there is to say, each with its name."""
     needed = traffic(artifact.signature, artifact.types, dims)
     moved = replace(needed, work=computed(source, artifact, dims, needed.work))
     again = f", of which the spec needs {quantity(needed.work, 'flop')} once" if moved.work > needed.work else ""
@@ -166,10 +179,7 @@ def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
         rows.append(("intensity", f"{moved.work / (moved.read + moved.written):.1f} flop/B"))
     if (limit := limit_of(artifact, moved)) is not None:
         rows.append(("limit", str(limit)))
-    width = max(len(name) for name, _ in rows)
-    place = f" on {artifact.machine}" if artifact.machine in MACHINES else ""
-    lines = [f"{artifact.name} for {artifact.target}{place}", *(f"  {name:{width}}  {value}" for name, value in rows)]
-    return "\n".join(lines)
+    return rows
 
 
 def _said(value: int | str) -> str:

@@ -20,6 +20,7 @@ from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
+    from attndsl.drawing.drawing import Drawing
     from attndsl.op.torch_op import TensorCalls
     from attndsl.storage import Array
 
@@ -205,6 +206,19 @@ class Op:
 
         check_dims(self.signature, dims)
         return explain(self.spec, self.artifact(*compiled_for(target, self.signature, dims)), dims)
+
+    def draw(self, target: str = "triton", /, **of: Any) -> Drawing:
+        """Which keys rows see, the tiles in which programs of a GPU walk them, and the data flow: shown in a notebook.
+
+        Extents, parameters and types that are not said, `op.draw(M=16, N=128, window=20)`, are small and usual ones.
+        The result has `svg()` and `png()`. Raises ValueError, and DrawingMissing, an ImportError, without matplotlib.
+        """
+        from attndsl.drawing.drawing import draw
+        from attndsl.driver.library import checked
+        from attndsl.op.prepare import said_to_draw
+
+        types, dims, params = said_to_draw(self.signature, of)
+        return draw(checked(self.spec, *self.binding.left_out), {**types, **self.binding.said}, target, dims, params)
 
     def _by_name(self, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call, those by position too. Raises CallError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from attndsl.checking.evaluate import with_defaults
@@ -10,7 +11,7 @@ from attndsl.checking.symbolic import evaluate
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.library import checked
 from attndsl.driver.signature import Signature
-from attndsl.op.checks import join
+from attndsl.op.checks import join, parameters
 from attndsl.syntax.source import Source
 
 
@@ -29,6 +30,22 @@ def said(signature: Signature, of: Mapping[str, str | int]) -> tuple[dict[str, s
     types = {name: str(value) for name, value in of.items() if name in signature.types}
     dims = {name: int(value) for name, value in of.items() if name in signature.dims}
     return {**signature.default_types(), **types}, dims
+
+
+def said_to_draw(
+    signature: Signature, of: Mapping[str, Any]
+) -> tuple[dict[str, str], dict[str, int], dict[str, int | float | bool]]:
+    """The same, and the parameters among what is said. Raises ValueError, and CallError for a parameter's value."""
+    params = tuple(param for param in signature.params if param.name in of)
+    given = {param.name: of[param.name] for param in params}
+    rest = {name: value for name, value in of.items() if name not in given}
+    known = [*signature.types, *signature.dims, *(param.name for param in signature.params)]
+    for name in rest:
+        if name not in known:
+            hint = did_you_mean(name, known) or "."
+            raise ValueError(f"{signature.name} has no type, dim or parameter {name}{hint} It has {join(known)}")
+    checked = parameters(replace(signature, params=params), given)
+    return *said(signature, rest), {name: value for name, value in checked.items() if value is not None}
 
 
 def zeros(

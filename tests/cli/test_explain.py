@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 GALLERY = Path(__file__).parents[2] / "examples"
 SHAPE = ("--shape", "D=64", "--types", "T=bf16")
@@ -56,6 +59,52 @@ def test_the_least_time_on_a_gpu(attndsl: Any, gqa: Path) -> None:
     )
     assert "on hip:gfx942: 25.3 µs on Instinct MI300X" in told("--target", "hip:gfx942")
     assert told() == "gqa for numpy: 4.0 flop/B"  # nothing is known of this machine's CPU
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The pages that a browser was asked to show."""
+    found: list[str] = []
+
+    def show(uri: str) -> bool:
+        found.append(uri)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", show)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return found
+
+
+def test_a_page_in_a_browser(attndsl: Any, gqa: Path, opened: list[str]) -> None:
+    result = attndsl("explain", gqa, *DECODE, "--target", "cuda:90", "--open")
+    assert (result.code, result.err) == (0, "")
+    path = Path(result.out.strip())
+    assert (opened, path.name) == ([path.as_uri()], "gqa.html")
+    page = path.read_text()
+    assert "<h1>gqa for triton on cuda:90</h1>" in page
+    assert page.count("<svg") == 2
+    assert "M = 1, N = 64" in page, "the rows of the call, and as many keys as can be shown"
+    for row in ("limit", "rows", "schedules", "bytes", "work"):
+        assert f"<th>{row}" in page
+    assert "28 µs at 4.8 TB/s" in page
+    assert "http" not in re.sub(r"xmlns[:=\w]*=?\"[^\"]*\"", "", page), "it holds all that it shows"
+
+
+def test_a_page_where_there_is_no_browser(
+    attndsl: Any, gallery: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda uri: False)
+    result = attndsl("explain", gallery / "quantise_int8.attn", "--open")
+    assert (result.code, result.err) == (0, "no browser was found to open it with\n")
+    page = Path(result.out.strip()).read_text()
+    assert page.count("<svg") == 1, "there are no rows and keys to draw"
+    assert "against the limits" not in page, "nothing is known of this CPU"
+
+
+def test_a_page_is_no_json(attndsl: Any, gqa: Path) -> None:
+    result = attndsl("explain", gqa, "--json", "--open")
+    assert (result.code, result.out) == (2, "")
+    assert "--json prints, and --open shows a page: one of them." in result.err
 
 
 def test_what_is_done_and_what_is_needed(attndsl: Any, gqa: Path) -> None:
