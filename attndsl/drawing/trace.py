@@ -6,9 +6,11 @@ workspace, the row is that of the kernel that reads them.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -156,12 +158,15 @@ class _Tracing(Run):
         whole = tuple(self.values[axis].array.size for axis in axes)
         some = tuple(slice(None if axis in self._rows or tile.is_key(axis) else 1) for axis in axes)
         arrays = [np.broadcast_to(operand.along(axes), whole)[some] for operand in operands]
-        shape = tuple(len(range(size)[part]) for size, part in zip(whole, some, strict=True))
-        for at in np.ndindex(*shape):
-            if guards and not arrays[-1][at]:
-                continue
-            place = tuple(int(array[at]) for array in arrays[: len(op.indices)])
-            yield (len(self.seen) - 1, at[: len(self._rows)]), (op.tensor.string_value(), place)
+        shape = np.empty(whole, bool)[some].shape
+        kept = np.flatnonzero(arrays.pop()) if guards else np.arange(math.prod(shape))
+        rows = np.unravel_index(kept, shape)[: len(self._rows)] if shape else ()
+        at = zip(*(each.tolist() for each in rows), strict=True) if self._rows else repeat(())
+        places = (
+            zip(*(array.ravel()[kept].tolist() for array in arrays), strict=True) if arrays else repeat((), len(kept))
+        )
+        for row, place in zip(at, places, strict=False):
+            yield (len(self.seen) - 1, row), (op.tensor.string_value(), place)
 
     def written_for(self, row: RowOfTile, declared: frozenset[str]) -> frozenset[Element]:
         """What is written for a row in the end: of what it leaves in workspaces, what their only reader writes."""
