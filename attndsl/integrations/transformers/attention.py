@@ -70,19 +70,20 @@ def composed(module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
     return op_of(*terms)(**given)  # type: ignore[no-any-return]
 
 
-def _masked(module: torch.nn.Module, mask: torch.Tensor) -> dict[str, torch.Tensor]:
+def _masked(module: torch.nn.Module, mask: object) -> dict[str, torch.Tensor]:
     """A layer's mask, by the names that specs have for it. Raises UnknownMask."""
     if isinstance(mask, KeyRows) and mask.looked_into is None:
         bounds = {"since": mask.since, "until": mask.until}
         return {name: bound for name, bound in bounds.items() if bound is not None}
+    if not isinstance(mask, torch.Tensor):
+        raise errors.UnknownMask(type(module).__name__, f"of type {type(mask).__name__}")
     if isinstance(mask, KeyRows):
         mask = mask.dense()
-    if isinstance(mask, torch.Tensor) and mask.ndim == 4 and mask.dtype == torch.bool:
+    if mask.ndim == 4 and mask.dtype == torch.bool:
         return {"seen": mask}
-    if isinstance(mask, torch.Tensor) and mask.ndim == 4 and mask.is_floating_point():
+    if mask.ndim == 4 and mask.is_floating_point():
         return {"bias": mask}
-    found = f"of {mask.dtype}, of shape {tuple(mask.shape)}" if isinstance(mask, torch.Tensor) else f"a {type(mask)}"
-    raise errors.UnknownMask(type(module).__name__, found)
+    raise errors.UnknownMask(type(module).__name__, f"of {mask.dtype}, of shape {tuple(mask.shape)}")
 
 
 def _rising(key: torch.Tensor) -> torch.Tensor:

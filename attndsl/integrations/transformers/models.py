@@ -60,7 +60,7 @@ def _put_into_falcon(name: str, attend: Attend) -> None:
     """Falcon looks the class of its layers up by the name of the attention: there is one of this name, then."""
     from transformers.models.falcon import modeling_falcon
 
-    class Attention(modeling_falcon.FalconAttention):
+    class FalconCompiled(modeling_falcon.FalconAttention):
         """Falcon's attention up to the scores; the rest is computed as that of other models is."""
 
         def forward(  # type: ignore[override]  # it is called by names
@@ -86,4 +86,4 @@ def _put_into_falcon(name: str, attend: Attend) -> None:
             )
             return self.dense(heads.flatten(2)), weights
 
-    modeling_falcon.FALCON_ATTENTION_CLASSES[name] = Attention
+    modeling_falcon.FALCON_ATTENTION_CLASSES[name] = FalconCompiled

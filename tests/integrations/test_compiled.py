@@ -1,0 +1,37 @@
+"""Models under torch.compile: one graph, in which attention is one operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from tests.integrations.test_models import ROUNDING, generated
+from tests.integrations.tiny import LLAMA, batch, difference
+
+
+@torch.inference_mode()
+def test_a_forward_as_one_graph() -> None:
+    own, ours = LLAMA.pair()
+    compiled: Any = torch.compile(ours, fullgraph=True, backend="aot_eager")
+    given = batch()
+    assert difference(own(**given).logits, compiled(**given).logits, given["attention_mask"]) < ROUNDING
+
+
+@torch.inference_mode()
+def test_decoding_by_a_compiled_forward() -> None:
+    own, ours = LLAMA.pair()
+    given = batch()
+    wanted = generated(own, given)
+    ours.forward = torch.compile(ours.forward, backend="aot_eager")
+    assert torch.equal(wanted, generated(ours, given, cache_implementation="static"))
+
+
+@pytest.mark.matrix
+@torch.inference_mode()
+def test_inductor() -> None:
+    own, ours = LLAMA.pair()
+    compiled: Any = torch.compile(ours, fullgraph=True)
+    given = batch()
+    assert difference(own(**given).logits, compiled(**given).logits, given["attention_mask"]) < ROUNDING
