@@ -9,6 +9,7 @@ WORKERS := --numprocesses auto --dist worksteal
 demo: .venv/demo.stamp
 	$(BIN)/python examples/minilm.py
 	$(BIN)/python examples/tour.py
+	$(BIN)/python examples/one_line.py
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest $(WORKERS)
