@@ -106,6 +106,15 @@ def test_half_precision() -> None:
 
 
 @torch.inference_mode()
+def test_autocast() -> None:
+    """Of DeepSeek, queries are joined of parts in both types, and keys are not."""
+    own, ours = DECODERS["deepseek_v3"].pair()
+    given = batch()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert difference(own(**given).logits, ours(**given).logits, given["attention_mask"]) < 0.05
+
+
+@torch.inference_mode()
 def test_what_a_mask_does_not_say_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The differences above are small because masks are right: forget padding, or where a window ends."""
     given = batch()

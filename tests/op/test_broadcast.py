@@ -84,3 +84,11 @@ def test_no_other_extent_will_do(op: Op) -> None:
 def test_no_dim_is_read_off_it() -> None:
     with pytest.raises(attndsl.SpecError, match="no input tells how large `M` is"):
         attndsl.compile(SPEC.replace("T[M, D]\n    input", "T[D, D]\n    input"))
+
+
+def test_the_first_call_may_be_one_that_torch_compiles() -> None:
+    fresh = attndsl.compile(SPEC.replace("biased", "biased_first"))
+    q, k = torch.from_numpy(Q), torch.from_numpy(K)
+    compiled = torch.compile(lambda bias: fresh(bias, q, k), fullgraph=True, backend="eager")
+    bias = torch.from_numpy(biases()[0])
+    np.testing.assert_array_equal(compiled(bias), fresh(bias, q, k))

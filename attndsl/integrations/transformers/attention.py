@@ -42,6 +42,9 @@ def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
         if cache is not None:
             raise errors.PagesWanted(type(module).__name__)
         given: dict[str, Any] = {"q": query, "k": key, "v": value}
+        if torch.is_autocast_enabled(query.device.type):  # of one type, as the products of torch that it casts for
+            dtype = torch.get_autocast_dtype(query.device.type)
+            given = {name: tensor.to(dtype) for name, tensor in given.items()}
         if attention_mask is not None:
             given |= _masked(module, attention_mask)
         elif query.shape[2] > 1 and (getattr(module, "is_causal", True) if is_causal is None else is_causal):
