@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from attndsl.integrations.transformers import masks, register
+from attndsl.integrations.transformers.attention import attention, composed
 from attndsl.integrations.transformers.masks import KeyRows
 from tests.integrations.tiny import DECODERS, ENCODER_DECODER, ENCODERS, LLAMA, MISTRAL, Tiny, batch, difference
 
@@ -126,6 +127,17 @@ def test_what_a_mask_does_not_say_shows(monkeypatch: pytest.MonkeyPatch) -> None
     whole = KeyRows.of
     monkeypatch.setattr(KeyRows, "of", lambda rows, *more: whole((rows[0], None), *more))
     assert difference(expected, ours(**given).logits, given["attention_mask"]) > 0.01
+
+
+def test_sinks_of_queries() -> None:
+    """A score that stands behind the others of each query, as Inkling 2 has it."""
+    random = torch.Generator().manual_seed(4)
+    q, k, v = (torch.randn(2, heads, 5, 8, generator=random) for heads in (4, 2, 2))
+    sinks = torch.randn(2, 4, 5, 1, generator=random)
+    found, _ = attention(composed)(torch.nn.Identity(), q, k, v, None, is_causal=False, sinks=sinks)
+    scores = q @ k.repeat_interleave(2, 1).mT / 8**0.5
+    weights = torch.cat([scores, sinks], -1).softmax(-1)[..., :-1]
+    torch.testing.assert_close(found, (weights @ v.repeat_interleave(2, 1)).transpose(1, 2))
 
 
 def test_registering_again_changes_nothing() -> None:

@@ -71,7 +71,7 @@ def test_the_reference_is_what_is_meant() -> None:
     random = np.random.default_rng(0)
     spec = checked(Source(text(ALL))).where({"T": "f64", "U": "f64", "S": "f64"})
     q, k, v = (random.standard_normal((2, heads, rows, 8)) for heads, rows in ((4, 5), (2, 7), (2, 7)))
-    bias, sink = random.standard_normal((2, 4, 5, 7)), random.standard_normal(4)
+    bias, sink = random.standard_normal((2, 4, 5, 7)), random.standard_normal((2, 4, 5))
     since = random.integers(-3, 5, (2, 7)).astype(np.int32)
     until = (since + random.integers(1, 6, (2, 7))).astype(np.int32)
     seen = random.random((2, 4, 5, 7)) < 0.8
@@ -92,7 +92,7 @@ def test_the_reference_is_what_is_meant() -> None:
     i = np.arange(5)[:, None]
     mask = seen & ((since[:, None] <= i) & (i < until[:, None]))[:, None]
     weights = np.where(mask, np.exp(score), 0.0)
-    wanted = (weights @ values) / (np.exp(sink)[:, None, None] + weights.sum(-1, keepdims=True))
+    wanted = (weights @ values) / (np.exp(sink)[..., None] + weights.sum(-1, keepdims=True))
     wanted[~mask.any(-1)] = 0.0
     np.testing.assert_allclose(o, wanted.swapaxes(1, 2), rtol=1e-12)
 

@@ -10,10 +10,12 @@ Neither torch nor transformers is imported before `register` is called.
 
 from __future__ import annotations
 
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attndsl.integrations.transformers.errors import ModelError, NoTransformers, OldTransformers
+from attndsl.integrations.transformers.errors import ModelError, NotInstalled, OldTransformers
 
 if TYPE_CHECKING:
     from attndsl.op.op import Op
@@ -47,17 +49,17 @@ def register(spec: str | Path | Op | None = None, name: str = "attndsl", **fixed
 
 
 def _require_transformers() -> None:
-    """Raises NoTransformers or OldTransformers."""
-    try:
-        import transformers
-    except ModuleNotFoundError:
-        raise NoTransformers() from None
-    from importlib import import_module
-    from inspect import signature
+    """Raises NotInstalled or OldTransformers."""
+    from attndsl.packages import pip_install
 
+    for package in ("torch", "transformers"):
+        try:
+            import_module(package)
+        except ModuleNotFoundError:
+            raise NotInstalled(package, pip_install("torch", "transformers")) from None
     try:
         known = "q_offset" in signature(import_module("transformers.masking_utils").sdpa_mask).parameters
     except ModuleNotFoundError:
         known = False
     if not known:
-        raise OldTransformers(transformers.__version__)
+        raise OldTransformers(import_module("transformers").__version__, pip_install("transformers"))

@@ -29,6 +29,7 @@ def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
         is_causal: bool | None = None,
         softcap: float | None = None,
         s_aux: torch.Tensor | None = None,
+        sinks: torch.Tensor | None = None,
         position_bias: torch.Tensor | None = None,
         cache: object = None,
         **others: Any,
@@ -53,7 +54,9 @@ def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
             bias = position_bias[(None,) * (4 - position_bias.ndim)]
             given["bias"] = bias + given["bias"] if "bias" in given else bias
         if s_aux is not None:
-            given["sink"] = s_aux
+            given["sink"] = s_aux[None, :, None]
+        elif sinks is not None:
+            given["sink"] = sinks[..., 0]  # one of each query, as a score that stands behind the others
         if softcap:
             given["cap"] = softcap
         if scaling is not None:

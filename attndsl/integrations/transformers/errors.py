@@ -23,18 +23,19 @@ class ModelError(Exception):
 
 
 @dataclass(eq=False, repr=False)
-class NoTransformers(ModelError, ImportError):
-    message = "transformers is not installed: pip install 'attndsl[transformers]'"
+class NotInstalled(ModelError, ImportError):
+    package: str
+    install: str
+
+    message = "{package} is not installed: {install}"
 
 
 @dataclass(eq=False, repr=False)
 class OldTransformers(ModelError, ImportError):
     found: str
+    install: str
 
-    message = (
-        "transformers {found} makes its masks in another way than attndsl knows: "
-        "pip install --upgrade 'attndsl[transformers]'"
-    )
+    message = "transformers {found} makes its masks in another way than attndsl knows: {install}"
 
 
 @dataclass(eq=False, repr=False)

@@ -16,7 +16,7 @@ TERMS = {
     "until": "i32[B, N]  # the first query that does no more",
     "seen": "bool[B?, Hq?, M?, N]",
     "bias": "U[B?, Hq?, M?, N]",
-    "sink": "S[Hq]",
+    "sink": "S[B?, Hq, M?]",
     "cap": "f32",
 }
 """What a call may have besides queries, keys and values, as it is declared: `cap` is a parameter."""
@@ -35,7 +35,7 @@ def text(terms: Collection[str]) -> str:
     raw = "(scale * q[b,h,i,:]) . k[b,g,j,:]"
     masks = " and ".join(condition for term, condition in _MASKS.items() if term in terms)
     score = "cap * tanh(raw / cap)" if "cap" in terms else "raw"
-    softmax = ["score", *(["mask"] if masks else []), *(["sink = sink[h]"] if "sink" in terms else [])]
+    softmax = ["score", *(["mask"] if masks else []), *(["sink = sink[b,h,i]"] if "sink" in terms else [])]
     lines = [
         "# What a model of transformers asks of its attention. Queries are those of a call, the first of them is 0.",
         f"attention model_attention({', '.join(parameters)}) {{",
