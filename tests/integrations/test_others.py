@@ -18,10 +18,10 @@ from tests.integrations.tiny import Tiny, batch, difference
 
 ARCHITECTURES = {
     "decoder": """
-        afmoe apertus arcee bitnet cohere cohere2 deepseek_v2 deepseek_v32 diffllama doge ernie4_5 exaone4 gemma glm glm4
-        glm4_moe gpt2 gpt_neox granite helium inkling2_text jetmoe minicpm3 minimax ministral mixtral nanochat nemotron
-        olmo olmo2 olmo3 opt persimmon phi phi3 phimoe qwen2 qwen2_moe qwen3_moe qwen3_next seed_oss smollm3 stablelm
-        starcoder2 vaultgemma
+        afmoe apertus arcee bitnet cohere cohere2 deepseek_v2 deepseek_v32 diffllama doge ernie4_5 exaone4 gemma glm
+        glm4 glm4_moe gpt2 gpt_neox granite helium inkling2_text jetmoe minicpm3 minimax ministral mixtral nanochat
+        nemotron olmo olmo2 olmo3 opt persimmon phi phi3 phimoe qwen2 qwen2_moe qwen3_moe qwen3_next seed_oss smollm3
+        stablelm starcoder2 vaultgemma
     """,
     "encoder": "albert camembert distilbert electra ernie esm eurobert mobilebert nomic_bert roberta xlm-roberta",
     "both": "bart blenderbot longt5 m2m_100 marian mbart mt5 pegasus plbart seamless_m4t switch_transformers umt5",
