@@ -125,7 +125,7 @@ def test_what_a_mask_does_not_say_shows(monkeypatch: pytest.MonkeyPatch) -> None
         patch.setattr(masks, "prepare_padding_mask", lambda *_: None)
         assert difference(expected, ours(**given).logits, given["attention_mask"]) > 0.01
     whole = KeyRows.of
-    monkeypatch.setattr(KeyRows, "of", lambda rows, *more: whole((rows[0], None), *more))
+    monkeypatch.setattr(KeyRows, "of", lambda since, until, *more: whole(since, None, *more))
     assert difference(expected, ours(**given).logits, given["attention_mask"]) > 0.01
 
 

@@ -7,7 +7,7 @@ key leaves the sight of later queries. Import this only when transformers is in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -45,14 +45,11 @@ class KeyRows(torch.Tensor):
     looked_into: Bound
 
     @classmethod
-    def of(cls, rows: Rows, shape: tuple[int, int, int, int], device: torch.device | str) -> KeyRows:
+    def of(cls, since: Bound, until: Bound, shape: Sequence[int], device: torch.device) -> KeyRows:
         """A mask of this shape, which has no memory of its own."""
-        made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=torch.bool, device=torch.device(device))
+        made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=torch.bool, device=device)
         assert isinstance(made, cls)
-        made.since, made.until = (
-            None if bound is None else bound.to(torch.int32).expand(shape[0], shape[3]) for bound in rows
-        )
-        made.looked_into = None
+        made.since, made.until, made.looked_into = since, until, None
         return made
 
     def dense(self) -> torch.Tensor:
@@ -79,6 +76,17 @@ class KeyRows(torch.Tensor):
         given, named = tree_map_only(cls, cls.dense, (given, named or {}))
         return operator(*given, **named)
 
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        """The tensors that it is made of, for what traces it."""
+        return [name for name in ("since", "until", "looked_into") if getattr(self, name) is not None], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner: dict[str, torch.Tensor], _: None, shape: Sequence[int], __: object) -> KeyRows:
+        """The mask that is made of these."""
+        made = KeyRows.of(inner.get("since"), inner.get("until"), shape, next(iter(inner.values())).device)
+        made.looked_into = inner.get("looked_into")
+        return made
+
 
 _ADDING = (torch.ops.aten.add, torch.ops.aten.add_)
 
@@ -96,7 +104,8 @@ def model_mask(
     **_: Any,
 ) -> torch.Tensor:
     """The mask of a call, as transformers asks for it: a KeyRows, or a dense mask of a function that it cannot say."""
-    if torch.compiler.is_compiling() or (found := _rows(mask_function, q_length, kv_length, kv_offset, device)) is None:
+    keys = torch.arange(kv_offset, kv_offset + kv_length, device=device)[None]
+    if (found := _interval(mask_function, keys)) is None:
         dense = sdpa_mask(
             batch_size=batch_size,
             q_length=q_length,
@@ -114,13 +123,17 @@ def model_mask(
     since, until = (None if bound is None else bound - q_offset for bound in found)
     if (present := prepare_padding_mask(attention_mask, kv_length, kv_offset)) is not None:
         here = present[:, kv_offset : kv_offset + kv_length].to(device)
-        since = torch.where(here, torch.zeros_like(here, dtype=torch.int64) if since is None else since, NEVER)
-    return KeyRows.of((since, until), (batch_size, 1, q_length, kv_length), device)
+        since = torch.where(here, torch.zeros_like(keys) if since is None else since, NEVER)
+    if since is None and torch.compiler.is_compiling():  # what is traced is made of tensors
+        since = torch.zeros_like(keys)
+    bounds = (None if bound is None else bound.to(torch.int32).expand(batch_size, -1) for bound in (since, until))
+    return _key_rows(*bounds, batch_size, q_length, keys)  # type: ignore[no-any-return]
 
 
-def _rows(function: MaskFunction, queries: int, keys: int, first: int, device: torch.device | str) -> Rows | None:
-    """The queries that see each of the keys from the first on, by their positions; None where they are no interval."""
-    return _interval(function, torch.arange(first, first + keys, device=device)[None])
+@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]
+def _key_rows(since: Bound, until: Bound, batch: int, queries: int, keys: torch.Tensor) -> KeyRows:
+    """The mask of so many queries and of keys [1, N]; where it is traced, too."""
+    return KeyRows.of(since, until, (batch, 1, queries, keys.shape[1]), keys.device)
 
 
 def _interval(function: MaskFunction, keys: torch.Tensor) -> Rows | None:
@@ -129,6 +142,8 @@ def _interval(function: MaskFunction, keys: torch.Tensor) -> Rows | None:
         return keys, None
     if function is bidirectional_mask_function:
         return None, None
+    if torch.compiler.is_compiling():  # which shows nothing of what made a function
+        return None
     read = _READERS.get(getattr(function, "__code__", None))
     return None if read is None else read(keys, **_free(function))
 
