@@ -71,7 +71,9 @@ DECODERS = {
     ),
     "gpt_oss": GPT_OSS,
     "deepseek_v3": Tiny(
-        "DeepseekV3ForCausalLM", "DeepseekV3Config", {**LAYERS, **LATENT, **ROUTED, "num_experts_per_tok": 2}
+        "DeepseekV3ForCausalLM",
+        "DeepseekV3Config",
+        {**LAYERS, "num_key_value_heads": 4, **LATENT, **ROUTED, "num_experts_per_tok": 2},
     ),
     "falcon": Tiny("FalconForCausalLM", "FalconConfig", LAYERS),
     "falcon_alibi": Tiny("FalconForCausalLM", "FalconConfig", {**LAYERS, "alibi": True}),

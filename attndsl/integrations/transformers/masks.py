@@ -208,7 +208,8 @@ _AND = _code(masking_utils.and_masks())
 _WINDOW = _code(masking_utils.sliding_window_overlay(1))
 _WINDOW_OF_BOTH_SIDES = _code(masking_utils.sliding_window_bidirectional_overlay(1))
 _PACKED = _code(masking_utils.packed_sequence_mask_function(_nothing))
-_REMAPPED = _code(masking_utils.remap_positions_for_packed_sequence(causal_mask_function, _nothing))
+_remap = getattr(masking_utils, "remap_positions_for_packed_sequence", None)  # older versions need none
+_REMAPPED = _code(_remap(causal_mask_function, _nothing)) if _remap is not None else object()
 _READERS: dict[Any, Callable[..., Rows | None]] = {
     _AND: _all,
     _WINDOW: lambda keys, sliding_window: (None, keys + sliding_window),
