@@ -8,6 +8,7 @@ key leaves the sight of later queries. Import this only when transformers is in 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 import torch
@@ -137,7 +138,7 @@ def _key_rows(since: Bound, until: Bound, batch: int, queries: int, keys: torch.
 
 
 def _interval(function: MaskFunction, keys: torch.Tensor) -> Rows | None:
-    """The same of keys at some positions [1, N], by what the function is made of."""
+    """The queries that see keys at some positions [1, N], by what the function is made of; None for no interval."""
     if function is causal_mask_function:
         return keys, None
     if function is bidirectional_mask_function:
@@ -162,7 +163,7 @@ def _all(keys: torch.Tensor, mask_functions: tuple[MaskFunction, ...]) -> Rows |
     for function in mask_functions:
         if packed and getattr(function, "__code__", None) is _REMAPPED:
             # Within a packed sequence positions rise by 1, as places do; masks of differences are the same of both.
-            function = _free(function)["mask_function"]
+            function = _free(function).get("mask_function", function)
             if not _is_of_differences(function):
                 return None
         if (found := _interval(function, keys)) is None:
@@ -211,10 +212,17 @@ _PACKED = _code(masking_utils.packed_sequence_mask_function(_nothing))
 _remap = getattr(masking_utils, "remap_positions_for_packed_sequence", None)  # older versions need none
 _REMAPPED = _code(_remap(causal_mask_function, _nothing)) if _remap is not None else object()
 _READERS: dict[Any, Callable[..., Rows | None]] = {
-    _AND: _all,
-    _WINDOW: lambda keys, sliding_window: (None, keys + sliding_window),
-    _WINDOW_OF_BOTH_SIDES: lambda keys, sliding_window: (keys - sliding_window, keys + sliding_window + 1),
-    _code(masking_utils.chunked_overlay(1, _nothing)): _chunk,
-    _PACKED: _sequence,
+    code: read
+    for code, read in (
+        (_AND, _all),
+        (_WINDOW, lambda keys, sliding_window: (None, keys + sliding_window)),
+        (_WINDOW_OF_BOTH_SIDES, lambda keys, sliding_window: (keys - sliding_window, keys + sliding_window + 1)),
+        (_code(masking_utils.chunked_overlay(1, _nothing)), _chunk),
+        (_PACKED, _sequence),
+    )
+    if {"keys", *code.co_freevars} == {*signature(read).parameters}
 }
-"""What reads a mask that a function of transformers has made, by its code: of its arguments, by their names there."""
+"""What reads a mask that a function of transformers has made, by its code, of what it was made of, by name.
+
+What another version of transformers makes of something else is read by nobody, and its masks are dense.
+"""
