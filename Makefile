@@ -9,13 +9,15 @@ WORKERS := --numprocesses auto --dist worksteal
 demo: .venv/demo.stamp
 	$(BIN)/python examples/minilm.py
 	$(BIN)/python examples/tour.py
+	$(BIN)/python examples/one_line.py
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest $(WORKERS)
 
 # What takes longest comes first: minutes each, of which none should be left to a worker that is then alone.
 test-matrix: .venv/dev.stamp
-	$(BIN)/python -m pytest $(WORKERS) -m matrix tests/mutants tests/triton_backend tests/differential tests/testing tests/gradient
+	$(BIN)/python -m pytest $(WORKERS) -m matrix tests/mutants tests/triton_backend tests/differential tests/testing tests/gradient \
+	    tests/integrations
 
 test-gpu: .venv/dev.stamp
 	$(BIN)/python -m pytest -m gpu tests/gpu

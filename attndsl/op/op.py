@@ -59,6 +59,8 @@ class Op:
             self.signature.names,
             self.signature.needed,
             self.signature.broadcast,
+            self.signature.order,
+            self.signature.shaping,
         )  # kept from here on: torch.compile traces no cached_property
         self._array_calls: CpuCalls[Array] | None = None
         self._tensor_calls: TensorCalls | None = None

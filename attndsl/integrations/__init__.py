@@ -1,0 +1,1 @@
+"""What makes attndsl's operators the attention of other libraries, which are imported when somebody asks for it."""

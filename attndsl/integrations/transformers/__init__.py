@@ -1,0 +1,65 @@
+"""attndsl as the attention of models of transformers.
+
+    from attndsl.integrations.transformers import register
+
+    register()
+    model = AutoModelForCausalLM.from_pretrained(…, attn_implementation="attndsl")
+
+Neither torch nor transformers is imported before `register` is called.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attndsl.integrations.transformers.errors import ModelError, NotInstalled, OldTransformers
+
+if TYPE_CHECKING:
+    from attndsl.op.op import Op
+
+__all__ = ["ModelError", "register"]
+
+
+def register(spec: str | Path | Op | None = None, name: str = "attndsl", **fixed: Any) -> None:
+    """Makes `attn_implementation="attndsl"` work: models have their attention computed by compiled specs from then on.
+
+    Without a `spec` it is composed of what a layer asks for. With one, of a file, of the gallery or an operator, that
+    computes every layer, and takes besides what `fixed` says for all of them. Models find it by `name`. Raises
+    ImportError where transformers is not installed or too old, ModelError for a spec that no model can use.
+    """
+    _require_transformers()
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    from attndsl.integrations.transformers.attention import attention, composed
+    from attndsl.integrations.transformers.masks import model_mask
+    from attndsl.integrations.transformers.models import watch
+    from attndsl.integrations.transformers.own import OwnSpec
+    from attndsl.op.op import Op, load
+
+    if spec is None:
+        attend = attention(composed)
+    else:
+        attend = attention(OwnSpec(spec if isinstance(spec, Op) else load(spec), fixed))
+    watch(name, attend)
+    AttentionInterface.register(name, attend)
+    AttentionMaskInterface.register(name, model_mask)
+
+
+def _require_transformers() -> None:
+    """Raises NotInstalled or OldTransformers."""
+    from attndsl.packages import pip_install
+
+    for package in ("torch", "transformers"):
+        try:
+            import_module(package)
+        except ModuleNotFoundError:
+            raise NotInstalled(package, pip_install("torch", "transformers")) from None
+    try:
+        known = "q_offset" in signature(import_module("transformers.masking_utils").sdpa_mask).parameters
+    except ModuleNotFoundError:
+        known = False
+    if not known:
+        raise OldTransformers(import_module("transformers").__version__, pip_install("transformers"))

@@ -1,0 +1,98 @@
+"""What transformers calls for the attention of one layer. Import this only when transformers is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from attndsl.integrations.transformers import errors
+from attndsl.integrations.transformers.masks import KeyRows
+from attndsl.integrations.transformers.spec import TERMS, op_of
+
+Call = Callable[[torch.nn.Module, dict[str, Any]], torch.Tensor]
+"""Of a layer and what it gives, by the names that specs have for it: the outputs [B, M, Hq, E]."""
+
+
+def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
+    """The function that transformers calls for a layer, which has `compute` compute it."""
+
+    def attend(
+        module: torch.nn.Module,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        dropout: float = 0.0,
+        scaling: float | None = None,
+        is_causal: bool | None = None,
+        softcap: float | None = None,
+        s_aux: torch.Tensor | None = None,
+        sinks: torch.Tensor | None = None,
+        position_bias: torch.Tensor | None = None,
+        cache: object = None,
+        **others: Any,
+    ) -> tuple[torch.Tensor, None]:
+        """One layer: query [B, Hq, M, D], key [B, Hkv, N, D], value [B, Hkv, N, E] -> [B, M, Hq, E], and no weights.
+
+        Raises ModelError for what attndsl does not do.
+        """
+        if others.get("output_attentions"):
+            raise errors.WeightsWanted(type(module).__name__)
+        if cache is not None:
+            raise errors.PagesWanted(type(module).__name__)
+        given: dict[str, Any] = {"q": query, "k": key, "v": value}
+        if torch.is_autocast_enabled(query.device.type):  # of one type, as the products of torch that it casts for
+            dtype = torch.get_autocast_dtype(query.device.type)
+            given = {name: tensor.to(dtype) for name, tensor in given.items()}
+        if attention_mask is not None:
+            given |= _masked(module, attention_mask)
+        elif query.shape[2] > 1 and (getattr(module, "is_causal", True) if is_causal is None else is_causal):
+            given["since"] = _rising(key)  # as sdpa does: no mask, of a layer that is causal
+        if position_bias is not None:
+            bias = position_bias[(None,) * (4 - position_bias.ndim)]
+            given["bias"] = bias + given["bias"] if "bias" in given else bias
+        if s_aux is not None:
+            given["sink"] = s_aux[None, :, None]
+        elif sinks is not None:
+            given["sink"] = sinks[..., 0]  # one of each query, as a score that stands behind the others
+        if softcap:
+            given["cap"] = softcap
+        if scaling is not None:
+            given["scale"] = scaling
+        if dropout:
+            given["dropout"] = dropout
+        return compute(module, given), None
+
+    return attend
+
+
+def composed(module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
+    """What a layer asks for, by the spec that is made of what it gives. Raises DropoutWanted."""
+    if "dropout" in given:
+        raise errors.DropoutWanted(type(module).__name__, given["dropout"])
+    terms = [name for name in TERMS if name in given]
+    return op_of(*terms)(**given)  # type: ignore[no-any-return]
+
+
+def _masked(module: torch.nn.Module, mask: object) -> dict[str, torch.Tensor]:
+    """A layer's mask, by the names that specs have for it. Raises UnknownMask."""
+    if isinstance(mask, KeyRows) and mask.looked_into is None:
+        bounds = {"since": mask.since, "until": mask.until}
+        return {name: bound for name, bound in bounds.items() if bound is not None}
+    if not isinstance(mask, torch.Tensor):
+        raise errors.UnknownMask(type(module).__name__, f"of type {type(mask).__name__}")
+    if isinstance(mask, KeyRows):
+        mask = mask.dense()
+    if mask.ndim == 4 and mask.dtype == torch.bool:
+        return {"seen": mask}
+    if mask.ndim == 4 and mask.is_floating_point():
+        return {"bias": mask}
+    raise errors.UnknownMask(type(module).__name__, f"of {mask.dtype}, of shape {tuple(mask.shape)}")
+
+
+def _rising(key: torch.Tensor) -> torch.Tensor:
+    """Since when each key is seen where the first query sees the first key, and each other one more: int32 [B, N]."""
+    batch, _, keys, _ = key.shape
+    return torch.arange(keys, dtype=torch.int32, device=key.device).expand(batch, keys)

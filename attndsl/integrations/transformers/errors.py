@@ -1,0 +1,123 @@
+"""What a model of transformers may ask for and does not get: one class each, in words that say what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+
+@dataclass(eq=False, repr=False)
+class ModelError(Exception):
+    """Something that attention of transformers has and ours has not."""
+
+    message: ClassVar[str]
+
+    def __str__(self) -> str:
+        return self.message.format(**{field.name: getattr(self, field.name) for field in fields(self)})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+
+# --- at register()
+
+
+@dataclass(eq=False, repr=False)
+class NotInstalled(ModelError, ImportError):
+    package: str
+    install: str
+
+    message = "{package} is not installed: {install}"
+
+
+@dataclass(eq=False, repr=False)
+class OldTransformers(ModelError, ImportError):
+    found: str
+    install: str
+
+    message = "transformers {found} makes its masks in another way than attndsl knows: {install}"
+
+
+@dataclass(eq=False, repr=False)
+class NotForModels(ModelError, ValueError):
+    spec: str
+    why: str
+
+    message = "{spec} cannot be the attention of a model: {why}"
+
+
+# --- at a model
+
+
+@dataclass(eq=False, repr=False)
+class NoInterface(ModelError, ValueError):
+    model: str
+    name: str
+
+    message = (
+        "{model} computes its attention by itself, and not through transformers' AttentionInterface, so "
+        'attn_implementation="{name}" would change nothing: load it with "eager" or "sdpa"'
+    )
+
+
+@dataclass(eq=False, repr=False)
+class MaskIsAdded(ModelError, ValueError):
+    message = (
+        "the model adds its attention mask to something, so it computes attention by itself; attndsl's masks are not "
+        'numbers but truth values. Load it with attn_implementation="eager"'
+    )
+
+
+# --- at a call
+
+
+@dataclass(eq=False, repr=False)
+class DropoutWanted(ModelError, ValueError):
+    module: str
+    rate: float
+
+    message = (
+        "{module} drops attention weights with a rate of {rate} in training, which attndsl does not: set the dropout "
+        "of attention in the model's config to 0.0, or call model.eval()"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class WeightsWanted(ModelError, ValueError):
+    module: str
+
+    message = (
+        "{module} is asked for its attention weights, which attndsl never makes: leave output_attentions out, or load "
+        'the model with attn_implementation="eager"'
+    )
+
+
+@dataclass(eq=False, repr=False)
+class PagesWanted(ModelError, ValueError):
+    module: str
+
+    message = (
+        "{module} is called with a paged cache, of continuous batching, which attndsl does not serve in transformers: "
+        'load the model with attn_implementation="sdpa"'
+    )
+
+
+@dataclass(eq=False, repr=False)
+class UnknownMask(ModelError, TypeError):
+    module: str
+    found: str
+
+    message = (
+        "{module} has a mask that is {found}: attndsl takes bool tensors of 4 dimensions, true where a key is seen, "
+        "and tensors of floats, which are added to scores"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class SpecLacks(ModelError, ValueError):
+    spec: str
+    module: str
+    what: str
+    declaration: str
+
+    message = "{module} has {what}, which {spec} does not take: declare `{declaration}` in it"

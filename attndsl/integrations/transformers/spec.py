@@ -1,0 +1,87 @@
+"""The attention of the models of transformers, as one spec: a text made of those terms that a call has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from attndsl.syntax.format import format_text
+from attndsl.syntax.source import Source
+
+if TYPE_CHECKING:
+    from attndsl.op.op import Op
+
+TERMS = {
+    "since": "i32[B, N]  # the first query that sees a key",
+    "until": "i32[B, N]  # the first query that does no more",
+    "seen": "bool[B?, Hq?, M?, N]",
+    "bias": "U[B?, Hq?, M?, N]",
+    "sink": "S[B?, Hq, M?]",
+    "cap": "f32",
+}
+"""What a call may have besides queries, keys and values, as it is declared: `cap` is a parameter."""
+
+_MASKS = {
+    "since": "since[b,j] <= i",
+    "until": "i < until[b,j]",
+    "seen": "seen[b,h,i,j]",
+}
+
+
+def text(terms: Collection[str]) -> str:
+    """The spec of calls that have these of `TERMS`."""
+    types = ["T", *(["U"] if "bias" in terms else []), *(["S"] if "sink" in terms else [])]
+    parameters = ["scale: f32 = 1.0 / sqrt(D)", *(["cap: f32"] if "cap" in terms else [])]
+    raw = "(scale * q[b,h,i,:]) . k[b,g,j,:]"
+    masks = " and ".join(condition for term, condition in _MASKS.items() if term in terms)
+    score = "cap * tanh(raw / cap)" if "cap" in terms else "raw"
+    softmax = ["score", *(["mask"] if masks else []), *(["sink = sink[b,h,i]"] if "sink" in terms else [])]
+    lines = [
+        "# What a model of transformers asks of its attention. Queries are those of a call, the first of them is 0.",
+        f"attention model_attention({', '.join(parameters)}) {{",
+        "dims B, Hq, Hkv, M, N, D, E",
+        f"types {', '.join(types)}",
+        "",
+        "input q : T[B, Hq, M, D]",
+        "input k : T[B, Hkv, N, D]",
+        "input v : T[B, Hkv, N, E]",
+        *(f"input {term} : {TERMS[term]}" for term in TERMS if term in terms and term != "cap"),
+        "output o : T[B, M, Hq, E]",
+        "",
+        "require Hq % Hkv == 0",
+        "",
+        "each b in B, h in Hq, i in M",
+        "over j in N",
+        "",
+        "let g = h / (Hq / Hkv)",
+        f"let raw = {raw}",
+        "",
+        f"score = {score}{' + bias[b,h,i,j]' if 'bias' in terms else ''}",
+        *([f"mask = {masks}"] if masks else []),
+        "",
+        f"o[b,i,h,:] = softmax({', '.join(softmax)}) . v[b,g,j,:]",
+        "}",
+    ]
+    return format_text(Source("\n".join(lines)))
+
+
+_ops: dict[tuple[str, ...], Op] = {}
+"""By the terms of a call, which are few: a spec is compiled once for all layers and models that ask the same of it."""
+
+
+def op_of(*terms: str) -> Op:
+    """The operator of calls that have these of `TERMS`."""
+    _make(*terms)
+    return _ops[terms]
+
+
+def _make(*terms: str) -> None:
+    """Compiles the spec of these terms, once."""
+    if terms not in _ops:
+        from attndsl.op.op import compile
+
+        _ops[terms] = compile(text(terms))
+
+
+# torch.compile traces no compiler: what is marked so it runs, and takes the result for a constant.
+vars(_make)["_dynamo_marked_constant"] = True

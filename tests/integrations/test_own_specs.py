@@ -1,0 +1,121 @@
+"""A spec of the user's in a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import attndsl
+from attndsl.integrations.transformers import errors, register
+from tests.integrations.tiny import GPT_OSS, HEADS, LLAMA, MISTRAL, Tiny, batch, difference
+
+SPEC = """
+attention mine({params}) {{
+    dims B, Hq, Hkv, M, N, D
+    types T
+
+    input  q     : T[B, Hq,  M, D]
+    input  k     : T[B, Hkv, N, D]
+    input  v     : T[B, Hkv, N, D]
+    {inputs}
+    output o     : T[B, Hq,  M, D]
+
+    require Hq % Hkv == 0
+
+    each b in B, h in Hq, i in M
+    over j in N
+
+    let g = h / (Hq / Hkv)
+
+    score = q[b,h,i,:] . k[b,g,j,:] / sqrt(D)
+    mask  = {mask}
+
+    o[b,h,i,:] = softmax(score, mask) . v[b,g,j,:]
+}}
+"""
+SCALED = Tiny("GraniteForCausalLM", "GraniteConfig", {**HEADS, "attention_multiplier": 0.5})
+SUNK = replace(GPT_OSS, settings={**GPT_OSS.settings, "layer_types": ["full_attention"] * 2})
+SINCE = "input since : i32[B, N]"
+
+
+def mine(mask: str = "since[b,j] <= i", inputs: str = SINCE, params: str = "") -> Any:
+    text = SPEC.format(mask=mask, inputs=inputs, params=params)
+    return attndsl.compile(text.replace("mine()", "mine"))
+
+
+@torch.inference_mode()
+def test_a_mask_of_ones_own(tmp_path: Path) -> None:
+    """A Llama with a window is a Mistral; heads may come before rows, as in the gallery."""
+    path = tmp_path / "window.attn"
+    path.write_text(mine("since[b,j] <= i < since[b,j] + window", params="window: int").spec.text)
+    register(path, "window", window=4)
+    given = batch()
+    wanted = MISTRAL.make("sdpa")(**given).logits
+    assert difference(wanted, LLAMA.make("window")(**given).logits, given["attention_mask"]) < 1e-5
+    assert difference(wanted, LLAMA.make("sdpa")(**given).logits, given["attention_mask"]) > 0.01
+
+
+@torch.inference_mode()
+def test_windows_of_the_model() -> None:
+    register(mine("since[b,j] <= i < until[b,j]", SINCE + "\n input until : i32[B, N]"), "mine")
+    given = batch()
+    for model in (MISTRAL, LLAMA):
+        wanted = model.make("sdpa")(**given).logits
+        assert difference(wanted, model.make("mine")(**given).logits, given["attention_mask"]) < 1e-5
+
+
+@torch.inference_mode()
+def test_a_model_without_a_mask() -> None:
+    """`since` is given all the same, and lets all be seen."""
+    register(mine(), "mine")
+    own, ours = (LLAMA.make(name) for name in ("sdpa", "mine"))
+    ids = batch("no")["input_ids"][:, :1]
+    assert difference(own(ids).logits, ours(ids).logits) < 1e-5
+
+
+def test_dropout_of_its_own() -> None:
+    """Weights are dropped where a spec drops them, by other numbers at each call; not while a model is evaluated."""
+    text = mine(inputs=SINCE + "\n input seed : i64[]", params="dropout: f32").spec.text
+    place = "((b * Hq + h) * M + i) * N + j"
+    kept = f"(if random(seed[], {place}) < dropout then 0.0 else 1.0 / (1.0 - dropout))"
+    register(attndsl.compile(text.replace(". v[b,g,j,:]", f". ({kept} * v[b,g,j,:])")), "mine")
+    given = batch()
+    ours, own = LLAMA.make("mine", attention_dropout=0.5), LLAMA.make("sdpa")
+    assert difference(own(**given).logits, ours(**given).logits, given["attention_mask"]) < 1e-5
+    ours.train()
+    assert difference(ours(**given).logits, ours(**given).logits, given["attention_mask"]) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("spec", "fixed", "said"),
+    [
+        (attndsl.load("gqa"), {}, "gqa cannot be the attention of a model: it has no input `since"),
+        (attndsl.load("fused_qkv"), {}, "a model gives it `q`, of a batch"),
+        (mine(inputs=SINCE + "\n input x : T[N]", mask="since[b,j] <= i and x[j] > 0.0"), {}, "no model gives it `x`"),
+        (mine(), {"window": 3}, "it takes no `window`"),
+        (mine(), {"since": 3}, "it takes no `since` but what a model gives it"),
+    ],
+)
+def test_specs_that_no_model_can_use(spec: Any, fixed: dict[str, Any], said: str) -> None:
+    with pytest.raises(errors.NotForModels) as error:
+        register(spec, "mine", **fixed)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (MISTRAL, r"keys that later queries see no more.* declare `input until : i32\[B, N\]` in it"),
+        (SCALED, r"a scale of scores that is not 1 / sqrt\(D\).* declare `scale: f32` in it"),
+        (SUNK, r"sinks, which mine does not take: declare `input sink : S\[B\?, Hq, M\?\]` in it"),
+    ],
+    ids=lambda value: getattr(value, "model", ""),
+)
+def test_what_a_model_has_and_the_spec_has_not(model: Any, said: str) -> None:
+    register(mine(), "mine")
+    with pytest.raises(errors.SpecLacks, match=said):
+        model.make("mine")(**batch())
