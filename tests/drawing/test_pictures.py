@@ -25,6 +25,9 @@ from tests.drawing.drawn import drawn
 
 DOCS = Path(__file__).parents[2] / "docs"
 
+ALWAYS = ("append_paged", "cache_and_new", "causal_end", "document_mask", "gqa", "mha", "packed_ragged", "sliding_window")
+"""Specs whose pictures are drawn in each run of the tests; the others take longer together."""
+
 
 def mistakes(picture: Picture, walks: Sequence[Walk]) -> list[str]:
     """Where a picture and the reference differ."""
@@ -45,6 +48,7 @@ def mistakes(picture: Picture, walks: Sequence[Walk]) -> list[str]:
     return found
 
 
+@pytest.mark.matrix
 def test_whatever_is_drawn_is_true() -> None:
     """Of specs that nobody would write a picture tells what programs visit, or that it does not."""
     told = Counter[bool]()
@@ -72,7 +76,9 @@ def test_whatever_is_drawn_is_true() -> None:
     assert told[True] > 3 * told[False]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize(
+    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.matrix) for name in names()]
+)
 def test_tiles_are_what_rows_see(name: str, golden: Callable[[Path, str], None]) -> None:
     drawing = drawn(name)
     blocks = [block for block in drawing.call.spec.blocks if block.over]
