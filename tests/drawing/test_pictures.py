@@ -25,7 +25,16 @@ from tests.drawing.drawn import drawn
 
 DOCS = Path(__file__).parents[2] / "docs"
 
-ALWAYS = ("append_paged", "cache_and_new", "causal_end", "document_mask", "gqa", "mha", "packed_ragged", "sliding_window")
+ALWAYS = (
+    "append_paged",
+    "cache_and_new",
+    "causal_end",
+    "document_mask",
+    "gqa",
+    "mha",
+    "packed_ragged",
+    "sliding_window",
+)
 """Specs whose pictures are drawn in each run of the tests; the others take longer together."""
 
 

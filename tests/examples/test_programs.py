@@ -50,4 +50,4 @@ def test_a_model_learns_slopes_and_sinks() -> None:
 
 def outline(printed: str) -> list[str]:
     """Lines without the numbers and the lengths of bars."""
-    return [re.sub(r"-?\d[\d.]*(e[-+]\d+)?|[█░]*\s+", " ", line) for line in printed.splitlines()]
+    return [" ".join(re.sub(r"-?\d[\d.]*(e[-+]\d+)?|[█░]+", " ", line).split()) for line in printed.splitlines()]
