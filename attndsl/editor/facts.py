@@ -24,12 +24,12 @@ MAX_LINES = 40
 """How far above the cursor what stands there must make sense, if names are to be completed."""
 
 
-class Refused(Exception):
+class CannotRename(Exception):
     """A name cannot be changed so; the message says why."""
 
 
 @dataclass(frozen=True)
-class Facts:
+class SpecFacts:
     """A text as it has been read; `reading` is None where it has no syntax tree."""
 
     source: Source
@@ -37,13 +37,13 @@ class Facts:
     diagnostics: tuple[Diagnostic, ...]
 
     @staticmethod
-    def of(source: Source) -> Facts:
+    def of(source: Source) -> SpecFacts:
         """What there is to tell of a text, with or without mistakes."""
         try:
             reading = read(source)
         except SpecError as error:
-            return Facts(source, None, error.diagnostics)
-        return Facts(source, reading, tuple(sorted(reading.diagnostics, key=lambda each: each.span.start)))
+            return SpecFacts(source, None, error.diagnostics)
+        return SpecFacts(source, reading, tuple(sorted(reading.diagnostics, key=lambda each: each.span.start)))
 
     @cached_property
     def names(self) -> Mapping[Span, Binding]:
@@ -70,30 +70,30 @@ class Facts:
         return None if found is None else found[1].span
 
     def places(self, offset: int) -> list[Span]:
-        """All places of the name at one that can be changed together; raises Refused."""
+        """All places of the name at one that can be changed together; raises CannotRename."""
         found = self.at(offset)
         if found is None:
-            raise Refused("Only the names that a spec defines can be changed.")
+            raise CannotRename("Only the names that a spec defines can be changed.")
         defined = found[1].span
         if isinstance(self._statements.get(defined), tree.Definition):
-            raise Refused("The name of a score or mask says what it is.")
+            raise CannotRename("The name of a score or mask says what it is.")
         return [span for span, binding in self.names.items() if binding.span == defined]
 
     def rename(self, offset: int, name: str) -> list[Span]:
-        """The places at which to write another name; raises Refused where the spec would mean something else."""
+        """The places at which to write another name; raises CannotRename where the spec would mean something else."""
         places = self.places(offset)
         if not re.fullmatch(lexemes()["NAME"], name) or name in words():
-            raise Refused(f"`{name}` is no name.")
+            raise CannotRename(f"`{name}` is no name.")
         moved = _Moved(places, len(name))
         text = self.source.text
         for span in reversed(places):
             text = text[: span.start] + name + text[span.end :]
-        renamed = Facts.of(Source(text, self.source.name))
+        renamed = SpecFacts.of(Source(text, self.source.name))
         expected = {moved.span(span): moved.span(binding.span) for span, binding in self.names.items()}
         if {span: binding.span for span, binding in renamed.names.items()} != expected or (
             [each.code for each in renamed.diagnostics] != [each.code for each in self.diagnostics]
         ):
-            raise Refused(f"`{name}` would mean something else here.")
+            raise CannotRename(f"`{name}` would mean something else here.")
         return places
 
     def describe(self, binding: Binding) -> str:

@@ -12,7 +12,7 @@ from pygls.workspace import TextDocument
 from attndsl.checking.calls import FUNCTION_NAMES
 from attndsl.checking.scopes import Binding, ElementType, LetBinding, Storage
 from attndsl.diagnostics import Diagnostic, SpecError
-from attndsl.editor.facts import Facts, Refused, is_inside, names_before
+from attndsl.editor.facts import CannotRename, SpecFacts, is_inside, names_before
 from attndsl.editor.words import CONSTANTS, TYPES
 from attndsl.syntax.format import format_text
 from attndsl.syntax.gallery import gallery
@@ -30,13 +30,13 @@ def serve() -> None:
 def make_server() -> LanguageServer:
     """A server that has been told of no document yet."""
     server = LanguageServer(NAME, version("attndsl"))
-    read: dict[str, Facts] = {}
+    read: dict[str, SpecFacts] = {}
 
-    def facts(uri: str) -> tuple[TextDocument, Facts]:
+    def facts(uri: str) -> tuple[TextDocument, SpecFacts]:
         document = server.workspace.get_text_document(uri)
         known = read.get(uri)
         if known is None or known.source.text != document.source:
-            known = read[uri] = Facts.of(Source(document.source, document.filename or "<text>"))
+            known = read[uri] = SpecFacts.of(Source(document.source, document.filename or "<text>"))
         return document, known
 
     def publish(uri: str) -> None:
@@ -79,7 +79,7 @@ def make_server() -> LanguageServer:
         offset = document.offset_at_position(params.position)
         try:
             places = known.places(offset)
-        except Refused as error:
+        except CannotRename as error:
             raise _refusal(error) from None
         return _range(document, known.source, next(span for span in places if span.start <= offset <= span.end))
 
@@ -88,7 +88,7 @@ def make_server() -> LanguageServer:
         document, known = facts(params.text_document.uri)
         try:
             places = known.rename(document.offset_at_position(params.position), params.new_name)
-        except Refused as error:
+        except CannotRename as error:
             raise _refusal(error) from None
         edits = [lsp.TextEdit(_range(document, known.source, span), params.new_name) for span in places]
         return lsp.WorkspaceEdit({document.uri: edits})
@@ -152,7 +152,7 @@ def _range(document: TextDocument, source: Source, span: Span) -> lsp.Range:
     return lsp.Range(position(span.start), position(span.end))
 
 
-def _refusal(error: Refused) -> JsonRpcException:
+def _refusal(error: CannotRename) -> JsonRpcException:
     return JsonRpcException(str(error), lsp.LSPErrorCodes.RequestFailed)
 
 

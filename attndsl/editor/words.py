@@ -44,7 +44,7 @@ def patterns() -> dict[str, str]:
         "type": _words(TYPES),
         "number": grammar["NUMBER"],
         "name": grammar["NAME"],
-        "operator": "|".join(sorted(signs - brackets, key=len, reverse=True)),
+        "operator": "|".join(sorted(signs - brackets, key=_longest_first)),
         "punctuation": f"[{re.escape(_BRACKETS)}]",
     }
 
@@ -57,6 +57,10 @@ def _is_word(name: str, pattern: str) -> bool:
 def _alternatives(pattern: str) -> list[str]:
     """The signs of a terminal: `(?:<|>=)` is two."""
     return re.split(r"(?<!\\)\|", pattern.removeprefix("(?:").removesuffix(")") if "(?:" in pattern else pattern)
+
+
+def _longest_first(sign: str) -> tuple[int, str]:
+    return -len(sign), sign
 
 
 def _words(words: Iterable[str]) -> str:

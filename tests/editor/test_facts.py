@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attndsl.checking.calls import FUNCTION_NAMES
-from attndsl.editor.facts import Facts, Refused, is_inside, names_before
+from attndsl.editor.facts import CannotRename, SpecFacts, is_inside, names_before
 from attndsl.editor.words import CONSTANTS, TYPES
 from attndsl.syntax.gallery import names
 from attndsl.syntax.parse import tokens
@@ -28,7 +28,7 @@ def after(source: Source, text: str) -> int:
 
 
 def hover(source: Source, text: str) -> str:
-    found = Facts.of(source).hover(after(source, text))
+    found = SpecFacts.of(source).hover(after(source, text))
     assert found is not None
     return found[1]
 
@@ -36,7 +36,7 @@ def hover(source: Source, text: str) -> str:
 @pytest.mark.parametrize("name", names())
 def test_every_name_of_the_gallery_is_known(name: str) -> None:
     source = spec(name)
-    facts = Facts.of(source)
+    facts = SpecFacts.of(source)
     assert facts.reading is not None
     known = {source.text[span.start : span.end] for span in facts.names}
     built_in = {*TYPES, *CONSTANTS, *FUNCTION_NAMES, "sink", facts.reading.attention.name.text}
@@ -53,7 +53,7 @@ def test_every_name_of_the_gallery_is_known(name: str) -> None:
 @pytest.mark.parametrize("name", names())
 def test_every_name_of_the_gallery_can_be_another(name: str) -> None:
     source = spec(name)
-    facts = Facts.of(source)
+    facts = SpecFacts.of(source)
     renamed = 0
     for place, binding in facts.names.items():
         if place == binding.span and source.text[place.start : place.end] not in ("score", "mask"):
@@ -90,17 +90,17 @@ def test_what_a_reduction_stands_for() -> None:
 
 def test_a_spec_with_mistakes_is_told_of_too() -> None:
     source = Source(GQA.text.replace("h / (Hq / Hkv)", "h / (Hq / Hkw)"))
-    facts = Facts.of(source)
+    facts = SpecFacts.of(source)
     (wrong,) = facts.diagnostics
     assert source.text[wrong.span.start : wrong.span.end] == "Hkw"
     assert hover(source, "over j").endswith("below `N`")
-    broken = Facts.of(Source(GQA.text.replace("over j in", "over j")))
+    broken = SpecFacts.of(Source(GQA.text.replace("over j in", "over j")))
     assert broken.reading is None and broken.diagnostics
     assert broken.hover(40) is None and broken.definition(40) is None
 
 
 def test_definition() -> None:
-    facts = Facts.of(GQA)
+    facts = SpecFacts.of(GQA)
     place = facts.definition(after(GQA, "softmax(score, mask"))
     assert place is not None
     assert GQA.text[place.start : place.end + 2] == "mask  "
@@ -120,17 +120,17 @@ def test_definition() -> None:
     ],
 )
 def test_a_name_that_would_change_the_meaning_is_refused(at: str, name: str, why: str) -> None:
-    with pytest.raises(Refused, match="^" + why.replace(".", r"\.") + "$"):
-        Facts.of(GQA).rename(after(GQA, at), name)
+    with pytest.raises(CannotRename, match="^" + why.replace(".", r"\.") + "$"):
+        SpecFacts.of(GQA).rename(after(GQA, at), name)
 
 
 def test_a_name_that_another_hides_is_refused() -> None:
     """A definition's own parameter may take the name of an index, which then means the parameter in it."""
     text = "    let twice[t] = t + i\n\n    score ="
     source = Source(GQA.text.replace("    score =", text, 1))
-    with pytest.raises(Refused):
-        Facts.of(source).rename(after(source, "let twice[t"), "i")
-    assert len(Facts.of(source).rename(after(source, "let twice[t"), "j")) == 2
+    with pytest.raises(CannotRename):
+        SpecFacts.of(source).rename(after(source, "let twice[t"), "i")
+    assert len(SpecFacts.of(source).rename(after(source, "let twice[t"), "j")) == 2
 
 
 def test_names_in_sight_while_the_line_makes_no_sense() -> None:
