@@ -29,7 +29,8 @@ def serve() -> None:
 
 def make_server() -> LanguageServer:
     """A server that has been told of no document yet."""
-    server = LanguageServer(NAME, version("attndsl"))
+    # Whole texts: pygls puts parts together by the lines of Python, which ends some where an editor does not.
+    server = LanguageServer(NAME, version("attndsl"), lsp.TextDocumentSyncKind.Full)
     read: dict[str, SpecFacts] = {}
 
     def facts(uri: str) -> tuple[TextDocument, SpecFacts]:
@@ -60,7 +61,7 @@ def make_server() -> LanguageServer:
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hover(params: lsp.HoverParams) -> lsp.Hover | None:
         document, known = facts(params.text_document.uri)
-        found = known.hover(document.offset_at_position(params.position))
+        found = known.hover(_offset(document, params.position))
         if found is None:
             return None
         span, text = found
@@ -70,13 +71,13 @@ def make_server() -> LanguageServer:
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def definition(params: lsp.DefinitionParams) -> lsp.Location | None:
         document, known = facts(params.text_document.uri)
-        span = known.definition(document.offset_at_position(params.position))
+        span = known.definition(_offset(document, params.position))
         return None if span is None else lsp.Location(document.uri, _range(document, known.source, span))
 
     @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     def prepare_rename(params: lsp.PrepareRenameParams) -> lsp.Range:
         document, known = facts(params.text_document.uri)
-        offset = document.offset_at_position(params.position)
+        offset = _offset(document, params.position)
         try:
             places = known.places(offset)
         except CannotRename as error:
@@ -87,7 +88,7 @@ def make_server() -> LanguageServer:
     def rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit:
         document, known = facts(params.text_document.uri)
         try:
-            places = known.rename(document.offset_at_position(params.position), params.new_name)
+            places = known.rename(_offset(document, params.position), params.new_name)
         except CannotRename as error:
             raise _refusal(error) from None
         edits = [lsp.TextEdit(_range(document, known.source, span), params.new_name) for span in places]
@@ -106,7 +107,7 @@ def make_server() -> LanguageServer:
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION)
     def completion(params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         document, known = facts(params.text_document.uri)
-        offset = document.offset_at_position(params.position)
+        offset = _offset(document, params.position)
         if not is_inside(known.source, offset):
             return [_snippet(name, about, path.read_text("utf-8")) for name, about, path in gallery()]
         sight = names_before(known.source, offset)
@@ -141,6 +142,19 @@ def _diagnostic(document: TextDocument, source: Source, diagnostic: Diagnostic) 
         source=NAME,
         related_information=others,
     )
+
+
+def _offset(document: TextDocument, position: lsp.Position) -> int:
+    """The place of a position, whose columns count what the editor has agreed to."""
+    lines = document.source.split("\n")
+    before = sum(len(line) + 1 for line in lines[: position.line])
+    line = lines[position.line] if position.line < len(lines) else ""
+    units = 0
+    for number, character in enumerate(line):
+        if units >= position.character:
+            return before + number
+        units += document.position_codec.client_num_units(character)
+    return min(before + len(line), len(document.source))
 
 
 def _range(document: TextDocument, source: Source, span: Span) -> lsp.Range:

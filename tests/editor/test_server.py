@@ -121,7 +121,7 @@ def test_a_wrong_text_is_told_and_mended() -> None:
 def test_hover_definition_rename_and_layout() -> None:
     async def steps(editor: Editor) -> None:
         client = editor.client
-        await editor.write("# 😋 " + GQA.replace("    let g =", "    # 😋\n    let g="))
+        await editor.write("# 😋\u2028 " + GQA.replace("    let g =", "    # 😋\n    let g="))
         hover = await client.text_document_hover_async(lsp.HoverParams(DOCUMENT, editor.at("softmax(score, ma")))
         assert hover is not None and hover.range is not None and isinstance(hover.contents, lsp.MarkupContent)
         assert editor.marked(hover.range) == "mask" and "a bool" in hover.contents.value
@@ -148,7 +148,7 @@ def test_hover_definition_rename_and_layout() -> None:
         edits = await client.text_document_formatting_async(lsp.DocumentFormattingParams(DOCUMENT, options))
         assert edits is not None
         tidy = editor.edited(list(edits))
-        assert tidy == "# 😋 " + GQA.replace("    let g =", "    # 😋\n    let g =")
+        assert tidy == "# 😋\u2028 " + GQA.replace("    let g =", "    # 😋\n    let g =")
         await editor.write(tidy)
         edits = await client.text_document_formatting_async(lsp.DocumentFormattingParams(DOCUMENT, options))
         assert edits is not None and list(edits) == []
