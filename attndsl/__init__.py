@@ -23,6 +23,7 @@ _HOMES = {
     "Op": "attndsl.op.op",
     "SpecError": "attndsl.diagnostics.base",
     "compile": "attndsl.op.op",
+    "load_ipython_extension": "attndsl.editor.magic",  # IPython asks for it at `%load_ext attndsl`
     "load": "attndsl.op.op",
 }
 

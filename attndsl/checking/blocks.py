@@ -57,6 +57,7 @@ class Blocks:
         self.close()
         self.scope = self._outermost.within({})
         self._context.rows = rows = CheckedBlock(len(self.blocks), node.span, ())
+        self._context.opened.append(rows)
         for binder in node.binders:
             index = self._binder(binder, "each", self.scope)
             if index is not None:
@@ -138,7 +139,7 @@ class Blocks:
 
     def writes_whole(self, node: tree.Definition) -> bool:
         """Whether `o = …` is meant to write an output; reports it."""
-        match self.scope.find(node.name.text):
+        match self.scope.resolve(node.name):
             case Storage(tensor=Tensor(role="output" | "inout" | "temp" as role, name=name, extents=extents)):
                 subscripts = ", ".join([":"] * len(extents))
                 self._context.report(
@@ -251,7 +252,7 @@ class Blocks:
         return slices.parts(self._context, subscripts, axes)
 
     def _target(self, name: tree.Name) -> Tensor | None:
-        match self.scope.find(name.text):
+        match self.scope.resolve(name):
             case Storage(tensor=tensor) if tensor.role != "input":
                 return tensor
             case Broken():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from attndsl import diagnostics as errors
 from attndsl.checking.blocks import Blocks
@@ -18,21 +19,54 @@ from attndsl.checking.graph import (
     ExpressionLimitPassed,
     PartLimitPassed,
 )
-from attndsl.checking.scopes import ScalarBinding, Scope
-from attndsl.checking.typed import Apply, Block, Constant, Expr, ReduceAxis, Spec, walk
-from attndsl.diagnostics import SpecError
+from attndsl.checking.scopes import LetBinding, ScalarBinding, Scope
+from attndsl.checking.typed import Apply, Block, Constant, Expr, Index, ReduceAxis, Spec, walk
+from attndsl.diagnostics import Diagnostic, SpecError
 from attndsl.syntax import tree
 from attndsl.syntax.source import Source, Span
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What one reading of a text finds: the spec, None where there are mistakes, and what its names stand for.
+
+    `scope` has the names in sight where the text ends.
+    """
+
+    attention: tree.Attention
+    spec: Spec | None
+    diagnostics: tuple[Diagnostic, ...]
+    scope: Scope
+    _checker: _Checker
+
+    def expanded(self, let: LetBinding) -> tuple[tuple[Index, ...], Expr] | None:
+        """What a definition stands for at any element: the variables of its axes, and a scalar that depends on them.
+
+        Its plain parameters are variables of their names. None where that has no end that anybody would read.
+        """
+        try:
+            return self._checker.expanded(let)
+        except (RecursionError, DepthLimitPassed, ExpressionLimitPassed, PartLimitPassed):
+            return None
+
+
 def check(source: Source) -> Spec:
     """The typed spec of a text; raises SpecError with every error that one reading finds."""
+    reading = read(source)
+    if reading.spec is None:
+        raise SpecError(source, reading.diagnostics)
+    return reading.spec
+
+
+def read(source: Source) -> Reading:
+    """What a text says, as far as it can be told where there are mistakes; raises SpecError where it has no tree."""
     from attndsl.syntax.parse import parse  # brings lark, which what only imports this module does without
 
     attention = parse(source)
     context = Context(source, _defined(attention))
+    checker, spec = _Checker(context), None
     try:
-        spec = _Checker(context).spec(attention)
+        spec = checker.spec(attention)
     except TooManyErrors:
         pass
     except RecursionError:
@@ -43,9 +77,8 @@ def check(source: Source) -> Spec:
         context.report(errors.limits.TooManyExpressions(error.span, limit=MAX_EXPRESSIONS))
     except PartLimitPassed as error:
         context.report(errors.limits.TooManyParts(error.span, limit=MAX_PARTS))
-    if context.diagnostics:
-        raise SpecError(source, list(context.diagnostics))
-    return spec
+    diagnostics = tuple(context.diagnostics)
+    return Reading(attention, None if diagnostics else spec, diagnostics, checker.in_sight, checker)
 
 
 class _Checker:
@@ -79,6 +112,25 @@ class _Checker:
             blocks=blocks,
             schedule=declared.schedule,
         )
+
+    @property
+    def in_sight(self) -> Scope:
+        """The scope that has been reached."""
+        return self._blocks.scope
+
+    def expanded(self, let: LetBinding) -> tuple[tuple[Index, ...], Expr]:
+        """A definition at variables; in the block that it stands in, of which it may reduce the keys."""
+        graph, span = self._context.graph, let.span
+        nothing = graph.constant(0, span)
+        plain = [
+            graph.index(Index(name or "", "axis", nothing, nothing, span), span) if extent is None else None
+            for name, extent in zip(let.params, let.extents, strict=True)
+        ]
+        self._context.rows = next(
+            (rows for rows in reversed(self._context.opened) if rows.span.start < span.start), None
+        )
+        value = self._expressions.names.lets.use(let, plain, span)
+        return self._context.axes.bind(value.axes, span, value.at)
 
     def _statement(self, node: tree.Statement) -> None:
         match node:

@@ -44,6 +44,7 @@ class Context:
         self.defined = defined
         self.axes = Axes(self.graph, set(defined))
         self.rows: CheckedBlock | None = None
+        self.opened: list[CheckedBlock] = []  # all that have been `rows`
         self.writers: dict[str, list[int]] = {}  # the numbers of the blocks that write a tensor
         self.read: set[str] = set()  # what blocks read of what blocks have written
         self.diagnostics: dict[Diagnostic, None] = {}

@@ -147,6 +147,7 @@ class Declarations:
         """`input q : T[B, H, M, D]`."""
         extents = [self._extent(extent) for extent in node.extents]
         element = node.element.text
+        self._scope.resolve(node.element)
         kind = STORAGE_KINDS.get(self.choices(element)[0])
         if kind is None:
             self._unknown_element(node)

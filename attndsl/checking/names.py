@@ -20,12 +20,12 @@ class NameLookup:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._lets = Lets(context)
+        self.lets = Lets(context)
 
     def bare(self, node: tree.Reference, scope: Scope) -> Value | None:
         """A name used as it is."""
         name, span = node.name.text, node.span
-        match scope.find(name):
+        match scope.resolve(node.name):
             case None:
                 return self._unknown(node.name, scope)
             case Broken():
@@ -43,13 +43,13 @@ class NameLookup:
                 if None in let.extents:
                     slots = ", ".join(":" if extent else param or ":" for param, extent in _slots(let))
                     return self._context.report(errors.shapes.BareDefinition(span, name=name, slots=slots))
-                return self._lets.use(let, [None] * len(let.extents), span)
+                return self.lets.use(let, [None] * len(let.extents), span)
         raise AssertionError(name)
 
     def subscripted(self, node: tree.Subscripted, scope: Scope, subscripts: Sequence[Expr | None]) -> Value | None:
         """A name with subscripts, None for `:`."""
         name = node.name.text
-        match scope.find(name):
+        match scope.resolve(node.name):
             case None:
                 return self._unknown(node.name, scope)
             case Broken():
@@ -100,8 +100,8 @@ class NameLookup:
                         )
                 if not self._may_be_in_range(node, subscripts, let.extents):
                     return None
-                value = self._lets.use(let, subscripts, node.span)
-                sound = self._lets.expanding or may_be_present(self._context, node, subscripts, value)
+                value = self.lets.use(let, subscripts, node.span)
+                sound = self.lets.expanding or may_be_present(self._context, node, subscripts, value)
                 return value if sound else None
             case ScalarBinding(what=what):
                 return self._context.report(errors.shapes.NotSubscriptable(node.span, name=name, what=what))
@@ -132,7 +132,7 @@ class NameLookup:
         Such a definition may test them before it reads.
         """
         spans = [subscript.span for subscript in node.subscripts]
-        return self._lets.expanding or may_be_in_range(self._context, spans, subscripts, extents)
+        return self.lets.expanding or may_be_in_range(self._context, spans, subscripts, extents)
 
     def _unknown(self, name: tree.Name, scope: Scope) -> Value | None:
         if name.text in FUNCTION_NAMES:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from attndsl.checking.typed import Expr, Kind, Tensor
 from attndsl.checking.values import Result
+from attndsl.syntax import tree
 from attndsl.syntax.source import Span
 
 
@@ -68,11 +69,18 @@ class LetBinding(Binding):
 
 
 class Scope:
-    """Names in sight: own ones, then those of the enclosing scope."""
+    """Names in sight: own ones, then those of the enclosing scope.
+
+    `met`, which is that of the whole spec, says of each place at which a name stands what it stands for there. Of a
+    definition that is the first reading, in which its parameters are themselves.
+    """
 
     def __init__(self, parent: Scope | None = None, own: Mapping[str, Binding] | None = None) -> None:
         self._parent = parent
         self._own = dict(own or {})
+        self.met: dict[Span, Binding] = {} if parent is None else parent.met
+        for binding in self._own.values():
+            self.met.setdefault(binding.span, binding)
 
     def find(self, name: str) -> Binding | None:
         """What a name stands for, None where nothing in sight has it."""
@@ -83,9 +91,17 @@ class Scope:
             scope = scope._parent
         return None
 
+    def resolve(self, name: tree.Name) -> Binding | None:
+        """What a name stands for where it is used."""
+        binding = self.find(name.text)
+        if binding is not None:
+            self.met.setdefault(name.span, binding)
+        return binding
+
     def add(self, name: str, binding: Binding) -> None:
         """Binds a name in this scope."""
         self._own[name] = binding
+        self.met.setdefault(binding.span, binding)
 
     def within(self, own: Mapping[str, Binding]) -> Scope:
         """A scope inside this one."""

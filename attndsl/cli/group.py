@@ -17,7 +17,7 @@ from attndsl.driver.errors import CompilerError
 from attndsl.driver.hints import did_you_mean
 from attndsl.op.errors import CallError
 
-COMMANDS = ("list", "check", "compile", "run", "grad", "opt", "fmt", "explain", "draw", "bench", "tune", "fuzz")
+COMMANDS = ("list", "check", "compile", "run", "grad", "opt", "fmt", "explain", "draw", "bench", "tune", "fuzz", "lsp")
 """Each is a module of its own, imported when it is asked for."""
 
 

@@ -108,6 +108,11 @@ def words() -> frozenset[str]:
     return frozenset(filter(str.isidentifier, patterns))
 
 
+def lexemes() -> dict[str, str]:
+    """The regular expression of every terminal of the grammar, by its name there."""
+    return {terminal.name: terminal.pattern.to_regexp() for terminal in _parser().terminals}
+
+
 @cache
 def _parser() -> Lark:
     grammar = files("attndsl.syntax").joinpath("grammar.lark").read_text(encoding="utf-8")
