@@ -71,6 +71,7 @@ class Derivative:
         except NoGradient as error:
             raise errors.NotDifferentiable(binding.signature.name, error.input_ or wanted[0], str(error)) from None
         self._all, self._sums, self.name = gradients, sums, binding.signature.name
+        self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], Derivative] = {}
         self._gradients, self.cotangents = derived.gradients, derived.cotangents
         self._forward = _bound(derived.forward, binding, sums)
         self._backward = _bound(derived.backward, binding, sums, apart=True)
@@ -85,9 +86,14 @@ class Derivative:
 
         Else itself: where one of the inputs has no part in these outputs, its gradient is 0, which this computes.
         """
-        named = () if {*outputs} >= self.cotangents.keys() else tuple(outputs)
+        key = tuple(wanted), () if {*outputs} >= self.cotangents.keys() else tuple(outputs)
+        if key not in self._parts:
+            self._parts[key] = self._part(*key)
+        return self._parts[key]
+
+    def _part(self, wanted: tuple[str, ...], outputs: tuple[str, ...]) -> Derivative:
         try:
-            part = self._all.of(tuple(wanted), self._sums, named)
+            part = self._all.of(wanted, self._sums, outputs)
         except errors.NotDifferentiable:
             return self
         return part if part._forward.spec.text == self._forward.spec.text else self  # names mean the same

@@ -1,6 +1,6 @@
 """What a picture shows is what the reference sees and what programs do; `docs/gallery.md` is made of such pictures.
 
-`pytest tests/drawing --update-goldens` makes the page and its pictures anew.
+`pytest tests/drawing -m "" --update-goldens` makes the page and its pictures anew.
 """
 
 from __future__ import annotations
