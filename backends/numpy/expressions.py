@@ -256,7 +256,7 @@ class NumPyExpressions(Values):
 
     def bare(self, value: SSAValue, code: str) -> str:
         """A condition on single numbers, without the parentheses that it has where it is written out."""
-        return code[1:-1] if code.startswith("(") and not self.axes(value) else code
+        return code[1:-1] if value.type == i1 and code.startswith("(") and not self.axes(value) else code
 
     def broadcast(self, op: tile.BroadcastOp) -> Text:
         axes = self.axes_of(op.result)
