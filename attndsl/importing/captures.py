@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
-from attndsl.importing.nodes import Node
-from attndsl.importing.values import Trace, Value, is_users
+from attndsl.importing.nodes import Traced
+from attndsl.importing.values import Symbol, Trace, is_users
 
 _LIBRARIES = frozenset({"torch", "numpy", "attndsl", *sys.stdlib_module_names})
 
@@ -81,12 +81,12 @@ def _global_names(code: CodeType) -> Iterator[str]:
 
 
 @contextmanager
-def variables(called: dict[Node, str]) -> Iterator[None]:
+def variables(called: dict[Traced, str]) -> Iterator[None]:
     """While it is open, values are called as the variables that hold them where a function of the user's returns.
 
     What the function that was called last on the way out calls them counts; arguments give no names.
     """
-    first: dict[Node, int] = {}
+    first: dict[Traced, int] = {}
     count = 0
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
@@ -96,7 +96,7 @@ def variables(called: dict[Node, str]) -> Iterator[None]:
         count += 1
         arguments = frame.f_code.co_varnames[: frame.f_code.co_argcount]
         for name, value in frame.f_locals.items():
-            if not isinstance(value, Value) or name in arguments or name in frame.f_code.co_freevars:
+            if not isinstance(value, Symbol) or name in arguments or name in frame.f_code.co_freevars:
                 continue
             if value.node.parts and first.get(value.node) != count:
                 called[value.node], first[value.node] = name, count

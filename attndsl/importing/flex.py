@@ -11,9 +11,9 @@ from attndsl.diagnostics.base import SpecError
 from attndsl.importing.captures import Captures, variables
 from attndsl.importing.errors import CannotImport
 from attndsl.importing.functions import apply
-from attndsl.importing.names import Names, plain
-from attndsl.importing.nodes import Node
-from attndsl.importing.text import TAKEN, Mods, Text
+from attndsl.importing.names import SpecNames, plain
+from attndsl.importing.nodes import Traced
+from attndsl.importing.text import TAKEN, Mods, SpecLines
 from attndsl.importing.values import Concrete, Fixed, Trace, Watch
 from attndsl.syntax.format import format_text
 from attndsl.syntax.source import Source
@@ -60,7 +60,7 @@ def _text(
     fixed: frozenset[Fixed],
 ) -> str:
     mods = [mod for mod in (score_mod, mask_mod) if mod is not None]
-    names = Names((*TAKEN, *(("scale",) if scale is not None else ())))
+    names = SpecNames((*TAKEN, *(("scale",) if scale is not None else ())))
     called = names.new(plain(name or "_".join(_name(mod) for mod in mods if _name(mod) != "mod") or "flex"))
     trace = Trace(names, fixed, apply)
     score = scored = trace.nodes.leaf("score", "float")
@@ -81,10 +81,10 @@ def _text(
             trace.refuse(f"mask_mod gives {said.kind}s", "a comparison")
         mask = said if mask is None else trace.nodes.apply("and", said, mask)
     given = "" if scale is None else f"scale: f32 = {float(scale)}"
-    return "\n".join(Text(trace, Mods(called, _comment(mods), score, mask, grouped, given)).lines()) + "\n"
+    return "\n".join(SpecLines(trace, Mods(called, _comment(mods), score, mask, grouped, given)).lines()) + "\n"
 
 
-def _run(trace: Trace, mod: Mod, *score: Node) -> Node:
+def _run(trace: Trace, mod: Mod, *score: Traced) -> Traced:
     """What a mod gives."""
     arguments = [*score, *(trace.nodes.leaf("index", "int", index) for index in _INDICES)]
     trace.running = True
@@ -100,12 +100,12 @@ def _run(trace: Trace, mod: Mod, *score: Node) -> Node:
     return trace.node(found)
 
 
-def _taken_out(trace: Trace, score: Node) -> tuple[Node, Node | None]:
+def _taken_out(trace: Trace, score: Traced) -> tuple[Traced, Traced | None]:
     """A score that is -inf where a condition fails, as a score and a mask."""
     match score:
-        case Node("fselect", parts=(condition, kept, Node("const", value=value))) if value == -float("inf"):
+        case Traced("fselect", parts=(condition, kept, Traced("const", value=value))) if value == -float("inf"):
             return kept, condition
-        case Node("fselect", parts=(condition, Node("const", value=value), kept)) if value == -float("inf"):
+        case Traced("fselect", parts=(condition, Traced("const", value=value), kept)) if value == -float("inf"):
             return kept, trace.nodes.apply("not", condition)
     return score, None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from attndsl.importing.nodes import Kind, Node
+from attndsl.importing.nodes import Kind, Traced
 from attndsl.importing.values import DTYPES, Trace
 
 _CURVES = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", "tanh", "erf", "sigmoid", "floor")
@@ -57,7 +57,7 @@ class _Calls:
     def __init__(self, trace: Trace) -> None:
         self.trace, self.nodes = trace, trace.nodes
 
-    def of(self, x: Any, kind: Kind | None = None) -> Node:
+    def of(self, x: Any, kind: Kind | None = None) -> Traced:
         """A value, made one of a kind."""
         node, const = self.trace.node(x), self.nodes.const
         if kind is None or node.kind == kind:
@@ -74,19 +74,19 @@ class _Calls:
             node = self.nodes.apply("iselect", node, const(1), const(0))
         return node if kind == "int" else self.nodes.apply("float", node)
 
-    def pair(self, a: Any, b: Any) -> tuple[str, Node, Node]:
+    def pair(self, a: Any, b: Any) -> tuple[str, Traced, Traced]:
         """Two numbers, and the letter of the operators that join them. An int beside a float needs no conversion."""
         left, right = (self.of(x, "int" if self.of(x).kind == "bool" else None) for x in (a, b))
         return ("f" if "float" in (left.kind, right.kind) else "i"), left, right
 
-    def two(self, name: str, a: Any, b: Any) -> Node:
+    def two(self, name: str, a: Any, b: Any) -> Traced:
         letter, left, right = self.pair(a, b)
         return self.nodes.apply(letter + name, left, right)
 
-    def scaled(self, name: str, a: Any, b: Any, alpha: Any = 1) -> Node:
+    def scaled(self, name: str, a: Any, b: Any, alpha: Any = 1) -> Traced:
         return self.two(name, a, b if alpha == 1 else self.trace.value(self.two("mul", b, alpha)))
 
-    def truediv(self, a: Any, b: Any, rounding_mode: str | None = None) -> Node:
+    def truediv(self, a: Any, b: Any, rounding_mode: str | None = None) -> Traced:
         if rounding_mode == "floor":
             return self.floordiv(a, b)
         if rounding_mode is not None:
@@ -94,19 +94,19 @@ class _Calls:
         letter, left, right = self.pair(a, b)
         return self.nodes.apply("fdiv", self.of(self.trace.value(left), "float") if letter == "i" else left, right)
 
-    def floordiv(self, a: Any, b: Any) -> Node:
+    def floordiv(self, a: Any, b: Any) -> Traced:
         letter, left, right = self.pair(a, b)
         quotient = self.nodes.apply(letter + "div", left, right)
         return quotient if letter == "i" else self.nodes.apply("floor", quotient)
 
-    def mod(self, a: Any, b: Any) -> Node:
+    def mod(self, a: Any, b: Any) -> Traced:
         letter, left, right = self.pair(a, b)
         if letter == "i":
             return self.nodes.apply("imod", left, right)
         whole = self.nodes.apply("floor", self.nodes.apply("fdiv", left, right))
         return self.nodes.apply("fsub", left, self.nodes.apply("fmul", right, whole))
 
-    def power(self, a: Any, b: Any) -> Node:
+    def power(self, a: Any, b: Any) -> Traced:
         base, exponent = self.of(a), self.of(b)
         if base.operator == "const" and base.value == 2 and exponent.kind == "float":
             return self.nodes.apply("exp2", exponent)
@@ -121,54 +121,54 @@ class _Calls:
             found = self.nodes.apply(("f" if base.kind == "float" else "i") + "mul", found, base)
         return found if isinstance(n, int) else self.of(self.trace.value(found), "float")
 
-    def bits(self, name: str, a: Any, b: Any) -> Node:
+    def bits(self, name: str, a: Any, b: Any) -> Traced:
         """`&`, `|` and `^`: of bools a condition, of ints bit by bit."""
         left, right = self.of(a), self.of(b)
         if left.kind == right.kind == "bool":
             return self.nodes.apply({"and": "and", "or": "or", "xor": "bne"}[name], left, right)
         return self.nodes.apply("i" + name, self.of(a, "int"), self.of(b, "int"))
 
-    def shift(self, name: str, a: Any, b: Any) -> Node:
+    def shift(self, name: str, a: Any, b: Any) -> Traced:
         return self.nodes.apply(name, self.of(a, "int"), self.of(b, "int"))
 
-    def logical(self, name: str, a: Any, b: Any) -> Node:
+    def logical(self, name: str, a: Any, b: Any) -> Traced:
         return self.nodes.apply(name, self.of(a, "bool"), self.of(b, "bool"))
 
-    def compare(self, name: str, a: Any, b: Any) -> Node:
+    def compare(self, name: str, a: Any, b: Any) -> Traced:
         if name in ("eq", "ne") and self.of(a).kind == self.of(b).kind == "bool":
             return self.nodes.apply("b" + name, self.of(a), self.of(b))
         return self.two(name, a, b)
 
-    def invert(self, a: Any) -> Node:
+    def invert(self, a: Any) -> Traced:
         node = self.of(a)
         if node.kind == "bool":
             return self.nodes.apply("not", node)
         return self.nodes.apply("isub", self.nodes.apply("ineg", self.of(a, "int")), self.nodes.const(1))
 
-    def one(self, name: str, a: Any) -> Node:
+    def one(self, name: str, a: Any) -> Traced:
         letter, node, _ = self.pair(a, 0)
         return self.nodes.apply(letter + name, node)
 
-    def curve(self, name: str, a: Any) -> Node:
+    def curve(self, name: str, a: Any) -> Traced:
         return self.nodes.apply(name, self.of(a, "float"))
 
-    def clamp(self, a: Any, min: Any = None, max: Any = None) -> Node:
+    def clamp(self, a: Any, min: Any = None, max: Any = None) -> Traced:
         found = a
         for name, limit in (("max", min), ("min", max)):
             found = found if limit is None else self.trace.value(self.two(name, found, limit))
         return self.of(found)
 
-    def where(self, condition: Any, a: Any, b: Any) -> Node:
+    def where(self, condition: Any, a: Any, b: Any) -> Traced:
         then, otherwise = self.of(a), self.of(b)
         if then.kind == otherwise.kind == "bool":
             return self.nodes.apply("bselect", self.of(condition, "bool"), then, otherwise)
         letter, then, otherwise = self.pair(a, b)
         return self.nodes.apply(letter + "select", self.of(condition, "bool"), then, otherwise)
 
-    def masked_fill(self, a: Any, mask: Any, value: Any) -> Node:
+    def masked_fill(self, a: Any, mask: Any, value: Any) -> Traced:
         return self.where(mask, value, a)
 
-    def cast(self, a: Any, *args: Any, **kwargs: Any) -> Node:
+    def cast(self, a: Any, *args: Any, **kwargs: Any) -> Traced:
         """`x.to(dtype)`, beside what says where a tensor lies."""
         given = [x for x in (*args, *kwargs.values()) if isinstance(x, torch.dtype)]
         given += [DTYPES[self.of(x).kind] for x in args if hasattr(x, "node")]
@@ -180,24 +180,24 @@ class _Calls:
             )
         return self.of(a, _CASTS_SAID[given[0]])  # type: ignore[arg-type]  # a kind
 
-    def filled(self, value: Any, a: Any, dtype: Any = None) -> Node:
+    def filled(self, value: Any, a: Any, dtype: Any = None) -> Traced:
         kind = self.of(a).kind if dtype is None else _CASTS_SAID.get(dtype, "float")
         return self.of(value, kind)  # type: ignore[arg-type]  # a kind
 
-    def sign(self, a: Any) -> Node:
+    def sign(self, a: Any) -> Traced:
         (letter, node, zero), const, apply = self.pair(a, 0), self.nodes.const, self.nodes.apply
         below = apply(letter + "select", apply(letter + "lt", node, zero), const(-1), const(0))
         return apply(letter + "select", apply(letter + "gt", node, zero), const(1), below)
 
 
-def _named(rule: Callable[..., Node], *names: str) -> dict[str, Callable[..., Node]]:
-    def bound(name: str) -> Callable[..., Node]:
+def _named(rule: Callable[..., Traced], *names: str) -> dict[str, Callable[..., Traced]]:
+    def bound(name: str) -> Callable[..., Traced]:
         return lambda calls, *args, **kwargs: rule(calls, name, *args, **kwargs)
 
     return {name: bound(name) for name in names}
 
 
-_TABLE: dict[str, Callable[..., Node]] = {
+_TABLE: dict[str, Callable[..., Traced]] = {
     **_named(_Calls.scaled, "add", "sub"),
     **_named(_Calls.two, "mul"),
     **_named(_Calls.bits, "and", "or", "xor"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from attndsl.syntax.parse import words
 
 
-class Names:
+class SpecNames:
     """Gives each thing a name of its own, as near to the wanted one as the language lets it be."""
 
     def __init__(self, taken: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ Kind = Literal["int", "float", "bool"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Node:
+class Traced:
     """An operator of `attndsl.checking.operators.OPERATORS` on `parts`, or one of these leaves:
 
     `const` (`value`), `index` (`value` is b, h, i or j), `score`, `param` (`value` is its name), `extent` (`value` is a
@@ -19,7 +19,7 @@ class Node:
 
     operator: str
     kind: Kind
-    parts: tuple[Node, ...] = ()
+    parts: tuple[Traced, ...] = ()
     value: int | float | str | tuple[str, int] | None = None
 
 
@@ -27,43 +27,45 @@ class Node:
 class Nodes:
     """All nodes of a trace: equal expressions are one node."""
 
-    _made: dict[object, Node] = field(default_factory=dict)
+    _made: dict[object, Traced] = field(default_factory=dict)
 
-    def leaf(self, operator: str, kind: Kind, value: int | float | str | tuple[str, int] | None = None) -> Node:
+    def leaf(self, operator: str, kind: Kind, value: int | float | str | tuple[str, int] | None = None) -> Traced:
         """A leaf."""
-        return self._made.setdefault((operator, kind, type(value), value), Node(operator, kind, (), value))
+        return self._made.setdefault((operator, kind, type(value), value), Traced(operator, kind, (), value))
 
-    def const(self, value: int | float | bool) -> Node:
+    def const(self, value: int | float | bool) -> Traced:
         """A number or truth value."""
         return self.leaf(
             "const", "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float", value
         )
 
-    def read(self, tensor: str, kind: Kind, subscripts: tuple[Node, ...]) -> Node:
+    def read(self, tensor: str, kind: Kind, subscripts: tuple[Traced, ...]) -> Traced:
         """An element of a captured tensor."""
         key = ("read", tensor, *map(id, subscripts))
-        return self._made.setdefault(key, Node("read", kind, subscripts, tensor))
+        return self._made.setdefault(key, Traced("read", kind, subscripts, tensor))
 
-    def apply(self, operator: str, *parts: Node) -> Node:
+    def apply(self, operator: str, *parts: Traced) -> Traced:
         """An operator, without what needs no computing: `true and x`, `x + -3`, `not a < b`."""
         match operator, parts:
-            case ("and", (Node("const", value=value), other)) | ("and", (other, Node("const", value=value))):
+            case ("and", (Traced("const", value=value), other)) | ("and", (other, Traced("const", value=value))):
                 return other if value else self.const(False)
-            case ("or", (Node("const", value=value), other)) | ("or", (other, Node("const", value=value))):
+            case ("or", (Traced("const", value=value), other)) | ("or", (other, Traced("const", value=value))):
                 return self.const(True) if value else other
-            case "not", (Node(inner, parts=of),) if inner in _OPPOSITE:
+            case "not", (Traced(inner, parts=of),) if inner in _OPPOSITE:
                 return self.apply(_OPPOSITE[inner], *of)
-            case "not", (Node("not", parts=(of,)),):
+            case "not", (Traced("not", parts=(of,)),):
                 return of
-            case (("iadd" | "fadd" | "isub" | "fsub"), (left, Node("const", value=int() | float() as value))) if (
+            case (("iadd" | "fadd" | "isub" | "fsub"), (left, Traced("const", value=int() | float() as value))) if (
                 value < 0
             ):
                 return self.apply(
                     operator[0] + ("sub" if operator.endswith("add") else "add"), left, self.const(-value)
                 )
-            case (("ineg" | "fneg"), (Node("const", value=int() | float() as value),)):
+            case (("ineg" | "fneg"), (Traced("const", value=int() | float() as value),)):
                 return self.const(-value)
-        return self._made.setdefault((operator, *map(id, parts)), Node(operator, kind_of(operator), parts))
+            case (("ineg" | "fneg"), (Traced("ineg" | "fneg", parts=(of,)),)):
+                return of
+        return self._made.setdefault((operator, *map(id, parts)), Traced(operator, kind_of(operator), parts))
 
 
 _OPPOSITE = {
@@ -80,9 +82,9 @@ def kind_of(operator: str) -> Kind:
     return "int" if operator.startswith("i") else "float"
 
 
-def walk(*roots: Node) -> Iterator[Node]:
+def walk(*roots: Traced) -> Iterator[Traced]:
     """Every node below, once, operands first."""
-    seen: set[Node] = set()
+    seen: set[Traced] = set()
     stack = [(root, False) for root in reversed(roots)]
     while stack:
         node, done = stack.pop()

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from attndsl.importing.nodes import Node
+from attndsl.importing.nodes import Traced
 
-Form = tuple[dict[Node, int], int]
+Form = tuple[dict[Traced, int], int]
 """A sum of nodes, each with a factor, and a number."""
 
 DEPTH = 12
 
 
 @dataclass
-class Signs:
+class NonNegative:
     """What is known to be 0 or more where a mask is true.
 
     `at_least` gives the value of a parameter; what was taken of it (`p >= 0`, `p > 0`) is kept in `needed`, for a
@@ -27,7 +27,7 @@ class Signs:
     unsigned: Callable[[str], bool]
     needed: dict[str, int] = field(default_factory=dict)
 
-    def holds(self, node: Node) -> bool:
+    def holds(self, node: Traced) -> bool:
         """Whether an int is proved to be 0 or more."""
         before = dict(self.needed)
         if self._sum(linear(node), DEPTH):
@@ -53,36 +53,36 @@ class Signs:
                 return True
         return False
 
-    def _atom(self, node: Node, depth: int) -> bool:
-        def holds(part: Node) -> bool:
+    def _atom(self, node: Traced, depth: int) -> bool:
+        def holds(part: Traced) -> bool:
             return self._sum(linear(part), depth - 1)
 
         match node:
-            case Node("index" | "extent") | Node("iabs"):
+            case Traced("index" | "extent") | Traced("iabs"):
                 return True
-            case Node("const", value=int(value)):
+            case Traced("const", value=int(value)):
                 return value >= 0
-            case Node("param", value=str(name)):
+            case Traced("param", value=str(name)):
                 return self._param(name, 0)
-            case Node("read", value=str(name)):
+            case Traced("read", value=str(name)):
                 return self.unsigned(name)
-            case Node("imul", parts=(a, b)):
+            case Traced("imul", parts=(a, b)):
                 return holds(a) and holds(b)
-            case Node("idiv", parts=(a, b)):
+            case Traced("idiv", parts=(a, b)):
                 return holds(a) and self._positive(b)
-            case Node("imod", parts=(_, b)):
+            case Traced("imod", parts=(_, b)):
                 return self._positive(b)
-            case Node("imax", parts=parts):
+            case Traced("imax", parts=parts):
                 return any(map(holds, parts))
-            case Node("imin", parts=parts) | Node("iselect", parts=(_, *parts)):
+            case Traced("imin", parts=parts) | Traced("iselect", parts=(_, *parts)):
                 return all(map(holds, parts))
         return False
 
-    def _positive(self, node: Node) -> bool:
+    def _positive(self, node: Traced) -> bool:
         match node:
-            case Node("const", value=int(value)):
+            case Traced("const", value=int(value)):
                 return value > 0
-            case Node("param", value=str(name)):
+            case Traced("param", value=str(name)):
                 return self._param(name, 1)
         return False
 
@@ -93,41 +93,41 @@ class Signs:
         return True
 
 
-def linear(node: Node) -> Form:
+def linear(node: Traced) -> Form:
     """A node as a sum."""
     match node:
-        case Node("const", "int", value=int(value)):
+        case Traced("const", "int", value=int(value)):
             return {}, value
-        case Node("iadd", parts=(a, b)):
+        case Traced("iadd", parts=(a, b)):
             return _add(linear(a), linear(b), 1)
-        case Node("isub", parts=(a, b)):
+        case Traced("isub", parts=(a, b)):
             return _add(linear(a), linear(b), -1)
-        case Node("ineg", parts=(a,)):
+        case Traced("ineg", parts=(a,)):
             return _add(({}, 0), linear(a), -1)
-        case Node("imul", parts=(a, Node("const", value=int(c)))) | Node(
-            "imul", parts=(Node("const", value=int(c)), a)
+        case Traced("imul", parts=(a, Traced("const", value=int(c)))) | Traced(
+            "imul", parts=(Traced("const", value=int(c)), a)
         ):
             return _add(({}, 0), linear(a), c)
     return {node: 1}, 0
 
 
-def facts_of(mask: Node) -> Iterator[Form]:
+def facts_of(mask: Traced) -> Iterator[Form]:
     """What a mask says of ints: sums that are 0 or more where it is true."""
     match mask:
-        case Node("and", parts=parts):
+        case Traced("and", parts=parts):
             for part in parts:
                 yield from facts_of(part)
-        case Node("ile", parts=(a, b)) | Node("ige", parts=(b, a)):
+        case Traced("ile", parts=(a, b)) | Traced("ige", parts=(b, a)):
             yield _add(linear(b), linear(a), -1)
-        case Node("ilt", parts=(a, b)) | Node("igt", parts=(b, a)):
+        case Traced("ilt", parts=(a, b)) | Traced("igt", parts=(b, a)):
             terms, number = _add(linear(b), linear(a), -1)
             yield terms, number - 1
-        case Node("ieq", parts=(a, b)):
+        case Traced("ieq", parts=(a, b)):
             yield _add(linear(b), linear(a), -1)
             yield _add(linear(a), linear(b), -1)
 
 
-def _choices(node: Node, factor: int) -> Iterator[tuple[bool, tuple[Node, ...]]]:
+def _choices(node: Traced, factor: int) -> Iterator[tuple[bool, tuple[Traced, ...]]]:
     """What may stand for a node where a lower bound is looked for: one of them, or each of them."""
     if node.operator in ("imax", "imin"):
         yield (node.operator == "imax") == (factor > 0), node.parts
@@ -135,7 +135,7 @@ def _choices(node: Node, factor: int) -> Iterator[tuple[bool, tuple[Node, ...]]]
         yield False, node.parts[1:]
 
 
-def _with(terms: dict[Node, int], number: int, node: Node, factor: int, choice: Node) -> Form:
+def _with(terms: dict[Traced, int], number: int, node: Traced, factor: int, choice: Traced) -> Form:
     rest = {other: count for other, count in terms.items() if other is not node}
     return _add((rest, number), linear(choice), factor)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from attndsl.checking.spelling import COMPARISON, LANGUAGE, PRODUCT, Spelled
 from attndsl.importing.names import plain
-from attndsl.importing.nodes import Node, walk
-from attndsl.importing.signs import Signs, facts_of
+from attndsl.importing.nodes import Traced, walk
+from attndsl.importing.signs import NonNegative, facts_of
 from attndsl.importing.values import ELEMENTS, Trace
 
 TAKEN = (
@@ -46,20 +46,22 @@ class Mods:
 
     name: str
     comment: str
-    score: Node
-    mask: Node | None
+    score: Traced
+    mask: Traced | None
     grouped: bool
     scale: str
 
 
-class Text:
+class SpecLines:
     """The lines of a spec."""
 
     def __init__(self, trace: Trace, mods: Mods) -> None:
         self.trace, self.mods = trace, mods
         self.heads = "Hq" if mods.grouped else "H"
         facts = [] if mods.mask is None else list(facts_of(mods.mask))
-        self.signs = Signs(facts, trace.params.__getitem__, lambda name: ELEMENTS[trace.tensors[name].dtype][0] == "u8")
+        self.signs = NonNegative(
+            facts, trace.params.__getitem__, lambda name: ELEMENTS[trace.tensors[name].dtype][0] == "u8"
+        )
         self.wraps = False
         roots = [mods.score, *([] if mods.mask is None else [mods.mask])]
         self._extents(roots)
@@ -99,7 +101,7 @@ class Text:
         product = "q[b,h,i,:] . k[b,g,j,:]" if self.mods.grouped else "q[b,h,i,:] . k[b,h,j,:]"
         product = f"{product} * scale" if self.mods.scale else f"{product} / sqrt(D)"
         lets = ["let g = h / (Hq / Hkv)"] if self.mods.grouped else []
-        texts: dict[Node, Spelled] = {}
+        texts: dict[Traced, Spelled] = {}
         score = self.trace.nodes.leaf("score", "float")
         texts[score] = Spelled(product, PRODUCT)
         if not self._begins(self.score, score):
@@ -120,7 +122,7 @@ class Text:
         value = "v[b,g,j,:]" if self.mods.grouped else "v[b,h,j,:]"
         return [*lines, "", f"o[b,h,i,:] = softmax(score{'' if self.mask is None else ', mask'}) . {value}"]
 
-    def _begins(self, node: Node, score: Node) -> bool:
+    def _begins(self, node: Traced, score: Traced) -> bool:
         """Whether an expression begins with the score and has it nowhere else."""
         if self.uses[score] > 1:
             return False
@@ -128,33 +130,33 @@ class Text:
             node = node.parts[0]
         return node is score
 
-    def _is_let(self, node: Node) -> bool:
+    def _is_let(self, node: Traced) -> bool:
         if not node.parts:
             return False
         return node in self.trace.called or (self.uses[node] > 1 and sum(1 for each in walk(node) if each.parts) > 2)
 
-    def _spelled(self, node: Node, texts: dict[Node, Spelled]) -> Spelled:
+    def _spelled(self, node: Traced, texts: dict[Traced, Spelled]) -> Spelled:
         parts = [texts[part] for part in node.parts]
         match node:
-            case Node("const", value=bool() | int() | float() as value):
+            case Traced("const", value=bool() | int() | float() as value):
                 return LANGUAGE.literal(value)
-            case Node("read", value=str(name)):
+            case Traced("read", value=str(name)):
                 return Spelled(f"{name}[{', '.join(part.text for part in parts)}]")
-            case Node("extent", value=(str(name), int(axis))):
+            case Traced("extent", value=(str(name), int(axis))):
                 return Spelled(self.extent[name, axis])
-            case Node("and", parts=(left, right)) if chain := _chain(left, right):
+            case Traced("and", parts=(left, right)) if chain := _chain(left, right):
                 low, middle, high = (texts[part].within(COMPARISON + 1) for part in chain[0])
                 return Spelled(f"{low} {chain[1]} {middle} {chain[2]} {high}", COMPARISON)
-            case Node(parts=()):
+            case Traced(parts=()):
                 return Spelled(str(node.value))
         return LANGUAGE.apply(node.operator, parts)
 
-    def _extents(self, roots: list[Node]) -> None:
+    def _extents(self, roots: list[Traced]) -> None:
         """What the extents of captured tensors are called: the dim of an index where it alone stands there."""
         self.extent: dict[tuple[str, int], str] = {}
         self.dims: list[str] = []
         self.requires: list[str] = []
-        indices: dict[tuple[str, int], list[Node]] = {}
+        indices: dict[tuple[str, int], list[Traced]] = {}
         for node in walk(*roots):
             if node.operator == "read":
                 for axis, part in enumerate(node.parts):
@@ -173,15 +175,15 @@ class Text:
                 self.dims.append(dim)
             self.requires += [f"{dim} <= {self.extent[name, axis]}" for dim in dims if dim is not None]
 
-    def _dim(self, index: Node) -> str | None:
+    def _dim(self, index: Traced) -> str | None:
         """The dim that an index alone runs through."""
         if index.operator != "index":
             return None
         return self.heads if index.value == "h" else _EXTENT_OF[str(index.value)]
 
-    def _guarded(self, roots: list[Node]) -> dict[Node, Node]:
+    def _guarded(self, roots: list[Traced]) -> dict[Traced, Traced]:
         """Expressions whose indices are never negative: those that might be count from the end, in words."""
-        safe: dict[Node, Node] = {}
+        safe: dict[Traced, Traced] = {}
         nodes, called = self.trace.nodes, self.trace.called
         for node in walk(*roots):
             parts = tuple(safe[part] for part in node.parts)
@@ -198,7 +200,7 @@ class Text:
                 called.setdefault(safe[node], called[node])
         return safe
 
-    def _wrapped(self, name: str, axis: int, index: Node) -> Node:
+    def _wrapped(self, name: str, axis: int, index: Traced) -> Traced:
         nodes = self.trace.nodes
         extent = nodes.leaf("extent", "int", (name, axis))
         if index.operator == "const":
@@ -218,7 +220,7 @@ class Text:
 _SIGN = {"ilt": "<", "ile": "<=", "flt": "<", "fle": "<="}
 
 
-def _chain(left: Node, right: Node) -> tuple[tuple[Node, Node, Node], str, str] | None:
+def _chain(left: Traced, right: Traced) -> tuple[tuple[Traced, Traced, Traced], str, str] | None:
     """`a < b` and `b <= c` as `a < b <= c`."""
     if left.operator in _SIGN and right.operator in _SIGN and left.parts[1] is right.parts[0]:
         return (*left.parts, right.parts[1]), _SIGN[left.operator], _SIGN[right.operator]  # type: ignore[return-value]

@@ -16,8 +16,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from attndsl.importing.errors import CannotImport
-from attndsl.importing.names import Names
-from attndsl.importing.nodes import Kind, Node, Nodes, walk
+from attndsl.importing.names import SpecNames
+from attndsl.importing.nodes import Kind, Nodes, Traced, walk
 
 ELEMENTS: dict[torch.dtype, tuple[str, Kind]] = {
     **{getattr(torch, f"int{bits}"): (f"i{bits}", "int") for bits in (8, 16, 32, 64)},
@@ -48,19 +48,19 @@ class Concrete(Exception):
 class Trace:
     """What is met while mods run: nodes, parameters and captured tensors, by the names that they have in the spec."""
 
-    names: Names
+    names: SpecNames
     fixed: frozenset[Fixed]
     apply: Callable[[Trace, str, Sequence[Any], Mapping[str, Any]], Any]
     nodes: Nodes = field(default_factory=Nodes)
     params: dict[str, int | float | bool] = field(default_factory=dict)
     tensors: dict[str, torch.Tensor] = field(default_factory=dict)
     made: list[torch.Tensor] = field(default_factory=list)
-    called: dict[Node, str] = field(default_factory=dict)
+    called: dict[Traced, str] = field(default_factory=dict)
     running: bool = False
 
-    def value(self, node: Node) -> Value:
+    def value(self, node: Traced) -> Symbol:
         """A node as a mod sees it."""
-        return Value(self, node)
+        return Symbol(self, node)
 
     def param(self, wanted: str, key: object, value: int | float | bool) -> Any:
         """A captured number: a parameter, or itself where Python has to know it."""
@@ -84,10 +84,10 @@ class Trace:
         self.tensors[name] = tensor
         return name
 
-    def node(self, x: Any) -> Node:
+    def node(self, x: Any) -> Traced:
         """The node of a value, a number or a tensor of one number."""
         match x:
-            case Value():
+            case Symbol():
                 return x.node
             case Held():
                 return x.whole()
@@ -103,7 +103,7 @@ class Trace:
             case _:
                 return self.refuse(f"a {type(x).__name__} is no number", "numbers, indices and captured tensors")
 
-    def concrete(self, node: Node, what: str, instead: str) -> int | float | bool:
+    def concrete(self, node: Traced, what: str, instead: str) -> int | float | bool:
         """The number that a node is, where it is one: raises Concrete where it is made of parameters and extents."""
         if node.operator == "const":
             assert isinstance(node.value, int | float)
@@ -167,10 +167,10 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
             yield from space.items()
 
 
-class Value:
+class Symbol:
     """A number that is not known yet: torch's functions and Python's operators on it are noted."""
 
-    def __init__(self, trace: Trace, node: Node) -> None:
+    def __init__(self, trace: Trace, node: Traced) -> None:
         self.trace, self.node = trace, node
 
     @property
@@ -193,7 +193,7 @@ class Value:
     def __torch_function__(
         cls, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        trace = next(x.trace for x in _flat([*args, *(kwargs or {}).values()]) if isinstance(x, Value | Held))
+        trace = next(x.trace for x in _flat([*args, *(kwargs or {}).values()]) if isinstance(x, Symbol | Held))
         return trace.apply(trace, func.__name__, args, kwargs or {})
 
     def __getitem__(self, _: Any) -> NoReturn:
@@ -218,7 +218,7 @@ class Value:
 class Held:
     """A captured tensor, some of whose subscripts are given."""
 
-    def __init__(self, trace: Trace, name: str, subscripts: tuple[Node, ...]) -> None:
+    def __init__(self, trace: Trace, name: str, subscripts: tuple[Traced, ...]) -> None:
         self.trace, self.name, self.subscripts = trace, name, subscripts
 
     def __getitem__(self, at: Any) -> Any:
@@ -236,7 +236,7 @@ class Held:
         held = Held(self.trace, self.name, tuple(subscripts))
         return self.trace.value(held.whole()) if len(subscripts) == tensor.ndim else held
 
-    def whole(self) -> Node:
+    def whole(self) -> Traced:
         """The element that the subscripts lead to."""
         tensor = self.trace.tensors[self.name]
         if len(self.subscripts) < tensor.ndim:
@@ -269,7 +269,7 @@ class Held:
             raise AttributeError(name)
         return lambda *args, **kwargs: self.trace.apply(self.trace, name, (self, *args), kwargs)
 
-    __torch_function__ = Value.__torch_function__
+    __torch_function__ = Symbol.__torch_function__
 
 
 def _operator(name: str) -> Callable[..., Any]:
@@ -282,7 +282,7 @@ def _operator(name: str) -> Callable[..., Any]:
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 for _name in (*_BINARY, *("r" + name for name in _BINARY), *("i" + name for name in _BINARY),
               "lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "invert", "abs"):  # fmt: skip
-    for _class in (Value, Held):
+    for _class in (Symbol, Held):
         setattr(_class, f"__{_name}__", _operator(f"__{_name}__"))
 Held.__hash__ = object.__hash__  # type: ignore[method-assign]  # `==` is noted, too
 
@@ -299,7 +299,7 @@ class Watch(TorchFunctionMode):
     ) -> Any:
         flat, trace = _flat([*args, *(kwargs or {}).values()]), self.trace
         name, of = func.__name__, args[0] if args else None
-        if any(isinstance(x, Value | Held) for x in flat):
+        if any(isinstance(x, Symbol | Held) for x in flat):
             if name == "__getitem__" and isinstance(of, torch.Tensor):
                 if any(of is made for made in trace.made):
                     trace.refuse("a table is made inside the mod", "one that is made before, outside the mod")
