@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attndsl.diagnostics.base import SpecError as SpecError
+    from attndsl.importing.errors import CannotImport as CannotImport
+    from attndsl.importing.flex import from_flex as from_flex
     from attndsl.op.errors import CallError as CallError
     from attndsl.op.op import Op as Op
     from attndsl.op.op import compile as compile
@@ -20,14 +22,16 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CallError": "attndsl.op.errors",
+    "CannotImport": "attndsl.importing.errors",
     "Op": "attndsl.op.op",
     "SpecError": "attndsl.diagnostics.base",
     "compile": "attndsl.op.op",
+    "from_flex": "attndsl.importing.flex",
     "load_ipython_extension": "attndsl.editor.magic",  # IPython asks for it at `%load_ext attndsl`
     "load": "attndsl.op.op",
 }
 
-__all__ = ["CallError", "Op", "SpecError", "compile", "load"]
+__all__ = ["CallError", "CannotImport", "Op", "SpecError", "compile", "from_flex", "load"]
 
 
 def __getattr__(name: str) -> Any:

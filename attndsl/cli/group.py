@@ -17,8 +17,26 @@ from attndsl.driver.errors import CompilerError
 from attndsl.driver.hints import did_you_mean
 from attndsl.op.errors import CallError
 
-COMMANDS = ("list", "check", "compile", "run", "grad", "opt", "fmt", "explain", "draw", "bench", "tune", "fuzz", "lsp")
+COMMANDS = (
+    "list",
+    "check",
+    "compile",
+    "run",
+    "grad",
+    "import",
+    "opt",
+    "fmt",
+    "explain",
+    "draw",
+    "bench",
+    "tune",
+    "fuzz",
+    "lsp",
+)
 """Each is a module of its own, imported when it is asked for."""
+
+_MODULES = {"import": "import_flex"}
+"""Those whose name no module can have in Python."""
 
 
 class Commands(click.Group):
@@ -33,7 +51,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             hint = did_you_mean(cmd_name, COMMANDS) or "."
             raise click.UsageError(f"There is no command {cmd_name}{hint} There are {', '.join(COMMANDS)}.", ctx)
-        command: click.Command = import_module(f"attndsl.cli.{cmd_name}").command
+        command: click.Command = import_module(f"attndsl.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
 

@@ -23,7 +23,7 @@ ATTNDSL = (sys.executable, "-m", "attndsl")
             "chek x",
             (
                 "There is no command chek, did you mean check? "
-                "There are list, check, compile, run, grad, opt, fmt, explain, draw, bench, tune, fuzz, lsp."
+                "There are list, check, compile, run, grad, import, opt, fmt, explain, draw, bench, tune, fuzz, lsp."
             ),
         ),
         ("check", "Missing argument 'FILE...'."),

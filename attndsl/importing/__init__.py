@@ -1,0 +1,1 @@
+"""Specs made of what people have: mods of PyTorch's FlexAttention."""
