@@ -10,7 +10,7 @@ from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
 from attndsl.importing.nodes import Traced
-from attndsl.importing.values import Symbol, Trace, is_users
+from attndsl.importing.values import ModTrace, Symbol, is_users
 
 _LIBRARIES = frozenset({"torch", "numpy", "attndsl", *sys.stdlib_module_names})
 
@@ -18,7 +18,7 @@ _LIBRARIES = frozenset({"torch", "numpy", "attndsl", *sys.stdlib_module_names})
 class Captures:
     """Functions as they are, but for the numbers that they have from closures, globals, defaults and partial calls."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: ModTrace) -> None:
         self.trace = trace
         self._functions: dict[int, FunctionType] = {}
 

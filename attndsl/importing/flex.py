@@ -14,7 +14,7 @@ from attndsl.importing.functions import apply
 from attndsl.importing.names import SpecNames, plain
 from attndsl.importing.nodes import Traced
 from attndsl.importing.text import TAKEN, Mods, SpecLines
-from attndsl.importing.values import Concrete, Fixed, Trace, Watch
+from attndsl.importing.values import Concrete, Fixed, ModTrace, Watch
 from attndsl.syntax.format import format_text
 from attndsl.syntax.source import Source
 
@@ -62,7 +62,7 @@ def _text(
     mods = [mod for mod in (score_mod, mask_mod) if mod is not None]
     names = SpecNames((*TAKEN, *(("scale",) if scale is not None else ())))
     called = names.new(plain(name or "_".join(_name(mod) for mod in mods if _name(mod) != "mod") or "flex"))
-    trace = Trace(names, fixed, apply)
+    trace = ModTrace(names, fixed, apply)
     score = scored = trace.nodes.leaf("score", "float")
     mask = None
     captures = Captures(trace)
@@ -84,7 +84,7 @@ def _text(
     return "\n".join(SpecLines(trace, Mods(called, _comment(mods), score, mask, grouped, given)).lines()) + "\n"
 
 
-def _run(trace: Trace, mod: Mod, *score: Traced) -> Traced:
+def _run(trace: ModTrace, mod: Mod, *score: Traced) -> Traced:
     """What a mod gives."""
     arguments = [*score, *(trace.nodes.leaf("index", "int", index) for index in _INDICES)]
     trace.running = True
@@ -100,7 +100,7 @@ def _run(trace: Trace, mod: Mod, *score: Traced) -> Traced:
     return trace.node(found)
 
 
-def _taken_out(trace: Trace, score: Traced) -> tuple[Traced, Traced | None]:
+def _taken_out(trace: ModTrace, score: Traced) -> tuple[Traced, Traced | None]:
     """A score that is -inf where a condition fails, as a score and a mask."""
     match score:
         case Traced("fselect", parts=(condition, kept, Traced("const", value=value))) if value == -float("inf"):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from attndsl.importing.nodes import Kind, Traced
-from attndsl.importing.values import DTYPES, Trace
+from attndsl.importing.values import DTYPES, ModTrace
 
 _CURVES = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", "tanh", "erf", "sigmoid", "floor")
 _ALIASES = {
@@ -32,7 +32,7 @@ _CASTS_SAID = {
 _SAYABLE = "arithmetic, comparisons, torch.where, minimum, maximum, clamp, abs, exp, log, sqrt, tanh and their like"
 
 
-def apply(trace: Trace, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def apply(trace: ModTrace, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A function of torch or a special method of Python, by its name, on values. Raises CannotImport."""
     name = called.strip("_")
     name = _ALIASES.get(name, name)
@@ -54,7 +54,7 @@ def apply(trace: Trace, called: str, args: Sequence[Any], kwargs: Mapping[str, A
 class _Calls:
     """The rules, on nodes."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: ModTrace) -> None:
         self.trace, self.nodes = trace, trace.nodes
 
     def of(self, x: Any, kind: Kind | None = None) -> Traced:

@@ -9,7 +9,7 @@ from attndsl.checking.spelling import COMPARISON, LANGUAGE, PRODUCT, Spelled
 from attndsl.importing.names import plain
 from attndsl.importing.nodes import Traced, walk
 from attndsl.importing.signs import NonNegative, facts_of
-from attndsl.importing.values import ELEMENTS, Trace
+from attndsl.importing.values import ELEMENTS, ModTrace
 
 TAKEN = (
     "B",
@@ -55,7 +55,7 @@ class Mods:
 class SpecLines:
     """The lines of a spec."""
 
-    def __init__(self, trace: Trace, mods: Mods) -> None:
+    def __init__(self, trace: ModTrace, mods: Mods) -> None:
         self.trace, self.mods = trace, mods
         self.heads = "Hq" if mods.grouped else "H"
         facts = [] if mods.mask is None else list(facts_of(mods.mask))

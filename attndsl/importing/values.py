@@ -45,12 +45,12 @@ class Concrete(Exception):
 
 
 @dataclass
-class Trace:
+class ModTrace:
     """What is met while mods run: nodes, parameters and captured tensors, by the names that they have in the spec."""
 
     names: SpecNames
     fixed: frozenset[Fixed]
-    apply: Callable[[Trace, str, Sequence[Any], Mapping[str, Any]], Any]
+    apply: Callable[[ModTrace, str, Sequence[Any], Mapping[str, Any]], Any]
     nodes: Nodes = field(default_factory=Nodes)
     params: dict[str, int | float | bool] = field(default_factory=dict)
     tensors: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -170,7 +170,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
 class Symbol:
     """A number that is not known yet: torch's functions and Python's operators on it are noted."""
 
-    def __init__(self, trace: Trace, node: Traced) -> None:
+    def __init__(self, trace: ModTrace, node: Traced) -> None:
         self.trace, self.node = trace, node
 
     @property
@@ -218,7 +218,7 @@ class Symbol:
 class Held:
     """A captured tensor, some of whose subscripts are given."""
 
-    def __init__(self, trace: Trace, name: str, subscripts: tuple[Traced, ...]) -> None:
+    def __init__(self, trace: ModTrace, name: str, subscripts: tuple[Traced, ...]) -> None:
         self.trace, self.name, self.subscripts = trace, name, subscripts
 
     def __getitem__(self, at: Any) -> Any:
@@ -290,7 +290,7 @@ Held.__hash__ = object.__hash__  # type: ignore[method-assign]  # `==` is noted,
 class Watch(TorchFunctionMode):
     """While a mod runs: captured tensors, which know nothing of values, are met by torch's functions here."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: ModTrace) -> None:
         super().__init__()
         self.trace = trace
 
