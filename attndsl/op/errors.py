@@ -10,10 +10,8 @@ from typing import ClassVar
 
 
 @dataclass(eq=False, repr=False)
-class CallError(Exception):
-    """A call of a compiled spec that does not fit it; `spec` is the spec's name."""
-
-    spec: str
+class WordedError(Exception):
+    """An error whose words have its fields in them; another process gets it whole."""
 
     message: ClassVar[str]
 
@@ -23,8 +21,15 @@ class CallError(Exception):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 
-    def __reduce__(self) -> tuple[type[CallError], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[WordedError], tuple[object, ...]]:
         return type(self), astuple(self)
+
+
+@dataclass(eq=False, repr=False)
+class CallError(WordedError):
+    """A call of a compiled spec that does not fit it; `spec` is the spec's name."""
+
+    spec: str
 
 
 # --- names

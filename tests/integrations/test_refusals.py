@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from attndsl.integrations.transformers import attention, errors, register
+from attndsl.integrations.transformers.errors import DropoutWanted
 from attndsl.packages import pip_install
 from tests.integrations.tiny import LAYERS, LLAMA, Tiny, batch
 
@@ -90,3 +92,8 @@ def test_paged_caches() -> None:
 def test_masks_of_other_kinds(mask: Any, said: str) -> None:
     with pytest.raises(errors.UnknownMask, match=f"Identity has {said}"):
         called(attention_mask=mask)
+
+
+def test_an_error_goes_to_another_process_whole() -> None:
+    told = DropoutWanted("Layer", 0.1)
+    assert str(pickle.loads(pickle.dumps(told))) == str(told)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import dataclass
+
+from attndsl.op.errors import WordedError
 
 
 @dataclass(eq=False, repr=False)
-class ModelError(Exception):
+class ModelError(WordedError):
     """Something that attention of transformers has and ours has not."""
-
-    message: ClassVar[str]
-
-    def __str__(self) -> str:
-        return self.message.format(**{field.name: getattr(self, field.name) for field in fields(self)})
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self)!r})"
 
 
 # --- at register()
