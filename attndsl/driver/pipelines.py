@@ -222,6 +222,7 @@ def triton(options: Options) -> Pipeline:
         Step("canonicalize", "full tiles have conditions that are always true"),
         Step("prefetch-gathers", "leaves alone what split-loops has marked; reads are bare of settled conditions"),
         Step("narrow-products", "wants the reads that products rest on bare of settled conditions", machine),
+        Step("find-boxes", "before assign-schedules, which counts what addresses take", machine),
         Step("assign-schedules", "counts what the loops read and carry, which no later pass changes", machine),
         Step("pad-axes", "after the conditions that loads have already are simple, so that guards join them once"),
         Step("canonicalize", "guards that are always true, of sizes that are known"),
