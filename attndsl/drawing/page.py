@@ -16,12 +16,13 @@ figure { margin: 1rem 0; overflow-x: auto; }
 figcaption { font-size: 14px; }
 svg { max-width: 100%; min-width: 44rem; height: auto; }
 th { text-align: left; vertical-align: top; padding-right: 1.5rem; font-weight: 600; white-space: nowrap; }
+h1, td { overflow-wrap: anywhere; }
 .bars { width: 100%; }
 .bars td { width: 60%; white-space: nowrap; }
 .bars td:last-child { width: 30%; }
 .bar { height: 0.9em; min-width: 2px; background: #2f6fab; }
 @media (max-width: 44rem) {
-  tr, th, td, .bars td, .bars td:last-child { display: block; width: auto; }
+  tr, th, td, .bars td, .bars td:last-child { display: block; width: auto; white-space: normal; }
   tr { margin-bottom: 0.5rem; }
 }
 @media (prefers-color-scheme: dark) { svg { filter: brightness(1.25); } }
