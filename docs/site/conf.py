@@ -60,7 +60,7 @@ exclude_patterns = [
 myst_heading_anchors = 4  # as forges have them
 default_role = "code"  # what stands between backticks in a docstring
 highlight_language = "text"
-autodoc_class_signature = "separated"  # nobody makes an Op by its class
+autodoc_mock_imports = ["torch"]  # gigabytes, which say nothing about what attndsl's own functions do
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 add_module_names = False
@@ -96,6 +96,11 @@ def _name_languages(app: Sphinx, doctree: nodes.document) -> None:
                 block["language"] = "bash"
 
 
+def _no_constructor(app: Sphinx, what: str, name: str, *about: object) -> tuple[str, None] | None:
+    """Operators are made by functions, and what their class takes is nobody's concern."""
+    return ("", None) if name == "attndsl.Op" else None
+
+
 def _name_drawings(app: Sphinx, doctree: nodes.document) -> None:
     """Drawings of specs have a class by which the style sheet knows them; plots have a ground of their own."""
     for image in doctree.findall(nodes.image):
@@ -120,4 +125,5 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", _with_navigation)
     app.connect("doctree-read", _name_languages)
     app.connect("doctree-read", _name_drawings)
+    app.connect("autodoc-process-signature", _no_constructor)
     app.connect("autodoc-process-docstring", _mark_code)

@@ -34,19 +34,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for package in ("sphinx", "myst_parser", "furo"):
         pytest.importorskip(package, reason="the site needs the docs extra")
     out = tmp_path_factory.mktemp("site")
-    command = [
-        "-m",
-        "sphinx",
-        "--quiet",
-        "--fail-on-warning",
-        "--conf-dir",
-        "docs/site",
-        "--doctree-dir",
-        out / "trees",
-    ]
-    made = subprocess.run(
-        [sys.executable, *command, ".", out / "html"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    options = ["--quiet", "--fail-on-warning", "--conf-dir", "docs/site", "--doctree-dir", str(out / "trees")]
+    command = [sys.executable, "-m", "sphinx", *options, ".", str(out / "html")]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     return out / "html"
 

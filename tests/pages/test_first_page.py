@@ -19,7 +19,10 @@ FIRST = (DOCS / "index.md").read_text(encoding="utf-8")
 SPEC, PROGRAM = (
     re.findall(rf"^```{kind}\n(.*?)^```$", FIRST, re.DOTALL | re.MULTILINE)[0] for kind in ("attn", "python")
 )
-COMMANDS = re.findall(r"^    attndsl (.*?)(?: *#.*)?$", FIRST, re.MULTILINE)
+COMMANDS = [
+    pytest.param(line, marks=pytest.mark.matrix) if line.startswith("draw") else line
+    for line in re.findall(r"^    attndsl (.*?)(?: *#.*)?$", FIRST, re.MULTILINE)
+]
 
 
 @pytest.fixture
@@ -38,6 +41,7 @@ def test_commands_succeed(folder: Path, arguments: str) -> None:
         assert (folder / "streaming.svg").is_file()
 
 
+@pytest.mark.matrix
 @pytest.mark.usefixtures("folder")
 def test_the_program_learns() -> None:
     names: dict[str, object] = {}
