@@ -9,7 +9,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation
 
 
 class MlirLexer(RegexLexer):
-    """The generic look of MLIR: values, symbols, operations of dialects, types, numbers."""
+    """The generic look of MLIR: values, symbols, operations of dialects, types, numbers; ONNX's text has the same."""
 
     name = "MLIR"
     tokens: ClassVar[dict[str, list[tuple[str, _TokenType]]]] = {
@@ -21,7 +21,7 @@ class MlirLexer(RegexLexer):
             (r"@[\w$.]+", Name.Function),
             (r"[#!][\w.]+", Keyword.Type),
             (r"[a-z_]+(?:\.[a-z_][\w]*)+", Name.Builtin),
-            (r"\b(?:index|none|i\d+|b?f\d+\w*|tensor|memref|vector|tuple)\b", Keyword.Type),
+            (r"\b(?:index|none|i\d+|b?f\d+\w*|tensor|memref|vector|tuple|b?float\d+|u?int\d+)\b", Keyword.Type),
             (r"-?(?:0x[\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)", Number),
             (r"->|[=<>?*+/:|-]", Operator),
             (r"[(){}\[\],.;]", Punctuation),
@@ -64,4 +64,4 @@ class ValuesLexer(RegexLexer):
     }
 
 
-LEXERS: dict[str, type[Lexer]] = {"mlir": MlirLexer, "grammar": GrammarLexer, "values": ValuesLexer}
+LEXERS: dict[str, type[Lexer]] = {"mlir": MlirLexer, "onnx": MlirLexer, "grammar": GrammarLexer, "values": ValuesLexer}
