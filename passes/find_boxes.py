@@ -78,10 +78,10 @@ After:
       tile.store @y[%j, %d] = %b : f32
     }
 
-All loads of a kernel are marked, or none, as fuzzing with `all` asks for everywhere: all where the largest tile is
-larger then, or more programs run at once. A turn of two products gains nothing, and reads as fast by addresses
-(docs/performance.md, "Gradients"). An axis of a tile ends where a tile or the tensor does: what lies outside of the
-tensor is copied as 0, and nothing else is left out of a box. Of what does not vary along two axes only loops read much.
+All loads of a kernel are marked that can be, or none: all where a turn makes four products of 16-bit numbers, or where
+`all` asks for it, as fuzzing does. A turn of two or three reads as fast by addresses (docs/performance.md, "Tiles"). An
+axis of a tile ends where a tile or the tensor does: what lies outside of the tensor is copied as 0, and nothing else is
+left out of a box. What varies along one axis alone is read in loops, where there is much of it.
 
 Requires: narrow-products, since products of three parts are left alone; before assign-schedules. Exactness: bit-exact.
 Idempotent.
@@ -92,13 +92,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attndsl.choices import KEYS, ROWS
 from attndsl.ir import tile
 from attndsl.ir.analyses.boxes import Side, box_of, is_extent, lies_inside
-from attndsl.ir.analyses.footprint import Footprint
+from attndsl.ir.analyses.footprint import MANY, Footprint
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.machines import DEFAULT, MACHINES, Machine
+from attndsl.ir.machines import DEFAULT, MACHINES
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, UnitAttr
 from attndsl.passes.pad_axes import fits, is_full
@@ -106,7 +105,7 @@ from attndsl.passes.pad_axes import fits, is_full
 
 @dataclass(frozen=True)
 class FindBoxes(ModulePass):
-    """Marks the loads that are boxes in kernels that have room for more without addresses."""
+    """Marks the loads that are boxes in kernels whose turns make many products."""
 
     name = "find-boxes"
     exactness = Exactness.EXACT
@@ -115,31 +114,14 @@ class FindBoxes(ModulePass):
     all: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        machine = MACHINES[self.machine]
-        if not machine.boxes:
+        if not MACHINES[self.machine].boxes:
             return
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                before = Footprint.of(kernel)
-                found = [load for load in _boxes(kernel) if load.box is None]
-                for load in found:
-                    load.box = UnitAttr()
-                if not self.all and not _gains(before, Footprint.of(kernel), machine):
-                    for load in found:
-                        load.box = None
-
-
-def _gains(before: Footprint, after: Footprint, machine: Machine) -> bool:
-    """Whether a kernel whose turns make many products has room for more with boxes than it had before."""
-    if before.products <= 2 or before.by_three:
-        return False
-    return _room(after, machine) > _room(before, machine)
-
-
-def _room(footprint: Footprint, machine: Machine) -> tuple[int, bool]:
-    """The pairs of a row and a key in the largest tile of a kernel, and whether more than two programs run at once."""
-    *_, largest = footprint.multiplying(machine)
-    return largest[ROWS] * largest[KEYS], "maxnreg" in largest
+                footprint = Footprint.of(kernel)
+                if self.all or (footprint.products >= MANY and not footprint.by_three):
+                    for load in _boxes(kernel):
+                        load.box = UnitAttr()
 
 
 def _boxes(kernel: tile.KernelOp) -> Iterator[tile.LoadOp]:
