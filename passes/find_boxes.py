@@ -78,10 +78,11 @@ After:
       tile.store @y[%j, %d] = %b : f32
     }
 
-All loads of a kernel are marked that can be, or none: all where a turn makes four products of 16-bit numbers, or where
-`all` asks for it, as fuzzing does. A turn of two or three reads as fast by addresses (docs/performance.md, "Tiles"). An
-axis of a tile ends where a tile or the tensor does: what lies outside of the tensor is copied as 0, and nothing else is
-left out of a box. What varies along one axis alone is read in loops, where there is much of it.
+All loads of a kernel are marked that can be, or none: all where a turn makes four products of 16-bit numbers, and each
+loop over tiles has some, or where `all` asks for it, as fuzzing does. A turn of two or three reads as fast by
+addresses, and of two loops the one that keeps addresses decides (docs/performance.md, "Tiles"). An axis of a tile ends
+where a tile or the tensor does: what lies outside of the tensor is copied as 0, and nothing else is left out of a box.
+What varies along one axis alone is read in loops, where there is much of it.
 
 Requires: narrow-products, since products of three parts are left alone; before assign-schedules. Exactness: bit-exact.
 Idempotent.
@@ -118,10 +119,18 @@ class FindBoxes(ModulePass):
             return
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                footprint = Footprint.of(kernel)
-                if self.all or (footprint.products >= MANY and not footprint.by_three):
-                    for load in _boxes(kernel):
-                        load.box = UnitAttr()
+                found = list(_boxes(kernel))
+                for load in found:
+                    load.box = UnitAttr()
+                if not self.all and not _gains(kernel):
+                    for load in found:
+                        load.box = None
+
+
+def _gains(kernel: tile.KernelOp) -> bool:
+    """Whether turns make many products of 16-bit numbers, and each loop over tiles reads boxes."""
+    footprint = Footprint.of(kernel)
+    return footprint.products >= MANY and not footprint.by_three and footprint.box_bytes > 0
 
 
 def _boxes(kernel: tile.KernelOp) -> Iterator[tile.LoadOp]:

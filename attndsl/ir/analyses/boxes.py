@@ -86,7 +86,7 @@ def _side(index: SSAValue, axes: AxesAnalysis) -> Side | None:
         case tile.RangeOp():
             return Side({op.start: 1}, index)
         case tile.PlaceOp():
-            return _of_place(op)
+            return _of_place(op, axes)
         case arith.AddiOp():
             moved, along = (op.lhs, op.rhs) if not axes(op.lhs) else (op.rhs, op.lhs)
             side = _side(along, axes)
@@ -98,12 +98,13 @@ def _side(index: SSAValue, axes: AxesAnalysis) -> Side | None:
     return None
 
 
-def _of_place(op: tile.PlaceOp) -> Side | None:
-    """What a place tells: one axis, which is added from its start, or as it is."""
+def _of_place(op: tile.PlaceOp, axes: AxesAnalysis) -> Side | None:
+    """What a place tells: one axis, which is added from its start, or one that is near."""
     start = Counter(op.counted)
     if len(op.axes) == 1 and not op.near:
         return Side(start, op.axes[0])
-    if not op.axes and len(op.near) == 1 and isinstance(axis := op.near[0].owner, tile.RangeOp):
-        start[axis.start] += 1
-        return Side(start, op.near[0])
-    return None
+    near = _side(op.near[0], axes) if len(op.near) == 1 and not op.axes else None
+    if near is None:
+        return None
+    start.update(near.start)
+    return Side(start, near.axis)

@@ -56,7 +56,7 @@ tile.kernel @four {
 }
 
 // The same where keys end before the tensor does: what is behind their end is no part of a box, which has all of its
-// tensor. The tiles of a program's own rows are.
+// tensor. The tiles of a program's own rows are boxes, but addresses are kept anyway.
 
 // CHECK-LABEL: tile.kernel @ends {
 tile.kernel @ends {
@@ -74,9 +74,9 @@ tile.kernel @ends {
   %j = tile.range "j" from %j0 to %N size %rows
   %d = tile.range "d" from %zero to %size size %size
   %start = tile.broadcast %none over (%j, %d) : f32 to f32
-  // CHECK: tile.load box @k
+  // CHECK: tile.load @k
   %k = tile.load @k[%h, %j, %d] : f32
-  // CHECK: tile.load box @v
+  // CHECK: tile.load @v
   %v = tile.load @v[%h, %j, %d] : f32
   %fewer = arith.subi %M, %one : index
   %a, %b = tile.loop %i0 = %zero to %fewer step %keys iter_args(%xs = %start, %ys = %start) -> (f32, f32) {
