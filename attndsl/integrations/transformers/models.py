@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from attndsl.integrations.transformers.errors import NoInterface
+from attndsl.integrations.transformers.errors import NoInterface, PagesWanted
 
 Attend = Callable[..., tuple[torch.Tensor, None]]
 
@@ -29,6 +29,7 @@ def watch(name: str, attend: Attend) -> None:
     if not _registered:
         looking = _looking(PreTrainedModel.get_correct_attn_implementation)
         PreTrainedModel.get_correct_attn_implementation = looking  # type: ignore[method-assign]
+        _let_batch_continuously()
     _registered[name] = attend
 
 
@@ -45,6 +46,28 @@ def _looking(choose: Callable[..., str]) -> Callable[..., str]:
         return choose(model, requested_attention, *given, **named)
 
     return chosen
+
+
+def _let_batch_continuously() -> None:
+    """Has continuous batching keep our attention: it knows those that read its cache by their names.
+
+    Raises PagesWanted, when it begins, for models whose layers are told nothing of the cache.
+    """
+    from transformers.generation import continuous_batching
+
+    manager = getattr(continuous_batching, "ContinuousBatchingManager", None)
+    switch = getattr(manager, "switch_to_cb_friendly_attn", None)
+    if manager is None or switch is None:  # of another version, whose caches are refused
+        return
+
+    @functools.wraps(switch)
+    def switched(batching: Any, model: PreTrainedModel, *given: Any, **named: Any) -> None:
+        if model.config._attn_implementation not in _registered:
+            switch(batching, model, *given, **named)
+        elif not model._supports_attention_backend:  # its layers are told nothing of the call
+            raise PagesWanted(type(model).__name__)
+
+    manager.switch_to_cb_friendly_attn = switched
 
 
 def _computes_by_itself(model: type[PreTrainedModel]) -> bool:
