@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from attndsl.integrations.transformers import errors
+from attndsl.integrations.transformers.latents import Latents, absorbed, pays
 from attndsl.integrations.transformers.masks import KeyRows
 from attndsl.integrations.transformers.paged import knows_requests, read_pages
 from attndsl.integrations.transformers.spec import TERMS, op_of
@@ -73,8 +74,13 @@ def composed(module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
     """What a layer asks for, by the spec that is made of what it gives. Raises DropoutWanted."""
     if "dropout" in given:
         raise errors.DropoutWanted(type(module).__name__, given["dropout"])
-    terms = [name for name in TERMS if name in given]
-    return op_of(*terms)(**given)  # type: ignore[no-any-return]
+    op = op_of(*(name for name in TERMS if name in given))
+    key, query = given["k"], given["q"]
+    if isinstance(key, Latents) and pays(key, query.shape[2]):
+        return absorbed(key, query, lambda latents: op(**latents), given)
+    if isinstance(key, Latents):
+        given |= {name: given[name].expanded() for name in ("k", "v")}
+    return op(**given)  # type: ignore[no-any-return]
 
 
 def _of_requests(

@@ -15,6 +15,7 @@ import torch
 from transformers import PreTrainedModel
 
 from attndsl.integrations.transformers.errors import NoInterface, PagesWanted
+from attndsl.integrations.transformers.latents import keep_latents
 
 Attend = Callable[..., tuple[torch.Tensor, None]]
 
@@ -24,13 +25,18 @@ _registered: dict[str, Attend] = {}
 _FALCON = "transformers.models.falcon.modeling_falcon"
 
 
-def watch(name: str, attend: Attend) -> None:
+_composed: set[str] = set()
+"""Those of them whose specs are composed of what a layer asks for."""
+
+
+def watch(name: str, attend: Attend, composed: bool) -> None:
     """Has models that are made with this attention looked at before they make their layers."""
     if not _registered:
         looking = _looking(PreTrainedModel.get_correct_attn_implementation)
         PreTrainedModel.get_correct_attn_implementation = looking  # type: ignore[method-assign]
         _let_batch_continuously()
     _registered[name] = attend
+    (_composed.add if composed else _composed.discard)(name)
 
 
 def _looking(choose: Callable[..., str]) -> Callable[..., str]:
@@ -43,6 +49,7 @@ def _looking(choose: Callable[..., str]) -> Callable[..., str]:
                 _put_into_falcon(requested_attention, _registered[requested_attention])
             elif _computes_by_itself(type(model)):
                 raise NoInterface(type(model).__name__, requested_attention)
+            keep_latents(model, _composed)
         return choose(model, requested_attention, *given, **named)
 
     return chosen
