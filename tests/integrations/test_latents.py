@@ -80,3 +80,22 @@ def test_who_looks_into_them_finds_keys() -> None:
     for one, other in zip(found, wanted, strict=True):
         assert isinstance(one, latents.Latents) and one.shape == other.shape
         assert torch.equal(one + 0.0, other) and torch.equal(one.transpose(1, 2)[:, 1:], other.transpose(1, 2)[:, 1:])
+
+
+def test_what_expands_them_otherwise_is_left_alone() -> None:
+    _, ours = DEEPSEEK.pair()
+    own: Any = type(ours.model.layers[0].self_attn).expand_kv.__wrapped__
+
+    def scaled(layer: Any, latent: torch.Tensor, rotated: torch.Tensor) -> Any:
+        key, value = own(layer, latent, rotated)
+        return key, 2 * value
+
+    def swapped(layer: Any, latent: torch.Tensor, rotated: torch.Tensor) -> Any:
+        key, value = own(layer, latent, rotated)
+        return key.roll(1, -1), value
+
+    def of_more(layer: Any, latent: torch.Tensor, rotated: torch.Tensor) -> Any:
+        return own(layer, layer.norm(latent), rotated)
+
+    assert latents._is_known(own)
+    assert not any(map(latents._is_known, (scaled, swapped, of_more)))

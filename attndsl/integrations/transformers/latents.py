@@ -8,8 +8,10 @@ so that all heads share one key, the latent. Import this only when transformers 
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Collection
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -50,7 +52,7 @@ class Latents(torch.Tensor):
 def keep_latents(model: torch.nn.Module, names: Collection[str]) -> None:
     """Has the layers of a model's module keep latents, where their attention is one of these; once for each class.
 
-    It is done where a class expands them by the code that DeepSeek V3 does it by, and nowhere else.
+    It is done where a class expands them as DeepSeek V3 does, and nowhere else.
     """
     for layer in vars(sys.modules.get(type(model).__module__, object)).values():
         expand = vars(layer).get("expand_kv") if isinstance(layer, type) else None
@@ -58,20 +60,27 @@ def keep_latents(model: torch.nn.Module, names: Collection[str]) -> None:
             layer.expand_kv = _kept(expand, names)
 
 
+@torch.no_grad()
 def _is_known(expand: Any) -> bool:
-    from transformers.models.deepseek_v3 import modeling_deepseek_v3
-
-    known = getattr(modeling_deepseek_v3.DeepseekV3Attention, "expand_kv", None)
-    codes = [getattr(getattr(each, "__wrapped__", each), "__code__", None) for each in (known, expand)]
-    if None in codes or hasattr(expand, "__wrapped__"):  # the latter keeps latents already
+    """Whether it makes of latents what `absorbed` takes it to make, tried on a layer of a few numbers."""
+    if hasattr(expand, "__wrapped__"):  # it keeps latents already
         return False
-    return _meaning(codes[0]) == _meaning(codes[1])
-
-
-def _meaning(code: Any) -> tuple[object, ...]:
-    """What a function does: its code but for docstrings."""
-    constants = [constant for constant in code.co_consts if not isinstance(constant, str)]
-    return code.co_code, code.co_names, code.co_varnames, constants
+    weight, latent, rotated = (
+        torch.arange(math.prod(shape), dtype=torch.float64, device="cpu").reshape(shape).sin()
+        for shape in ((2, 4 + 3, 5), (3, 1, 6, 5), (3, 1, 6, 2))
+    )
+    layer = SimpleNamespace(qk_nope_head_dim=4, qk_rope_head_dim=2, v_head_dim=3)
+    layer.kv_b_proj = lambda x: x @ weight.flatten(0, 1).mT
+    try:
+        key, value = expand(layer, latent, rotated)
+    except Exception:  # it is another function, of whatever a layer of its own has
+        return False
+    of_keys, of_values = weight.split([4, 3], dim=1)
+    found = (key, value)
+    wanted = torch.cat([latent @ of_keys.mT, rotated.expand(3, 2, 6, 2)], dim=-1), latent @ of_values.mT
+    return all(
+        one.shape == other.shape and torch.allclose(one, other) for one, other in zip(found, wanted, strict=True)
+    )
 
 
 def _kept(expand: Expand, names: Collection[str]) -> Expand:
