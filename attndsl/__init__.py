@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from attndsl.diagnostics.base import SpecError as SpecError
     from attndsl.importing.errors import CannotImport as CannotImport
     from attndsl.importing.flex import from_flex as from_flex
+    from attndsl.importing.onnx import from_onnx as from_onnx
     from attndsl.op.errors import CallError as CallError
     from attndsl.op.op import Op as Op
     from attndsl.op.op import compile as compile
@@ -27,11 +28,12 @@ _HOMES = {
     "SpecError": "attndsl.diagnostics.base",
     "compile": "attndsl.op.op",
     "from_flex": "attndsl.importing.flex",
+    "from_onnx": "attndsl.importing.onnx",
     "load_ipython_extension": "attndsl.editor.magic",  # IPython asks for it at `%load_ext attndsl`
     "load": "attndsl.op.op",
 }
 
-__all__ = ["CallError", "CannotImport", "Op", "SpecError", "compile", "from_flex", "load"]
+__all__ = ["CallError", "CannotImport", "Op", "SpecError", "compile", "from_flex", "from_onnx", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -35,7 +35,7 @@ COMMANDS = (
 )
 """Each is a module of its own, imported when it is asked for."""
 
-_MODULES = {"import": "import_flex"}
+_MODULES = {"import": "importing"}
 """Those whose name no module can have in Python."""
 
 

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class CannotImport(ValueError):
-    """What a mod does cannot be said in a spec; the message names it, its line, and the way out."""
+    """What a mod or a node says cannot be said in a spec; the message names it, where it is, and the way out."""

@@ -13,7 +13,7 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[2]
 
-HEAVY = ("torch", "triton", "xdsl", "lark", "numpy")
+HEAVY = ("torch", "triton", "xdsl", "lark", "numpy", "onnx")
 
 VARIANTS = (
     *("gqa", "mqa", "mha", "mla", "paged", "causal", "window", "sliding", "alibi", "softcap", "ragged", "rotary"),

@@ -1,4 +1,4 @@
-"""docs/importing.md: its mods give its spec."""
+"""docs/importing.md: its mods and its model give its specs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,27 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
+
 PAGE = (Path(__file__).parents[2] / "docs" / "importing.md").read_text(encoding="utf-8")
 
 
-def test_the_example(tmp_path: Path) -> None:
-    kinds = ("python", "console", "attn")
-    mods, asked, text = (re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[0] for kind in kinds)
+FENCED = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def asked(folder: Path, command: str) -> str:
+    """What a command of the page prints."""
+    words = [sys.executable, "-m", *command.removeprefix("$ ").split()]
+    return subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def test_the_mods(tmp_path: Path) -> None:
+    (_, mods), (_, command), (_, text), *_ = FENCED
     (tmp_path / "mods.py").write_text(mods)
-    command = [sys.executable, "-m", *asked.removeprefix("$ ").split()]
-    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert done.stdout == text
+    assert asked(tmp_path, command) == text
+
+
+def test_the_model(tmp_path: Path) -> None:
+    *_, (_, model), (_, command), (_, text) = FENCED
+    (tmp_path / "decoder.onnx").write_bytes(onnx.parser.parse_model(model).SerializeToString())
+    assert asked(tmp_path, command) == text

@@ -14,7 +14,7 @@ import torch
 from attndsl.integrations.transformers import attention, errors, register
 from attndsl.integrations.transformers.errors import DropoutWanted
 from attndsl.packages import pip_install
-from tests.integrations.tiny import LAYERS, LLAMA, Tiny, batch
+from tests.integrations.tiny import DECODERS, LAYERS, LLAMA, Tiny, batch
 
 IMPORTED = """
 import sys
@@ -77,8 +77,12 @@ def called(**given: Any) -> None:
 
 
 def test_paged_caches() -> None:
+    """Of another transformers, and of a model that says nothing of them to its layers."""
     with pytest.raises(errors.PagesWanted, match="continuous batching"):
         called(cache=object())
+    _, falcon = DECODERS["falcon"].pair()
+    with pytest.raises(errors.PagesWanted, match="FalconForCausalLM"):
+        falcon.generate_batch([[3, 4]])
 
 
 @pytest.mark.parametrize(

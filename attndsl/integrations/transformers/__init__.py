@@ -43,7 +43,7 @@ def register(spec: str | Path | Op | None = None, name: str = "attndsl", **fixed
         attend = attention(composed)
     else:
         attend = attention(OwnSpec(spec if isinstance(spec, Op) else load(spec), fixed))
-    watch(name, attend)
+    watch(name, attend, composed=spec is None)
     AttentionInterface.register(name, attend)
     AttentionMaskInterface.register(name, model_mask)
 

@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from attndsl.integrations.transformers import errors
+from attndsl.integrations.transformers.latents import Latents, absorbed, pays
 from attndsl.integrations.transformers.masks import KeyRows
+from attndsl.integrations.transformers.paged import knows_requests, read_pages
 from attndsl.integrations.transformers.spec import TERMS, op_of
 
 Call = Callable[[torch.nn.Module, dict[str, Any]], torch.Tensor]
@@ -40,16 +42,16 @@ def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
         """
         if others.get("output_attentions"):
             raise errors.WeightsWanted(type(module).__name__)
-        if cache is not None:
-            raise errors.PagesWanted(type(module).__name__)
         given: dict[str, Any] = {"q": query, "k": key, "v": value}
-        if torch.is_autocast_enabled(query.device.type):  # of one type, as the products of torch that it casts for
-            dtype = torch.get_autocast_dtype(query.device.type)
-            given = {name: tensor.to(dtype) for name, tensor in given.items()}
-        if attention_mask is not None:
+        if cache is not None:
+            given |= _of_requests(module, cache, attention_mask, key, value, others)
+        elif attention_mask is not None:
             given |= _masked(module, attention_mask)
         elif query.shape[2] > 1 and (getattr(module, "is_causal", True) if is_causal is None else is_causal):
             given["since"] = _rising(key)  # as sdpa does: no mask, of a layer that is causal
+        if torch.is_autocast_enabled(query.device.type):  # of one type, as the products of torch that it casts for
+            dtype = torch.get_autocast_dtype(query.device.type)
+            given |= {name: given[name].to(dtype) for name in ("q", "k", "v")}
         if position_bias is not None:
             bias = position_bias[(None,) * (4 - position_bias.ndim)]
             given["bias"] = bias + given["bias"] if "bias" in given else bias
@@ -72,8 +74,29 @@ def composed(module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
     """What a layer asks for, by the spec that is made of what it gives. Raises DropoutWanted."""
     if "dropout" in given:
         raise errors.DropoutWanted(type(module).__name__, given["dropout"])
-    terms = [name for name in TERMS if name in given]
-    return op_of(*terms)(**given)  # type: ignore[no-any-return]
+    op = op_of(*(name for name in TERMS if name in given))
+    key, query = given["k"], given["q"]
+    if isinstance(key, Latents) and pays(key, query.shape[2]):
+        return absorbed(key, query, lambda latents: op(**latents), given)
+    if isinstance(key, Latents):
+        given |= {name: given[name].expanded() for name in ("k", "v")}
+    return op(**given)  # type: ignore[no-any-return]
+
+
+def _of_requests(
+    module: torch.nn.Module,
+    cache: object,
+    mask: torch.Tensor | None,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    call: dict[str, Any],
+) -> dict[str, torch.Tensor]:
+    """Keys and values from a paged cache, and who sees them. Raises PagesWanted, UnknownMask."""
+    if not knows_requests(cache, call):
+        raise errors.PagesWanted(type(module).__name__)
+    if not (mask is None or isinstance(mask, KeyRows)):
+        raise errors.UnknownMask(type(module).__name__, "no interval of queries for each key, over a paged cache")
+    return read_pages(module, cache, key, value, call)
 
 
 def _masked(module: torch.nn.Module, mask: object) -> dict[str, torch.Tensor]:

@@ -90,8 +90,8 @@ class PagesWanted(ModelError, ValueError):
     module: str
 
     message = (
-        "{module} is called with a paged cache, of continuous batching, which attndsl does not serve in transformers: "
-        'load the model with attn_implementation="sdpa"'
+        "{module} does not tell its attention, in the way that attndsl knows, which requests a call of continuous "
+        "batching has: use generate(), not generate_batch()"
     )
 
 

@@ -8,7 +8,9 @@ key leaves the sight of later queries. Import this only when transformers is in 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from inspect import signature
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -143,14 +145,17 @@ def _interval(function: MaskFunction, keys: torch.Tensor) -> Rows | None:
         return keys, None
     if function is bidirectional_mask_function:
         return None, None
-    if torch.compiler.is_compiling():  # which shows nothing of what made a function
-        return None
-    read = _READERS.get(getattr(function, "__code__", None))
+    if torch.compiler.is_compiling():  # which shows no closure, but what `_open_in_graphs` says of functions
+        read = getattr(function, "read_by", None) if _OPENED else None
+    else:
+        read = _READERS.get(getattr(function, "__code__", None))
     return None if read is None else read(keys, **_free(function))
 
 
 def _free(function: MaskFunction) -> dict[str, Any]:
     """What a function that another one returned has of it, by name."""
+    if torch.compiler.is_compiling():
+        return getattr(function, "made_of", {})
     cells = function.__closure__ or ()
     return {name: cell.cell_contents for name, cell in zip(function.__code__.co_freevars, cells, strict=True)}
 
@@ -226,3 +231,36 @@ _READERS: dict[Any, Callable[..., Rows | None]] = {
 
 What another version of transformers makes of something else is read by nobody, and its masks are dense.
 """
+
+
+_OPENED = torch.__version__ >= "2.13"
+"""Whether torch.compile is known to trace attributes of functions; with an older one, masks of graphs are dense."""
+
+
+def _open_in_graphs(make: Callable[..., MaskFunction]) -> None:
+    """Has what a function makes where torch.compile traces it say what it is made of, and what reads it."""
+    names = tuple(signature(make).parameters)
+    all_of = names == ("mask_functions",)  # however many
+    same = FunctionType(make.__code__, make.__globals__)  # another function, which is traced as it is
+    read = _READERS.get(_code(make() if all_of else make(*(_nothing for _ in names))))
+
+    @wraps(make)
+    def opened(*given: Any) -> MaskFunction:
+        function: Any = same(*given)
+        function.made_of = {names[0]: given} if all_of else dict(zip(names, given, strict=True))
+        function.read_by = read
+        return function  # type: ignore[no-any-return]
+
+    torch.compiler.substitute_in_graph(make)(opened)
+
+
+if _OPENED:
+    for _make in (
+        masking_utils.and_masks,
+        masking_utils.sliding_window_overlay,
+        masking_utils.sliding_window_bidirectional_overlay,
+        masking_utils.chunked_overlay,
+        masking_utils.packed_sequence_mask_function,
+        *([_remap] if _remap is not None else []),
+    ):
+        _open_in_graphs(_make)

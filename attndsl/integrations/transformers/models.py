@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from attndsl.integrations.transformers.errors import NoInterface
+from attndsl.integrations.transformers.errors import NoInterface, PagesWanted
+from attndsl.integrations.transformers.latents import keep_latents
 
 Attend = Callable[..., tuple[torch.Tensor, None]]
 
@@ -24,12 +25,18 @@ _registered: dict[str, Attend] = {}
 _FALCON = "transformers.models.falcon.modeling_falcon"
 
 
-def watch(name: str, attend: Attend) -> None:
+_composed: set[str] = set()
+"""Those of them whose specs are composed of what a layer asks for."""
+
+
+def watch(name: str, attend: Attend, composed: bool) -> None:
     """Has models that are made with this attention looked at before they make their layers."""
     if not _registered:
         looking = _looking(PreTrainedModel.get_correct_attn_implementation)
         PreTrainedModel.get_correct_attn_implementation = looking  # type: ignore[method-assign]
+        _let_batch_continuously()
     _registered[name] = attend
+    (_composed.add if composed else _composed.discard)(name)
 
 
 def _looking(choose: Callable[..., str]) -> Callable[..., str]:
@@ -42,9 +49,32 @@ def _looking(choose: Callable[..., str]) -> Callable[..., str]:
                 _put_into_falcon(requested_attention, _registered[requested_attention])
             elif _computes_by_itself(type(model)):
                 raise NoInterface(type(model).__name__, requested_attention)
+            keep_latents(model, _composed)
         return choose(model, requested_attention, *given, **named)
 
     return chosen
+
+
+def _let_batch_continuously() -> None:
+    """Has continuous batching keep our attention: it knows those that read its cache by their names.
+
+    Raises PagesWanted, when it begins, for models whose layers are told nothing of the cache.
+    """
+    from transformers.generation import continuous_batching
+
+    manager = getattr(continuous_batching, "ContinuousBatchingManager", None)
+    switch = getattr(manager, "switch_to_cb_friendly_attn", None)
+    if manager is None or switch is None:  # of another version, whose caches are refused
+        return
+
+    @functools.wraps(switch)
+    def switched(batching: Any, model: PreTrainedModel, *given: Any, **named: Any) -> None:
+        if model.config._attn_implementation not in _registered:
+            switch(batching, model, *given, **named)
+        elif not model._supports_attention_backend:  # its layers are told nothing of the call
+            raise PagesWanted(type(model).__name__)
+
+    manager.switch_to_cb_friendly_attn = switched
 
 
 def _computes_by_itself(model: type[PreTrainedModel]) -> bool:

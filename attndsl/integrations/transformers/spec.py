@@ -65,22 +65,30 @@ def text(terms: Collection[str]) -> str:
     return format_text(Source("\n".join(lines)))
 
 
-_ops: dict[tuple[str, ...], Op] = {}
-"""By the terms of a call, which are few: a spec is compiled once for all layers and models that ask the same of it."""
+class _Ops:
+    """The operators of calls by their terms, which are few: one is compiled once for all layers that ask the same.
+
+    They are attributes, which torch.compile looks up each time: of a dict it would not see what joins while it traces.
+    """
 
 
 def op_of(*terms: str) -> Op:
     """The operator of calls that have these of `TERMS`."""
     _make(*terms)
-    return _ops[terms]
+    return getattr(_Ops, _name(terms))  # type: ignore[no-any-return]
+
+
+def _name(terms: tuple[str, ...]) -> str:
+    return "_".join(("model", *terms))
 
 
 def _make(*terms: str) -> None:
     """Compiles the spec of these terms, once."""
-    if terms not in _ops:
+    name = _name(terms)
+    if name not in vars(_Ops):
         from attndsl.op.op import compile
 
-        _ops[terms] = compile(text(terms))
+        setattr(_Ops, name, compile(text(terms)))
 
 
 # torch.compile traces no compiler: what is marked so it runs, and takes the result for a constant.
