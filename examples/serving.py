@@ -5,7 +5,7 @@
 Hundreds of requests come at random times and share a few long prefixes. Each step computes chunks of prefills and
 decodes together: in each layer one call of the operator of append_ragged.attn, which puts their keys into the cache,
 too. The same requests are served once more with keys gathered for torch's attention. Every token is compared with the
-dense computation of its request: exits with 1 where one differs. Uses a GPU where there is one. Needs the `torch` extra.
+dense computation of its request; exits with 1 where one differs. Takes a GPU where there is one, and the `torch` extra.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from serving_engine import SIZES, Engine
+from serving_engine import Engine
 from serving_gather import GatherEngine
 from serving_model import Config, Model
 from serving_pages import Pages
@@ -32,6 +32,9 @@ from serving_scheduler import Request, Scheduler, Tally
 
 REQUESTS = 200
 SEATS = 32
+SIZES = (8, 16, 32, 64, 96, 128)
+"""How many requests are served at once, and how many tokens a step may compute; few sizes, as each is prepared."""
+
 PAGES, PAGE = 220, 16
 """The cache: so many pages of so many keys, which are fewer than the requests would like to have at once."""
 
@@ -76,7 +79,7 @@ def draw_requests(number: int, vocabulary: int) -> list[Request]:
 
 def serve(engine: Engine, requests: Sequence[Request], progress: Progress, title: str) -> Served:
     """Serves all requests, each from the step on at which it arrives."""
-    scheduler = Scheduler(engine.pages, engine.seats, SIZES[-1])
+    scheduler = Scheduler(engine.pages, engine.seats, engine.sizes[-1])
     coming = sorted(requests, key=lambda request: request.arrival, reverse=True)
     served = Served([], tally=scheduler.tally)
     bar = progress.add_task(title, total=len(requests), note="")
@@ -168,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with Progress(*columns, console=console) as progress:
         for name, kind in {"gather": GatherEngine, "attndsl": Engine}.items():
             requests = draw_requests(given.requests, config.vocabulary)
-            engine = kind(model, Pages(PAGES, PAGE), SEATS, device)
+            engine = kind(model, Pages(PAGES, PAGE), SEATS, SIZES, device)
             servers[name] = serve(engine, requests, progress, name)
         expected = dense(model, requests, device, progress)
 

@@ -1,12 +1,13 @@
 """A step of a server: the model over a paged cache, in memory that stays where it is.
 
-A step copies its numbers into the same few tensors, of which it takes as many rows as the smallest of `SIZES` that
+A step copies its numbers into the same few tensors, and takes as many of their rows as the smallest of a few sizes that
 holds them. So all steps of one size are the same call with the same memory: it is planned once, allocates no output,
 and is what a CUDA graph wants. The host reads nothing of a GPU but the tokens that come out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -16,26 +17,24 @@ from serving_model import Model
 from serving_pages import Pages
 from serving_scheduler import Batch, Request
 
-SIZES = (8, 16, 32, 64, 96, 128)
-"""How many rows a step may have; those that are left over are padding, whose keys go nowhere."""
-
 
 class Engine:
     """Computes steps of up to `seats` requests with compiled attention; on a GPU they are captured as CUDA graphs.
 
+    A step has a number of rows that is among `sizes`, which rise: those left over are padding, whose keys go nowhere.
     `kv` [layers, 2, P, S, Hkv, D] is the cache. A step is told: of each row the token, its place in the sequence and
     the slot of its key, page * S + row, or -1; of each request the pages (`table`, -1 is none), how many keys it has
     with those of this step (`length`), and the first of its rows (`starts`, and one more for the end).
     """
 
-    def __init__(self, model: Model, pages: Pages, seats: int, device: torch.device) -> None:
+    def __init__(self, model: Model, pages: Pages, seats: int, sizes: Sequence[int], device: torch.device) -> None:
         config, longest = model.config, pages.needed(model.config.length)
         numbers = partial(torch.zeros, dtype=torch.int32, device=device)
         floats = partial(torch.zeros, device=device)
-        self.model, self.pages, self.seats = model, pages, seats
+        self.model, self.pages, self.seats, self.sizes = model, pages, seats, sizes
         self.kv = floats(config.layers, 2, len(pages.owners), pages.size, config.kv_heads, config.features)
-        self.attended = floats(SIZES[-1], config.heads, config.features)
-        self.tokens, self.places, self.slots = numbers(SIZES[-1]), numbers(SIZES[-1]), numbers(SIZES[-1])
+        self.attended = floats(sizes[-1], config.heads, config.features)
+        self.tokens, self.places, self.slots = (numbers(sizes[-1]) for _ in range(3))
         self.table, self.length, self.starts = numbers(seats, longest), numbers(seats), numbers(seats + 1)
         self.following = numbers(seats, dtype=torch.int64)
         self.op = attndsl.load("append_ragged")
@@ -45,7 +44,7 @@ class Engine:
 
     def prepare(self) -> None:
         """Makes a step of each size before the first request comes: all is compiled then, and a GPU has its graphs."""
-        for size in SIZES:
+        for size in self.sizes:
             request = Request([0] * size, wanted=1)
             self.pages.append(request.cache, size)
             self.write(Batch([request], [size]), size)
@@ -58,7 +57,7 @@ class Engine:
 
     def step(self, batch: Batch) -> list[int]:
         """Computes a step: of each of its requests the token that follows its last row."""
-        size = next(size for size in SIZES if size >= batch.rows)
+        size = next(size for size in self.sizes if size >= batch.rows)
         self.write(batch, size)
         if size in self.graphs:
             self.graphs[size].replay()

@@ -61,6 +61,7 @@ class Model(nn.Module):
         self.token, self.place = (nn.Embedding(n, config.width) for n in (config.vocabulary, config.length))
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = nn.RMSNorm(config.width)
+        self.head = nn.Linear(config.width, config.vocabulary, bias=False)
 
     def forward(self, tokens: torch.Tensor, places: torch.Tensor, attend: Attend) -> torch.Tensor:
         """Tokens [M] and where they stand in their sequences [M] -> states [M, width]."""
@@ -71,7 +72,8 @@ class Model(nn.Module):
 
     def following(self, states: torch.Tensor) -> torch.Tensor:
         """The most likely next token after each state: [M, width] -> [M]."""
-        return functional.linear(self.norm(states), self.token.weight).argmax(-1)
+        logits: torch.Tensor = self.head(self.norm(states))
+        return logits.argmax(-1)
 
     def following_dense(self, tokens: torch.Tensor) -> torch.Tensor:
         """The most likely next token after each of one whole sequence, [M] -> [M]: no cache, and attention of torch."""
