@@ -35,10 +35,10 @@ SEATS = 32
 SIZES = (8, 16, 32, 64, 96, 128)
 """How many requests are served at once, and how many tokens a step may compute; few sizes, as each is prepared."""
 
-PAGES, PAGE = 220, 16
+PAGES, PAGE = 200, 16
 """The cache: so many pages of so many keys, which are fewer than the requests would like to have at once."""
 
-PREFIXES = (600, 900, 450)
+PREFIXES = (500, 790, 350)
 """How many tokens the prefixes have that requests share; none fills its last page."""
 
 OWN, WANTED = (4, 60), (8, 40)

@@ -18,16 +18,12 @@ class Config:
     """The sizes of a model."""
 
     layers: int = 2
+    width: int = 256
     heads: int = 8
     kv_heads: int = 2
-    features: int = 32
+    features: int = 64
     vocabulary: int = 512
     length: int = 1024
-
-    @property
-    def width(self) -> int:
-        """The features of a state."""
-        return self.heads * self.features
 
 
 class Block(nn.Module):
@@ -39,7 +35,7 @@ class Block(nn.Module):
         self.split = (config.heads, config.kv_heads, config.kv_heads)
         self.first_norm, self.second_norm = nn.RMSNorm(width), nn.RMSNorm(width)
         self.qkv = nn.Linear(width, sum(self.split) * config.features, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
+        self.out = nn.Linear(config.heads * config.features, width, bias=False)
         self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
         nn.init.normal_(self.qkv.weight, std=0.15)  # so that a query tells keys apart
 

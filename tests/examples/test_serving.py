@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -202,6 +203,16 @@ def test_every_token_is_that_of_the_dense_computation(capsys: pytest.CaptureFixt
     counts = re.search(r"(\d+) requests began .*?; (\d+) pages .*, (\d+) prefixes evicted,\s+(\d+) requests", printed)
     assert counts is not None
     assert all(int(count) for count in counts.groups())
+    manual = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    shown = re.search(r"^```console\n\$ python examples/serving.py\n(.*?)^```$", manual, re.DOTALL | re.MULTILINE)
+    assert shown is not None
+    assert outline(shown[1]) == outline(printed)
+
+
+def outline(printed: str) -> list[str]:
+    """What is printed without numbers, bars and borders."""
+    lines = [" ".join(re.sub(r"[\d.]+|[━┃│]", " ", line).split()) for line in printed.splitlines()]
+    return [line for line in lines if re.search("[a-z]", line)]
 
 
 @pytest.mark.usefixtures("small")
