@@ -15,6 +15,7 @@ import random
 import statistics
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -80,13 +81,13 @@ def draw_requests(number: int, vocabulary: int) -> list[Request]:
 def serve(engine: Engine, requests: Sequence[Request], progress: Progress, title: str) -> Served:
     """Serves all requests, each from the step on at which it arrives."""
     scheduler = Scheduler(engine.pages, engine.seats, engine.sizes[-1])
-    coming = sorted(requests, key=lambda request: request.arrival, reverse=True)
+    coming = deque(sorted(requests, key=lambda request: request.arrival))
     served = Served([], tally=scheduler.tally)
     bar = progress.add_task(title, total=len(requests), note="")
     now = 0
     while coming or scheduler.waiting or scheduler.running:
-        while coming and coming[-1].arrival <= now:
-            scheduler.submit(coming.pop())
+        while coming and coming[0].arrival <= now:
+            scheduler.submit(coming.popleft())
         now += 1
         start = time.perf_counter()
         batch = scheduler.schedule()
@@ -96,9 +97,8 @@ def serve(engine: Engine, requests: Sequence[Request], progress: Progress, title
         served.seconds.append(time.perf_counter() - start)
         served.rows.append(batch.rows)
         pages = len(engine.pages.owners) - engine.pages.free
-        note = (
-            f"{len(batch.requests):2} running, {pages:3} pages, {sum(served.rows) / sum(served.seconds):5.0f} tokens/s"
-        )
+        rate = sum(served.rows) / sum(served.seconds)
+        note = f"{len(batch.requests):2} running, {pages:3} pages, {rate:5.0f} tokens/s"
         progress.update(bar, advance=len(ready), note=note)
     served.generated = [request.generated for request in requests]
     return served
@@ -147,7 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serves the requests with each engine; 0 where each token is that of the dense computation."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--requests", type=int, default=REQUESTS)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    found = "cuda" if torch.cuda.is_available() else "cpu"
+    parser.add_argument("--device", choices=sorted({"cpu", found}), default=found)
     given = parser.parse_args(arguments)
     if given.requests < 1:
         parser.error("--requests is at least 1")
