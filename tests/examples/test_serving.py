@@ -132,7 +132,7 @@ REQUESTS = st.lists(
     st.builds(
         lambda prefix, own, wanted, arrival: Request([*prefix, *own], wanted, arrival, shared=len(prefix)),
         st.sampled_from(PREFIXES),
-        st.lists(st.integers(0, 9), min_size=1, max_size=6),
+        st.lists(st.integers(0, 9), max_size=6),
         st.integers(1, 6),
         st.integers(0, 9),
     ),
@@ -141,24 +141,30 @@ REQUESTS = st.lists(
 )
 
 
-@given(requests=REQUESTS, number=st.integers(7, 16), seats=st.integers(1, 4), more=st.integers(0, 6))
+@given(requests=REQUESTS, number=st.integers(2, 16), seats=st.integers(1, 4), more=st.integers(0, 6))
 @settings(max_examples=80, deadline=None)
 def test_each_request_gets_its_tokens(requests: list[Request], number: int, seats: int, more: int) -> None:
-    """However few pages there are, and whoever is preempted."""
+    """However few pages there are, and whoever is preempted: all that are not refused."""
     pages = Pages(number, SIZE)
     scheduler, memory = Scheduler(pages, seats, seats + more), Memory(pages)
     ready: list[Request] = []
+    refused: list[Request] = []
     for now in range(1000):
         for request in requests:
             if request.arrival == now:
-                scheduler.submit(request)
+                try:
+                    scheduler.submit(request)
+                except ValueError:
+                    refused.append(request)
         batch = scheduler.schedule()
         assert batch.rows <= seats + more
         assert len(batch.requests) <= seats
         assert batch.requests or not (scheduler.waiting or scheduler.running)
         ready += scheduler.advance(batch, step(memory, batch))
-    assert {*map(id, ready)} == {*map(id, requests)}
-    for request in requests:
+    assert {*map(id, ready + refused)} == {*map(id, requests)}
+    for request in refused:
+        assert not request.prompt or len(request.tokens) + request.wanted > SIZE * (number - 1)
+    for request in ready:
         tokens = [*request.prompt]
         for _ in range(request.wanted):
             tokens.append(following(tokens))
