@@ -86,8 +86,7 @@ class Scheduler:
         """Takes a request. Raises ValueError where it could never be served."""
         if not request.prompt or request.wanted < 1:
             raise ValueError("a prompt has a token at least, and one follows")
-        keys = len(request.prompt) + request.wanted - 1  # none reads that of the last token
-        needed = self.pages.needed(keys) + bool(request.shared % self.pages.size)  # a copied page is there twice
+        needed = self.pages.needed(len(request.prompt) + request.wanted - 1)  # none reads the key of the last token
         if needed > len(self.pages.owners):
             raise ValueError(f"a request needs {needed} pages, and there are {len(self.pages.owners)}")
         self.waiting.append(request)
@@ -131,7 +130,7 @@ class Scheduler:
             try:
                 batch.copies += self.pages.append(request.cache, count)
             except OutOfPages:
-                if self._evict():
+                if self._evict(request):
                     continue
                 if preempts:
                     self._preempt()
@@ -142,9 +141,13 @@ class Scheduler:
                 batch.counts.append(count)
                 return count
 
-    def _evict(self) -> bool:
-        """Gives up the prefix that was unused for longest, of those that have pages to give, if there is one."""
-        key = next((key for key, prefix in self.prefixes.items() if self.pages.frees(prefix)), None)
+    def _evict(self, request: Request) -> bool:
+        """Gives up the prefix that was unused for longest, of those that have pages to give, if there is one.
+
+        Where nobody else has any, one that shares all with the request goes, too, as it keeps it from writing to them.
+        """
+        alone = all(other is request for other in self.running)
+        key = next((key for key, prefix in self.prefixes.items() if alone or self.pages.frees(prefix)), None)
         if key is not None:
             self.pages.release(self.prefixes.pop(key))
             self.tally.evicted += 1

@@ -163,7 +163,7 @@ def test_each_request_gets_its_tokens(requests: list[Request], number: int, seat
         ready += scheduler.advance(batch, step(memory, batch))
     assert {*map(id, ready + refused)} == {*map(id, requests)}
     for request in refused:
-        assert not request.prompt or len(request.tokens) + request.wanted > SIZE * (number - 1)
+        assert not request.prompt or len(request.prompt) + request.wanted - 1 > SIZE * number
     for request in ready:
         tokens = [*request.prompt]
         for _ in range(request.wanted):
