@@ -470,6 +470,27 @@ def append_paged() -> Case:
     return inputs, {}, {"o": o, "k_pages": after[0], "v_pages": after[1]}
 
 
+@case
+def append_ragged() -> Case:
+    """Chunks of 2 and 3 rows, the last of 7 and 4 positions; a sixth row is padding."""
+    inputs, _, outputs = paged_prefill()
+    table, cu_q, length = (inputs[name] for name in ("table", "cu_q", "length"))
+    size = inputs["k_pages"].shape[1]
+    places = [(b, length[b] - cu_q[b + 1] + row) for b in range(B) for row in range(cu_q[b], cu_q[b + 1])]
+    slot = ints(*(table[b, at // size] * size + at % size for b, at in places), -1)
+    inputs["q"] = np.concatenate([inputs["q"], normal(1, H, D)])
+    inputs["slot"] = slot
+    outputs["o"] = np.concatenate([outputs["o"], np.zeros((1, H, E))])
+    for new, pages in (("k", "k_pages"), ("v", "v_pages")):
+        outputs[pages] = inputs[pages]
+        flat = inputs[pages].reshape(-1, *inputs[pages].shape[2:])
+        inputs[new] = np.concatenate([flat[slot[:-1]], np.full_like(flat[:1], np.nan)])
+        flat = flat.copy()
+        flat[slot[:-1]] = np.nan
+        inputs[pages] = flat.reshape(outputs[pages].shape)
+    return inputs, {}, outputs
+
+
 def along(pages: Array, table: Array) -> Array:
     """The first N keys that a table leads to, behind their heads."""
     return np.asarray(pages[table].reshape(-1, *pages.shape[2:])[:N].swapaxes(0, 1))

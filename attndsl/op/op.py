@@ -170,16 +170,19 @@ class Op:
     def prepare(self, device: str = "cpu", /, **of: str | int) -> None:
         """Compiles for these element types, `op.prepare(T="bf16")`, before the first call; f32 where none is said.
 
-        Code for a GPU is also made for the extents of feature dims: `op.prepare("cuda", T="bf16", D=128)` makes a call
-        of zeros there, small in all dims but those that are said. Raises ValueError.
+        With dims, `op.prepare(T="bf16", M=128, N=4096)`, it also makes a call, small in all others: Numba compiles then
+        what it compiles for tiles of such calls. Code for a GPU is made for the extents of feature dims, too:
+        `op.prepare("cuda", T="bf16", D=128)` makes a call of zeros there. Raises ValueError.
         """
-        from attndsl.op.prepare import said, zeros
+        from attndsl.op.prepare import made_up, said, zeros
 
         types, dims = said(self.signature, of)
-        if device == "cpu":
-            self.binding.program(types)
-        else:
+        if device != "cpu":
             self(**zeros(self.spec, self.signature, device, types, dims))
+        elif dims:
+            self(**made_up(self.spec, self.signature, types, dims))
+        else:
+            self.binding.program(types)
 
     @property
     def compilations(self) -> int:

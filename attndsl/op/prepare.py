@@ -48,6 +48,17 @@ def said_to_draw(
     return *said(signature, rest), {name: value for name, value in checked.items() if value is not None}
 
 
+def made_up(source: Source, signature: Signature, types: Mapping[str, str], dims: Mapping[str, int]) -> dict[str, Any]:
+    """The arguments of a call with arrays, small but for these dims, whose ints lead to keys. Raises ValueError."""
+    from attndsl.inputs import default_dims, default_params, make_inputs
+
+    spec = checked(source)
+    params = default_params(spec)
+    arrays = make_inputs(spec, default_dims(spec, given=dims, params=params), types, params=params)
+    given = {tensor.name: arrays[tensor.name] for tensor in signature.inputs}
+    return {**given, **params, **{name: types[name] for name in signature.said}}
+
+
 def zeros(
     source: Source, signature: Signature, device: str, types: Mapping[str, str], dims: Mapping[str, int]
 ) -> dict[str, Any]:

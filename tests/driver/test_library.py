@@ -119,7 +119,7 @@ def test_an_extent_that_is_computed_rests_on_its_dims() -> None:
 
 def test_rows_that_need_not_cover_an_output_make_it_partial() -> None:
     partial = {path.stem for path in GALLERY if summarise(library.checked(read_source(path))).partial}
-    ragged = {"packed_ragged", "padding", "paged_prefill"}  # where a length in a tensor ends the rows
+    ragged = {"append_ragged", "packed_ragged", "padding", "paged_prefill"}  # where a length in a tensor ends the rows
     assert partial == {*ragged, "key_mass"}  # which rows add to
     doubled = Source(GQA.text.replace("i in M", "i in M / 2"))
     assert summarise(library.checked(doubled)).partial == ("o",)

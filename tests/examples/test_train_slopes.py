@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from examples.train_slopes import Model, models
+from train_slopes import Model, models
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHARACTERS = 20

@@ -20,6 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 NONE = {
     "append_latent": "append_latent has no gradient: cache is written in place.",
     "append_paged": "append_paged has no gradient: k_pages is written in place.",
+    "append_ragged": "append_ragged has no gradient: k_pages is written in place.",
 }
 """Specs that have none, and what is said of them."""
 

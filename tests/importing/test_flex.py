@@ -109,7 +109,7 @@ def test_the_scale() -> None:
 @pytest.mark.parametrize("name", ["sliding_window", "document_mask", "prefix_lm"])
 def test_the_example(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(EXAMPLES)
-    import flex_mods  # type: ignore[import-not-found]  # it lies in examples
+    import flex_mods
 
     monkeypatch.delitem(sys.modules, "flex_mods")
     given = tensors(4, 2, 13, 13)

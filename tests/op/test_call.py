@@ -278,7 +278,7 @@ def test_a_module_of_torch_shows_it(gqa: Any) -> None:
 
 def test_prepared(gqa: Any) -> None:
     op, compiler = gqa
-    op.prepare(T="bf16", D=8)
+    op.prepare(T="bf16")
     assert compiler.compiled == [{"T": "bf16"}]
     op(**arrays(dtype=ml_dtypes.bfloat16))
     assert compiler.compiled == [{"T": "bf16"}]
