@@ -12,6 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attndsl import nn as nn
+    from attndsl import torch as torch
     from attndsl.diagnostics.base import SpecError as SpecError
     from attndsl.importing.errors import CannotImport as CannotImport
     from attndsl.importing.flex import from_flex as from_flex
@@ -31,14 +33,19 @@ _HOMES = {
     "load": "attndsl.op.op",
 }
 
+_MODULES = ("nn", "torch")
+"""Those that import torch."""
+
 __all__ = ["CallError", "CannotImport", "Op", "SpecError", "compile", "from_flex", "load"]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"attndsl.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_HOMES]
+    return [*globals(), *_HOMES, *_MODULES]

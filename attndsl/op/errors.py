@@ -91,6 +91,16 @@ class LeftOutTells(CallError, TypeError):
     message = "{spec} knows {told} from {names} alone, which is left out"
 
 
+@dataclass(eq=False, repr=False)
+class NotHeld(CallError, TypeError):
+    name: str
+    found: str
+
+    message = (
+        "{name} is of type {found}: a module of {spec} holds tensors, as torch.tensor(…), and parameters of the spec"
+    )
+
+
 # --- kinds
 
 

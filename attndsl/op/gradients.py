@@ -75,7 +75,9 @@ class Derivative:
         self._gradients, self.cotangents = derived.gradients, derived.cotangents
         self._forward = _bound(derived.forward, binding, sums)
         self._backward = _bound(derived.backward, binding, sums, apart=True)
-        self._call_forward, self._call_backward = register(self._forward), register(self._backward)
+        self._register, self._call_backward = register, register(self._backward)
+        own = self._forward.key == binding.key  # an op that holds itself would never be dropped
+        self._call_forward = None if own else register(self._forward)
         written = [tensor.name for tensor in self._forward.signature.outputs]
         self.written = tuple(written)
         given = {tensor.name for tensor in self._backward.signature.inputs}
@@ -100,7 +102,8 @@ class Derivative:
 
     def forward(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """What the forward writes, outputs of the spec and what it saves, by their names."""
-        return dict(zip(self.written, self._call_forward(inputs, params), strict=True))
+        call = self._call_forward or self._register(self._forward)
+        return dict(zip(self.written, call(inputs, params), strict=True))
 
     def backward(self, given: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The gradients, by the inputs that they are of."""
