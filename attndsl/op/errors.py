@@ -435,4 +435,14 @@ class OutputDifferentiated(GradientWanted):
 
 @dataclass(eq=False, repr=False)
 class BatchWanted(CallError, ValueError):
-    message = "{spec} does not run under torch.vmap: give it the whole batch at once, as a dim of the spec"
+    message = "{spec} does not run under this torch.vmap: give it the whole batch at once, as a dim of the spec"
+
+
+@dataclass(eq=False, repr=False)
+class NotBatched(BatchWanted):
+    name: str
+
+    message = (
+        "{name} has no axis of torch.vmap's batch, but {spec} would write to it for each of the batch: "
+        "give one for each, {name}.expand(…).clone(), with an in_dim"
+    )

@@ -10,11 +10,12 @@ import torch
 from torch.autograd import forward_ad
 
 from attndsl.op import errors
+from attndsl.op.batches import Batches
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound
 from attndsl.op.cpu import CpuCalls
 from attndsl.op.gpu import GpuCalls
-from attndsl.op.gradients import Gradients
+from attndsl.op.gradients import Gradients, requires_gradient
 from attndsl.op.torch_tensors import check, check_outputs, empty
 
 Tensors = Sequence[torch.Tensor]
@@ -22,12 +23,13 @@ Tensors = Sequence[torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """What computes, what tells shapes, and what makes gradients, for ops of one meaning."""
+    """What computes, what tells shapes, and what makes gradients and batches, for ops of one meaning."""
 
     binding: CompiledSpec
     gpu: GpuCalls
     cpu: CpuCalls[torch.Tensor]
     gradients: Gradients
+    batches: Batches
 
     def compute(self, inputs: Tensors, params: Mapping[str, Any], out: Tensors | None) -> Sequence[torch.Tensor]:
         """The outputs, which are new ones or those of `out`. Raises CallError."""
@@ -48,17 +50,19 @@ class Kernels:
 
     def differentiated(self, inputs: Tensors, params: Mapping[str, Any]) -> Sequence[torch.Tensor]:
         """The outputs of a call of which a gradient is wanted. Raises TransformWanted, GradientWanted."""
-        if torch._C._are_functorch_transforms_active():
-            signature = self.binding.signature
-            wanted = next(t.name for t, each in zip(signature.inputs, inputs, strict=True) if each.requires_grad)
-            raise errors.TransformWanted(signature.name, wanted)
+        self.refuse_transforms(inputs)
         return self.gradients(inputs, params)
 
+    def refuse_transforms(self, inputs: Tensors) -> None:
+        """Raises TransformWanted where a transform of torch.func wants a gradient, within an operator of torch."""
+        if torch._C._are_functorch_transforms_active() and torch.is_grad_enabled():
+            for tensor, each in zip(self.binding.signature.inputs, inputs, strict=True):
+                if requires_gradient(each):
+                    raise errors.TransformWanted(self.binding.signature.name, tensor.name)
+
     def wants_gradient(self, inputs: Tensors) -> bool:
-        """Whether a call has a gradient to make, and nothing that an operator refuses."""
-        batched = torch._C._functorch.is_batchedtensor
-        asks = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
-        return asks and forward_ad._current_level < 0 and not any(map(batched, inputs))
+        """Whether a call has a gradient to make, under whatever transforms, and nothing that an operator refuses."""
+        return torch.is_grad_enabled() and forward_ad._current_level < 0 and any(map(requires_gradient, inputs))
 
     def refuse_derivatives(self, inputs: Tensors, out: Tensors | None) -> None:
         """Raises GradientWanted where what is computed would have to be differentiated, or is written over what is.

@@ -15,7 +15,7 @@ from torch._compile import _disable_dynamo
 
 from attndsl.driver.signature import Signature
 from attndsl.op.binding import CompiledSpec
-from attndsl.op.kernels import Kernels, Tensors
+from attndsl.op.kernels import Kernels
 from attndsl.op.torch_library import Arguments, define
 from attndsl.op.torch_op import TensorCalls, register
 from attndsl.syntax.source import Source
@@ -45,10 +45,10 @@ class _Text:
 
     def kernels(self, arguments: Arguments) -> Kernels:
         """Those of the spec with this text."""
-        spec, left_out, said = arguments[:3]
+        spec, left_out, said, *_ = arguments
         return _calls(spec, left_out, said).kernels
 
-    def tensors(self, kernels: Kernels, arguments: Arguments) -> tuple[Tensors, Tensors | None]:
+    def tensors(self, kernels: Kernels, arguments: Arguments) -> tuple[Arguments, Arguments | None]:
         """All inputs, those that are written too, and the outputs."""
         if not self._writes:
             return arguments[3], None

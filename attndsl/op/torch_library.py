@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import torch
 from torch._compile import _disable_dynamo
+from torch.utils._pytree import tree_map
 
 from attndsl.driver.signature import Signature
-from attndsl.op import errors
-from attndsl.op.kernels import Kernels, Tensors
+from attndsl.op.kernels import Kernels
 from attndsl.op.torch_tensors import PACKED
 
 _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
@@ -28,8 +28,8 @@ class Convention(Protocol):
     def kernels(self, arguments: Arguments, /) -> Kernels:
         """Those of the spec that is called."""
 
-    def tensors(self, kernels: Kernels, arguments: Arguments, /) -> tuple[Tensors, Tensors | None]:
-        """The inputs, and the outputs that are written to where there are some."""
+    def tensors(self, kernels: Kernels, arguments: Arguments, /) -> tuple[Arguments, Arguments | None]:
+        """The inputs, and the outputs that are written to where there are some; of what stands in their places, too."""
 
     def params(self, kernels: Kernels, arguments: Arguments, /) -> dict[str, Any]:
         """The parameters."""
@@ -52,7 +52,7 @@ class Inputs:
         """The only ones."""
         return self.of()
 
-    def tensors(self, kernels: Kernels, arguments: Arguments) -> tuple[Tensors, Tensors | None]:
+    def tensors(self, kernels: Kernels, arguments: Arguments) -> tuple[Arguments, Arguments | None]:
         """The first and the last arguments."""
         signature = kernels.binding.signature
         count, after = len(signature.inputs), len(signature.inputs) + len(signature.params)
@@ -116,8 +116,13 @@ def define(
         with torch._C._AutoDispatchBelowAutograd():
             return operator.redispatch(keys & torch._C._after_autograd_keyset, *arguments)
 
-    def unbatched(*arguments: Any) -> Any:
-        raise errors.BatchWanted(convention.kernels(arguments).binding.signature.name)
+    def batched(_info: Any, places: Any, *arguments: Any) -> Any:
+        kernels = convention.kernels(arguments)
+        (inputs, out), (of_inputs, of_out) = (convention.tensors(kernels, each) for each in (arguments, places))
+        params = convention.params(kernels, arguments)
+        kernels.refuse_transforms(inputs)
+        outputs = convention.outputs(kernels.batches(inputs, of_inputs, params, out, of_out or ()))
+        return outputs, tree_map(lambda _: 0, outputs)
 
     def unpacked(_class: type, _operator: Any, _types: Any, arguments: Arguments, _named: Any) -> Any:
         return fake(*arguments)
@@ -126,7 +131,7 @@ def define(
         library.impl(name, _disable_dynamo(compute), key)
     torch.library.register_fake(qualified, fake, lib=library)
     library.impl(name, autograd, "Autograd", with_keyset=True)
-    library.impl(name, unbatched, "FuncTorchBatched")
+    torch.library.register_vmap(qualified, batched, lib=library)
     for packed in PACKED:
         torch.library.register_torch_dispatch(qualified, packed, unpacked, lib=library)
     return operator

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from attndsl.op import torch_tensors
+from attndsl.op.batches import Batches
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.cpu import CpuCalls
 from attndsl.op.dispatch import is_watched
@@ -61,6 +62,11 @@ class TensorCalls:
     def gpu(self) -> GpuCalls:
         """Calls with tensors of GPUs."""
         return self.kernels.gpu
+
+    @property
+    def gradients(self) -> Gradients:
+        """What makes gradients."""
+        return self.kernels.gradients
 
     def replay(self, arguments: Mapping[str, Any], out: Sequence[Any] | None = None) -> Sequence[torch.Tensor] | None:
         """The outputs of a call like an earlier one, whatever it is given by name; None for any other call."""
@@ -127,7 +133,9 @@ def _unregister(key: str) -> None:
 
 
 def _make_known(binding: CompiledSpec) -> Known:
-    kernels = Kernels(binding, GpuCalls(binding), CpuCalls(binding, torch_tensors), Gradients(binding, register))
+    batches = Batches(binding, register)
+    gradients = Gradients(binding, register, batches)
+    kernels = Kernels(binding, GpuCalls(binding), CpuCalls(binding, torch_tensors), gradients, batches)
     library, signature, key = torch.library.Library("attndsl", "FRAGMENT"), binding.signature, binding.key
     outputs = [f"Tensor(a{n}!) output_{n}" for n in range(len(signature.outputs))]
     operator = define(library, key, schema(signature), Inputs(lambda: _known[key].kernels))

@@ -1,0 +1,135 @@
+"""`torch.vmap`: what it gives is what the calls one by one give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import attndsl
+from attndsl.op import errors
+
+LET = """attention defined {
+    dims M, N, D
+    input  q     : f32[M, D]
+    input  k     : f32[N, D]
+    input  base  : f32[] = 0.5
+    output o     : f32[M, D]
+    let lane = base[]
+    let s[i, j]     = q[i,:] . k[j,:] + lane
+    let key[j, :]   = k[j,:] * lane
+    let Lanes       = 2.0
+    each i in M
+    over j in N
+    o[i,:] = softmax(s[i,j]) . key[j,:] * Lanes
+}
+"""
+
+CACHE = """attention appended {
+    dims N, D
+    input  x     : f32[D]
+    input  at    : i64[]
+    inout  cache : f32[N, D]
+    output o     : f32[D]
+    each d in D
+    cache[at[], d] = x[d]
+    each d in D
+    over j in N
+    o[d] = sum(cache[j, d])
+}
+"""
+
+
+def qkv(*batch: int) -> list[torch.Tensor]:
+    random = torch.Generator().manual_seed(0)
+    return [torch.randn(*batch, 2, 4 if n == "q" else 2, 5, 8, generator=random) for n in "qkv"]
+
+
+@pytest.mark.parametrize("places", [(0, 0, 0), (0, None, None), (None, 2, 1), (-1, 0, None)])
+def test_a_batch_is_what_its_calls_are(places: tuple[int | None, ...]) -> None:
+    op = attndsl.load("sliding_window")
+    batch = [(one if place is None else one.movedim(0, place)) for one, place in zip(qkv(3), places, strict=True)]
+    batch = [one[0] if place is None else one for one, place in zip(batch, places, strict=True)]
+    found = torch.vmap(lambda q, k, v: op(q, k, v, window=3), in_dims=places)(*batch)
+    for number in range(3):
+        one = [t if place is None else t.select(place, number) for t, place in zip(batch, places, strict=True)]
+        torch.testing.assert_close(found[number], op(*one, window=3))
+
+
+def test_batches_of_batches_and_of_nothing() -> None:
+    op, given = attndsl.load("gqa"), qkv(2, 3)
+    found = torch.vmap(torch.vmap(op))(*given)
+    torch.testing.assert_close(found, torch.stack([torch.stack([*map(op, *row)]) for row in zip(*given, strict=True)]))
+    q, k, v = given
+    found = torch.vmap(torch.vmap(op, in_dims=(None, 0, 0)), in_dims=(0, None, 1))(
+        q[:, 0], k[0, :2], v[:, :2].transpose(0, 1)[:, :2]
+    )
+    torch.testing.assert_close(found[1, 0], op(q[1, 0], k[0, 0], v[1, 0]))
+    assert torch.vmap(op)(*(each[:0, 0] for each in given)).shape == (0, 2, 4, 5, 8)
+
+
+def test_definitions_before_the_first_block() -> None:
+    op = attndsl.compile(LET)
+    q, k, base = torch.randn(3, 4, 5), torch.randn(3, 6, 5), torch.randn(3)
+    for places in ((0, 0, 0), (0, None, None), (None, None, 0), (None, 0, None)):
+        given = [t if place == 0 else t[0] for t, place in zip((q, k, base), places, strict=True)]
+        found = torch.vmap(op, in_dims=places)(*given)
+        for n in range(3):
+            one = [t[n] if place == 0 else t for t, place in zip(given, places, strict=True)]
+            torch.testing.assert_close(found[n], op(*one))
+    torch.testing.assert_close(torch.vmap(op)(q, k)[1], op(q[1], k[1]))
+
+
+def test_what_is_written_in_place_has_the_batch() -> None:
+    op, cache = attndsl.compile(CACHE), torch.zeros(2, 3, 4)
+    x, at = torch.arange(8.0).reshape(2, 4), torch.tensor([0, 2])
+    o = torch.vmap(op)(x, at, cache)
+    assert torch.equal(cache[[0, 1], at], x)
+    assert torch.equal(o, x)
+    with pytest.raises(errors.NotBatched, match=r"^cache has no axis of torch\.vmap's batch, but appended would write"):
+        torch.vmap(op, in_dims=(0, 0, None))(x, at, cache[0])
+    out = torch.empty(2, 4)
+    torch.vmap(lambda x, at, cache, out: op(x, at, cache, out=out))(x, at, cache, out)
+    assert torch.equal(out, x)
+    with pytest.raises(errors.NotBatched, match=r"^o has no axis"):
+        torch.vmap(lambda x, at, cache: op(x, at, cache, out=out[0]))(x, at, cache)
+
+
+GRADIENTS: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "vmap of grad": lambda op: torch.vmap(torch.func.grad(lambda *t: op(*t).square().sum(), argnums=(0, 1, 2))),
+    "grad of vmap": lambda op: torch.func.grad(lambda *t: torch.vmap(op)(*t).square().sum(), argnums=(0, 1, 2)),
+    "vmap of vjp": lambda op: torch.vmap(lambda *t: torch.func.vjp(op, *t)[1](2 * op(*t))),
+    "backward of vmap": lambda op: (
+        lambda *t: torch.autograd.grad(
+            torch.vmap(op)(*(r := [x.detach().requires_grad_() for x in t])).square().sum(), r
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("way", GRADIENTS)
+def test_gradients_of_a_batch(way: str) -> None:
+    op, given = attndsl.load("gqa"), qkv(3)
+    found = GRADIENTS[way](op)(*given)
+    for number in range(3):
+        one = [each[number].requires_grad_() for each in given]
+        wanted = torch.autograd.grad(op(*one).square().sum(), one)
+        for batch, alone in zip(found, wanted, strict=True):
+            torch.testing.assert_close(batch[number], alone, rtol=1e-4, atol=1e-5)
+
+
+def test_a_gradient_of_what_is_shared_is_the_sum() -> None:
+    op, (q, k, v) = attndsl.load("gqa"), qkv(3)
+    shared = torch.func.grad(lambda k: torch.vmap(lambda q, v: op(q, k, v))(q, v).square().sum())(k[0])
+    each = [torch.func.grad(lambda k, n=n: op(q[n], k, v[n]).square().sum())(k[0]) for n in range(3)]
+    torch.testing.assert_close(shared, sum(each), rtol=1e-4, atol=1e-5)
+    alone = torch.vmap(torch.func.grad(lambda v: op(q[0], k[0], v).square().sum()))(v)  # lse has no batch
+    torch.testing.assert_close(alone[1], torch.func.grad(lambda v: op(q[0], k[0], v).square().sum())(v[1]))
+
+
+def test_a_compiled_batch() -> None:
+    op, given = attndsl.load("gqa"), qkv(3)
+    compiled = torch.compile(torch.vmap(op), fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(*given), torch.vmap(op)(*given))
