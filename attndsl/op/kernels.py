@@ -44,6 +44,11 @@ class Kernels:
         check_outputs(self.binding.signature, self.binding.output_elements(bound), bound.shapes, device, out)
         return out
 
+    def operations(self, inputs: Tensors, params: Mapping[str, Any]) -> int:
+        """How many floating-point operations the contractions of a call are, were no position masked."""
+        bound = check(self.binding.signature, inputs, params)
+        return self.binding.signature.operations(bound.dims, bound.params)
+
     def _allocated(self, bound: Bound, device: torch.device) -> list[torch.Tensor]:
         elements = self.binding.output_elements(bound)
         return [empty(shape, element, device) for shape, element in zip(bound.shapes, elements, strict=True)]

@@ -58,6 +58,16 @@ class _Text:
         inputs = [next(in_place if tensor.in_place else given) for tensor in signature.inputs]
         return inputs, written[len(signature.in_place) :]
 
+    def with_inputs(self, kernels: Kernels, arguments: Arguments, inputs: Arguments) -> Arguments:
+        """Others in the place of all that are not written."""
+        signature = kernels.binding.signature
+        plain = [
+            each
+            for tensor, each in zip(signature.inputs, inputs, strict=True)
+            if not (self._writes and tensor.in_place)
+        ]
+        return (*arguments[:3], plain, *arguments[4:])
+
     def params(self, kernels: Kernels, arguments: Arguments) -> dict[str, Any]:
         """The parameters; of those that are left out a formula tells."""
         names, *values = arguments[4:8]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch._compile import _disable_dynamo
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from torch.utils._pytree import tree_map
 
 from attndsl.driver.signature import Signature
+from attndsl.op.autocast import cast_as_torch_does
 from attndsl.op.kernels import Kernels
 from attndsl.op.torch_tensors import PACKED
 
@@ -18,6 +22,8 @@ _KINDS = {"int": "SymInt", "float": "float", "bool": "bool"}
 
 _COMPUTING = ("CompositeExplicitAutograd", "NestedTensorCPU", "NestedTensorCUDA")
 """The dispatch keys of every tensor that is no subclass: what computes also refuses, in words."""
+
+_AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU).add(torch._C.DispatchKey.AutocastCUDA)
 
 Arguments = Sequence[Any]
 
@@ -30,6 +36,9 @@ class Convention(Protocol):
 
     def tensors(self, kernels: Kernels, arguments: Arguments, /) -> tuple[Arguments, Arguments | None]:
         """The inputs, and the outputs that are written to where there are some; of what stands in their places, too."""
+
+    def with_inputs(self, kernels: Kernels, arguments: Arguments, inputs: Arguments, /) -> Arguments:
+        """The same call with other inputs."""
 
     def params(self, kernels: Kernels, arguments: Arguments, /) -> dict[str, Any]:
         """The parameters."""
@@ -58,6 +67,10 @@ class Inputs:
         count, after = len(signature.inputs), len(signature.inputs) + len(signature.params)
         return arguments[:count], arguments[after:] if self.writes else None
 
+    def with_inputs(self, kernels: Kernels, arguments: Arguments, inputs: Arguments) -> Arguments:
+        """Others in front."""
+        return (*inputs, *arguments[len(inputs) :])
+
     def params(self, kernels: Kernels, arguments: Arguments) -> dict[str, Any]:
         """Those between them."""
         signature = kernels.binding.signature
@@ -85,6 +98,27 @@ def schema(signature: Signature, written: Sequence[str] = ()) -> str:
     made = [] if written else ["Tensor"] * len(signature.outputs)
     returned = made[0] if len(made) == 1 else f"({', '.join(made)})"
     return f"({', '.join([*arguments, *written])}) -> {returned}"
+
+
+_uncounted: dict[Any, Callable[..., int]] = {}
+"""What operators compute, by their packets, of those that `torch.utils.flop_counter` does not know of."""
+
+
+def count_flops() -> None:
+    """Has `torch.utils.flop_counter` count what operators compute, also where it was imported after they were made."""
+    module = sys.modules.get("torch.utils.flop_counter")
+    if module is None or not _uncounted:
+        return
+    counting = [m.counter for m in _get_current_dispatch_mode_stack() if isinstance(m, module._FlopCounterMode)]
+    for registry in (module.flop_registry, *(counter.flop_registry for counter in counting)):
+        registry.update(_uncounted)
+    _uncounted.clear()
+
+
+def _forget_flops(packet: Any) -> None:
+    module = sys.modules.get("torch.utils.flop_counter")
+    for registry in (_uncounted, {} if module is None else module.flop_registry):
+        registry.pop(packet, None)
 
 
 def define(
@@ -124,6 +158,18 @@ def define(
         outputs = convention.outputs(kernels.batches(inputs, of_inputs, params, out, of_out or ()))
         return outputs, tree_map(lambda _: 0, outputs)
 
+    def autocast(*arguments: Any) -> Any:
+        kernels = convention.kernels(arguments)
+        inputs, _ = convention.tensors(kernels, arguments)
+        cast = cast_as_torch_does(kernels.binding.signature, inputs)
+        with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
+            return operator(*convention.with_inputs(kernels, arguments, cast))
+
+    def operations(*arguments: Any, out_val: Any = None) -> int:
+        kernels = convention.kernels(arguments)
+        inputs, _ = convention.tensors(kernels, arguments)
+        return kernels.operations(inputs, convention.params(kernels, arguments))
+
     def unpacked(_class: type, _operator: Any, _types: Any, arguments: Arguments, _named: Any) -> Any:
         return fake(*arguments)
 
@@ -132,6 +178,11 @@ def define(
     torch.library.register_fake(qualified, fake, lib=library)
     library.impl(name, autograd, "Autograd", with_keyset=True)
     torch.library.register_vmap(qualified, batched, lib=library)
+    for key in ("AutocastCPU", "AutocastCUDA"):
+        library.impl(name, autocast, key)
+    _uncounted[operator._overloadpacket] = operations
+    weakref.finalize(library, _forget_flops, operator._overloadpacket).atexit = False
+    count_flops()
     for packed in PACKED:
         torch.library.register_torch_dispatch(qualified, packed, unpacked, lib=library)
     return operator

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from attndsl.op import torch_tensors
+from attndsl.op.autocast import cast_as_torch_does
 from attndsl.op.batches import Batches
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.cpu import CpuCalls
@@ -22,7 +23,7 @@ from attndsl.op.dispatch import is_watched
 from attndsl.op.gpu import GpuCalls, is_plain
 from attndsl.op.gradients import Gradients
 from attndsl.op.kernels import Kernels
-from attndsl.op.torch_library import Inputs, define, schema, several
+from attndsl.op.torch_library import Inputs, count_flops, define, schema, several
 
 Overload = torch._ops.OpOverload[..., Any]
 
@@ -89,7 +90,9 @@ class TensorCalls:
             return portable.call(self.kernels, inputs, params, out)
         if out is None and torch._C._are_functorch_transforms_active() and self.kernels.wants_gradient(tensors):
             # torch.func takes a Function, and not from within an operator
-            return self.kernels.gradients(tensors, params)
+            return self.kernels.gradients(cast_as_torch_does(self.kernels.binding.signature, tensors), params)
+        if not torch.compiler.is_dynamo_compiling():
+            count_flops()
         if out is None:
             return several(self.known.operator(*tensors, *params.values()))
         self.known.writer(*tensors, *params.values(), *out)

@@ -115,7 +115,7 @@ TRANSFORMED: dict[str, Callable[[Function], torch.Tensor]] = {
 
 BEYOND: dict[str, Callable[[Function], Any]] = {
     "hessian": lambda call: torch.func.hessian(summed(call))(X),
-    "jacrev of grad": lambda call: torch.func.jacrev(torch.func.grad(lambda x: call(x).square().sum()))(X),
+    "jacrev of grad": lambda call: torch.func.jacrev(torch.func.grad(summed(call)))(X),
 }
 """Gradients of gradients."""
 

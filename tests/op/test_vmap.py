@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import attndsl
+from attndsl.driver.library import checked
+from attndsl.inputs import default_dims, default_params, make_inputs
 from attndsl.op import errors
+from attndsl.op.torch_tensors import ELEMENTS
+from attndsl.syntax.gallery import gallery
 
 LET = """attention defined {
     dims M, N, D
@@ -133,3 +138,33 @@ def test_a_compiled_batch() -> None:
     op, given = attndsl.load("gqa"), qkv(3)
     compiled = torch.compile(torch.vmap(op), fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(*given), torch.vmap(op)(*given))
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("path", [spec.path for spec in gallery()], ids=lambda path: path.stem)
+def test_every_spec_of_the_gallery_has_batches(path: Path) -> None:
+    op = attndsl.load(path)
+    spec = checked(op.spec)
+    params = default_params(spec)
+    dims = default_dims(spec, params=params)
+    calls = [make_inputs(spec, dims, seed=seed, params=params) for seed in range(2)]
+    inputs = [torch.stack([torch.from_numpy(call[tensor.name]) for call in calls]) for tensor in spec.inputs]
+    stored = [ELEMENTS.get(tensor.element, each.dtype) for tensor, each in zip(spec.inputs, inputs, strict=True)]
+    inputs = [each.view(dtype) for each, dtype in zip(inputs, stored, strict=True)]
+    lone = next((n for n, tensor in enumerate(spec.inputs) if tensor.role == "input"), 0)
+    for shared in (None, lone):
+        if shared is not None and len(inputs) == 1:
+            continue
+        given = [each[0] if n == shared else each.clone() for n, each in enumerate(inputs)]
+        alone = [[each if n == shared else each[row].clone() for n, each in enumerate(given)] for row in range(2)]
+        places = tuple(None if n == shared else 0 for n in range(len(given)))
+        found = torch.vmap(lambda *t: op(*t, **params), in_dims=places)(*given)
+        wanted = [op(*one, **params) for one in alone]
+        for row, one in enumerate(wanted):
+            several = isinstance(one, tuple)
+            for batch, each in zip(found if several else [found], one if several else [one], strict=True):
+                if each is not None:
+                    torch.testing.assert_close(batch[row].float(), each.float(), equal_nan=True)
+            for n, tensor in enumerate(spec.inputs):
+                if tensor.role == "inout":
+                    torch.testing.assert_close(given[n][row], alone[row][n])
