@@ -43,6 +43,18 @@ class Known:
     writer: Overload
     kernels: Kernels
     named: list[int] = field(default_factory=list)
+    sharded: bool = False
+
+    def shard(self) -> None:
+        """Tells DTensor of the operator, once it is imported; not where something is written in place."""
+        if not self.sharded and "torch.distributed.tensor" in sys.modules:
+            self.sharded = True
+            binding = self.kernels.binding
+            if binding.signature.outputs and not binding.signature.in_place:
+                from attndsl.op import sharding
+
+                sharding.shard(self.operator, binding)
+                weakref.finalize(self.library, sharding.forget, self.operator).atexit = False
 
     def names(self) -> list[int]:
         """How often the operators are referred to, and the packets in which torch has them."""
@@ -93,6 +105,7 @@ class TensorCalls:
             return self.kernels.gradients(cast_as_torch_does(self.kernels.binding.signature, tensors), params)
         if not torch.compiler.is_dynamo_compiling():
             count_flops()
+            self.known.shard()
         if out is None:
             return several(self.known.operator(*tensors, *params.values()))
         self.known.writer(*tensors, *params.values(), *out)
@@ -116,6 +129,7 @@ def register(binding: CompiledSpec) -> TensorCalls:
         if calls is None:
             if binding.key not in _known:
                 _known[binding.key] = known = _make_known(binding)
+                known.shard()
                 known.named = known.names()
             known = _known[binding.key]
             calls = _registered[binding.key] = TensorCalls(known, known.kernels)
