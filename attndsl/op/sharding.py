@@ -34,8 +34,8 @@ def shard(operator: torch._ops.OpOverload[..., Any], binding: CompiledSpec) -> N
 def forget(operator: torch._ops.OpOverload[..., Any]) -> None:
     """Has DTensor know no more of an operator."""
     known = DTensor._op_dispatcher.sharding_propagator
-    known.op_strategy_funcs.pop(operator, None)
-    known.op_to_schema_info.pop(operator, None)
+    for table in ("op_strategy_funcs", "op_to_schema_info"):
+        getattr(known, table, {}).pop(operator, None)
 
 
 def _fits(way: Cut, inputs: dict[str, Any]) -> bool:

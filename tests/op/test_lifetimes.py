@@ -34,7 +34,7 @@ def total(name: str) -> Any:
 def test_dropped_ops_are_unregistered() -> None:
     gc.collect()
     before, keys = {*torch_op._known}, []
-    for number in range(20):
+    for number in range(12):
         op = total(f"dropped_{number}")
         assert known(op.key) and known(f"{op.key}_out")
         keys.append(op.key)
@@ -51,7 +51,7 @@ def test_dropped_ops_are_unregistered() -> None:
 
 
 def test_an_op_that_is_dropped_can_be_made_again() -> None:
-    for _ in range(3):
+    for _ in range(2):
         op = total("again")
         assert op(torch.ones(2, 3)).tolist() == [3, 3]
         assert getattr(torch.ops.attndsl, op.key)(torch.ones(2, 3)).tolist() == [3, 3]
@@ -67,7 +67,7 @@ def test_ops_of_one_meaning_share_an_operator_until_the_last_is_dropped() -> Non
     assert known(other.key)
 
 
-@pytest.mark.parametrize("mode", ["real", "fake"])
+@pytest.mark.parametrize("mode", ["real", pytest.param("fake", marks=pytest.mark.matrix)])
 def test_what_a_graph_names_stays(mode: Literal["real", "fake"]) -> None:
     op = total(f"named_{mode}")
     graph, key = make_fx(op, tracing_mode=mode)(torch.ones(2, 3)), op.key

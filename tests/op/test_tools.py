@@ -72,6 +72,7 @@ def test_operations_of_a_batch_and_of_what_is_written() -> None:
     assert f"attndsl.{op.key}_out" in {str(packet) for packet in shown}
 
 
+@pytest.mark.matrix
 def test_operations_are_counted_where_the_counter_is_imported_last() -> None:
     program = """
 import sys, torch, attndsl
