@@ -6,6 +6,7 @@ Import this only when torch.distributed.tensor is in use.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -21,11 +22,14 @@ Placements = list[Any]
 
 def shard(operator: torch._ops.OpOverload[..., Any], binding: CompiledSpec) -> None:
     """Tells DTensor of the ways in which it may shard the inputs and outputs of an operator, or replicate them."""
-    ways = cuts(checked(binding.spec, *binding.left_out))
+
+    @cache
+    def ways() -> tuple[Cut, ...]:
+        return cuts(checked(binding.spec, *binding.left_out))
 
     def strategy(*arguments: Any) -> Sequence[tuple[Placements, Placements]]:
         names = [tensor.name for tensor in binding.signature.inputs]
-        fitting = [Cut({}, False), *(way for way in ways if _fits(way, dict(zip(names, arguments, strict=False))))]
+        fitting = [Cut({}, False), *(way for way in ways() if _fits(way, dict(zip(names, arguments, strict=False))))]
         return [_placed(binding, way) for way in fitting]
 
     register_sharding(operator)(strategy)

@@ -70,6 +70,10 @@ def summed(call: Function) -> Function:
     return lambda x: call(x).sum()
 
 
+def squared(call: Function) -> Function:
+    return lambda x: call(x).square().sum()
+
+
 def dual(call: Function) -> Any:
     with forward_ad.dual_level():
         return forward_ad.unpack_dual(call(forward_ad.make_dual(X, ONES))).tangent
@@ -115,7 +119,7 @@ TRANSFORMED: dict[str, Callable[[Function], torch.Tensor]] = {
 
 BEYOND: dict[str, Callable[[Function], Any]] = {
     "hessian": lambda call: torch.func.hessian(summed(call))(X),
-    "jacrev of grad": lambda call: torch.func.jacrev(torch.func.grad(summed(call)))(X),
+    "jacrev of grad": lambda call: torch.func.jacrev(torch.func.grad(squared(call)))(X),
 }
 """Gradients of gradients."""
 
