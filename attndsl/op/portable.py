@@ -110,11 +110,11 @@ def call(
     binding, signature = kernels.binding, kernels.binding.signature
     spec = binding.spec.text, " ".join(binding.left_out), " ".join(f"{n}={e}" for n, e in binding.said.items())
     given = _values(signature, params)
-    if not signature.in_place and out is None:
-        outputs: list[torch.Tensor] = _caller(*spec, [*inputs.values()], *given)
-        return outputs
     plain = [inputs[tensor.name] for tensor in signature.inputs if not tensor.in_place]
     in_place = [inputs[tensor.name] for tensor in signature.inputs if tensor.in_place]
+    if not in_place and out is None:
+        outputs: list[torch.Tensor] = _caller(*spec, plain, *given)
+        return outputs
     if out is None:
         out = torch.ops.attndsl.empty(*spec, [*inputs.values()], *given)
     _writer(*spec, plain, *given, [*in_place, *out])
