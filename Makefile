@@ -4,12 +4,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: demo test test-matrix test-gpu sanitize-gpu lint clean
+.PHONY: demo docs test test-matrix test-gpu sanitize-gpu lint clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/minilm.py
 	$(BIN)/python examples/tour.py
 	$(BIN)/python examples/one_line.py
+
+# The site; whatever is wrong with a page or a link ends it. Made anew each time, so that no page stays that is gone.
+docs: .venv/docs.stamp
+	rm -rf build/site
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --fresh-env --conf-dir docs/site --doctree-dir build/doctrees . build/site
+	@echo "build/site/index.html"
 
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest $(WORKERS)
@@ -17,7 +23,7 @@ test: .venv/dev.stamp
 # What takes longest comes first: minutes each, of which none should be left to a worker that is then alone.
 test-matrix: .venv/dev.stamp
 	$(BIN)/python -m pytest $(WORKERS) -m matrix tests/mutants tests/triton_backend tests/differential tests/testing tests/gradient \
-	    tests/integrations tests/drawing
+	    tests/integrations tests/drawing tests/pages
 
 test-gpu: .venv/dev.stamp
 	$(BIN)/python -m pytest -m gpu tests/gpu

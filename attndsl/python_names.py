@@ -26,7 +26,7 @@ AGREED = frozenset({"INDEX", *CHOICES, "schedule"})
 """What a launch chooses, by the names under which a call, a schedule and a kernel know it."""
 
 OF_TRITON = frozenset(
-    {"backend", "debug", "fpsan_homomorphic_casts", "instrumentation_mode", "num_stages", "num_warps"}
+    {"backend", "debug", "fpsan_homomorphic_casts", "instrumentation_mode", "maxnreg", "num_stages", "num_warps"}
     | {"options", "params", "specialization", "specialize_impl"}
 )
 """What Triton calls its own in the function that it makes of a kernel's arguments, to launch it."""

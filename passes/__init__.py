@@ -47,6 +47,7 @@ PASSES = {
     "fold-extremes": "FoldExtremes",
     "prefetch-gathers": "PrefetchGathers",
     "narrow-products": "NarrowProducts",
+    "find-boxes": "FindBoxes",
     "assign-schedules": "AssignSchedules",
     "pad-axes": "PadAxes",
     "keep-stored": "KeepStored",

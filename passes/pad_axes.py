@@ -81,11 +81,11 @@ class PadAxes(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                axes = [o for o in kernel.walk() if isinstance(o, tile.RangeOp) and not _is_full(o)]
+                axes = [o for o in kernel.walk() if isinstance(o, tile.RangeOp) and not is_full(o)]
                 _Guards(dict(_fill(axis) for axis in axes)).guard(kernel)
 
 
-def _is_full(axis: tile.RangeOp) -> bool:
+def is_full(axis: tile.RangeOp) -> bool:
     """Whether an axis has all the values that its size says, and a size that fits."""
     return fits(axis.size) and _is_end(axis.stop, axis)
 

@@ -14,9 +14,18 @@ body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 66rem
 pre { overflow-x: auto; padding: 1rem; border: 1px solid #757575; border-radius: 4px; font-size: 13px; }
 figure { margin: 1rem 0; overflow-x: auto; }
 figcaption { font-size: 14px; }
-svg { max-width: 100%; height: auto; }
+svg { max-width: 100%; min-width: 44rem; height: auto; }
 th { text-align: left; vertical-align: top; padding-right: 1.5rem; font-weight: 600; white-space: nowrap; }
-.bar { display: inline-block; height: 0.9em; min-width: 2px; background: #2f6fab; }
+h1, td { overflow-wrap: anywhere; }
+.bars { width: 100%; }
+.bars td { width: 60%; white-space: nowrap; }
+.bars td:last-child { width: 30%; }
+.bar { height: 0.9em; min-width: 2px; background: #2f6fab; }
+@media (max-width: 44rem) {
+  tr, th, td, .bars td, .bars td:last-child { display: block; width: auto; white-space: normal; }
+  tr { margin-bottom: 0.5rem; }
+}
+@media (prefers-color-scheme: dark) { svg { filter: brightness(1.25); } }
 """
 
 
@@ -43,10 +52,12 @@ def page_of(drawing: Drawing, heading: str, rows: Sequence[tuple[str, str]], bar
     if bars:
         longest = max(bar.seconds for bar in bars) or 1.0
         lines = [
-            _row(bar.name, f'<span class="bar" style="width: {30 * bar.seconds / longest:.2f}rem"></span>', bar.said)
+            _row(
+                bar.name, f'<div class="bar" style="width: {100 * bar.seconds / longest:.2f}%"></div>', escape(bar.said)
+            )
             for bar in bars
         ]
-        parts += ["<h2>Bytes and work against the limits</h2>", f"<table>{''.join(lines)}</table>"]
+        parts += ["<h2>Bytes and work against the limits</h2>", f'<table class="bars">{"".join(lines)}</table>']
     lines = [_row(name, escape(value)) for name, value in rows]
     parts += ["<h2>The schedule, bytes and work</h2>", f"<table>{''.join(lines)}</table>"]
     head = (

@@ -75,7 +75,7 @@ def generated(spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[
     if missing := [dim for dim in spec.dims if dim in signature.features and dim not in sizes]:
         raise ExtentsMissing(missing)
     features = {dim: sizes[dim] for dim in signature.features}
-    text = compile_spec(spec, types, "triton", features, machine=target).source
+    text = compile_spec(spec, types, "triton", features, machine=target, boxes=False).source
     dims = _stand_in_dims(spec, signature, features)
     params = {param.name: 1 if param.default is None else param.default for param in spec.params}
     tensors = [

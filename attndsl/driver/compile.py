@@ -19,19 +19,25 @@ from attndsl.ir.xdsl import ModuleOp
 
 
 def compile_spec(
-    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str | None = None
+    spec: Spec,
+    types: Mapping[str, str],
+    target: str,
+    sizes: Mapping[str, int] = {},
+    machine: str | None = None,
+    boxes: bool = True,
 ) -> Artifact:
     """The artifact of a spec for one target; `types` gives every type variable an element type.
 
     Where the target is specialised, code is made for the extents that `sizes` gives to feature dims; dims that it
-    leaves out stay open. Code suits `machine`, or the target's default one. Raises UnknownTarget, CompilerError.
+    leaves out stay open. Code suits `machine`, or the target's default one; `boxes` are those of
+    `attndsl.driver.pipelines.Options`. Raises UnknownTarget, CompilerError.
     """
     row = target_of(target)
-    module, stages = lower(spec, types, target, sizes, machine)
+    module, stages = lower(spec, types, target, sizes, machine, boxes)
     try:
         source = row.emitter()(module, spec.source.text)
     except IllegalModule as error:
-        ran = passes_of(_pipeline(row, spec, sizes, machine).tile)
+        ran = passes_of(_pipeline(row, spec, sizes, machine, boxes).tile)
         raise CompilerError(report_illegal(row.name, error, ran, stages["attn"])) from error
     return Artifact(
         name=spec.name,
@@ -46,13 +52,18 @@ def compile_spec(
 
 
 def lower(
-    spec: Spec, types: Mapping[str, str], target: str, sizes: Mapping[str, int] = {}, machine: str | None = None
+    spec: Spec,
+    types: Mapping[str, str],
+    target: str,
+    sizes: Mapping[str, int] = {},
+    machine: str | None = None,
+    boxes: bool = True,
 ) -> tuple[ModuleOp, dict[str, str]]:
     """The module that a target's emitter takes, and the text of the IR at the end of each level.
 
     Raises UnknownTarget, CompilerError.
     """
-    pipeline = _pipeline(target_of(target), spec, sizes, machine)
+    pipeline = _pipeline(target_of(target), spec, sizes, machine, boxes)
     module = build(spec, types)
     module.verify()
     stages: dict[str, str] = {}
@@ -63,9 +74,10 @@ def lower(
     return module, stages
 
 
-def _pipeline(row: Target, spec: Spec, sizes: Mapping[str, int], machine: str | None) -> Pipeline:
+def _pipeline(row: Target, spec: Spec, sizes: Mapping[str, int], machine: str | None, boxes: bool) -> Pipeline:
     features = feature_dims(spec) if row.specialised else ()
-    return row.lowering(known={dim: size for dim, size in sizes.items() if dim in features}, machine=machine)
+    known = {dim: size for dim, size in sizes.items() if dim in features}
+    return row.lowering(known=known, machine=machine, boxes=boxes)
 
 
 def _sizes(row: Target) -> dict[str, int | str]:

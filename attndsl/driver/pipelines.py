@@ -17,13 +17,15 @@ class Options:
     """What a pipeline leaves open.
 
     Tiles have so many `rows` and `keys`, 0 where a launch chooses; NumPy's have more keys where rows are few. Code is
-    made for the extents that are `known` of dims, and suits `machine`, a GPU or CPU of attndsl.ir.machines.
+    made for the extents that are `known` of dims, and suits `machine`, a GPU or CPU of attndsl.ir.machines. Tiles may
+    be copied as `boxes` where Triton launches, which describes tensors to the hardware.
     """
 
     rows: int
     keys: int
     known: Mapping[str, int] = field(default_factory=dict)
     machine: str = ANY_CPU
+    boxes: bool = True
 
 
 class Step(NamedTuple):
@@ -108,6 +110,12 @@ def compiled(options: Options) -> tuple[Step, ...]:
         return ()
     numbers: dict[str, Option] = {"numbers": options.rows * options.keys // 4}
     return (Step("fuse-pointwise", "after assign-homes: what is written where ends a chain", numbers),)
+
+
+def copied(options: Options) -> tuple[Step, ...]:
+    """The step that lets tiles be copied as boxes, where launches can describe tensors."""
+    reason = "before assign-schedules, which counts what addresses take"
+    return (Step("find-boxes", reason, {"machine": options.machine}),) if options.boxes else ()
 
 
 def numpy(options: Options) -> Pipeline:
@@ -222,6 +230,7 @@ def triton(options: Options) -> Pipeline:
         Step("canonicalize", "full tiles have conditions that are always true"),
         Step("prefetch-gathers", "leaves alone what split-loops has marked; reads are bare of settled conditions"),
         Step("narrow-products", "wants the reads that products rest on bare of settled conditions", machine),
+        *copied(options),
         Step("assign-schedules", "counts what the loops read and carry, which no later pass changes", machine),
         Step("pad-axes", "after the conditions that loads have already are simple, so that guards join them once"),
         Step("canonicalize", "guards that are always true, of sizes that are known"),

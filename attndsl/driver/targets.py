@@ -46,14 +46,18 @@ class Target:
     specialised: bool = False
 
     def lowering(
-        self, tiles: tuple[int, int] | None = None, known: Mapping[str, int] = {}, machine: str | None = None
+        self,
+        tiles: tuple[int, int] | None = None,
+        known: Mapping[str, int] = {},
+        machine: str | None = None,
+        boxes: bool = True,
     ) -> Pipeline:
         """The pipeline with tiles of some rows and keys, its own where none are given, and extents that are known.
 
-        Raises UnknownTarget for a machine that code cannot be made for.
+        `boxes` are those of `Options`. Raises UnknownTarget for a machine that code cannot be made for.
         """
         rows, keys = tiles or self.tiles
-        return self.pipeline(Options(rows, keys, known, self.machine(machine) or self.default))
+        return self.pipeline(Options(rows, keys, known, self.machine(machine) or self.default, boxes))
 
     def machine(self, name: str | None) -> str | None:
         """The machine that code suits where one of that name, or none, is asked for; None where all code is the same.

@@ -11,14 +11,17 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
 from attndsl.checking.symbolic import evaluate
 from attndsl.choices import KEYS, ROWS, SPLITS
 from attndsl.ir import attn, spec, tile
+from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.arrays import NamedArray, constant_array, dtype_of, fold_along, rounded, sum_along, top_along
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import largest
 from attndsl.ir.forms import runs
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate, random_numbers
@@ -301,6 +304,8 @@ class Run(OverKeys):
             case arith.CmpiOp() | arith.CmpfOp():
                 arrays, axes = self.align(*op.operands)
                 return NamedArray(COMPARISONS[predicate(op)](*arrays), axes)
+            case tile.LoadOp() if op.box is not None:
+                return self.copy(op)
             case attn.ReadOp() | tile.LoadOp():
                 return self.read(op)
             case attn.ReduceAxisOp() | tile.ReduceOp():
@@ -370,6 +375,22 @@ class Run(OverKeys):
         chosen = np.broadcast_to(where, shape)
         result[chosen] = tensor[tuple(np.broadcast_to(a, shape)[chosen] for a in arrays)]
         return NamedArray(result, axes)
+
+    def copy(self, op: tile.LoadOp) -> NamedArray:
+        """A box, as a GPU copies it: 0 outside of the tensor, and all that lies in it."""
+        tensor, box = self.arrays[op.tensor.string_value()], box_of(op, AxesAnalysis())
+        assert box is not None, "what tile.load calls a box is one"
+        within = []
+        for side, size in zip(box, tensor.shape, strict=True):
+            at = sum(count * self.scalar(value) for value, count in side.start.items())
+            length = 1 if side.axis is None else self.values[side.axis].array.size
+            within.append((np.arange(at, at + length) >= 0) & (np.arange(at, at + length) < size))
+        read = self.read(op)
+        along = tuple(side.axis for side in box if side.axis is not None)
+        inside = np.asarray(reduce(np.logical_and.outer, within)).reshape([self.values[a].array.size for a in along])
+        where = NamedArray(np.True_) if op.where is None else self.values[op.where]  # type: ignore[arg-type]
+        assert np.array_equal(np.broadcast_to(where.along(along), inside.shape), inside), "a box has all of its tensor"
+        return read
 
     def reached(self, valid: NamedArray, axes: tuple[SSAValue, ...]) -> NamedArray:
         """Where a variable has values for some value of each variable that is none of `axes`."""

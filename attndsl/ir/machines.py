@@ -31,7 +31,8 @@ class Machine:
     `shared` is the shared memory that one program can have, in bytes; `registers` the 32-bit registers that one thread
     can have before they spill, `register_file` those of a processor; `stages` how many tiles of keys are worth having
     on their way at most; `lanes` the threads of a warp. `f32_products` is how products of f32 numbers are made: "ieee"
-    one by one, or "tf32x3" by a matrix unit. `warpgroup` says whether four warps multiply as one, out of shared memory.
+    one by one, or "tf32x3" by a matrix unit. `warpgroup` says whether four warps multiply as one, out of shared memory,
+    `boxes` whether a program copies a box of a tensor at once.
     """
 
     device: Device
@@ -42,6 +43,7 @@ class Machine:
     register_file: int = 64 * 1024
     f32_products: str = "tf32x3"
     warpgroup: bool = False
+    boxes: bool = False
 
 
 DEFAULT = "cuda:90"
@@ -62,8 +64,8 @@ MACHINES = {
     # CUDA C++ Programming Guide 13, table "Technical Specifications per Compute Capability": shared memory per block.
     "cuda:80": Machine(A100, shared=163 * 1024, registers=255, stages=3),
     "cuda:89": Machine(L40S, shared=99 * 1024, registers=255, stages=2),
-    "cuda:90": Machine(H200, shared=227 * 1024, registers=255, stages=3, warpgroup=True),
-    "cuda:100": Machine(B200, shared=227 * 1024, registers=255, stages=3, warpgroup=True),
+    "cuda:90": Machine(H200, shared=227 * 1024, registers=255, stages=3, warpgroup=True, boxes=True),
+    "cuda:100": Machine(B200, shared=227 * 1024, registers=255, stages=3, warpgroup=True, boxes=True),
     "cuda:120": Machine(RTX_5090, shared=99 * 1024, registers=255, stages=2),
     # AMD CDNA3 and CDNA4 instruction set guides: local data share per work-group, vector registers per lane.
     "hip:gfx942": Machine(

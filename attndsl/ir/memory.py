@@ -74,17 +74,24 @@ class LoadOp(IRDLOperation):
     """A tile of a tensor, widened; 0 (or false) where `where` is false, and there no memory is touched.
 
     `apart`: on a slow path. It is not merged with a load of the fast path, whose tile would then stay in registers.
+
+    A `box` is consecutive along axes of its tensor, and `where` leaves out of it just what lies outside of that. A GPU
+    may copy it at once, and keeps no addresses for it; where the strides of a call do not allow that, it is read as
+    any other tile.
     """
 
     name = "tile.load"
     apart = opt_prop_def(UnitAttr)
+    box = opt_prop_def(UnitAttr)
     tensor = prop_def(SymbolRefAttr)
     indices = var_operand_def(IndexType)
     where = opt_operand_def(i1)
     result = result_def()
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "(`apart` $apart^)? $tensor `[` $indices `]` (`where` $where^)? attr-dict `:` type($result)"
+    assembly_format = (
+        "(`apart` $apart^)? (`box` $box^)? $tensor `[` $indices `]` (`where` $where^)? attr-dict `:` type($result)"
+    )
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -40,23 +41,39 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class At:
+    """What Triton asks of a tensor whose boxes are copied, once it has compiled a kernel: where it is."""
+
+    address: int
+
+    def data_ptr(self) -> int:
+        """The address, as tensors of torch give it."""
+        return self.address
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One launch of a compiled kernel.
 
     `arguments` are those of every call, with 0 for pointers; `pointers` pairs the position of a pointer with the number
-    of its tensor.
+    of its tensor, and `boxes` that of what describes a tensor to the unit that copies boxes.
     """
 
     kernel: Any
     programs: int
     arguments: tuple[Any, ...]
     pointers: tuple[tuple[int, int], ...]
+    boxes: tuple[tuple[int, int], ...] = ()
 
     def __call__(self, stream: int, addresses: Sequence[int]) -> None:
         """Launches the kernel as Triton does once it has found it; `addresses` are those of all tensors."""
         arguments = list(self.arguments)
         for position, tensor in self.pointers:
             arguments[position] = addresses[tensor]
+        for position, tensor in self.boxes:
+            box = copy(arguments[position])
+            box.base = At(addresses[tensor])
+            arguments[position] = box
         kernel = self.kernel
         # The three of None are what Triton's own profiler hooks into a launch.
         kernel.run(self.programs, 1, 1, stream, kernel.function, kernel.packed_metadata, None, None, None, *arguments)
@@ -127,18 +144,23 @@ def first_call(
     launches = []
     for kernel, programs, arguments, options in given.passed_to(program, params):
         fixed = list(arguments)
-        pointers = []
+        pointers, boxes, taken = [], [], list[tuple[torch.Tensor, int]]()
         for position, (name, argument) in enumerate(zip(kernel.arg_names, arguments, strict=True)):
             if not isinstance(argument, torch.Tensor):
+                if (base := getattr(argument, "base", None)) is not None:
+                    boxes.append((position, next(number for tensor, number in taken if tensor is base)))
+                    fixed[position] = copy(argument)
+                    fixed[position].base = None  # a plan keeps no memory of a call
                 continue
             if name not in numbers:
                 assert not any(_share_memory(argument, tensor) for tensor in given), f"{name} is no workspace"
                 numbers[name] = len(numbers)
                 workspaces[name] = -(-argument.nbytes // ALIGNMENT) * ALIGNMENT
             pointers.append((position, numbers[name]))
+            taken.append((argument, numbers[name]))
             fixed[position] = 0
         compiled = kernel[(programs,)](*arguments, **options)
-        launches.append(Launch(compiled, programs, tuple(fixed), tuple(pointers)))
+        launches.append(Launch(compiled, programs, tuple(fixed), tuple(pointers), tuple(boxes)))
     cleared = workspaces.keys() & map(pointer_name, partial)
     ordered = sorted(workspaces, key=lambda name: name not in cleared)  # those that are cleared lie first
     *starts, scratch = accumulate((workspaces[name] for name in ordered), initial=0)

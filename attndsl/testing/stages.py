@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import Spec
 from attndsl.choices import KEYS, SPLITS
 from attndsl.driver.passes import passes_of, run_pipeline
+from attndsl.driver.pipelines import Step
 from attndsl.driver.summarise import feature_dims
 from attndsl.driver.targets import target_of
 from attndsl.ir.build import build
@@ -63,7 +64,8 @@ class Form:
 
     Tiles have so many `rows` and `keys`, 0 where a launch is to choose; the keys are cut into `splits` where the target
     can; `known` says that code is made for the extents of the feature dims; it suits `machine`,
-    the target's default where none is named.
+    the target's default where none is named. Where a launch chooses, all tiles are copied as boxes that can be, so that
+    what is drawn meets them.
     """
 
     target: str = "numpy"
@@ -76,13 +78,19 @@ class Form:
     def passes(self, case: Case) -> tuple[ModulePass, ...]:
         """The pipeline of the target, with these tiles, for calls like `case`. Raises UnknownTarget."""
         known = {name: case.dims[name] for name in feature_dims(case.spec)} if self.known else {}
-        return passes_of(target_of(self.target).lowering((self.rows, self.keys), known, self.machine).steps)
+        steps = target_of(self.target).lowering((self.rows, self.keys), known, self.machine).steps
+        return passes_of(steps if self.rows else with_all_boxes(steps))
 
     @property
     def narrows(self) -> bool:
         """Whether the pipeline rounds what it computes to types that are narrower than the spec's."""
         steps = target_of(self.target).lowering().steps
         return any(exactness_of(step.name) is Exactness.NARROWS for step in steps)
+
+
+def with_all_boxes(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """A pipeline that marks every load which is a box, be it worth it or not."""
+    return tuple(s._replace(options={**s.options, "all": True}) if s.name == "find-boxes" else s for s in steps)
 
 
 def lower(case: Case, form: Form, after: After | None = None) -> ModuleOp:

@@ -144,7 +144,8 @@ class Launcher:
         """The schedules of the kernels, and the function that chooses one."""
         rows = [each.rows is not None for each in launched]
         splits = any(each.kernel.form == SPLIT for each in launched)
-        needed = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_SPLITS, splits))
+        boxes = any(each.taken.boxes for each in launched)
+        needed = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_SPLITS, splits), (BOX, boxes))
         return "\n\n" + "".join(map(_table, launched)) + "".join(text for text, wanted in needed if wanted)
 
     def write(self, launched: Sequence[Launched]) -> None:
@@ -291,6 +292,9 @@ class Launcher:
             sizes = [*map(python_name, taken.static), *map(text, taken.sizes)]
             for words in (numbers, ["INDEX", *sizes, *taken.choices]):
                 self.out.filled(words)
+            for box in taken.boxes:
+                lengths = ("1" if length is None else text(length) for length in box.lengths)
+                self.out.line(f"_box({python_name(box.tensor)}, {', '.join(lengths)}),")
         self.out.line(")")
         given = [name, _grid(counts.values()), self.arguments, f"_options({self.chosen})"]
         self.out.listed(f"{self.launches}.append((", given, "))")
@@ -378,7 +382,7 @@ def _choose_rows(schedules, rows, others, keys, device, asked):
 
 def _options(schedule):
     """What of a schedule is said to Triton at a launch."""
-    return {name: schedule[name] for name in ("num_warps", "num_stages")}
+    return {name: schedule[name] for name in ("num_warps", "num_stages", "maxnreg") if name in schedule}
 '''
 
 CHOOSE_SPLITS = '''
@@ -395,4 +399,23 @@ def _choose_splits(schedule, programs, tiles, device):
     each = _processors(device) // max(1, programs)
     splits = max(1, min(each, tiles // 2), min(2 * each, tiles // 16))
     return triton.cdiv(tiles, triton.cdiv(tiles, splits))  # splits that would be empty are none
+'''
+
+BOX = '''
+
+def _box(tensor, *lengths):
+    """What a GPU copies boxes of a tensor by, of such lengths along its axes; None where it cannot.
+
+    It copies from multiples of 16 bytes on, along a last axis that is contiguous.
+    """
+    device = tensor.device
+    if device.type == "meta" or (device.type == "cuda" and torch.cuda.get_device_capability(device)[0] < 9):
+        return None
+    size = tensor.element_size()
+    strides = [step if n > 1 else 16 for step, n in zip(tensor.stride()[:-1], tensor.shape)]
+    if tensor.stride(-1) != 1 or tensor.data_ptr() % 16 or sum(stride * size % 16 for stride in strides):
+        return None
+    if min(tensor.shape) < 1 or max(tensor.shape) >= 2**31 or max(lengths) > 256:
+        return None
+    return triton.tools.tensor_descriptor.TensorDescriptor(tensor, [*tensor.shape], [*strides, 1], [*lengths])
 '''

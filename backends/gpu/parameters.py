@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.analyses.facts import executed, leaves
-from attndsl.ir.sizes import size_of
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.sizes import leaf_of, size_of
 from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Operation, SSAValue
 from attndsl.python_names import python_name
+
+
+@dataclass(frozen=True)
+class CopiedBox:
+    """What `loads` copy at once of a `tensor`, where a call allows it; None stands for the length 1 along an axis."""
+
+    tensor: str
+    lengths: tuple[SSAValue | None, ...]
+    loads: tuple[tile.LoadOp, ...]
 
 
 @dataclass(frozen=True)
@@ -21,7 +32,8 @@ class Parameters:
     `splits` (how many a launch cuts the keys into) and `params` change from call to call, and so do `quotients`, which
     a launch computes once for all programs; `counts` holds how many values the program variables have from whose number
     they are read. Code is made for each value of `static` dims, which are those that the sizes of tiles depend on, of
-    `sizes`, and of `choices`, the sizes of tiles that a schedule holds.
+    `sizes`, and of `choices`, the sizes of tiles that a schedule holds. `boxes` are what loads copy at once, where the
+    tensors of a call allow it.
     """
 
     executed: Collection[Operation]
@@ -36,6 +48,7 @@ class Parameters:
     static: tuple[str, ...]
     sizes: tuple[SSAValue, ...]
     choices: tuple[str, ...]
+    boxes: tuple[CopiedBox, ...]
 
     @classmethod
     def of(cls, kernel: tile.KernelOp, tensors: list[spec.TensorOp]) -> Parameters:
@@ -66,13 +79,32 @@ class Parameters:
             static=tuple(d for d in dims if d in static),
             sizes=sizes,
             choices=tuple(name for name, op in chosen.items() if op.most is None),
+            boxes=_boxes_of(ops),
         )
+
+
+def _boxes_of(ops: Iterable[Operation]) -> tuple[CopiedBox, ...]:
+    """What loads copy at once: each tensor once for boxes of the same sizes."""
+    axes = AxesAnalysis()
+    found: dict[object, CopiedBox] = {}
+    for op in ops:
+        if isinstance(op, tile.LoadOp) and op.box is not None and (box := box_of(op, axes)) is not None:
+            name, lengths = op.tensor.string_value(), tuple(side.size for side in box)
+            key = (name, *(None if size is None else _size_key(size) for size in lengths))
+            loads = found[key].loads if key in found else ()
+            found[key] = CopiedBox(name, lengths, (*loads, op))
+    return tuple(found.values())
 
 
 def size_key(size: SSAValue) -> object:
     """The same for equal results of `tile.padded`, which several blocks may compute: a kernel takes each once."""
     assert isinstance(size.owner, tile.PaddedOp)
     return size_of(size.owner.size) or size
+
+
+def _size_key(size: SSAValue) -> object:
+    """The same for sizes of axes that are the same at a launch."""
+    return ("padded", size_key(size)) if isinstance(size.owner, tile.PaddedOp) else leaf_of(size) or size
 
 
 def stride_names(tensor: spec.TensorOp) -> list[str]:

@@ -10,6 +10,7 @@ from attndsl.backends.text import ATOM
 from attndsl.backends.triton.expressions import TritonExpressions
 from attndsl.backends.triton.pointwise import scalar_type
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import AnyFloat, SSAValue
 from attndsl.python_names import pointer_name
@@ -41,10 +42,34 @@ class TritonAccess:
         arguments = [self._pointer(op, op.result)]
         if op.where is not None:
             arguments += [f"mask={self._mask(op.where, op.result)}", "other=0"]
+        return self._numbers(op, "tl.load(", arguments, ")")
+
+    def copy(self, op: tile.LoadOp, name: str) -> list[str]:
+        """The same of a load that copies a box, whose descriptor has a name."""
+        box = box_of(op, self.text.axes)
+        assert box is not None, "the legal forms say so"
+        along = tuple(side.axis for side in box if side.axis is not None)
+        shape = self.text.shape(along).strip("[]")
+        axes = self.text.axes_of(op.result)
+        order = ", ".join(str(along.index(axis)) for axis in axes)
+        turned = f".reshape({shape})" if along == axes else f".reshape({shape}).permute({order})"
+        corner = ", ".join(self._corner(side.start) for side in box)
+        return self._numbers(op, f"{name}.load(", [f"[{corner}]"], f"){turned}")
+
+    def _corner(self, start: Mapping[SSAValue, int]) -> str:
+        """Where a box begins along an axis of its tensor, in 32 bits: longer axes have no descriptor."""
+        known = sum(int(constant(value) or 0) * count for value, count in start.items())
+        terms = [self._times(value, count) for value, count in start.items() if constant(value) is None]
+        if not terms:
+            return str(known)
+        sums = " + ".join([*terms, *([str(known)] if known else [])]).replace("+ -", "- ")
+        return f"_int32({sums})"
+
+    def _numbers(self, op: tile.LoadOp, opening: str, arguments: list[str], closing: str) -> list[str]:
+        """The parts of what reads memory, with what makes numbers of it around them."""
         element, wanted = self.text.stored.element(op), scalar_type(op.result.type)
-        opening, closing = "tl.load(", ")"
         if element in DECODED:
-            opening, closing = f"{DECODED[element]}({opening}", "))"
+            opening, closing = f"{DECODED[element]}({opening}", f"{closing})"
         stored = "float32" if element in DECODED else AS_STORED.get(element)
         if op.result in self.text.stored.short:
             pass

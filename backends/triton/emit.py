@@ -46,11 +46,14 @@ def emit(module: ModuleOp, source: str = "") -> str:
     kernels_text = out.text()
     launcher = Launcher(name, spec.arguments(module), params, spec_names(module), out)
     launcher.write(launched)
-    return _header(name) + helpers_text(kernels_text) + launcher.tables(launched) + "\n\n" + out.text()
+    boxes = any(each.taken.boxes for each in launched)
+    return _header(name, boxes) + helpers_text(kernels_text) + launcher.tables(launched) + "\n\n" + out.text()
 
 
-def _header(name: str) -> str:
+def _header(name: str, boxes: bool) -> str:
     imports = "import torch\nimport triton\nimport triton.language as tl\n"
+    if boxes:
+        imports += "import triton.tools.tensor_descriptor\n"
     return f'"""{name}, compiled by attndsl. Needs torch and triton alone."""\n\n{imports}'
 
 
@@ -65,6 +68,8 @@ class _Kernel:
         self.out = out
         self.name = kernel_name(kernel)
         self.names = names
+        self.boxes = {box: names.like(f"{python_name(box.tensor)}_box") for box in parameters.boxes}
+        self.copied = {op: name for box, name in self.boxes.items() for op in box.loads}
         self.counts = {op: names.like(f"n_{op.variable.data}") for op in parameters.counts}
         self._bind_arguments()
         self.arguments = self._arguments()
@@ -93,7 +98,8 @@ class _Kernel:
         arguments += [f"{name}: tl.int64" for name in map(self.names.__getitem__, taken.quotients)]
         arguments += [f"{name}: tl.int32" for name in self.counts.values()]
         sizes = [*map(python_name, taken.static), *map(self.names.__getitem__, taken.sizes)]
-        return [*arguments, *(f"{name}: tl.constexpr" for name in ("INDEX", *sizes, *taken.choices))]
+        arguments += [f"{name}: tl.constexpr" for name in ("INDEX", *sizes, *taken.choices)]
+        return [*arguments, *self.boxes.values()]
 
     def write(self) -> None:
         """The whole function."""
@@ -158,7 +164,7 @@ class _Kernel:
             case scf.IfOp():
                 self._choice(op)
             case tile.LoadOp():
-                self._call(op, f"{self.names[op.result]} = ", self.access.load(op))
+                self._load(op)
             case tile.StoreOp():
                 self._call(op, "", self.access.store(op))
             case tile.YieldOp() | scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp():
@@ -175,6 +181,17 @@ class _Kernel:
         moved = values if constant(op.start) == 0 else f"({self.text[op.start].within(6)} + {values})"
         narrow = self.text.runs_narrow(op.result)
         return self.text.as_index(op.result, Text(moved)) if narrow else f"{moved}.to(tl.int64)"
+
+    def _load(self, op: tile.LoadOp) -> None:
+        """A load; one of a box copies it, where the launch has a descriptor of it."""
+        prefix, box = f"{self.names[op.result]} = ", self.copied.get(op)
+        if box is None:
+            self._call(op, prefix, self.access.load(op))
+            return
+        for condition, parts in (("if {} is None:", self.access.load(op)), ("else:", self.access.copy(op, box))):
+            self._line(op, condition.format(box))
+            with self.out.indented():
+                self._call(op, prefix, parts)
 
     def _call(self, op: Operation, prefix: str, parts: list[str]) -> None:
         self.out.at(op.location)

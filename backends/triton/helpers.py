@@ -24,6 +24,11 @@ def _add(pointer, value, mask=None):
     """Adds to what no other program adds to, and this one once."""
     tl.store(pointer, tl.load(pointer, mask=mask) + value, mask=mask)
 ''',
+    "_int32": '''
+def _int32(place):
+    """A place along an axis, as what copies a box takes it."""
+    return tl.cast(place, tl.int32)
+''',
     "_larger": '''
 def _larger(a, b):
     """The larger of two numbers; NaN where one is."""

@@ -8,6 +8,7 @@ from attndsl.backends.text import COMPARED
 from attndsl.backends.triton.pointwise import TRITON_SPELLINGS
 from attndsl.choices import CHOICES
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.boxes import box_of, lies_inside
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.legal import IllegalForm, LegalForms, given
 from attndsl.ir.rewrite import constant
@@ -60,6 +61,14 @@ def _repeats(op: tile.StoreOp, axes: AxesAnalysis) -> bool:
     return not frozenset().union(*map(axes, op.indices)) <= axes(op.value)
 
 
+def _is_no_box(op: tile.LoadOp, axes: AxesAnalysis) -> bool:
+    """Whether it is said to be a box, and is none, or leaves something of it out."""
+    if op.box is None:
+        return False
+    box = box_of(op, axes)
+    return box is None or not lies_inside(op, box)
+
+
 LEGAL = LegalForms(
     "triton",
     {
@@ -67,6 +76,7 @@ LEGAL = LegalForms(
         tile.RangeOp: (IllegalForm("that is not full", _is_cut),),
         # In tiles of a fixed size what a row does not see is finite, or met apart.
         tile.DotOp: (given("where"), given("slices"), NO_MATRICES, BATCHES, SMALL),
+        tile.LoadOp: (IllegalForm("that is no box", _is_no_box),),
         tile.StoreOp: (IllegalForm("of one value to many places", _repeats),),
         spec.ChoiceOp: (UNKNOWN,),
         scf.IfOp: (IllegalForm("that keeps no state", _keeps_nothing),),
@@ -74,7 +84,7 @@ LEGAL = LegalForms(
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp, spec.RandomOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.NarrowOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.CoversOp, tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
-        **dict.fromkeys((tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.LoadOp, tile.BroadcastOp), ()),
+        **dict.fromkeys((tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.BroadcastOp), ()),
         **dict.fromkeys((tile.KernelOp, tile.WidenedOp, tile.IdentityOp), ()),
         **dict.fromkeys((tile.RenameAxisOp, tile.RepeatOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),

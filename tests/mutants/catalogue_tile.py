@@ -14,6 +14,7 @@ from attndsl.ir.monoids import MAX
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.passes import (
+    find_boxes,
     fold_extremes,
     gather_scales,
     gather_terms,
@@ -438,3 +439,9 @@ def sums_never_looked_at(module: ModuleOp) -> None:
 def sums_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights are right if they are infinite, too."""
     monkeypatch.setattr(skip_maxima, "MOST", inf)
+
+
+@planted("triton", "tile")
+def boxes_that_leave_something_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tile is copied as a box though keys end before the tensor does."""
+    monkeypatch.setattr(find_boxes, "_ends_with_tensor", lambda op, box: True)

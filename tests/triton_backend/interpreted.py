@@ -15,12 +15,17 @@ from attndsl.testing.triton_program import TritonProgram, prepare
 DEVICE = prepare()
 
 from attndsl.checking.typed import Spec  # noqa: E402
+from attndsl.driver.summarise import feature_dims  # noqa: E402
 from attndsl.testing import Case  # noqa: E402
 
-from .lowered import lowered, lowered_without_hints, spec_of  # noqa: E402
+from .lowered import lowered, lowered_with_boxes, lowered_without_hints, spec_of  # noqa: E402
 
 WITHOUT_HINTS = "--without-hints"
 """Before the names of specs: they are lowered and emitted with no name hint on any SSA value."""
+
+
+WITH_BOXES = "--with-boxes"
+"""Before the names of specs: all loads that can are boxes, and features so many that strides allow them."""
 
 
 def calls(spec: Spec) -> Iterator[tuple[str, Case]]:
@@ -30,24 +35,57 @@ def calls(spec: Spec) -> Iterator[tuple[str, Case]]:
     yield "f64, sliced", Case.make(spec, "f64", layout="sliced")
 
 
+def boxed_calls(spec: Spec) -> Iterator[tuple[str, Case]]:
+    """Calls whose tensors have lines of whole multiples of 16 bytes, where these are features, and of others."""
+    for what, width, hostile in (("boxes", 16, True), ("fewer boxes", 12, False)):
+        wide = {dim: width for dim in feature_dims(spec) if dim in ("D", "E")}
+        yield what, Case.make(spec, "f16", seed=2, hostile=hostile, dims=wide).poisoned()
+
+
+ODD = (24, 12)
+"""The rows and keys of tiles: they differ, and neither is a power of two."""
+
+LOWERED = {
+    WITHOUT_HINTS: (lowered_without_hints, ODD, calls),
+    WITH_BOXES: (lowered_with_boxes, (32, 16), boxed_calls),
+}
+"""How specs are lowered, with which tiles, and called, by the option before their names."""
+
+
+def copied() -> list[object]:
+    """What the launches of this process make to copy boxes by, from now on."""
+    from triton.tools import tensor_descriptor
+
+    made: list[object] = []
+
+    class Noted(tensor_descriptor.TensorDescriptor):  # type: ignore[misc]
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            made.append(self)
+
+    tensor_descriptor.TensorDescriptor = Noted
+    return made
+
+
 def main(count: int, names: list[str]) -> None:
     """The first `count` calls of the specs that are named."""
-    lower = lowered_without_hints if names[0] == WITHOUT_HINTS else lowered
-    for name in names[lower is lowered_without_hints :]:
+    lower, tiles, made_calls = LOWERED.get(names[0], (lowered, ODD, calls))
+    boxes = copied()
+    for name in names[names[0] in LOWERED :]:
         spec = spec_of(name)
         programs: dict[tuple[tuple[str, str], ...], TritonProgram] = {}
-        for (what, case), _ in zip(calls(spec), range(count), strict=False):
+        for (what, case), _ in zip(made_calls(spec), range(count), strict=False):
+            boxes.clear()
             error = ""
             try:
                 key = tuple(case.types.items())
                 if key not in programs:
-                    # The widths of tiles differ, and neither is a power of two.
-                    programs[key] = TritonProgram.of(case, lower(spec, case.types, rows=24, keys=12), DEVICE)
+                    programs[key] = TritonProgram.of(case, lower(spec, case.types, *tiles), DEVICE)
                 for splits in (1, 2):
                     case.check(f"triton, {splits} splits", programs[key].run(case, splits), narrowed=True)
             except Exception:
                 error = traceback.format_exc()
-            print(json.dumps({"spec": name, "call": what, "error": error}), flush=True)
+            print(json.dumps({"spec": name, "call": what, "error": error, "boxes": len(boxes)}), flush=True)
 
 
 if __name__ == "__main__":

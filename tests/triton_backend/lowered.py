@@ -16,6 +16,7 @@ from attndsl.ir.context import context
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
 from attndsl.syntax.source import Source
 from attndsl.testing.case import types_with
+from attndsl.testing.stages import with_all_boxes
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GALLERY = sorted(path.stem for path in EXAMPLES.glob("*.attn"))
@@ -65,4 +66,11 @@ def lowered_without_hints(
     passes = passes_of(TARGETS[target].lowering((rows, keys)).steps)
     run_pipeline(module, [each for one in passes for each in (StripHints(), one)])
     StripHints().apply(context(), module)
+    return module
+
+
+def lowered_with_boxes(spec: Spec, types: Mapping[str, str], rows: int, keys: int) -> ModuleOp:
+    """The module that the emitter takes where all is copied as a box that can be."""
+    module = build(spec, types)
+    run_pipeline(module, passes_of(with_all_boxes(TARGETS["triton"].lowering((rows, keys)).steps)))
     return module

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,8 +34,8 @@ TOGETHER = 9
 """Specs to a process, of those that are called once: loading Triton takes as long as running one."""
 
 
-def check(count: int, *names: str, options: Sequence[str] = ()) -> None:
-    """Makes the first `count` calls of each spec, in a process of their own."""
+def check(count: int, *names: str, options: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Makes the first `count` calls of each spec, in a process of their own, and gives what that tells of them."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.triton_backend.interpreted", str(count), *options, *names],
         capture_output=True,
@@ -46,6 +47,7 @@ def check(count: int, *names: str, options: Sequence[str] = ()) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert [call["spec"] for call in calls] == [name for name in names for _ in range(count)]
     assert "".join(f"{call['spec']}, {call['call']}: {call['error']}" for call in calls if call["error"]) == ""
+    return calls
 
 
 @pytest.mark.parametrize("names", [THOROUGH[n::3] for n in range(3)], ids="-".join)

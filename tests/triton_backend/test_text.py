@@ -55,6 +55,7 @@ def test_every_helper_is_called_and_every_call_has_a_helper() -> None:
     called = {name for row in TRITON_SPELLINGS.values() for name in re.findall(r"\b_\w+", row.template)}
     assert HELPERS.keys() == called | {
         "_add",
+        "_int32",
         "_from_bf16",
         "_from_f8e4m3",
         "_from_f8e5m2",

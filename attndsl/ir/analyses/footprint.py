@@ -64,6 +64,9 @@ ADDRESS = 2
 ROOMY = 64
 """Tiles of fewer keys keep a matrix unit waiting more than a second program helps, if a turn makes two products."""
 
+MANY = 4
+"""The products of a turn for which more than two programs of a processor, each with fewer registers, are faster."""
+
 MULTIPLIED = (*HALVES, "f32", "f64")
 """The element types that products are made of."""
 
@@ -79,18 +82,20 @@ class Footprint:
     """What a program of a kernel holds.
 
     `rows` and `keys` are the sizes that are fixed, None where a launch chooses. `fixed_bytes` multiply every key.
-    For each key `key_bytes` are read, and `made_bytes` computed, which multiply rows, an operand of them of
-    `made_words` numbers; for each row `row_bytes` multiply keys, and `row_words` of 32 bits are carried; for each pair
-    `weight_bytes` multiply values, and `pair_bytes` are read. `parts_bytes` are made at once of what is read for a
-    key, for products of f32 numbers that are made of three. `split` says whether it runs where keys are split,
-    `multiplies` whether a matrix unit takes the tiles of keys, `by_three` whether some products are made of three,
-    `uneven` whether rows of a tile see different keys. A tile's keys divide `divided`.
+    For each key `key_bytes` are read, of which `box_bytes` take no addresses, and `made_bytes` computed, which
+    multiply rows, an operand of them of `made_words` numbers; for each row `row_bytes` multiply keys, and
+    `row_words` of 32 bits are carried; for each pair `weight_bytes` multiply values, and `pair_bytes` are read.
+    `parts_bytes` are made at once of what is read for a key, for products of f32 numbers that are made of three.
+    `split` says whether it runs where keys are split, `multiplies` whether a matrix unit takes the tiles of keys,
+    `by_three` whether some products are made of three, `uneven` whether rows of a tile see different keys. A tile's
+    keys divide `divided`.
     """
 
     rows: int | None
     keys: int | None
     fixed_bytes: int
     key_bytes: int
+    box_bytes: int
     made_bytes: int
     made_words: int
     row_bytes: int
@@ -126,6 +131,7 @@ class Footprint:
             _fixed(keys[-1].size) if keys else 1,  # what comes before the loop over keys only looks for them
             sum(_width(v, axes) * size for v, size in fixed.items()),
             max((each[False] for each in read), default=0),
+            min((_box_bytes_read(loop, rows, axes) for loop in loops if loop.axis is not None), default=0),
             sum(_width(v, axes) * size for v, size in by_key.items() if not isinstance(v.owner, tile.LoadOp)),
             max((_words_read(v, axes) for v in by_key if _is_made(v)), default=0),
             sum(_width(v, axes) * size for v, size in by_row.items() if not any(map(tile.is_key, axes(v)))),
@@ -179,11 +185,29 @@ class Footprint:
             roomy = [shape for shape in fitting if shape[0] * self.products >= 2 * ROOMY]
             roomy = [shape for shape in roomy if self.programs(rows, *shape, machine) >= 2]
             keys, warps = (roomy or fitting or shapes[-1:])[0]
-            stages = max(1, min(machine.stages, self.stages(rows, keys, warps, machine, 2 if roomy else 1)))
-            yield {ROWS: rows, KEYS: keys, "num_warps": warps, "num_stages": stages}
-            waits = stages < machine.stages and self.products > 2 and not self.by_three
+            crowd = self.crowd(rows, keys, warps, machine)
+            beside = crowd or (2 if roomy else 1)
+            stages = max(1, min(machine.stages, self.stages(rows, keys, warps, machine, beside)))
+            chosen = {ROWS: rows, KEYS: keys, "num_warps": warps, "num_stages": stages}
+            if crowd:
+                chosen["maxnreg"] = machine.register_file // (crowd * warps * machine.lanes) // 8 * 8
+            yield chosen
+            waits = stages < machine.stages and self.products > 2 and not self.by_three and not self.box_bytes
             if roomy and rows >= FEW and not waits and not self.made_words:
                 return  # two programs wait for each other's tiles less than one with more rows does
+
+    def crowd(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
+        """How many programs of this shape a processor runs at once if no thread takes more registers than it needs.
+
+        More than two, else 0: a compiler that is not told takes some more, with which two run. A turn of four products
+        waits for each of them, and programs wait in turns; for one of three they are enough.
+        """
+        if rows < FEW or self.products < MANY or self.by_three or not machine.warpgroup:
+            return 0
+        programs = machine.register_file // (self.words(rows, keys, warps, machine) * warps * machine.lanes)
+        while programs > 2 and self.stages(rows, keys, warps, machine, programs) < 2:
+            programs -= 1
+        return programs if programs > 2 else 0
 
     def adding(self, machine: Machine) -> Iterator[dict[str, int]]:
         """Schedules of a kernel with one row a program, which adds up tiles in registers, by their keys."""
@@ -198,7 +222,7 @@ class Footprint:
     def programs(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """How many programs of this shape a processor can run at once."""
         words = self.words(rows, keys, warps, machine)
-        if (self.keys or keys) * self.key_bytes > ADDRESSES * PIECE * warps * machine.lanes:
+        if self.pieces(keys, warps, machine) > ADDRESSES:
             return 0
         if not self.splits_rows(rows, warps, machine):
             return 0
@@ -226,8 +250,13 @@ class Footprint:
 
     def words(self, rows: int, keys: int, warps: int, machine: Machine) -> int:
         """The registers that a thread needs."""
-        addresses = -((self.keys or keys) * self.key_bytes // -(PIECE * warps * machine.lanes))
-        return self.numbers(rows, keys, warps, machine) + ADDRESS * addresses + OTHER_REGISTERS
+        addresses = ADDRESS * self.pieces(keys, warps, machine)
+        return self.numbers(rows, keys, warps, machine) + addresses + OTHER_REGISTERS
+
+    def pieces(self, keys: int, warps: int, machine: Machine) -> int:
+        """The pieces of a tile of keys that a thread reads, each at an address of its own."""
+        addressed = (self.keys or keys) * (self.key_bytes - self.box_bytes)
+        return -(addressed // -(PIECE * warps * machine.lanes))
 
     def holds_made(self, rows: int, keys: int, warps: int, machine: Machine) -> bool:
         """Whether a thread has registers for what an operand is made of, beside the others that it needs."""
@@ -287,9 +316,19 @@ def _bytes_read(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> 
     total = {False: 0, True: 0}
     for op in loop.walk():
         if isinstance(op, tile.LoadOp) and any(tile.is_key(axis) for axis in axes(op.result)):
-            element = enclosing_tensor(op, op.tensor.string_value()).element.data
-            total[row in axes(op.result)] += _width(op.result, axes) * ELEMENTS[element].itemsize
+            total[row in axes(op.result)] += _read_width(op, axes)
     return total
+
+
+def _read_width(op: tile.LoadOp, axes: AxesAnalysis) -> int:
+    """The bytes that a load reads for each row or key."""
+    return _width(op.result, axes) * ELEMENTS[enclosing_tensor(op, op.tensor.string_value()).element.data].itemsize
+
+
+def _box_bytes_read(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> int:
+    """The bytes for each key of what a loop over tiles reads as boxes, which no row has for itself."""
+    boxes = [op for op in loop.walk() if isinstance(op, tile.LoadOp) and op.box is not None]
+    return sum(_read_width(op, axes) for op in boxes if row not in axes(op.result))
 
 
 def _pairs_held(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> int:
