@@ -12,8 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attndsl import nn as nn
-    from attndsl import torch as torch
     from attndsl.diagnostics.base import SpecError as SpecError
     from attndsl.importing.errors import CannotImport as CannotImport
     from attndsl.importing.flex import from_flex as from_flex

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import attndsl
+import attndsl.nn
 from attndsl.op import errors
 
 

@@ -13,6 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import attndsl
+import attndsl.nn
 
 
 def qkv(heads: int = 4) -> list[torch.Tensor]:
