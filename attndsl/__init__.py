@@ -33,14 +33,19 @@ _HOMES = {
     "load": "attndsl.op.op",
 }
 
+_MODULES = ("nn", "torch")
+"""Those that import torch."""
+
 __all__ = ["CallError", "CannotImport", "Op", "SpecError", "compile", "from_flex", "from_onnx", "load"]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"attndsl.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_HOMES]
+    return [*globals(), *_HOMES, *_MODULES]

@@ -33,7 +33,7 @@ class Reading:
     `scope` has the names in sight where the text ends.
     """
 
-    attention: tree.Attention
+    attention: tree.AttentionNode
     spec: Spec | None
     diagnostics: tuple[Diagnostic, ...]
     scope: Scope
@@ -92,7 +92,7 @@ class _Checker:
         self._definitions = Definitions(context, self._expressions)
         self._blocks = Blocks(context, self._expressions, self._scope, self._declarations)
 
-    def spec(self, attention: tree.Attention) -> Spec:
+    def spec(self, attention: tree.AttentionNode) -> Spec:
         for parameter in attention.parameters:
             self._declarations.parameter(parameter)
         for statement in attention.statements:
@@ -187,7 +187,7 @@ def _roots(blocks: tuple[Block, ...]) -> Iterator[Expr]:
         yield from values
 
 
-def _defined(attention: tree.Attention) -> Definers:
+def _defined(attention: tree.AttentionNode) -> Definers:
     """Where the names of a spec are defined, but for the parameters of definitions and the axes of sums."""
     found: Definers = {attention.name.text: []}
     for parameter in attention.parameters:

@@ -71,11 +71,6 @@ def checked(source: Source, *left_out: str) -> Spec:
     return without(checked(source), left_out) if left_out else check(source)
 
 
-def spec_key(source: Source) -> str:
-    """A short name for a text as this compiler reads it."""
-    return _key("spec", source)[:12]
-
-
 def _key(*parts: str | Source) -> str:
     """Generated comments name the spec's file, so its name is part of what is made; its folder is not."""
     texts = [fingerprint()]

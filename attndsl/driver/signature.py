@@ -71,7 +71,7 @@ class Signature:
     `work` has a product for each contraction: the extents that it runs through, for the first row and for the last,
     which differ where an extent depends on the row. `features` are the dims that the extents of feature axes rest on,
     sorted: code for a GPU is made for their extents. `partial` names the outputs and temps of which a call may leave
-    elements to no row; those are 0.
+    elements to no row; those are 0. `meaning` is the same for all texts that mean the same.
     """
 
     name: str
@@ -84,6 +84,7 @@ class Signature:
     work: tuple[tuple[tuple[Expression, Expression], ...], ...]
     features: tuple[str, ...] = ()
     partial: tuple[str, ...] = ()
+    meaning: str = ""
 
     @property
     def arguments(self) -> Arguments[TensorSignature]:
@@ -188,6 +189,7 @@ class Signature:
             work=tuple(tuple((_expression(a), _expression(b)) for a, b in product) for product in data["work"]),
             features=tuple(data["features"]),
             partial=tuple(data["partial"]),
+            meaning=data["meaning"],
         )
 
     def default_types(self) -> dict[str, str]:

@@ -20,6 +20,7 @@ from attndsl.checking.typed import (
     operands,
     walk,
 )
+from attndsl.driver.meaning import meaning
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 
 
@@ -45,6 +46,7 @@ def summarise(spec: Spec) -> Signature:
         work=tuple(product for block in spec.blocks for product in _contractions(block)),
         features=feature_dims(spec),
         partial=partial_outputs(spec),
+        meaning=meaning(spec),
     )
 
 

@@ -197,7 +197,7 @@ class _Moved:
         return Span(start, start + (self.length if span in self.places else span.end - span.start))
 
 
-def _declaring(attention: tree.Attention) -> Iterator[tuple[Span, tree.Node]]:
+def _declaring(attention: tree.AttentionNode) -> Iterator[tuple[Span, tree.Node]]:
     for parameter in attention.parameters:
         yield parameter.name.span, parameter
     for statement in attention.statements:

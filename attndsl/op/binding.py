@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from attndsl.driver.artifact import Artifact
-from attndsl.driver.library import artifact_of, signature_of, spec_key
+from attndsl.driver.library import artifact_of, signature_of
 from attndsl.driver.module import load_function
 from attndsl.op.checks import Bound
 from attndsl.syntax.source import Source
@@ -20,8 +20,8 @@ from attndsl.syntax.source import Source
 class CompiledSpec:
     """A spec's signature, its artifacts and its NumPy functions, each made once.
 
-    They are for calls without some inputs, and with the types that are `said`. `key` is the same for equal texts of
-    which the same is left out and said.
+    They are for calls without some inputs, and with the types that are `said`. `key` is the same for texts that
+    mean the same, of which the same is left out and said.
     """
 
     def __init__(self, spec: Source, left_out: tuple[str, ...] = (), said: Mapping[str, str] = {}) -> None:
@@ -29,7 +29,7 @@ class CompiledSpec:
         signature = signature_of(spec, left_out) if left_out else signature_of(spec)
         types = {name: (said[name],) if name in said else choices for name, choices in signature.types.items()}
         self.signature = replace(signature, types=types)
-        key = "_without_".join([f"{signature.name}_{spec_key(spec)}", *left_out])
+        key = "_without_".join([f"{signature.name}_{signature.meaning}", *left_out])
         self.key = "_".join([key, *(f"{name}_{element}" for name, element in said.items())])
         self._artifacts: dict[tuple[object, ...], Artifact] = {}
         self._functions: dict[tuple[str, ...], Callable[..., None]] = {}

@@ -167,12 +167,12 @@ def _settled(
     return _single(signature, param.name, value) if param.kind == "float" else value
 
 
-def example_call(signature: Signature) -> str:
-    """A call as it is written, `gqa(q=…, k=…, window=4096)`."""
-    arguments = [f"{tensor.name}={default_text(tensor)}" for tensor in signature.inputs]
-    arguments += [f"{param.name}={param.default_text}" for param in signature.params]
-    arguments += [f'{name}="{signature.types[name][0]}"' for name in signature.said]
-    return f"{signature.name}({', '.join(arguments)})"
+def example_call(signature: Signature, known: Mapping[str, str] = {}) -> str:
+    """A call as it is written, `gqa(q=…, k=…, window=4096)`, with the texts of some arguments where they are known."""
+    arguments = {tensor.name: default_text(tensor) for tensor in signature.inputs}
+    arguments.update((param.name, param.default_text) for param in signature.params)
+    arguments.update((name, f'"{signature.types[name][0]}"') for name in signature.said)
+    return f"{signature.name}({', '.join(f'{name}={text}' for name, text in {**arguments, **known}.items())})"
 
 
 def listed(signature: Signature, out: Any) -> tuple[Any, ...]:
@@ -251,6 +251,8 @@ def _parameter(signature: Signature, param: ParamSignature, value: Any) -> int |
     least, largest = (0, LARGEST_SIZE) if param.size else (-LARGEST_PARAMETER, LARGEST_PARAMETER)
     if type(value) is KINDS[param.kind] and (param.kind != "int" or least <= value <= largest):
         return value  # as most are
+    if param.kind == "int" and type(value).__name__ == "SymInt":  # what torch traces is bounded by what it stands for
+        return value  # type: ignore[no-any-return]
     import numpy as np
 
     is_bool = isinstance(value, bool | np.bool_)

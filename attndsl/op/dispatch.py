@@ -24,7 +24,7 @@ _OTHERS = ~reduce(DispatchKeySet.add, _OF_MEMORY[1:], DispatchKeySet(_OF_MEMORY[
 
 
 def is_watched() -> bool:
-    """Whether anything in this thread compiles, traces, transforms, overrides or profiles what is called of torch.
+    """Whether anything in this thread compiles, traces, transforms, casts, overrides or profiles calls of torch.
 
     That new tensors have a device by default is no such thing: those of a call are where its inputs are.
     """
@@ -32,6 +32,7 @@ def is_watched() -> bool:
         torch.compiler.is_compiling()
         or torch._C._dispatch_tls_local_include_set().raw_repr() not in _EAGER
         or forward_ad._current_level >= 0
+        or torch._C._is_any_autocast_enabled()
         or torch._C._autograd._profiler_enabled()
         or (torch._C._len_torch_function_stack() > 0 and _is_overridden())
     )

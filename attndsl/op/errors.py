@@ -91,6 +91,16 @@ class LeftOutTells(CallError, TypeError):
     message = "{spec} knows {told} from {names} alone, which is left out"
 
 
+@dataclass(eq=False, repr=False)
+class NotHeld(CallError, TypeError):
+    name: str
+    found: str
+
+    message = (
+        "{name} is of type {found}: a module of {spec} holds tensors, as torch.tensor(…), and parameters of the spec"
+    )
+
+
 # --- kinds
 
 
@@ -425,4 +435,14 @@ class OutputDifferentiated(GradientWanted):
 
 @dataclass(eq=False, repr=False)
 class BatchWanted(CallError, ValueError):
-    message = "{spec} does not run under torch.vmap: give it the whole batch at once, as a dim of the spec"
+    message = "{spec} does not run under this torch.vmap: give it the whole batch at once, as a dim of the spec"
+
+
+@dataclass(eq=False, repr=False)
+class NotBatched(BatchWanted):
+    name: str
+
+    message = (
+        "{name} has no axis of torch.vmap's batch, but {spec} would write to it for each of the batch: "
+        "give one for each, {name}.expand(…).clone(), with an in_dim"
+    )

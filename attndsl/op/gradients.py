@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from attndsl.op import errors
+from attndsl.op.batches import Batches, moved_first
 from attndsl.op.binding import CompiledSpec
 from attndsl.syntax.source import Source
 
@@ -25,16 +26,17 @@ Register = Callable[[CompiledSpec], Call]
 class Gradients:
     """The gradients of calls of one compiled spec; what is derived is made once for each choice of inputs."""
 
-    def __init__(self, binding: CompiledSpec, register: Register) -> None:
+    def __init__(self, binding: CompiledSpec, register: Register, batches: Batches) -> None:
         self._binding = binding
         self._register = register
+        self.batches = batches
         self._derived: dict[tuple[tuple[str, ...], str, tuple[str, ...]], Derivative] = {}
         self._lock = threading.Lock()
 
     def __call__(self, inputs: Sequence[torch.Tensor], params: Mapping[str, Any]) -> Sequence[torch.Tensor]:
         """The outputs of a call, which know how they came about. Raises GradientWanted where there is no gradient."""
         names = [tensor.name for tensor in self._binding.signature.inputs]
-        wanted = [name for name, tensor in zip(names, inputs, strict=True) if tensor.requires_grad]
+        wanted = [name for name, tensor in zip(names, inputs, strict=True) if requires_gradient(tensor)]
         sums = "f64" if any(tensor.dtype == torch.float64 for tensor in inputs) else "f32"
         derivative = self.of(tuple(wanted), sums)
         written = _DifferentiatedCall.apply(derivative, names, params, *inputs)  # type: ignore[no-untyped-call]  # torch's
@@ -48,6 +50,18 @@ class Gradients:
             if key not in self._derived:
                 self._derived[key] = Derivative(self, self._binding, self._register, *key)
             return self._derived[key]
+
+
+def requires_gradient(tensor: torch.Tensor) -> bool:
+    """Whether a tensor requires a gradient, or what it wraps for a transform of torch.func does."""
+    of = torch._C._functorch
+    while not tensor.requires_grad:
+        if torch.compiler.is_dynamo_compiling() or not (
+            of.is_batchedtensor(tensor) or of.is_gradtrackingtensor(tensor)
+        ):
+            return False
+        tensor = of.get_unwrapped(tensor)
+    return True
 
 
 class Derivative:
@@ -70,12 +84,15 @@ class Derivative:
             derived = gradient(spec, wanted, outputs)
         except NoGradient as error:
             raise errors.NotDifferentiable(binding.signature.name, error.input_ or wanted[0], str(error)) from None
-        self._all, self._sums, self.name = gradients, sums, binding.signature.name
+        self._all, self._sums, self._wanted = gradients, sums, tuple(wanted)
+        self.name = binding.signature.name
         self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], Derivative] = {}
         self._gradients, self.cotangents = derived.gradients, derived.cotangents
         self._forward = _bound(derived.forward, binding, sums)
         self._backward = _bound(derived.backward, binding, sums, apart=True)
-        self._call_forward, self._call_backward = register(self._forward), register(self._backward)
+        self._register, self._call_backward = register, register(self._backward)
+        own = self._forward.key == binding.key  # an op that holds itself would never be dropped
+        self._call_forward = None if own else register(self._forward)
         written = [tensor.name for tensor in self._forward.signature.outputs]
         self.written = tuple(written)
         given = {tensor.name for tensor in self._backward.signature.inputs}
@@ -91,6 +108,17 @@ class Derivative:
             self._parts[key] = self._part(*key)
         return self._parts[key]
 
+    def batched(self, names: tuple[str, ...]) -> Derivative:
+        """That of a batch of calls, in which each has its own of these inputs. Raises BatchWanted."""
+        gradients: Gradients = self._all.batches.of(names).gradients
+        return gradients.of(self._wanted, self._sums)
+
+    def is_batched(self, name: str, of: Derivative) -> bool:
+        """Whether what this forward writes has the batch's axis, by the name that `of`, of one call, has for it."""
+        outputs = {tensor.name: tensor.extents for tensor in self._forward.signature.outputs}
+        (one,) = (tensor for tensor in of._forward.signature.outputs if tensor.name == name)
+        return len(outputs[name]) > len(one.extents)
+
     def _part(self, wanted: tuple[str, ...], outputs: tuple[str, ...]) -> Derivative:
         try:
             part = self._all.of(wanted, self._sums, outputs)
@@ -100,7 +128,8 @@ class Derivative:
 
     def forward(self, inputs: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """What the forward writes, outputs of the spec and what it saves, by their names."""
-        return dict(zip(self.written, self._call_forward(inputs, params), strict=True))
+        call = self._call_forward or self._register(self._forward)
+        return dict(zip(self.written, call(inputs, params), strict=True))
 
     def backward(self, given: Mapping[str, torch.Tensor], params: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The gradients, by the inputs that they are of."""
@@ -134,9 +163,17 @@ class _DifferentiatedCall(torch.autograd.Function):
         ctx.likes = {n: known[n].new_empty(()).expand(known[n].shape) for n in derivative.cotangents}
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, derivative: Derivative, *_: Any) -> Any:
-        """Refuses, as the operator does. Raises BatchWanted."""
-        raise errors.BatchWanted(derivative.name)
+    def vmap(
+        info: Any, in_dims: Any, derivative: Derivative, names: Sequence[str], params: Any, *inputs: torch.Tensor
+    ) -> Any:
+        """The same for a batch of calls. Raises BatchWanted."""
+        places = in_dims[-len(inputs) :]
+        batched = derivative.batched(tuple(n for n, place in zip(names, places, strict=True) if place is not None))
+        moved = [moved_first(tensor, place) for tensor, place in zip(inputs, places, strict=True)]
+        written = _DifferentiatedCall.apply(batched, names, params, *moved)  # type: ignore[no-untyped-call]
+        known = dict(zip(batched.written, written, strict=True))
+        first = tuple(0 if batched.is_batched(name, derivative) else None for name in derivative.written)
+        return tuple(known[name] for name in derivative.written), first
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
@@ -188,9 +225,9 @@ class _DifferentiatedOnce(torch.autograd.Function):
         ctx.name = inputs[0]
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, name: str, *_: Any) -> Any:
-        """Refuses, as the operator does. Raises BatchWanted."""
-        raise errors.BatchWanted(name)
+    def vmap(info: Any, in_dims: Any, name: str, *tensors: torch.Tensor) -> Any:
+        """The same tensors, with their axes."""
+        return _DifferentiatedOnce.apply(name, *tensors), in_dims[1:]  # type: ignore[no-untyped-call]
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:

@@ -78,6 +78,13 @@ class Op:
         `out` is an array or a tensor, of several outputs a tuple in their order; where a spec has an argument of that
         name, it is that. On a GPU a call also raises TritonFails, a RuntimeError, where Triton's own compiler gives up.
         """
+        torch = sys.modules.get("torch")
+        traced = torch is not None and torch.compiler.is_dynamo_compiling()
+        if torch is not None and not traced and torch.fx._symbolic_trace._is_fx_tracing_flag:
+            given = arguments if out is None else {**arguments, "out": out}
+            proxies = [each for each in (*inputs, *given.values()) if isinstance(each, torch.fx.Proxy)]
+            if proxies:  # a graph is made, whose node is the op itself
+                return torch.overrides.handle_torch_function(self, proxies, *inputs, **given)
         if inputs:
             arguments = self._by_name(inputs, arguments)
         if self.signature.optional or self.signature.said:
@@ -98,8 +105,7 @@ class Op:
                 arguments["out"] = out
             else:
                 written = listed(self.signature, out)
-        torch = sys.modules.get("torch")
-        if torch is None or not torch.compiler.is_dynamo_compiling():
+        if not traced:
             for calls in (self._array_calls, self._tensor_calls):
                 if calls is not None and (outputs := calls.replay(arguments, written)) is not None:
                     return self._outputs(*outputs)

@@ -36,7 +36,7 @@ _Extent = tuple[tree.Expression, bool]
 _TOKEN = re.compile(r"#[^\n]*|\w+|[^\w\s]")
 
 
-def parse(source: Source) -> tree.Attention:
+def parse(source: Source) -> tree.AttentionNode:
     """The syntax tree of one spec; raises SpecError with what cannot be read and where."""
     text = source.text
     if len(text) > MAX_BYTES:
@@ -50,7 +50,7 @@ def parse(source: Source) -> tree.Attention:
     return attention
 
 
-def _split_each(attention: tree.Attention, source: Source) -> Diagnostic | None:
+def _split_each(attention: tree.AttentionNode, source: Source) -> Diagnostic | None:
     """That the indices of one row are named by several `each`, where they are."""
     for first, second in pairwise(attention.statements):
         if isinstance(first, tree.Each) and isinstance(second, tree.Each):
@@ -75,7 +75,7 @@ def _others(source: Source, odd: Sequence[tuple[Diagnostic, Span | None]]) -> Se
     return ()
 
 
-def _tree(source: Source) -> tree.Attention:
+def _tree(source: Source) -> tree.AttentionNode:
     """The tree of a text without odd characters."""
     text = source.text
     bracket = unmatched_bracket(text, MAX_DEPTH)
@@ -85,7 +85,7 @@ def _tree(source: Source) -> tree.Attention:
     if last is not None:
         raise SpecError(source, [errors.limits.TooManyTokens(Span(*last.span()), limit=MAX_TOKENS)])
     try:
-        attention: tree.Attention = _Builder().transform(_parser().parse(text))
+        attention: tree.AttentionNode = _Builder().transform(_parser().parse(text))
     except UnexpectedToken as error:
         from attndsl.syntax.recover import syntax_errors  # most specs are right
 
@@ -171,8 +171,8 @@ def _binary(operator: str) -> Any:
 class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     """lark's tree to ours, innermost first and without recursion: the input may be hostile."""
 
-    def attention(self, meta: Meta, name: Token, params: Any, *statements: Any) -> tree.Attention:
-        return tree.Attention(_span(meta), _name(name), params or (), statements)
+    def attention(self, meta: Meta, name: Token, params: Any, *statements: Any) -> tree.AttentionNode:
+        return tree.AttentionNode(_span(meta), _name(name), params or (), statements)
 
     def params(self, meta: Meta, *items: Any) -> tuple[tree.Parameter, ...]:
         return tuple(item for item in items if item is not None)
@@ -301,5 +301,5 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def boolean(self, meta: Meta, token: Token) -> tree.Boolean:
         return tree.Boolean(_span(meta), token == "true")
 
-    def start(self, meta: Meta, attention: tree.Attention) -> tree.Attention:
+    def start(self, meta: Meta, attention: tree.AttentionNode) -> tree.AttentionNode:
         return attention

@@ -288,7 +288,7 @@ Statement = Dims | Types | TensorDeclaration | Require | Each | Over | Let | Def
 
 
 @dataclass(frozen=True, slots=True)
-class Attention(Node):
+class AttentionNode(Node):
     """A whole spec."""
 
     name: Name

@@ -35,7 +35,7 @@ def inlined(choices: Choices, spec: Spec) -> str | None:
     return text[: attention.span.start] + written(text, attention, change) + text[attention.span.end :]
 
 
-def _uses(attention: tree.Attention, let: tree.Let | tree.Definition) -> list[tree.Node] | None:
+def _uses(attention: tree.AttentionNode, let: tree.Let | tree.Definition) -> list[tree.Node] | None:
     """Where a definition is used; nothing where its right side cannot stand in one of these places."""
     free = free_names(let.value)
     found: list[tree.Node] = []
@@ -48,7 +48,7 @@ def _uses(attention: tree.Attention, let: tree.Let | tree.Definition) -> list[tr
     return found
 
 
-def _in_sight(attention: tree.Attention, let: tree.Statement) -> list[tree.Statement]:
+def _in_sight(attention: tree.AttentionNode, let: tree.Statement) -> list[tree.Statement]:
     """The statements that a definition holds for: of its block, or all that follow where it is in none."""
     statements = attention.statements
     first = statements.index(let)

@@ -127,11 +127,11 @@ def _with_axes(
     return text[: attention.span.start] + new + text[attention.span.end :]
 
 
-def _tensors(attention: tree.Attention) -> list[tree.TensorDeclaration]:
+def _tensors(attention: tree.AttentionNode) -> list[tree.TensorDeclaration]:
     return [each for each in attention.statements if isinstance(each, tree.TensorDeclaration)]
 
 
-def _subscripts(attention: tree.Attention, name: str) -> list[tuple[tree.Subscript, ...]]:
+def _subscripts(attention: tree.AttentionNode, name: str) -> list[tuple[tree.Subscript, ...]]:
     """The subscripts with which a tensor is read or written, each time."""
     uses = (node for node in nodes(attention) if isinstance(node, tree.Subscripted | tree.WriteStatement))
     return [node.subscripts for node in uses if node.name.text == name]

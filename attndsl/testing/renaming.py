@@ -44,7 +44,7 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
     return text[: span.start] + written(text, attention, change) + text[span.end :]
 
 
-def _fixed(attention: tree.Attention) -> set[tree.Name]:
+def _fixed(attention: tree.AttentionNode) -> set[tree.Name]:
     """The names that are not the author's to choose: of functions, element types, settings."""
     statements = attention.statements
     variables = {v.name.text for each in statements if isinstance(each, tree.Types) for v in each.variables}

@@ -15,7 +15,7 @@ Change = Callable[[tree.Node], str | None]
 
 
 @lru_cache(maxsize=8)
-def parsed(text: str) -> tree.Attention:
+def parsed(text: str) -> tree.AttentionNode:
     """The syntax tree of a text; one text is often asked for several things."""
     return parse(Source(text))
 

@@ -126,12 +126,12 @@ def test_rows_that_need_not_cover_an_output_make_it_partial() -> None:
 
 
 def test_a_key_depends_on_text_file_name_and_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = {library.spec_key(Source(GQA.text, name)) for name in ("a/gqa.attn", "b/gqa.attn")}
+    keys = {library._key("signature", Source(GQA.text, name)) for name in ("a/gqa.attn", "b/gqa.attn")}
     assert len(keys) == 1
-    keys.add(library.spec_key(Source(GQA.text, "a/other.attn")))
-    keys.add(library.spec_key(Source(GQA.text + " ", "a/gqa.attn")))
+    keys.add(library._key("signature", Source(GQA.text, "a/other.attn")))
+    keys.add(library._key("signature", Source(GQA.text + " ", "a/gqa.attn")))
     monkeypatch.setattr(library, "fingerprint", lambda: "another compiler")
-    keys.add(library.spec_key(Source(GQA.text, "a/gqa.attn")))
+    keys.add(library._key("signature", Source(GQA.text, "a/gqa.attn")))
     assert len(keys) == 4
 
 

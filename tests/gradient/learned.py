@@ -58,7 +58,7 @@ def draw_learned(choices: Choices, text: str, name: str = "learned") -> Learned:
     return Learned(text[:start] + declared + changed + text[end:], kind)
 
 
-def _term(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
+def _term(attention: tree.AttentionNode, text: str, name: str) -> Iterator[Making]:
     """A slope by distance, as of ALiBi."""
     for place in _scores(attention, text):
         for row, extent in place.rows.items():
@@ -66,7 +66,7 @@ def _term(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
             yield f"(OLD) + {name}[{row}] * (0.3 * ({first} - {last}))", extent, place.node
 
 
-def _bias(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
+def _bias(attention: tree.AttentionNode, text: str, name: str) -> Iterator[Making]:
     """A table of distances, of which several have one place."""
     for place in _scores(attention, text):
         for row, extent in place.rows.items():
@@ -74,20 +74,20 @@ def _bias(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
             yield f"(OLD) + {name}[({first} - {last}) % 3, {row}]", f"3, {extent}", place.node
 
 
-def _at_keys(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
+def _at_keys(attention: tree.AttentionNode, text: str, name: str) -> Iterator[Making]:
     """A bias of each key, absent beyond the last few."""
     for place in _scores(attention, text):
         yield f"(OLD) + {name}[{next(iter(place.keys))}]", "5", place.node
 
 
-def _weight(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
+def _weight(attention: tree.AttentionNode, text: str, name: str) -> Iterator[Making]:
     """A temperature of each row."""
     for place in _scores(attention, text):
         extents = ", ".join(place.rows.values())
         yield f"(OLD) * {name}[{', '.join(place.rows)}]", extents, place.node
 
 
-def _sink(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
+def _sink(attention: tree.AttentionNode, text: str, name: str) -> Iterator[Making]:
     """A sink of each head, or other part of the rows."""
     for place in _calls(attention, text, WEIGHING):
         call = place.node
@@ -98,7 +98,7 @@ def _sink(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
                 yield f"{old}, sink = {name}[{row}])", extent, call
 
 
-def _gate(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
+def _gate(attention: tree.AttentionNode, text: str, name: str) -> Iterator[Making]:
     """A gate of each element of an output of reals that no row makes infinite, of which a gate's gradient is none."""
     tensors = {each.name.text: each for each in attention.statements if isinstance(each, tree.TensorDeclaration)}
     variables = (v for each in attention.statements if isinstance(each, tree.Types) for v in each.variables)
@@ -118,7 +118,7 @@ def _gate(attention: tree.Attention, text: str, name: str) -> Iterator[Making]:
 INFINITE = ("logsumexp", "max", "min")
 """What is infinite for a row that sees no key."""
 
-KINDS: dict[str, Callable[[tree.Attention, str, str], Iterator[Making]]] = {
+KINDS: dict[str, Callable[[tree.AttentionNode, str, str], Iterator[Making]]] = {
     "term": _term,
     "bias": _bias,
     "bias of keys": _at_keys,
@@ -129,14 +129,14 @@ KINDS: dict[str, Callable[[tree.Attention, str, str], Iterator[Making]]] = {
 """Ways of learning more, by name."""
 
 
-def _scores(attention: tree.Attention, text: str) -> Iterator[_Place]:
+def _scores(attention: tree.AttentionNode, text: str) -> Iterator[_Place]:
     """The scores of reductions."""
     for place in _calls(attention, text, REDUCTIONS):
         assert isinstance(place.node, tree.Call)
         yield place._replace(node=place.node.arguments[0])
 
 
-def _calls(attention: tree.Attention, text: str, functions: tuple[str, ...]) -> Iterator[_Place]:
+def _calls(attention: tree.AttentionNode, text: str, functions: tuple[str, ...]) -> Iterator[_Place]:
     """The reductions of blocks that have rows and keys."""
     rows: dict[str, str] = {}
     keys: dict[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -110,11 +111,11 @@ Make = Callable[[Signature, str], tuple[Op, Compiler]]
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Make:
     def make(signature: Signature, source: str) -> tuple[Op, Compiler]:
-        compiler = Compiler(signature, source)
+        number = next(_numbers)  # equal meanings share one operator of torch, and so a compiler
+        compiler = Compiler(replace(signature, meaning=f"stub{number}"), source)
         monkeypatch.setattr(binding, "signature_of", compiler.signature_of)
         monkeypatch.setattr(binding, "artifact_of", compiler.artifact_of)
-        text = f"{source}# {next(_numbers)}"  # equal texts share one operator of torch, and so a compiler
-        return Op(Source(text, f"{signature.name}.attn")), compiler
+        return Op(Source(f"{source}# {number}", f"{signature.name}.attn")), compiler
 
     return make
 

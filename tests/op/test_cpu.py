@@ -48,7 +48,8 @@ def given(make: Make, m: int = 5, n: int = 7, b: int = 2, d: int = 8) -> dict[st
 
 def plans(op: Op) -> list[Any]:
     assert op._tensor_calls is not None
-    return [*(op._array_calls._plans.values() if op._array_calls else ()), *op._tensor_calls.cpu._plans.values()]
+    tensors = op._tensor_calls.kernels.cpu._plans
+    return [*(op._array_calls._plans.values() if op._array_calls else ()), *tensors.values()]
 
 
 def test_what_fitted_once_is_not_checked_again(gqa: Any, make_input: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +114,7 @@ def test_plans_are_forgotten_before_they_are_too_many(
     op(**call)
     for n in range(1, 7):
         op(**given(make_input, n=n))
-        calls = op._array_calls if make_input is np.asarray else op._tensor_calls.cpu
+        calls = op._array_calls if make_input is np.asarray else op._tensor_calls.kernels.cpu
         assert 0 < len(calls._calls) <= 3
 
 
@@ -267,7 +268,6 @@ def test_a_profile_shows_the_operator(gqa: Any) -> None:
 MODES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "no_grad": torch.no_grad,
     "inference_mode": torch.inference_mode,
-    "autocast": lambda: torch.autocast("cpu"),
     "another default device": lambda: torch.device("meta"),
 }
 
@@ -277,7 +277,7 @@ def test_a_plan_serves_where_nothing_watches(gqa: Any, mode: str, monkeypatch: p
     op, _ = gqa
     call = given(FRAMEWORKS["torch"])
     wanted = op(**call)
-    monkeypatch.setattr(op, "_tensor_calls", replace(op._tensor_calls, operator=None))
+    monkeypatch.setattr(op, "_tensor_calls", replace(op._tensor_calls, known=None))
     with MODES[mode]():
         assert torch.equal(op(**call), wanted)
         if mode == "inference_mode":

@@ -163,9 +163,9 @@ def test_torch_is_told_what_is_written(sums: Op) -> None:
     sums(x, total)
     assert total._version > before
     assert sums._tensor_calls is not None
-    operator = sums._tensor_calls.operator
-    assert [argument.is_write for argument in operator._schema.arguments] == [False, True]  # type: ignore[attr-defined]
-    torch.library.opcheck(operator, (x, total))  # type: ignore[arg-type]
+    operator = sums._tensor_calls.known.operator
+    assert [argument.is_write for argument in operator._schema.arguments] == [False, True]
+    torch.library.opcheck(operator, (x, total))
 
 
 def test_torch_compile_and_export_keep_the_writes(sums: Op) -> None:
