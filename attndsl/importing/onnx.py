@@ -23,8 +23,8 @@ from attndsl.checking.check import check
 from attndsl.diagnostics.base import SpecError
 from attndsl.importing.errors import CannotImport
 from attndsl.importing.names import SpecNames, plain
-from attndsl.importing.onnx_nodes import Known, Unsaid, said_by
-from attndsl.importing.onnx_text import TAKEN, AttentionNode
+from attndsl.importing.onnx_nodes import KnownTensor, Unsaid, said_by
+from attndsl.importing.onnx_text import TAKEN, OnnxAttention
 from attndsl.printable import printable
 from attndsl.syntax.format import format_text
 from attndsl.syntax.source import Source
@@ -56,7 +56,7 @@ def from_onnx(
     wanted = found if nodes is None else {each: found[each] for each in nodes if each in found}
     if nodes is not None and (missing := [each for each in nodes if each not in found]):
         raise CannotImport(f"there is no Attention node {_shown(missing[0])}: there are {_few(found)}")
-    said, refused = dict[str, AttentionNode](), list[str]()
+    said, refused = dict[str, OnnxAttention](), list[str]()
     for node, scope in wanted.items():
         try:
             said[node] = scope.attention()
@@ -68,8 +68,8 @@ def from_onnx(
     return _texts(said, called)
 
 
-def _texts(said: Mapping[str, AttentionNode], called: str) -> dict[str, str]:
-    sharing: dict[AttentionNode, list[str]] = {}
+def _texts(said: Mapping[str, OnnxAttention], called: str) -> dict[str, str]:
+    sharing: dict[OnnxAttention, list[str]] = {}
     for node, meaning in said.items():
         sharing.setdefault(meaning, []).append(node)
     names, texts = SpecNames(TAKEN), {}
@@ -115,17 +115,19 @@ class _Scope:
 
     node: NodeProto
     opset: int
-    tensors: Mapping[str, Known]
+    tensors: Mapping[str, KnownTensor]
     read: Collection[str]
 
-    def attention(self) -> AttentionNode:
+    def attention(self) -> OnnxAttention:
         """What it says. Raises Unsaid."""
         if self.node.domain not in _STANDARD or self.node.op_type != "Attention":
             domain = self.node.domain if self.node.domain not in _STANDARD else "ai.onnx"
             raise Unsaid(f"{_text(self.node.op_type)} of {_text(domain)} is another operator than ONNX's Attention")
         if self.opset < FIRST_OPSET:
             raise Unsaid(f"is of opset {self.opset}, and the first with Attention is {FIRST_OPSET}")
-        return said_by(self.node, self.opset, lambda name: self.tensors.get(name, Known()), self.read.__contains__)
+        return said_by(
+            self.node, self.opset, lambda name: self.tensors.get(name, KnownTensor()), self.read.__contains__
+        )
 
 
 _STANDARD = ("", "ai.onnx")
@@ -159,13 +161,13 @@ class _Walk:
     found: dict[str, _Scope] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
 
-    def graph(self, graph: GraphProto, outer: Mapping[str, Known]) -> None:
+    def graph(self, graph: GraphProto, outer: Mapping[str, KnownTensor]) -> None:
         """Finds what attends in a graph that sees what is known outside of it."""
         tensors = {**outer}
         for info in (*graph.input, *graph.value_info, *graph.output):
-            tensors[info.name] = Known.of(info.type)
+            tensors[info.name] = KnownTensor.of(info.type)
         for tensor in graph.initializer:
-            tensors[tensor.name] = Known(tensor.data_type, tuple(tensor.dims))
+            tensors[tensor.name] = KnownTensor(tensor.data_type, tuple(tensor.dims))
         self.read.update(info.name for info in graph.output)
         for node in graph.node:
             self.read.update(node.input)

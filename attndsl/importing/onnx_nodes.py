@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, defs
 
-from attndsl.importing.onnx_text import AttentionNode, Mask
+from attndsl.importing.onnx_text import Mask, OnnxAttention
 
 FLOATS = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
@@ -28,14 +28,14 @@ class Unsaid(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownTensor:
     """What a model says of a tensor: its element type, 0 where it does not, and its shape, of names and numbers."""
 
     element: int = 0
     shape: tuple[int | str | None, ...] | None = None
 
     @classmethod
-    def of(cls, type_: TypeProto) -> Known:
+    def of(cls, type_: TypeProto) -> KnownTensor:
         """What a type says."""
         tensor = type_.tensor_type
         if not tensor.HasField("shape"):
@@ -48,7 +48,9 @@ class Known:
         return self.shape[axis] if self.shape is not None and -len(self.shape) <= axis < len(self.shape) else None
 
 
-def said_by(node: NodeProto, opset: int, known: Callable[[str], Known], read: Callable[[str], bool]) -> AttentionNode:
+def said_by(
+    node: NodeProto, opset: int, known: Callable[[str], KnownTensor], read: Callable[[str], bool]
+) -> OnnxAttention:
     """What a node says. `known` tells of tensors by name, `read` whether anything reads one. Raises Unsaid."""
     schema = defs.get_schema("Attention", opset, "")
     for what, given, most in (
@@ -70,7 +72,7 @@ def said_by(node: NodeProto, opset: int, known: Callable[[str], Known], read: Ca
     _precise(attributes, q)
     causal = _one_of(attributes, "is_causal", (0, 1)) == 1
     left, right = (_window(attributes, name) for name in ("left_window_size", "right_window_size"))
-    return AttentionNode(
+    return OnnxAttention(
         heads=heads,
         grouped=grouped,
         value_type="U" if _differ(q, v) else "T",
@@ -122,7 +124,7 @@ def _cap(attributes: Mapping[str, int | float]) -> str | None:
     return _number(cap) if cap else None
 
 
-def _scale(attributes: Mapping[str, int | float], q: Known, heads: tuple[int, int] | None) -> str | None:
+def _scale(attributes: Mapping[str, int | float], q: KnownTensor, heads: tuple[int, int] | None) -> str | None:
     """The scale; None where it is 1 over the root of the features, as far as f32 can hold it."""
     scale = attributes.get("scale")
     if scale is None:
@@ -142,7 +144,7 @@ def _number(value: float) -> str:
     return str(float(str(np.float32(value))))
 
 
-def _types(inputs: Mapping[str, Known]) -> tuple[int, int]:
+def _types(inputs: Mapping[str, KnownTensor]) -> tuple[int, int]:
     """The element types of queries and of values, 0 where one is not known."""
     for name in inputs:
         element = inputs[name].element
@@ -167,7 +169,7 @@ def _called(element: int) -> str:
 
 
 def _heads(
-    inputs: Mapping[str, Known], attributes: Mapping[str, int | float], opset: int
+    inputs: Mapping[str, KnownTensor], attributes: Mapping[str, int | float], opset: int
 ) -> tuple[tuple[int, int] | None, bool]:
     """The heads of flat rows, if they are flat, and whether queries may have more of them than keys."""
     given = [name for name in ("q_num_heads", "kv_num_heads") if name in attributes]
@@ -193,7 +195,7 @@ def _heads(
     return heads, heads[0] != heads[1]
 
 
-def _past(inputs: Mapping[str, Known]) -> bool:
+def _past(inputs: Mapping[str, KnownTensor]) -> bool:
     past = [name for name in ("past_key", "past_value") if name in inputs]
     if len(past) == 1:
         raise Unsaid(f"has {past[0]} and not {'past_value' if past[0] == 'past_key' else 'past_key'}")
@@ -202,7 +204,7 @@ def _past(inputs: Mapping[str, Known]) -> bool:
     return bool(past)
 
 
-def _mask(inputs: Mapping[str, Known], q: int, v: int, opset: int) -> Mask:
+def _mask(inputs: Mapping[str, KnownTensor], q: int, v: int, opset: int) -> Mask:
     mask, dims = inputs["attn_mask"], inputs["attn_mask"].shape
     if not mask.element:
         raise Unsaid("the model does not say whether attn_mask is of truth values or of floats: give it a value_info")
@@ -219,7 +221,7 @@ def _mask(inputs: Mapping[str, Known], q: int, v: int, opset: int) -> Mask:
     return Mask(element, len(dims), opset < 24 or _reaches(dims[-1], inputs))
 
 
-def _reaches(last: int | str | None, inputs: Mapping[str, Known]) -> bool:
+def _reaches(last: int | str | None, inputs: Mapping[str, KnownTensor]) -> bool:
     """Whether a mask is known to reach all keys, as it has to before opset 24."""
     keys = inputs["K"].dim(-2)
     if "past_key" not in inputs:

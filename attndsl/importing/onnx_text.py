@@ -26,7 +26,7 @@ class Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class AttentionNode:
+class OnnxAttention:
     """What tells the specs of two nodes apart.
 
     `heads` are those of queries and of keys, of heads that lie side by side in flat rows; None where they are an axis.
@@ -55,7 +55,7 @@ class AttentionNode:
 
 @dataclass(slots=True)
 class _Lines:
-    of: AttentionNode
+    of: OnnxAttention
     ahead: list[str] = field(default_factory=list)  # definitions of all blocks
     within: list[str] = field(default_factory=list)  # those of the first
 
