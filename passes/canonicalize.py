@@ -115,12 +115,12 @@ class FoldConstants(RewritePattern):
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        owners = [operand.owner for operand in op.operands]
-        if not owners or any(type(owner) is not arith.ConstantOp for owner in owners):
+        operands = op.operands
+        if not operands or any(type(operand.owner) is not arith.ConstantOp for operand in operands):
             return
-        values = [constant(operand) for operand in op.operands]
+        values = [constant(operand) for operand in operands]
         fold = self._fold(op)
-        reals = [np.float64 if operand.type == f64 else np.float32 for operand in op.operands]
+        reals = [np.float64 if operand.type == f64 else np.float32 for operand in operands]
         typed = [r(v) if isinstance(v, float) else v for r, v in zip(reals, values, strict=True)]
         with np.errstate(all="ignore"):
             result = fold(*typed) if fold is not None else None
@@ -449,4 +449,4 @@ class Canonicalize(ModulePass):
             axes.forget()
 
         rewrite(op, _rows(conjunctions, axes), forget)
-        keep_axes(op)
+        keep_axes(op, axes)

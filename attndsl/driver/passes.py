@@ -16,6 +16,7 @@ from attndsl.driver.pipelines import Step
 from attndsl.ir import attn, tile
 from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.errors import RequirementError
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ArgSpecParseError, ModuleOp, ModulePass, PassPipeline
 from attndsl.passes import PASSES, load_pass
 
@@ -99,7 +100,7 @@ def _blamed(before: str, passes: tuple[ModulePass, ...], error: Exception) -> tu
 
 def check_lowered(module: ModuleOp) -> None:
     """Raises ValueError where something of the `attn` level is left."""
-    for op in module.walk():
+    for op in operations(module):
         if op.name.startswith(f"{attn.ATTN.name}."):
             raise ValueError(f"{op.name} is left after the lowering to {tile.TILE.name}")
 
