@@ -332,13 +332,16 @@ class DropGuardedSelect(RewritePattern):
         return any(self.conjunctions(term, arith.AndIOp) <= known for term in terms)
 
 
+@dataclass(frozen=True)
 class UniformAll(RewritePattern):
     """all x over d -> x or d has no values, where x does not depend on d"""
+
+    axes: AxesAnalysis
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: attn.AllOp, rewriter: PatternRewriter, /) -> None:
         axis = op.over.owner
-        if not isinstance(axis, attn.AxisOp) or op.over in AxesAnalysis()(op.body):
+        if not isinstance(axis, attn.AxisOp) or op.over in self.axes(op.body):
             return
         zero = index_constant(0)
         empty = arith.CmpiOp(axis.extent, zero.result, "sle")
@@ -425,7 +428,7 @@ def _rows(conjunctions: Conjunctions, axes: AxesAnalysis) -> tuple[Row, ...]:
         ((arith.AndIOp, arith.OrIOp, arith.XOrIOp), SimplifyLogic(conjunctions)),
         ((arith.SelectOp,), SimplifySelect()),
         ((arith.SelectOp,), DropGuardedSelect(conjunctions)),
-        ((attn.AllOp,), UniformAll()),
+        ((attn.AllOp,), UniformAll(axes)),
         (GUARDED, DropTrueGuards()),
         ((attn.ReadOp, tile.LoadOp), DropFalseReads()),
         ((spec.AssumeOp,), DropTrueAssumptions()),

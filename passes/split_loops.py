@@ -137,7 +137,7 @@ def _split(loop: tile.LoopOp, facts: Facts) -> None:
     covered = _covered(loop, start, stops, facts)
     stop = insert_before(loop, arith.AddiOp(start, covered), "full_stop")
     full, kernel = copied(loop), loop.parent_op()
-    assert kernel is not None
+    assert isinstance(kernel, tile.KernelOp)
     kernel.body.block.insert_op_before(full, loop)
     ordered = enumerate(operations(kernel))
     positions: dict[SSAValue, int] = {result: n for n, op in ordered for result in op.results}

@@ -193,6 +193,10 @@ def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: Ax
     return overwrites(op.maker, value, axes) and tuple(lives.axes) == tuple(op.axes)
 
 
+OF_TILE = frozenset(tile.TILE.operations)
+"""The operations of the `tile` level, of which alone it has rules: most of a kernel's are arithmetic."""
+
+
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
     _condition(kernel)
@@ -200,7 +204,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
     _bounds(kernel)
     _strided(kernel)
     axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)
-    for op in operations(kernel):
+    for op in (op for op in operations(kernel) if type(op) in OF_TILE):
         match op:
             case tile.ProgramOp():
                 if op.parent_op() is not kernel:
