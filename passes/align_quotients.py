@@ -80,6 +80,7 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, insert_before, replace
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Block, Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 SMALLEST = 32
@@ -94,9 +95,9 @@ class AlignQuotients(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        changed = [_align(loop) for loop in list(op.walk()) if isinstance(loop, tile.LoopOp)]
+        changed = [_align(loop) for loop in of_kind(op, tile.LoopOp)]
         if any(changed):
-            keep_axes(op)
+            keep_axes(op, AxesAnalysis())
 
 
 def _align(loop: tile.LoopOp) -> bool:

@@ -95,7 +95,7 @@ from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant, index_constant, insert_before, replace, sort_block
-from attndsl.ir.statements import operations
+from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, scf
 
 
@@ -212,9 +212,7 @@ def _resting(program: tile.ProgramOp, kernel: tile.KernelOp) -> set[SSAValue]:
 
 def _multiplies(op: Operation) -> bool:
     """Whether an operation is a loop over tiles of keys that makes products."""
-    return (
-        isinstance(op, tile.LoopOp) and op.axis is not None and any(isinstance(each, tile.DotOp) for each in op.walk())
-    )
+    return isinstance(op, tile.LoopOp) and op.axis is not None and of_kind(op, tile.DotOp) != []
 
 
 def _batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAValue], step: SSAValue) -> SSAValue:

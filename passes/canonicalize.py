@@ -115,12 +115,12 @@ class FoldConstants(RewritePattern):
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        owners = [operand.owner for operand in op.operands]
-        if not owners or any(type(owner) is not arith.ConstantOp for owner in owners):
+        operands = op.operands
+        if not operands or any(type(operand.owner) is not arith.ConstantOp for operand in operands):
             return
-        values = [constant(operand) for operand in op.operands]
+        values = [constant(operand) for operand in operands]
         fold = self._fold(op)
-        reals = [np.float64 if operand.type == f64 else np.float32 for operand in op.operands]
+        reals = [np.float64 if operand.type == f64 else np.float32 for operand in operands]
         typed = [r(v) if isinstance(v, float) else v for r, v in zip(reals, values, strict=True)]
         with np.errstate(all="ignore"):
             result = fold(*typed) if fold is not None else None
@@ -332,13 +332,16 @@ class DropGuardedSelect(RewritePattern):
         return any(self.conjunctions(term, arith.AndIOp) <= known for term in terms)
 
 
+@dataclass(frozen=True)
 class UniformAll(RewritePattern):
     """all x over d -> x or d has no values, where x does not depend on d"""
+
+    axes: AxesAnalysis
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: attn.AllOp, rewriter: PatternRewriter, /) -> None:
         axis = op.over.owner
-        if not isinstance(axis, attn.AxisOp) or op.over in AxesAnalysis()(op.body):
+        if not isinstance(axis, attn.AxisOp) or op.over in self.axes(op.body):
             return
         zero = index_constant(0)
         empty = arith.CmpiOp(axis.extent, zero.result, "sle")
@@ -425,7 +428,7 @@ def _rows(conjunctions: Conjunctions, axes: AxesAnalysis) -> tuple[Row, ...]:
         ((arith.AndIOp, arith.OrIOp, arith.XOrIOp), SimplifyLogic(conjunctions)),
         ((arith.SelectOp,), SimplifySelect()),
         ((arith.SelectOp,), DropGuardedSelect(conjunctions)),
-        ((attn.AllOp,), UniformAll()),
+        ((attn.AllOp,), UniformAll(axes)),
         (GUARDED, DropTrueGuards()),
         ((attn.ReadOp, tile.LoadOp), DropFalseReads()),
         ((spec.AssumeOp,), DropTrueAssumptions()),
@@ -449,4 +452,4 @@ class Canonicalize(ModulePass):
             axes.forget()
 
         rewrite(op, _rows(conjunctions, axes), forget)
-        keep_axes(op)
+        keep_axes(op, axes)

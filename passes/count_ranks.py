@@ -86,6 +86,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import made_of
 from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
+from attndsl.ir.statements import of_kind
 from attndsl.ir.workspaces import ELEMENTS, fresh, symbols_of
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, StringAttr, arith, i1
 
@@ -98,7 +99,7 @@ class CountRanks(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        found = [each for each in op.walk() if isinstance(each, attn.TopOp)]
+        found = of_kind(op, attn.TopOp)
         for top in found:
             kernel = top.parent_op()
             assert isinstance(kernel, attn.KernelOp), "what ranks stands in a kernel"

@@ -71,6 +71,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
@@ -85,7 +86,7 @@ class FoldExtremes(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         folded = []
         for kernel in op.body.block.ops:
-            reduces = [o for o in kernel.walk() if isinstance(o, tile.MaxOp | tile.MinOp) and o.body.type == index]
+            reduces = [o for o in operations(kernel) if isinstance(o, tile.MaxOp | tile.MinOp) and o.body.type == index]
             if isinstance(kernel, tile.KernelOp) and reduces:
                 rows = _Rows(AxesAnalysis(), Facts(kernel.body.block))
                 folded += [reduce for reduce in reduces if _fold(reduce, rows, self.plain)]

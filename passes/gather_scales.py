@@ -72,6 +72,7 @@ from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant_op, insert_before, remove_dead, replace
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 Scales = dict[tuple[Block | None, tuple[tuple[SSAValue, bool], ...]], SSAValue]
@@ -87,7 +88,7 @@ class GatherScales(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         made = Scales()
-        for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and o.axis is not None]:
+        for loop in [o for o in of_kind(op, tile.LoopOp) if o.axis is not None]:
             axes = AxesAnalysis()
             # The last of a chain first, so that it is taken as a whole.
             for each in reversed(list(loop.body.block.ops)):

@@ -54,6 +54,7 @@ from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant, index_constant, insert_before, replace
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith, index
 
 Sum = arith.AddiOp | arith.SubiOp
@@ -69,7 +70,7 @@ class GatherTerms(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         axes = AxesAnalysis()
         # The last of a chain first, so that it is taken as a whole; its parts come later, and are gone then.
-        for each in reversed([o for o in op.walk() if isinstance(o, Sum | arith.ConstantOp)]):
+        for each in reversed([o for o in operations(op) if isinstance(o, Sum | arith.ConstantOp)]):
             if not list(each.result.uses) and (block := each.parent) is not None:
                 block.erase_op(each)
             elif isinstance(each, Sum) and each.result.type == index:

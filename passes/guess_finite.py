@@ -66,6 +66,7 @@ from dataclasses import dataclass
 from attndsl.ir import tile
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant_op, guarded, insert_before
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, Region, arith, i1, scf
 
 
@@ -77,7 +78,7 @@ class GuessFinite(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for dot in [o for o in op.walk() if isinstance(o, tile.DotOp)]:
+        for dot in of_kind(op, tile.DotOp):
             if dot.where is not None and not isinstance(dot.parent_op(), scf.IfOp):
                 _guess(dot)
 

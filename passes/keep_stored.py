@@ -66,6 +66,7 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.ranges import is_identity
 from attndsl.ir.rewrite import constant, say
 from attndsl.ir.spec import enclosing_tensor
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
@@ -79,7 +80,7 @@ class KeepStored(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                results = (result for each in kernel.walk() for result in each.results)
+                results = (result for each in operations(kernel) for result in each.results)
                 say(kernel, tile.KeptOp, [value for value in results if _is_kept(value)])
 
 

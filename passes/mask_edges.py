@@ -89,6 +89,7 @@ from attndsl.ir.polynomial import Facts
 from attndsl.ir.relaxation import computed_in
 from attndsl.ir.rewrite import constant, constant_op, insert_before, remove_dead, replace
 from attndsl.ir.settled import over_rows, settled_in
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import (
     AnyFloat,
     Block,
@@ -120,7 +121,7 @@ class MaskEdges(ModulePass):
                     axis = loop.axis
                     if axis is not None and (settled := settled_in(loop, axis, facts)):
                         _Edges(loop, axis, settled).mask()
-                for holds in [o for o in kernel.walk() if isinstance(o, tile.HoldsOp)]:
+                for holds in of_kind(kernel, tile.HoldsOp):
                     replace(holds, [])
         remove_dead(op)
 

@@ -82,6 +82,7 @@ from attndsl.ir.analyses.stored import HALVES
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.machines import DEFAULT, MACHINES
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, StringAttr, arith, f32
 
 
@@ -98,7 +99,7 @@ class NarrowProducts(ModulePass):
         products = MACHINES[self.machine].f32_products
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                dots = [o for o in kernel.walk() if isinstance(o, tile.DotOp) and o.result.type == f32]
+                dots = [o for o in of_kind(kernel, tile.DotOp) if o.result.type == f32]
                 elements = {t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
                 significands = Significands(kernel)
                 for each in dots:

@@ -60,6 +60,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
+from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import (
     Context,
@@ -81,7 +82,7 @@ class PadAxes(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                axes = [o for o in kernel.walk() if isinstance(o, tile.RangeOp) and not is_full(o)]
+                axes = [o for o in of_kind(kernel, tile.RangeOp) if not is_full(o)]
                 _Guards(dict(_fill(axis) for axis in axes)).guard(kernel)
 
 
@@ -134,7 +135,7 @@ class _Guards:
         self.axes = AxesAnalysis()
 
     def guard(self, kernel: tile.KernelOp) -> None:
-        for op in list(kernel.walk()):
+        for op in operations(kernel):
             match op:
                 case tile.LoadOp():
                     self.access(op, list(op.indices))

@@ -94,6 +94,7 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.relaxation import computed_in
 from attndsl.ir.rewrite import guarded, insert_before, remove_dead, replace
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 
@@ -105,7 +106,7 @@ class PrefetchGathers(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and not o.is_mixed]:
+        for loop in [o for o in of_kind(op, tile.LoopOp) if not o.is_mixed]:
             axis = loop.axis
             if axis is not None and (reads := _gathering(loop, axis)):
                 _carry(loop, axis, reads)

@@ -60,6 +60,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.base_two import in_base_two, takes_factor
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import insert_before, replace
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, math
 
 
@@ -73,7 +74,7 @@ class RebaseExponentials(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         axes = AxesAnalysis()
         for kernel in op.body.block.ops:
-            for each in kernel.walk() if isinstance(kernel, attn.KernelOp) else ():
+            for each in operations(kernel) if isinstance(kernel, attn.KernelOp) else ():
                 if isinstance(each, math.ExpOp) and takes_factor(each.operand, axes):
                     power = math.Exp2Op(in_base_two(each.operand, each))
                     replace(each, [insert_before(each, power, each.result.name_hint)])

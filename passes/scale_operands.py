@@ -77,6 +77,7 @@ from attndsl.ir import tile
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.magnitudes import Magnitudes
 from attndsl.ir.rewrite import insert_before, replace
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, SSAValue, arith
 
 Products = dict[tuple[Block | None, SSAValue, SSAValue], SSAValue]
@@ -95,7 +96,7 @@ class ScaleOperands(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         magnitudes, made = Magnitudes(), Products()
-        for loop in [o for o in op.walk() if isinstance(o, tile.LoopOp) and o.axis is not None]:
+        for loop in [o for o in of_kind(op, tile.LoopOp) if o.axis is not None]:
             for each in list(loop.body.block.ops):
                 if isinstance(each, arith.MulfOp):
                     _move(each, loop, magnitudes, made)

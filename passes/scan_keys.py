@@ -141,6 +141,7 @@ from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.relaxation import Relaxation, computed_in
 from attndsl.ir.rewrite import constant_op, index_constant, insert_before, remove_dead, replace
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import (
     Block,
     Context,
@@ -171,7 +172,7 @@ class ScanKeys(ModulePass):
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
                 facts = Facts(kernel.body.block)
-                said = [each for each in kernel.walk() if isinstance(each, tile.PresentOp)]
+                said = of_kind(kernel, tile.PresentOp)
                 for present in said:
                     _narrow(present, facts, self.chunk)
                     replace(present, [])

@@ -101,7 +101,8 @@ def _variables(kernel: attn.KernelOp) -> dict[attn.ReadOp, list[attn.OverOp | at
     axes = AxesAnalysis()
     variables = [op for op in kernel.body.block.ops if isinstance(op, attn.OverOp | attn.AxisOp)]
     reads = [op for op in kernel.body.block.ops if isinstance(op, attn.ReadOp)]
-    return {op: [v for v in variables if any(v.result in axes(index) for index in op.indices)] for op in reads}
+    told = {op: frozenset[SSAValue]().union(*map(axes, op.indices)) for op in reads}
+    return {op: [v for v in variables if v.result in told[op]] for op in reads}
 
 
 def _has_values(variable: attn.OverOp | attn.AxisOp, anchor: Operation, facts: Facts) -> list[SSAValue]:

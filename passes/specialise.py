@@ -44,6 +44,7 @@ from attndsl.ir import spec
 from attndsl.ir.errors import RequirementError
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import index_constant, insert_before, replace
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
 
 
@@ -60,8 +61,8 @@ class Specialise(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check(op)
         known = dict(zip(self.dims, self.extents, strict=True))
-        for dim in list(op.walk()):
-            if isinstance(dim, spec.DimOp) and dim.dim.data in known:
+        for dim in of_kind(op, spec.DimOp):
+            if dim.dim.data in known:
                 replace(dim, [insert_before(dim, index_constant(known[dim.dim.data]))])
 
     def _check(self, module: ModuleOp) -> None:

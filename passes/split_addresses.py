@@ -57,6 +57,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.widths import Widths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 
@@ -91,7 +92,7 @@ class _Places:
         self.known: dict[SSAValue, SSAValue] = {}
 
     def split(self, kernel: tile.KernelOp) -> None:
-        accesses = [op for op in kernel.walk() if isinstance(op, tile.LoadOp | tile.StoreOp)]
+        accesses = [op for op in operations(kernel) if isinstance(op, tile.LoadOp | tile.StoreOp)]
         for op in accesses:
             for position, index in enumerate(op.indices):
                 if index not in self.known:

@@ -92,6 +92,7 @@ from attndsl.ir.intervals import Bounds
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import copied, index_constant, insert_before, remove_dead, replace
 from attndsl.ir.settled import over_rows, settle, settled_in
+from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.xdsl import (
     Context,
     IntegerAttr,
@@ -118,7 +119,7 @@ class SplitLoops(ModulePass):
                 facts = Facts(kernel.body.block)
                 for loop in [o for o in kernel.body.block.ops if isinstance(o, tile.LoopOp)]:
                     _split(loop, facts)
-                for holds in [o for o in kernel.walk() if isinstance(o, tile.HoldsOp)]:
+                for holds in of_kind(kernel, tile.HoldsOp):
                     replace(holds, [])
         remove_dead(op)
 
@@ -135,9 +136,11 @@ def _split(loop: tile.LoopOp, facts: Facts) -> None:
     start = _full_start(loop, starts, facts)
     covered = _covered(loop, start, stops, facts)
     stop = insert_before(loop, arith.AddiOp(start, covered), "full_stop")
-    full = copied(loop)
-    loop.parent.insert_op_before(full, loop)  # type: ignore[union-attr]
-    positions = {result: n for n, op in enumerate(loop.parent_op().walk()) for result in op.results}  # type: ignore[union-attr]
+    full, kernel = copied(loop), loop.parent_op()
+    assert isinstance(kernel, tile.KernelOp)
+    kernel.body.block.insert_op_before(full, loop)
+    ordered = enumerate(operations(kernel))
+    positions: dict[SSAValue, int] = {result: n for n, op in ordered for result in op.results}
     copies = dict(zip(loop.walk(), full.walk(), strict=True))
     for condition in settled:
         settle(copies[condition], True, positions)

@@ -106,6 +106,7 @@ from attndsl.ir.polynomial import Facts
 from attndsl.ir.relaxation import computed_in
 from attndsl.ir.rewrite import copied, insert_before, remove_dead, uniform
 from attndsl.ir.settled import is_own_stop, settle, settled_in
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, i1, index
 
 LOOPS = 4
@@ -291,7 +292,7 @@ class _Cut:
         """Gives a loop other ends, and settles the conditions that are true or false between them."""
         axis, kernel = loop.axis, loop.parent_op()
         assert axis is not None and kernel is not None
-        order: dict[SSAValue, int] = {result: n for n, op in enumerate(kernel.walk()) for result in op.results}
+        order: dict[SSAValue, int] = {result: n for n, op in enumerate(operations(kernel)) for result in op.results}
         for op, truth in truths.items():
             if not self.stops_with_loop and is_own_stop(op, loop, axis.result):
                 op.operands[0] = ends.high if op.operands[0] is loop.ub else ends.row_stop

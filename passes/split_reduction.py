@@ -89,6 +89,7 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.keys import folded_in, levels, over_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
+from attndsl.ir.statements import of_kind
 from attndsl.ir.workspaces import ELEMENTS, Workspace, fresh, limit_of, room_of, rooms_of, symbols_of, variables_of
 from attndsl.ir.xdsl import (
     Context,
@@ -208,7 +209,7 @@ def _folds_split(op: Operation) -> bool:
 
 def _tensors(kernel: Operation, kind: type[attn.ReadOp | attn.WriteOp]) -> set[str]:
     """The tensors that a kernel reads, or writes."""
-    return {op.tensor.string_value() for op in kernel.walk() if isinstance(op, kind)}
+    return {op.tensor.string_value() for op in of_kind(kernel, kind)}
 
 
 def _rows(kernel: attn.KernelOp) -> list[attn.IndexOp]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from attndsl.checking.typed import Spec
 from attndsl.driver.artifact import Artifact
@@ -67,11 +68,17 @@ def lower(
     module = build(spec, types)
     module.verify()
     stages: dict[str, str] = {}
-    text = print_module(module)
+    text = partial(_built, spec, types)
     for level, steps in pipeline._asdict().items():
         run_pipeline(module, passes_of(steps), text=text)
-        stages[level] = text = print_module(module)
+        stages[level] = print_module(module)
+        text = partial(stages.__getitem__, level)
     return module, stages
+
+
+def _built(spec: Spec, types: Mapping[str, str]) -> str:
+    """The text of the IR before all passes, which only a failure asks for."""
+    return print_module(build(spec, types))
 
 
 def _pipeline(row: Target, spec: Spec, sizes: Mapping[str, int], machine: str | None, boxes: bool) -> Pipeline:

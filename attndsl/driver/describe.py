@@ -7,6 +7,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
 from attndsl.ir.rewrite import number_in
 from attndsl.ir.sizes import size_of
+from attndsl.ir.statements import of_kind
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1
 
@@ -22,13 +23,13 @@ def describe(module: ModuleOp) -> dict[str, str]:
 
 
 def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
-    programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
+    programs = of_kind(kernel, tile.ProgramOp)
     loops = [op for op in kernel.body.block.ops if isinstance(op, tile.LoopOp) and _folds(op)]
     told = {"programs": ", ".join(op.variable.data for op in programs) or "one"}
-    for op in kernel.walk():
-        if isinstance(op, tile.RangeOp) and tile.is_column(op.result):
+    for op in of_kind(kernel, tile.RangeOp):
+        if tile.is_column(op.result):
             told["columns"] = f"{op.variable.data}, {_size(op)}: rows are multiplied with these"
-        elif isinstance(op, tile.RangeOp) and isinstance(op.start.owner, tile.ProgramOp):
+        elif isinstance(op.start.owner, tile.ProgramOp):
             told["rows"] = f"{op.variable.data}, {_size(op)}: these rows read the same keys"
     for loop in loops:
         axis = loop.axis
@@ -45,7 +46,7 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
         told["mask"] = "; in another range ".join(masks)
     if (threads := _threads(kernel)) is not None:
         told["threads"] = threads
-    if (sums := [_sum(op) for op in kernel.walk() if isinstance(op, tile.StoreOp) and op.adds is not None]) != []:
+    if sums := [_sum(op) for op in of_kind(kernel, tile.StoreOp) if op.adds is not None]:
         told["sums"] = "; ".join(sums)
     if kernel.schedules is not None:
         told["schedules"] = "; or ".join(
@@ -113,7 +114,7 @@ def _mask(loop: tile.LoopOp) -> str:
     if conditions := tested(loop):
         by_row = any(len(axes) > 1 for axes in conditions)
         told.append(f"tested for every {'row and key' if by_row else 'key'} of a tile")
-    if any(isinstance(op, tile.MaskOp) for op in loop.walk()):
+    if of_kind(loop, tile.MaskOp):
         told.append("tested for the keys of a tile that some rows do not see")
     return "; ".join(told) or "none is left to test"
 

@@ -16,6 +16,7 @@ from attndsl.driver.pipelines import Step
 from attndsl.ir import attn, tile
 from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.errors import RequirementError
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ArgSpecParseError, ModuleOp, ModulePass, PassPipeline
 from attndsl.passes import PASSES, load_pass
 
@@ -27,7 +28,8 @@ class Timing:
     passes: list[tuple[str, float]] = field(default_factory=list)
 
 
-After = Callable[[str, ModuleOp], None]
+After = Callable[[str, ModuleOp, str], None]
+"""Is shown the name of a pass, the module that it leaves, and that as text."""
 
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
@@ -53,29 +55,34 @@ def run_pipeline(
     passes: Iterable[ModulePass],
     after: After | None = None,
     timing: Timing | None = None,
-    text: str | None = None,
+    text: Callable[[], str] | None = None,
 ) -> None:
-    """Runs passes on a module, in place; `after` is shown the module after each. `text` is the module's, if known.
+    """Runs passes on a module, in place; `after` is shown the module after each.
 
-    The verifier takes as long as all passes together: it runs at the end, and after each pass where someone looks or
-    something has failed. Raises PipelineError where a pass needs another before it, CompilerError, which names the pass
-    and the file that reproduces the failure.
+    `text` tells the module's text, as it is now, where something fails; left out, the module is printed before.
+
+    The verifier takes as long as all passes together: it runs at the end, and, where someone looks or something has
+    failed, after each pass, unless that left what was verified before. Raises PipelineError where a pass needs another
+    before it, CompilerError, which names the pass and the file that reproduces the failure.
     """
-    before, passes, loaded = text or print_module(module), tuple(passes), context()
+    before, passes, loaded = text or partial(str, print_module(module)), tuple(passes), context()
+    verified = left = ""
     for count, each in enumerate(passes, 1):
         start = time.perf_counter()
         try:
             each.apply(loaded, module)
-            if after is not None or count == len(passes):
+            left = print_module(module) if after is not None else ""
+            if left != verified or count == len(passes):
                 _verify(module, passes[:count])
+                verified = left
         except RequirementError as error:
             raise PipelineError(str(error)) from None
         except Exception as error:
-            raise CompilerError(_report(*_blamed(before, passes, error), before)) from error
+            raise CompilerError(_report(*_blamed(before(), passes, error), before())) from error
         if timing is not None:
             timing.passes.append((each.name, time.perf_counter() - start))
         if after is not None:
-            after(each.name, module)
+            after(each.name, module, left)
 
 
 def _verify(module: ModuleOp, ran: Iterable[ModulePass]) -> None:
@@ -99,7 +106,7 @@ def _blamed(before: str, passes: tuple[ModulePass, ...], error: Exception) -> tu
 
 def check_lowered(module: ModuleOp) -> None:
     """Raises ValueError where something of the `attn` level is left."""
-    for op in module.walk():
+    for op in operations(module):
         if op.name.startswith(f"{attn.ATTN.name}."):
             raise ValueError(f"{op.name} is left after the lowering to {tile.TILE.name}")
 

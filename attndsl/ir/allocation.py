@@ -11,6 +11,7 @@ from attndsl.ir.analyses.arrangement import arrangement
 from attndsl.ir.analyses.liveness import Liveness
 from attndsl.ir.rewrite import copy_before
 from attndsl.ir.sizes import size_of
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue
 
 
@@ -40,7 +41,7 @@ def propose(
     order = arrangement(kernel)
     homes: dict[object, list[dict[SSAValue, tuple[SSAValue, ...]]]] = {}
     known = cache(lambda axis: size_of(size(axis)))
-    for op in kernel.walk():
+    for op in operations(kernel):
         if op.regions or len(op.results) != 1 or isinstance(op, tile.RangeOp) or not wanted(op):
             continue
         value = op.results[0]

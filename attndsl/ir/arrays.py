@@ -25,6 +25,10 @@ class NamedArray:
 
     def along(self, axes: tuple[SSAValue, ...]) -> Array:
         """The array with its axes in the places that `axes` gives them, and 1 where it has none."""
+        if self.axes == axes:
+            return self.array
+        if not self.axes:
+            return self.array.reshape((1,) * len(axes))
         order = sorted(range(len(self.axes)), key=lambda n: axes.index(self.axes[n]))
         sizes = dict(zip(self.axes, self.array.shape, strict=True))
         return self.array.transpose(order).reshape([sizes.get(axis, 1) for axis in axes])

@@ -24,24 +24,21 @@ class AxesAnalysis:
         """
         known = self._known
         axes = known.get(value)
+        if axes is not None:
+            return axes
         # An explicit stack: chains of operations are longer than Python's recursion allows.
-        stack = [value] if axes is None else []
+        stack = [(value, *_rests_on(value))]
         while stack:
-            top = stack[-1]
-            if top in known:
-                stack.pop()
-                continue
-            owner = top.owner
-            trait = _trait(type(owner))
-            sources = _sources(top, owner) if trait is None else trait.rests_on(owner, top)
+            top, trait, sources = stack[-1]
             found = [known.get(v) for v in sources]
             if None in found:
-                stack += [v for v, axes in zip(sources, found, strict=True) if axes is None]
+                stack += [(v, *_rests_on(v)) for v, axes in zip(sources, found, strict=True) if axes is None]
                 continue
             merged = EMPTY.union(*found)  # type: ignore[arg-type]
-            known[top] = merged if trait is None else trait.axes(owner, top, merged)
+            known[top] = axes = merged if trait is None else trait.axes(top.owner, top, merged)
             stack.pop()
-        return known[value] if axes is None else axes
+        assert axes is not None
+        return axes
 
     def know(self, value: SSAValue, axes: Axes) -> None:
         """Says what the axes of a value are: of a loop's arguments, say, while the loop is still being built."""
@@ -53,6 +50,13 @@ class AxesAnalysis:
 
 
 EMPTY: Axes = frozenset()
+
+
+def _rests_on(value: SSAValue) -> tuple[Variables | None, Sequence[SSAValue]]:
+    """The values on whose axes those of `value` rest, and what its owner makes of them; None: it keeps all."""
+    owner = value.owner
+    trait = _trait(type(owner))
+    return trait, _sources(value, owner) if trait is None else trait.rests_on(owner, value)
 
 
 def _sources(value: SSAValue, owner: Operation | Block) -> Sequence[SSAValue]:

@@ -14,12 +14,12 @@ KEEP_AXES = frozenset({tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.TopO
 """Operations whose operands have axes of theirs."""
 
 
-def keep_axes(module: ModuleOp) -> None:
+def keep_axes(module: ModuleOp, axes: AxesAnalysis) -> None:
     """sum x over j -> sum (broadcast x over j) over j, where x does not vary along j; likewise in products and yields.
 
-    A value that a loop yields has the axes of its initial value.
+    A value that a loop yields has the axes of its initial value. `axes` are those of the module; to broadcast an
+    operand changes the axes of no other value.
     """
-    axes = AxesAnalysis()  # to broadcast an operand changes the axes of no other value
     every = operations(module)
     order: dict[SSAValue, int] = {op.results[0]: place for place, op in enumerate(every) if type(op) is tile.RangeOp}
     for op in (op for op in every if type(op) in KEEP_AXES):

@@ -28,10 +28,21 @@ def parse_module(text: str, name: str = "<text>") -> ModuleOp:
     return module
 
 
+class _TextPrinter(Printer):
+    """A printer of text alone: it counts no columns, which xDSL does for messages beside the text."""
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        """Writes a text."""
+        if "\n" in text or self.stream is None:
+            super().print_string(text, indent=indent)
+        else:
+            self.stream.write(text)
+
+
 def print_module(module: ModuleOp, locations: bool = False) -> str:
     """A module as text, with each operation's place in the source where `locations` is set."""
     from io import StringIO
 
     stream = StringIO()
-    Printer(stream, print_debuginfo=locations).print_op(module)
+    _TextPrinter(stream, print_debuginfo=locations).print_op(module)
     return stream.getvalue() + "\n"

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import cache, reduce
 
 import numpy as np
 
@@ -45,6 +45,9 @@ Number = int | float | bool
 PASSING = (tile.LoopOp, tile.FusedOp, tile.YieldOp, scf.IfOp, scf.YieldOp, *tile.STATEMENTS)
 """Operations that read no tile: they pass it on, or only say something of it."""
 
+ROWS_WRITTEN = frozenset({attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp})
+"""Operations whose variables tell apart what an `attn` kernel writes."""
+
 SMALL_CHOICES = {ROWS: 4, KEYS: 3, SPLITS: 2}
 """What is chosen where a caller does not: small, so that small arrays are several tiles."""
 
@@ -76,6 +79,11 @@ def interpret(
             else:
                 run.programs(list(op.body.block.ops))
     return {name: encode(array, run.elements[name]) for name, array in run.outputs.items()}
+
+
+@cache
+def _passes_on(kind: type[Operation]) -> bool:
+    return issubclass(kind, PASSING)
 
 
 class Run(OverKeys):
@@ -132,10 +140,14 @@ class Run(OverKeys):
             self.run(op)
 
     def run(self, op: Operation) -> None:
-        if self.homes is not None and not isinstance(op, PASSING):
+        if self.homes is not None and not _passes_on(type(op)):
             for operand in op.operands:
                 if (stay := self.values[operand].stay) is not None:
                     self.homes.read(op, stay)
+        if type(op) in POINTWISE:  # most are: asked at once, as all that is matched below takes as long as computing it
+            arrays, axes = self.align(*op.operands)
+            self.values[op.results[0]] = NamedArray(POINTWISE[type(op)](*arrays), axes)
+            return
         match op:
             case attn.IndexOp():
                 self.variable(op)
@@ -343,9 +355,7 @@ class Run(OverKeys):
                 return self.softmax(op)
             case attn.ReduceOp():
                 return self.over_keys(op)
-            case _:
-                arrays, axes = self.align(*op.operands)
-                return NamedArray(POINTWISE[type(op)](*arrays), axes)
+        raise NotImplementedError(op.name)
 
     def flatten(self, op: tile.FlattenOp) -> NamedArray:
         value, sizes = self.values[op.value], [self.values[axis].array.size for axis in (op.blocks, op.within)]
@@ -401,7 +411,7 @@ class Run(OverKeys):
         name = op.tensor.string_value()
         block = op.parent_block()
         assert block is not None
-        rows = [o.results[0] for o in block.ops if isinstance(o, (attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp))]
+        rows = [o.results[0] for o in block.ops if type(o) in ROWS_WRITTEN]
         valid = [self.valid[row] for row in rows]
         guards = [op.where] if op.where is not None else []
         operands = [self.values[v] for v in (*op.indices, op.value, *guards)]

@@ -64,7 +64,7 @@ class Ranges:
     def __call__(self, value: SSAValue) -> Range:
         """Where the values of an integer lie, once it has wrapped."""
         # An explicit stack: chains of operations are longer than Python's recursion allows.
-        stack = [value]
+        stack = [value] if value not in self._known else []
         while stack:
             top = stack[-1]
             needed = [v for v in _sources(top) if v not in self._known] if top not in self._known else []
@@ -200,11 +200,15 @@ def _sources(value: SSAValue) -> list[SSAValue]:
     if isinstance(loop, tile.LoopOp):
         variable, *states = loop.body.block.args
         return [loop.lb] if value is variable else _merged(loop, value, states)
-    if isinstance(op, Block) or op.regions or isinstance(op, attn.ReadOp | tile.LoadOp | spec.ChoiceOp | tile.PaddedOp):
+    if isinstance(op, Block) or op.regions or type(op) in _GIVEN:
         return []
-    if isinstance(op, tile.MaxOp | tile.MinOp):
-        return [op.body]
+    if type(op) in (tile.MaxOp, tile.MinOp):
+        return [op.operands[0]]
     return [v for v in op.operands if v.type == index]
+
+
+_GIVEN = frozenset({attn.ReadOp, tile.LoadOp, spec.ChoiceOp, tile.PaddedOp})
+"""What gives integers whose range rests on no others."""
 
 
 def _corners(function: Callable[[int, int], int], a: Range, b: Range) -> Range:

@@ -55,15 +55,18 @@ class _Table(RewritePattern):
             for kind in dict.fromkeys(kinds):
                 self.patterns.setdefault(kind, []).append(pattern)
         self.location = UnknownLoc()
+        self.has_changed = False
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if is_dead(op):
             rewriter.erase(op)
+            self.has_changed = True
             return
         self.location = op.location  # type: ignore[assignment]
         for pattern in self.patterns.get(type(op), ()):
             pattern.match_and_rewrite(op, rewriter)
             if rewriter.has_done_action:
+                self.has_changed = True
                 return
 
     def inserted(self, op: Operation) -> None:
@@ -71,14 +74,16 @@ class _Table(RewritePattern):
             op.location = self.location
 
 
-def rewrite(module: ModuleOp, rows: Iterable[Row], after_walk: Callable[[], None] = lambda: None) -> bool:
+def rewrite(module: ModuleOp, rows: Iterable[Row], after_change: Callable[[], None] = lambda: None) -> bool:
     """Applies patterns until none matches; removes what is dead on the way. True where anything changed.
 
-    `after_walk` is called after each walk of the module; the last walk changes nothing.
+    `after_change` is called after each walk of the module but the last, which changes nothing.
     """
 
     def walked(region: Region, listener: PatternRewriterListener) -> bool:
-        after_walk()
+        if table.has_changed:
+            table.has_changed = False
+            after_change()
         return False
 
     table = _Table(rows)

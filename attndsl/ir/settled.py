@@ -10,6 +10,7 @@ from attndsl.ir.intervals import Bounds, Intervals
 from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant_op, insert_before, replace
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Operation, SSAValue, arith, i1, index
 
 
@@ -17,7 +18,7 @@ def settled_in(loop: tile.LoopOp, axis: tile.RangeOp, facts: Facts) -> dict[Oper
     """The conditions in a loop that hold in an interval of keys, and these, computed before the loop."""
     intervals = Intervals(axis.result, loop, facts)
     settled: dict[Operation, Bounds] = {}
-    for op in loop.walk():
+    for op in operations(loop):
         if isinstance(op, arith.CmpiOp) and (own := _own_end(op, loop, axis.result)) is not None:
             settled[op] = own
         elif isinstance(op, arith.CmpiOp) and op.lhs.type == index and _has_fixed_ends(op, axis.result, loop, facts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf
+from typing import TypeVar
 
 from attndsl.ir.bounds import Bound, bounds_of
 from attndsl.ir.loop import LoopOp
@@ -30,6 +31,8 @@ from attndsl.ir.xdsl import (
     traits_def,
     var_operand_def,
 )
+
+Kind = TypeVar("Kind", bound=Operation)
 
 
 @irdl_op_definition
@@ -75,10 +78,14 @@ def operations(kernel: Operation) -> list[Operation]:
     return found
 
 
+def of_kind(kernel: Operation, kind: type[Kind]) -> list[Kind]:
+    """What a kernel holds of one type of operation, in the order of `walk`; of its subtypes nothing."""
+    return [op for op in operations(kernel) if type(op) is kind]  # quicker than isinstance
+
+
 def named(kernel: Operation, statement: type[ValuesOp]) -> frozenset[SSAValue]:
     """The values that the statements of one kind name in a kernel."""
-    said = [op for op in operations(kernel) if type(op) is statement]
-    return frozenset(value for op in said for value in op.operands)
+    return frozenset(value for op in of_kind(kernel, statement) for value in op.operands)
 
 
 @irdl_op_definition

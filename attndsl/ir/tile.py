@@ -46,6 +46,7 @@ from attndsl.ir.statements import (
     ValuesOp,
     WithinOp,
     WrapsOp,
+    of_kind,
 )
 from attndsl.ir.traits import Axes, Flattens, Folds, Removes, Renames, WellFormed
 from attndsl.ir.xdsl import (
@@ -169,7 +170,7 @@ class KernelOp(IRDLOperation):
     @property
     def merges(self) -> bool:
         """Whether it walks over splits of the keys, which other programs folded."""
-        ends = [op.ub.owner for op in self.walk() if isinstance(op, LoopOp)]
+        ends = [op.ub.owner for op in of_kind(self, LoopOp)]
         return any(isinstance(end, ChoiceOp) and end.most is not None for end in ends)
 
 

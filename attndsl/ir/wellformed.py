@@ -18,7 +18,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
 from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.rewrite import constant
-from attndsl.ir.statements import named, operations
+from attndsl.ir.statements import named, of_kind, operations
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
 
@@ -193,6 +193,10 @@ def may_overwrite(op: tile.IntoOp, value: SSAValue, lives: tile.IntoOp, axes: Ax
     return overwrites(op.maker, value, axes) and tuple(lives.axes) == tuple(op.axes)
 
 
+OF_TILE = frozenset(tile.TILE.operations)
+"""The operations of the `tile` level, of which alone it has rules: most of a kernel's are arithmetic."""
+
+
 def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
     _condition(kernel)
@@ -200,7 +204,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
     _bounds(kernel)
     _strided(kernel)
     axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)
-    for op in operations(kernel):
+    for op in (op for op in operations(kernel) if type(op) in OF_TILE):
         match op:
             case tile.ProgramOp():
                 if op.parent_op() is not kernel:
@@ -293,16 +297,17 @@ def _unique(variables: Iterable[attn.IndexOp]) -> None:
 def _writes(kernel: Operation, write: type[Access], read: type[Access]) -> None:
     """Raises where a kernel writes nothing, or reads what it writes, or an output that no kernel before it writes."""
     written, taken = set[str](), set[str]()
-    for op in kernel.walk():
-        if isinstance(op, (write, read)):
-            (written if isinstance(op, write) else taken).add(op.tensor.string_value())
+    for op in of_kind(kernel, write):
+        written.add(op.tensor.string_value())
+    for op in of_kind(kernel, read):
+        taken.add(op.tensor.string_value())
     if not written:
         raise VerifyException(f"a kernel writes something: {kernel.name} has no {write.name}")
     for name in sorted(taken & written - _named(kernel, "inout")):
         raise VerifyException(f"@{name} is read by the kernel that writes it, and its programs have no order")
     missing, before = taken & _named(kernel, "output"), kernel.prev_op
     while missing and before is not None:
-        missing -= {op.tensor.string_value() for op in before.walk() if isinstance(op, write)}
+        missing -= {op.tensor.string_value() for op in of_kind(before, write)}
         before = before.prev_op
     for name in sorted(missing):
         raise VerifyException(f"@{name} is read, and no kernel before has written it")

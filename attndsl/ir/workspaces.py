@@ -13,6 +13,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import factors_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.sizes import expression_of, known_limit, size_of
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Attribute, ModuleOp, Operation, SSAValue, f32, f64, index
 
 ELEMENTS: Mapping[Attribute, str] = {f32: "f32", f64: "f64", index: "i64"}
@@ -96,7 +97,7 @@ def _named(op: Operation) -> str:
 
 def left_by_several(kernels: Iterable[tile.KernelOp]) -> set[str]:
     """The tensors that more than one kernel writes: blocks that add to one, or forms of one block."""
-    stored = [{op.tensor.string_value() for op in k.walk() if isinstance(op, tile.StoreOp)} for k in kernels]
+    stored = [{op.tensor.string_value() for op in of_kind(k, tile.StoreOp)} for k in kernels]
     counts = Counter(name for names in stored for name in names)
     return {name for name, count in counts.items() if count > 1}
 
@@ -104,7 +105,7 @@ def left_by_several(kernels: Iterable[tile.KernelOp]) -> set[str]:
 def symbols_of(module: ModuleOp) -> set[str]:
     """The names that no workspace may have: of tensors, parameters and dims."""
     symbols = {op.sym_name.data for op in module.body.block.ops if isinstance(op, spec.TensorOp | spec.ParameterOp)}
-    return symbols | {op.dim.data for op in module.walk() if isinstance(op, spec.DimOp)}
+    return symbols | {op.dim.data for op in of_kind(module, spec.DimOp)}
 
 
 def fresh(name: str, taken: Collection[str]) -> str:

@@ -102,13 +102,13 @@ def lower(case: Case, form: Form, after: After | None = None) -> ModuleOp:
     module.verify()
     last = ""
 
-    def changed(name: str, module: ModuleOp) -> None:
+    def changed(name: str, module: ModuleOp, text: str) -> None:
         nonlocal last
-        if after is not None and (text := print_module(module)) != last:
+        if after is not None and text != last:
             last = text
             after(name, module)
 
-    changed("build", module)
+    changed("build", module, print_module(module) if after is not None else "")
     run_pipeline(module, form.passes(case), changed if after is not None else None)
     target_of(form.target).legal().require(module)
     return module

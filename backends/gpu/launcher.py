@@ -23,7 +23,7 @@ from attndsl.ir.analyses.widths import LARGEST_TILE
 from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.sizes import leaf_of, operator_of
-from attndsl.ir.statements import named
+from attndsl.ir.statements import named, of_kind
 from attndsl.ir.workspaces import left_by_several
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr
 from attndsl.python_names import python_name
@@ -229,7 +229,7 @@ class Launcher:
 
     def _workspaces(self, launched: Launched) -> None:
         """Allocates what a kernel leaves to a later one."""
-        stored = {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, tile.StoreOp)}
+        stored = {op.tensor.string_value() for op in of_kind(launched.kernel, tile.StoreOp)}
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored - self.shared:
                 self._allocate(tensor)
@@ -243,7 +243,7 @@ class Launcher:
     def _counts(self, launched: Launched, names: Names) -> dict[tile.ProgramOp, str]:
         """Chooses a kernel's schedule, and says how many values its program variables have."""
         name, kernel, taken, text = launched
-        programs = [op for op in kernel.walk() if isinstance(op, tile.ProgramOp)]
+        programs = of_kind(kernel, tile.ProgramOp)
         rows, keys = launched.rows, launched.keys
         counts = {program: names.fresh(f"n_{program.variable.data}") for program in programs}
         others = {program: count for program, count in counts.items() if program is not rows}
@@ -263,7 +263,7 @@ class Launcher:
                 "schedule",
             ]
             self.out.listed(f"{self.chosen} = _choose_rows(", given, ")")
-        divided = {op.choice.data: op.divides for op in kernel.walk() if isinstance(op, spec.ChoiceOp)}
+        divided = {op.choice.data: op.divides for op in of_kind(kernel, spec.ChoiceOp)}
         for choice in taken.choices:
             self.out.line(f'{choice} = {self.chosen}["{choice}"]')
             if (most := divided[choice]) is not None:
@@ -304,7 +304,7 @@ def _dims(launched: Iterable[Launched]) -> set[str]:
     """The dims that launches rest on."""
     dims: set[str] = set()
     for each in launched:
-        dims |= {op.dim.data for op in each.kernel.walk() if isinstance(op, spec.DimOp)}
+        dims |= {op.dim.data for op in of_kind(each.kernel, spec.DimOp)}
         dims |= dims.union(*(t.extents.dims for t in each.taken.tensors if t.role.data == "workspace"))
         dims |= dims.union(*(c.dims for c in (each.kernel.when, each.kernel.unless) if c is not None))
     return dims

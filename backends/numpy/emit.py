@@ -28,6 +28,7 @@ from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import number_in
+from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.workspaces import left_by_several
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, StringAttr, arith, i1, scf
 from attndsl.python_names import python_name
@@ -77,7 +78,7 @@ class _Emitter:
 
     def file(self, kernels: list[tile.KernelOp]) -> str:
         name = function_name([kernel.entry.data for kernel in kernels])
-        ops = [op for kernel in kernels for op in kernel.body.walk()]
+        ops = [op for kernel in kernels for op in operations(kernel)]
         arguments = [python_name(t.sym_name.data) for t in self.tensors]
         conditions = [each for kernel in kernels for each in (kernel.when, kernel.unless) if each is not None]
         dims = {op.dim.data for op in ops if isinstance(op, spec.DimOp)}
@@ -140,7 +141,7 @@ class _Emitter:
 
     def kernel(self, kernel: tile.KernelOp) -> None:
         self.out.line("")
-        stored = {op.tensor.string_value() for op in kernel.body.walk() if isinstance(op, tile.StoreOp)}
+        stored = {op.tensor.string_value() for op in of_kind(kernel, tile.StoreOp)}
         for workspace in self.workspaces:
             if workspace.sym_name.data in stored - self.shared_workspaces:
                 self.allocate(workspace)

@@ -22,6 +22,7 @@ from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant, number_in
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Block, ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.python_names import pointer_name, python_name
 
@@ -83,8 +84,8 @@ class _Kernel:
         for n, quotient in enumerate(self.parameters.quotients):
             self.names.bind(quotient, self.names.like(f"{quotient.name_hint or 'quotient'}_{n}"))
         sizes = {size_key(size): self.names.like(size.name_hint or "size") for size in self.parameters.sizes}
-        for op in self.kernel.walk():
-            if isinstance(op, tile.PaddedOp) and size_key(op.result) in sizes:
+        for op in of_kind(self.kernel, tile.PaddedOp):
+            if size_key(op.result) in sizes:
                 self.names.bind(op.result, sizes[size_key(op.result)])
 
     def _arguments(self) -> list[str]:
@@ -121,7 +122,7 @@ class _Kernel:
 
     def _programs(self) -> None:
         """The values of the program variables: digits of the program's number, the last varying fastest."""
-        programs = [op for op in self.kernel.walk() if isinstance(op, tile.ProgramOp)]
+        programs = of_kind(self.kernel, tile.ProgramOp)
         if not programs:
             return
         number = self.names.fresh("program")

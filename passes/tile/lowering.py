@@ -88,10 +88,10 @@ class Lowering:
             if value not in self.home(value, at).values and op not in wanted:
                 wanted.add(op)
                 stack.extend(self.demands(op, at))
-        for op in self.ops:
-            # A loop that was lowered meanwhile may have brought some of it.
-            if op in wanted and op.results[0] not in self.home(op.results[0], at).values:
-                self.home(op.results[0], at).values[op.results[0]] = self.lower(op, at.of(op))
+        for op in sorted(wanted, key=lambda op: self._order[op.results[0]]):
+            values = self.home(op.results[0], at).values
+            if op.results[0] not in values:  # a loop that was lowered meanwhile may have brought some of it
+                values[op.results[0]] = self.lower(op, at.of(op))
 
     def demands(self, op: Operation, at: Where) -> Sequence[SSAValue]:
         """The values that lowering an operation takes."""

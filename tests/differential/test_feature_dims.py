@@ -10,7 +10,6 @@ from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.driver.pipelines import SIMPLIFY, spelling
 from attndsl.driver.summarise import feature_dims
 from attndsl.ir.build import build
-from attndsl.ir.context import print_module
 from attndsl.ir.interpret import interpret
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.testing import Case
@@ -36,9 +35,9 @@ def check_specialised(case: Case, sizes: dict[str, int]) -> None:
     """Raises Disagreement where a stage of the code made for these extents gives something else than the reference."""
     module, last = build(case.spec, case.types), ""
 
-    def after(name: str, module: ModuleOp) -> None:
+    def after(name: str, module: ModuleOp, text: str) -> None:
         nonlocal last
-        if (text := print_module(module)) != last:
+        if text != last:
             last = text
             case.check(name, interpret(module, case.arrays, case.dims, case.params))
 

@@ -108,7 +108,7 @@ def test_what_the_lowering_leaves_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_times_and_stages_are_told_in_order() -> None:
     seen: list[str] = []
     timing = Timing()
-    run_pipeline(load_module(GQA), parse_pipeline("canonicalize,cse"), lambda name, _: seen.append(name), timing)
+    run_pipeline(load_module(GQA), parse_pipeline("canonicalize,cse"), lambda name, *_: seen.append(name), timing)
     assert seen == [name for name, _ in timing.passes] == ["canonicalize", "cse"]
     assert all(seconds >= 0 for _, seconds in timing.passes)
 

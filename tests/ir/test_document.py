@@ -69,7 +69,7 @@ def stages() -> tuple[str, list[str]]:
     tensors, last = halves(module)
     sections = [last]
 
-    def after(name: str, module: ModuleOp) -> None:
+    def after(name: str, module: ModuleOp, text: str) -> None:
         nonlocal last
         step = next(steps)
         sections.append(f"### {step.spelling}")

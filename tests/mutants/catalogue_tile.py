@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.meaning import predicate
 from attndsl.ir.monoids import MAX
@@ -283,7 +284,7 @@ def page_of_the_first_key(module: ModuleOp) -> None:
     for op in every(module, arith.FloorDivSIOp):
         if isinstance(op.lhs.owner, tile.RangeOp) and tile.is_key(op.lhs) and constant(op.rhs) is not None:
             op.operands[0] = op.lhs.owner.start
-    keep_axes(module)
+    keep_axes(module, AxesAnalysis())
 
 
 # --- split-loops

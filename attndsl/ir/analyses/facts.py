@@ -173,13 +173,10 @@ READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
 
 def executed(kernel: tile.KernelOp) -> set[Operation]:
     """The operations that a program executes."""
-    found: set[Operation] = set()
     stack = [op for op in operations(kernel) if type(op) in (tile.StoreOp, tile.ProgramOp)]
+    found: set[Operation] = set(stack)
     while stack:
         op = stack.pop()
-        if op in found:
-            continue
-        found.add(op)
         read = READ.get(type(op))
         values = [*(op.operands if read is None else read(op))]
         for region in op.regions:
@@ -188,5 +185,7 @@ def executed(kernel: tile.KernelOp) -> set[Operation]:
             values += last.operands
         for value in values:
             owner = value.owner if type(value.owner) is not Block else value.owner.parent_op()
-            stack.append(owner)  # type: ignore[arg-type]
+            if owner not in found:
+                found.add(owner)  # type: ignore[arg-type]
+                stack.append(owner)  # type: ignore[arg-type]
     return found

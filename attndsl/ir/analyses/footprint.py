@@ -13,6 +13,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.machines import Machine
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Operation, SSAValue, arith, i1
 from attndsl.storage import ELEMENTS
 
@@ -115,16 +116,16 @@ class Footprint:
     def of(cls, kernel: tile.KernelOp) -> Footprint:
         """Reads it off a kernel."""
         axes = AxesAnalysis()
-        loops = [op for op in kernel.walk() if isinstance(op, tile.LoopOp)]
-        ranges = [op for op in kernel.walk() if isinstance(op, tile.RangeOp)]
+        loops = of_kind(kernel, tile.LoopOp)
+        ranges = of_kind(kernel, tile.RangeOp)
         keys = [op for op in ranges if tile.is_key(op.result)]
-        choices = [op for op in kernel.walk() if isinstance(op, spec.ChoiceOp)]
+        choices = of_kind(kernel, spec.ChoiceOp)
         started = (op for op in ranges if isinstance(op.start.owner, tile.ProgramOp))
         row = next((op for op in started if not tile.is_column(op.result)), None)
         words = [sum(_width(v, axes) for v in loop.iter_args if row and row.result in axes(v)) for loop in loops]
         rows = row.result if row is not None else None
         read = [_bytes_read(loop, rows, axes) for loop in loops]
-        dots = [op for op in kernel.walk() if isinstance(op, tile.DotOp)]
+        dots = of_kind(kernel, tile.DotOp)
         by_row, by_key, fixed = _multiplied(dots, rows, axes)
         return cls(
             _fixed(row.size) if row is not None else 1,
@@ -314,8 +315,8 @@ def _width(value: SSAValue, axes: AxesAnalysis) -> int:
 def _bytes_read(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> dict[bool, int]:
     """The bytes that a loop over tiles reads for each key, and, under True, for each pair of a row and a key."""
     total = {False: 0, True: 0}
-    for op in loop.walk():
-        if isinstance(op, tile.LoadOp) and any(tile.is_key(axis) for axis in axes(op.result)):
+    for op in of_kind(loop, tile.LoadOp):
+        if any(tile.is_key(axis) for axis in axes(op.result)):
             total[row in axes(op.result)] += _read_width(op, axes)
     return total
 
@@ -419,7 +420,7 @@ def _multiplied(
 
 def _parts_read(loop: tile.LoopOp, by_key: Operands, axes: AxesAnalysis, over_keys: bool) -> int:
     """The bytes for each key of both parts of what a loop reads for its products over keys, or for its others."""
-    dots = [op for op in loop.walk() if isinstance(op, tile.DotOp) and tile.is_key(op.over) is over_keys]
+    dots = [op for op in of_kind(loop, tile.DotOp) if tile.is_key(op.over) is over_keys]
     read = {v for op in dots for v in op.operands if v in by_key and isinstance(v.owner, tile.LoadOp)}
     return sum(_width(v, axes) * by_key[v] for v in read if by_key[v] == BOTH_PARTS)
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from attndsl.ir import spec, tile
 from attndsl.ir.ranges import Range, Ranges
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Operation, SSAValue, arith, f32, math
 from attndsl.storage import ELEMENTS
 
@@ -94,7 +95,7 @@ class Significands:
         self._elements = {t.sym_name.data: t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
         self._ranges = Ranges()
         self._known: dict[SSAValue, Significand] = {}
-        for op in kernel.walk():  # operands first
+        for op in operations(kernel):  # operands first
             if len(op.results) == 1 and op.results[0].type == f32:
                 exact = self._exact(op)
                 # What has no place in f32 is rounded to any of its numbers.
