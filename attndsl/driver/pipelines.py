@@ -242,6 +242,13 @@ def triton(options: Options) -> Pipeline:
     return Pipeline(attn, tile)
 
 
+def gluon(options: Options) -> Pipeline:
+    """For Hopper GPUs: the pipeline of Triton, and kernels whose warps have roles beside those that can have them."""
+    plain = triton(options)
+    roles = Step("assign-roles", "last: roles are made of what a plain kernel does, statements included")
+    return Pipeline(plain.attn, (*plain.tile, roles))
+
+
 def spelling(steps: tuple[Step, ...]) -> str:
     """A pipeline as `attndsl opt --passes` takes it."""
     return ",".join(step.spelling for step in steps)
