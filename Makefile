@@ -22,7 +22,7 @@ test: .venv/dev.stamp
 
 # What takes longest comes first: minutes each, of which none should be left to a worker that is then alone.
 test-matrix: .venv/dev.stamp
-	$(BIN)/python -m pytest $(WORKERS) -m matrix tests/mutants tests/triton_backend tests/differential tests/testing tests/gradient \
+	$(BIN)/python -m pytest $(WORKERS) -m matrix tests/mutants tests/triton_backend tests/gluon_backend tests/differential tests/testing tests/gradient \
 	    tests/integrations tests/drawing tests/importing tests/pages
 
 test-gpu: .venv/dev.stamp

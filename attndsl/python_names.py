@@ -20,7 +20,7 @@ from attndsl.choices import CHOICES
 
 MODULES = frozenset({"np", "torch", "triton", "tl"})
 BUILTINS = frozenset(
-    {"ValueError", "abs", "bool", "float", "int", "iter", "len", "max", "min", "range", "sum", "tuple", "zip"}
+    {"ValueError", "abs", "all", "bool", "float", "int", "iter", "len", "max", "min", "range", "sum", "tuple", "zip"}
 )
 AGREED = frozenset({"INDEX", *CHOICES, "schedule"})
 """What a launch chooses, by the names under which a call, a schedule and a kernel know it."""
@@ -31,7 +31,12 @@ OF_TRITON = frozenset(
 )
 """What Triton calls its own in the function that it makes of a kernel's arguments, to launch it."""
 
-WORDS = MODULES | BUILTINS | AGREED | OF_TRITON
+OF_GLUON = frozenset(
+    {"TensorDescriptor", "fence_async_shared", "gl", "gluon", "mbarrier", "tma", "warpgroup_mma", "warpgroup_mma_wait"}
+)
+"""What files of Gluon import."""
+
+WORDS = MODULES | BUILTINS | AGREED | OF_TRITON | OF_GLUON
 
 SUFFIXES = ("_ptr", r"_s\d+", "_kernel", "_launches", "_SCHEDULES")
 """The ends, as regular expressions, of names that are made of others: pointers, strides, kernels, …"""

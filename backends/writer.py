@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
 
@@ -22,6 +22,16 @@ class Writer:
         self._depth = 0
         self._place = ""
         self._written = ""
+
+    @property
+    def source(self) -> str:
+        """The text of the spec."""
+        return "\n".join(self._source)
+
+    def append(self, other: Writer, spelled: Callable[[str], str]) -> None:
+        """The lines of another file, those that are no comments as `spelled` spells them."""
+        self._lines += [line if line.lstrip().startswith("#") else spelled(line) for line in other._lines]
+        self._place = self._written = other._written
 
     def text(self) -> str:
         """All lines so far."""

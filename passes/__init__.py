@@ -57,6 +57,7 @@ PASSES = {
     "specialise-strides": "SpecialiseStrides",
     "find-ranges": "FindRanges",
     "choose-index-width": "ChooseIndexWidth",
+    "assign-roles": "AssignRoles",
     "assign-threads": "AssignThreads",
     "order-axes": "OrderAxes",
     "sum-by-products": "SumByProducts",

@@ -22,6 +22,7 @@ from attndsl.cli.options import (
 from attndsl.cli.output import live_line, show, show_json
 from attndsl.driver.files import write_together
 from attndsl.driver.library import artifact_of, checked, signature_of
+from attndsl.driver.signature import Signature
 from attndsl.driver.targets import TARGETS, UnknownTarget, place_of
 from attndsl.printable import file_stem
 from attndsl.syntax.source import Source
@@ -34,7 +35,7 @@ from attndsl.syntax.source import Source
     metavar="TARGET",
     default="numpy",
     show_default=True,
-    help="numpy, cpu:slices, cpu:numba, triton, cuda:90, hip:gfx942.",
+    help="numpy, cpu:slices, cpu:numba, triton, gluon, cuda:90, hip:gfx942.",
 )
 @types_option
 @shape_option
@@ -64,6 +65,8 @@ def command(
     attndsl compile gqa.attn -o build                 write build/gqa.py
     attndsl compile sinks.attn --without sink         for calls that leave it out
     attndsl compile gqa.attn --target triton --types T=f16
+    attndsl compile gqa.attn --target gluon --types T=bf16 --shape D=128,E=128
+                                                      for Hopper GPUs: warps of a program have roles
     attndsl compile gqa.attn --target cuda:90 --types T=f16 --shape D=128,E=128 -o build
                                                       cubins, their assembly, a JSON file that describes them, and a
                                                       Python file that runs them and needs torch alone
@@ -81,7 +84,8 @@ def command(
     except UnknownTarget as error:
         raise misused(error) from None
     if target in TARGETS or machine in row.processors:
-        artifact = artifact_of(source, bound, row.name, machine=machine, left_out=left_out)
+        sizes = _features(signature, shape) if row.closed else {}
+        artifact = artifact_of(source, bound, row.name, sizes, machine=machine, left_out=left_out)
         files = {f"{file_stem(artifact.name)}.py": artifact.source.encode()}
         report = {"source": artifact.source, "schedule": dict(artifact.schedule)}
     elif folder is None:
@@ -94,6 +98,16 @@ def command(
         show_json({"name": signature.name, "target": target, "types": bound, "files": written, **report})
     else:
         show("\n".join(written) if folder else str(report["source"]).removesuffix("\n"))
+
+
+def _features(signature: Signature, shape: Mapping[str, int]) -> dict[str, int]:
+    """The extents of features, for which code is made. Raises UsageError."""
+    if missing := [dim for dim in signature.dims if dim in signature.features and dim not in shape]:
+        told = ", ".join(missing)
+        raise click.UsageError(
+            f"this code is made for fixed extents of {told}: --shape {','.join(f'{dim}=…' for dim in missing)}"
+        )
+    return {dim: shape[dim] for dim in signature.features}
 
 
 def _write(files: Mapping[str, bytes], folder: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attndsl.ir import tile
+from attndsl.ir import roles, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
 from attndsl.ir.rewrite import number_in
@@ -23,6 +23,12 @@ def describe(module: ModuleOp) -> dict[str, str]:
 
 
 def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
+    rings = [op for op in kernel.body.block.ops if isinstance(op, roles.RingOp)]
+    for op in kernel.body.block.ops:
+        if isinstance(op, roles.ConsumersOp):
+            keys, stages = next(iter(rings[0].box.values())), rings[0].stages.value.data
+            folding = f"{op.count.value.data} groups of four fold {op.step.value.data} rows each"
+            return {"roles": f"where a launch can: one warp copies, {folding}, {keys} keys a tile, {stages} stages"}
     programs = of_kind(kernel, tile.ProgramOp)
     loops = [op for op in kernel.body.block.ops if isinstance(op, tile.LoopOp) and _folds(op)]
     told = {"programs": ", ".join(op.variable.data for op in programs) or "one"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from attndsl.ir.machines import ANY_CPU, PROCESSORS
@@ -249,6 +249,16 @@ def triton(options: Options) -> Pipeline:
         Step("choose-index-width", "last: names what a program executes, which every other pass changes"),
     )
     return Pipeline(attn, tile)
+
+
+def gluon(options: Options) -> Pipeline:
+    """For Hopper GPUs: the pipeline of Triton, and kernels whose warps have roles beside those that can have them.
+
+    These copy tiles by rings; the plain kernels beside them are for calls whose strides allow no copy of boxes.
+    """
+    plain = triton(replace(options, boxes=False))
+    roles = Step("assign-roles", "last: roles are made of what a plain kernel does, statements included")
+    return Pipeline(plain.attn, (*plain.tile, roles))
 
 
 def spelling(steps: tuple[Step, ...]) -> str:

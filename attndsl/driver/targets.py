@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attndsl.choices import CHOICES
 from attndsl.driver.hints import did_you_mean
-from attndsl.driver.pipelines import Options, Pipeline, numpy, triton
+from attndsl.driver.pipelines import Options, Pipeline, gluon, numpy, triton
 from attndsl.ir.machines import ANY_CPU, DEFAULT, MACHINES, PROCESSORS, Machine, Processor
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Target:
     called for. `tiles` are the rows and keys of a tile, 0 where a launch chooses; `chooses` names all that it does.
     Code of a target with `machines` is for one of these GPUs, and takes torch tensors; that of others takes NumPy
     arrays, and may suit one of several `processors`. `default` is the machine that code is for where none is named.
-    Where it is `specialised`, code is made for the extents of feature dims.
+    Where it is `specialised`, code is made for the extents of feature dims; where it is `closed`, for no others.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Target:
     processors: Mapping[str, Processor] = field(default_factory=dict)
     default: str = ANY_CPU
     specialised: bool = False
+    closed: bool = False
 
     def lowering(
         self,
@@ -105,6 +106,18 @@ TARGETS: dict[str, Target] = {
             default=DEFAULT,
             specialised=True,
         ),
+        Target(
+            "gluon",
+            pipeline=gluon,
+            legal=_found_in("attndsl.backends.gluon.legal", "LEGAL"),
+            emitter=_found_in("attndsl.backends.gluon.emit", "emit"),
+            tiles=(0, 0),
+            chooses=CHOICES,
+            machines={"cuda:90": MACHINES["cuda:90"]},  # for whose matrix unit roles are made
+            default="cuda:90",
+            specialised=True,
+            closed=True,
+        ),
     )
 }
 """Every target by name."""
@@ -120,7 +133,10 @@ def target_of(name: str) -> Target:
 def places() -> dict[str, tuple[Target, str | None]]:
     """All that code can be asked for, as a user names it: a target, for its default machine, or a machine of one."""
     defaults = {name: (row, row.machine(None)) for name, row in TARGETS.items()}
-    gpus = {machine: (row, machine) for row in TARGETS.values() for machine in row.machines}
+    gpus: dict[str, tuple[Target, str | None]] = {}
+    for row in TARGETS.values():
+        for machine in row.machines:
+            gpus.setdefault(machine, (row, machine))  # of two targets for a machine, its name means the first
     cpus = {machine: (row, machine) for row in TARGETS.values() for machine in row.processors}
     return {**defaults, **gpus, **cpus}
 

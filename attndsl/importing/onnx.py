@@ -144,7 +144,7 @@ def _found(model: ModelProto) -> dict[str, _Scope]:
         model = shape_inference.infer_shapes(model)
     except Exception as error:  # of ONNX, which has several for files that mean nothing
         raise CannotImport(f"ONNX cannot read this model: {_shown(str(error).strip())}") from None
-    walk = _Walk(opset)
+    walk = _GraphWalk(opset)
     walk.graph(model.graph, {})
     if not walk.found:
         raise CannotImport(
@@ -154,7 +154,7 @@ def _found(model: ModelProto) -> dict[str, _Scope]:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _GraphWalk:
     """Looks through the graphs of a model, those within its nodes too."""
 
     opset: int

@@ -65,7 +65,8 @@ def _sources(value: SSAValue, owner: Operation | Block) -> Sequence[SSAValue]:
     if kind is Block:
         assert isinstance(owner, Block)
         loop = owner.parent_op()
-        assert isinstance(loop, LoopOp), "only loops have block arguments"
+        if not isinstance(loop, LoopOp):
+            return ()  # the first row of a role
         # The verifier of the pipelines holds that what a loop yields has the axes of what it starts from.
         position = owner.args.index(value)
         return (loop.lb, loop.ub) if position == 0 else (loop.iter_args[position - 1],)

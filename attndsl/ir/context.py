@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attndsl.ir.attn import ATTN
 from attndsl.ir.hints import settle_hints
+from attndsl.ir.roles import ROLES_LEVEL
 from attndsl.ir.spec import SPEC
 from attndsl.ir.tile import TILE
 from attndsl.ir.traits import RULES
@@ -16,7 +17,7 @@ RULES.update(VERIFIERS)
 def context() -> Context:
     """A fresh context with every dialect loaded."""
     made = Context()
-    for dialect in (builtin.Builtin, arith.Arith, math.Math, scf.Scf, SPEC, ATTN, TILE):
+    for dialect in (builtin.Builtin, arith.Arith, math.Math, scf.Scf, SPEC, ATTN, TILE, ROLES_LEVEL):
         made.load_dialect(dialect)
     return made
 

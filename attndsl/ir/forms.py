@@ -6,10 +6,26 @@ from attndsl.checking.symbolic import Values, evaluate
 from attndsl.ir import attn, tile
 
 
-def runs(kernel: attn.KernelOp | tile.KernelOp, dims: Values, params: Values, splits: int) -> bool:
-    """Whether a kernel runs at a call of these dims and parameters whose launch chooses so many splits."""
-    if kernel.form is not None and kernel.form.data != ("whole" if splits == 1 else "split"):
+def runs(
+    kernel: attn.KernelOp | tile.KernelOp, dims: Values, params: Values, splits: int, with_roles: bool = False
+) -> bool:
+    """Whether a kernel runs at a call of these dims and parameters whose launch chooses so many splits.
+
+    Where warps may have roles, the kernel in which they have runs `with_roles`, else the one beside it.
+    """
+    if kernel.form is not None and kernel.form.data != _form(kernel, splits, with_roles):
         return False
     if kernel.when is not None:
         return bool(evaluate(kernel.when.data, dims, params))
     return kernel.unless is None or not evaluate(kernel.unless.data, dims, params)
+
+
+def _form(kernel: attn.KernelOp | tile.KernelOp, splits: int, with_roles: bool) -> str:
+    """The form that runs of the kernels of one name."""
+    if splits != 1 or not with_roles:
+        return "whole" if splits == 1 else "split"
+    module = kernel.parent_op()
+    assert module is not None, "kernels stand in a module"
+    others = (op for region in module.regions for op in region.ops if isinstance(op, tile.KernelOp))
+    roles = any(op.form is not None and op.form.data == "roles" and op.entry == kernel.entry for op in others)
+    return "roles" if roles else "whole"

@@ -17,12 +17,13 @@ import numpy as np
 
 from attndsl.checking.symbolic import evaluate
 from attndsl.choices import KEYS, ROWS, SPLITS
-from attndsl.ir import attn, spec, tile
+from attndsl.ir import attn, roles, spec, tile
 from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.arrays import NamedArray, constant_array, dtype_of, fold_along, rounded, sum_along, top_along
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import largest
+from attndsl.ir.coroutines import run_roles
 from attndsl.ir.forms import runs
 from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate, random_numbers
 from attndsl.ir.meetings import Meetings
@@ -72,7 +73,7 @@ def interpret(
         for op in module.body.block.ops:
             if not isinstance(op, attn.KernelOp | tile.KernelOp):
                 continue
-            if not runs(op, dims, params, choices[SPLITS]):
+            if not runs(op, dims, params, choices[SPLITS], with_roles=True):
                 continue
             if isinstance(op, attn.KernelOp):
                 run.block(op.body.block)
@@ -193,6 +194,12 @@ class Run(OverKeys):
                 self.homes = self.homes or Homes()
             case tile.IntoOp():
                 self.put(op)
+            case roles.RingOp() | roles.ProducerOp():
+                pass
+            case roles.ConsumersOp():
+                kernel = op.parent_op()
+                assert isinstance(kernel, tile.KernelOp)
+                run_roles(self, kernel)
             case attn.StreamOp():
                 self.stream(op)
             case attn.ArgMaxOp():

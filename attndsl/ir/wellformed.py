@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from attndsl.ir import attn, spec, tile
+from attndsl.ir import attn, roles, spec, tile
 from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.lengths import is_long_enough
 from attndsl.ir.analyses.liveness import overwrites
@@ -17,6 +17,7 @@ from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
 from attndsl.ir.meaning import is_elementwise
+from attndsl.ir.releases import verify_role
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named, of_kind, operations
 from attndsl.ir.traits import Removes
@@ -24,7 +25,7 @@ from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, in
 
 ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp)
 
-FORMS = ("whole", "split")
+FORMS = ("whole", "split", "roles")
 
 Access = attn.ReadOp | attn.WriteOp | tile.LoadOp | tile.StoreOp
 FOLDING = (tile.ReduceOp, tile.DotOp)
@@ -33,7 +34,7 @@ FOLDING = (tile.ReduceOp, tile.DotOp)
 def _form(form: StringAttr | None) -> None:
     """Raises VerifyException where a kernel has a form that is none."""
     if form is not None and form.data not in FORMS:
-        raise VerifyException(f"the form of a kernel is {' or '.join(FORMS)}, not {form.data}")
+        raise VerifyException(f"the form of a kernel is {', '.join(FORMS[:-1])} or {FORMS[-1]}, not {form.data}")
 
 
 def _condition(kernel: attn.KernelOp | tile.KernelOp) -> None:
@@ -327,5 +328,7 @@ VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
     tile.LaunchedOp: verify_launched,
     tile.ThreadsOp: verify_threads,
     tile.WrapsOp: verify_wraps,
+    roles.ProducerOp: verify_role,
+    roles.ConsumersOp: verify_role,
 }
 """What each operation with the trait `WellFormed` is held to."""

@@ -22,6 +22,7 @@ from attndsl.ir.analyses.facts import Unsigned
 from attndsl.ir.analyses.widths import LARGEST_TILE
 from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number_in
+from attndsl.ir.roles import RingOp
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named, of_kind
 from attndsl.ir.workspaces import left_by_several
@@ -29,8 +30,11 @@ from attndsl.ir.xdsl import Operation, SSAValue, StringAttr
 from attndsl.python_names import python_name
 from attndsl.storage import ELEMENTS
 
-WHOLE, SPLIT = StringAttr("whole"), StringAttr("split")
+WHOLE, SPLIT, IN_ROLES = StringAttr("whole"), StringAttr("split"), StringAttr("roles")
 """The forms that a kernel may have."""
+
+ROLES_OPTIONS = {"num_warps": 4}
+"""What is said to Triton of a kernel whose warps have roles: it gives each role its warps, one of consumers these."""
 
 TORCH_NAMES = {element: str(row.dtype) for element, row in ELEMENTS.items()} | {"bf16": "bfloat16"}
 """What torch calls the element types of workspaces."""
@@ -41,7 +45,7 @@ ENCODED = ("f8e4m3", "f8e5m2")
 
 def kernel_name(kernel: tile.KernelOp) -> str:
     """What the function of a kernel is called."""
-    return f"{kernel.entry.data}_kernel"
+    return f"{kernel.entry.data}{'_roles' if kernel.form == IN_ROLES else ''}_kernel"
 
 
 def schedules_of(kernel: tile.KernelOp) -> list[dict[str, int]]:
@@ -142,6 +146,7 @@ class Launcher:
 
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
+        launched = [each for each in launched if each.kernel.form != IN_ROLES]
         rows = [each.rows is not None for each in launched]
         splits = any(each.kernel.form == SPLIT for each in launched)
         boxes = any(each.taken.boxes for each in launched)
@@ -205,6 +210,8 @@ class Launcher:
     def _launches(self, launched: Sequence[Launched]) -> None:
         """The launches of the kernels; where there are two forms, of that which is chosen."""
         reserved = {*self.names, self.launches, self.chosen, self.arguments}
+        roles = {each.kernel.entry: each for each in launched if each.kernel.form == IN_ROLES}
+        launched = [each for each in launched if each.kernel.form != IN_ROLES]
         for form, kernels in groupby(launched, lambda each: each.kernel.form):
             if form == SPLIT:
                 self.out.line("else:")
@@ -215,7 +222,11 @@ class Launcher:
                     counts = self._counts(each, Names(reserved))
                     if form == WHOLE:
                         self.out.line(f"SPLITS = {self._splits(each, counts)}")
-                        self.out.line("if SPLITS == 1:")
+                        word = "if"
+                        if each.kernel.entry in roles:
+                            self._roles(roles[each.kernel.entry], each, list(counts.values()))
+                            word = "elif"
+                        self.out.line(f"{word} SPLITS == 1:")
                         self.out.indent()
                     self._workspaces(each)
                     self._launch(each, counts)
@@ -277,12 +288,38 @@ class Launcher:
             self.out.line(f"{counts[rows]} = {text.count(rows)}")
         return counts
 
-    def _launch(self, launched: Launched, counts: Mapping[tile.ProgramOp, str]) -> None:
-        """One launch, with the schedule that was chosen."""
+    def _roles(self, launched: Launched, whole: Launched, named: Sequence[str]) -> None:
+        """The launch of a kernel whose warps have roles, where rows are many and boxes can be copied.
+
+        `named` are the names of how many values each program variable has, in order.
+        """
+        programs = [op for op in launched.kernel.walk() if isinstance(op, tile.ProgramOp)]
+        rings = [op for op in launched.kernel.walk() if isinstance(op, RingOp)]
+        tensors = dict.fromkeys(python_name(ring.tensor.string_value()) for ring in rings)
+        assert whole.rows is not None, "kernels with roles have rows"
+        asked = f"_has_roles({whole.text.limit(whole.rows)}, {self.device}, {', '.join(tensors)})"
+        self.out.line(f"if SPLITS == 1 and schedule is None and {asked}:")
+        with self.out.indented():
+            counts = dict(zip(programs, named, strict=True))
+            for program, count in counts.items():
+                if constant(program.step) != 1:
+                    self.out.line(f"{count} = {launched.text.count(program)}")
+            self._launch(launched, counts, [_boxes(ring) for ring in rings], str(ROLES_OPTIONS).replace("'", '"'))
+
+    def _launch(
+        self,
+        launched: Launched,
+        counts: Mapping[tile.ProgramOp, str],
+        boxes: Sequence[str] = (),
+        options: str | None = None,
+    ) -> None:
+        """One launch, with the options that are given, or else those of the schedule that was chosen."""
         name, kernel, taken, text = launched
         self.out.listed("INDEX = tl.int32 if sum([", terms(kernel), "]) < 2**31 else tl.int64")
         self.out.line(f"{self.arguments} = (")
         with self.out.indented():
+            for text_of in boxes:
+                self.out.line(f"{text_of},")
             for tensor in taken.tensors:
                 own = python_name(tensor.sym_name.data)
                 self.out.line(f"{own}, *{own}.stride(),")
@@ -296,8 +333,14 @@ class Launcher:
                 lengths = ("1" if length is None else text(length) for length in box.lengths)
                 self.out.line(f"_box({python_name(box.tensor)}, {', '.join(lengths)}),")
         self.out.line(")")
-        given = [name, _grid(counts.values()), self.arguments, f"_options({self.chosen})"]
+        given = [name, _grid(counts.values()), self.arguments, options or f"_options({self.chosen})"]
         self.out.listed(f"{self.launches}.append((", given, "))")
+
+
+def _boxes(ring: RingOp) -> str:
+    """The descriptor of a ring's boxes, as a launch makes it."""
+    sizes = [str(ring.box.get(axis, 1)) for axis in range(len(ring.declaration.shape))]
+    return f"_boxes({python_name(ring.tensor.string_value())}, [{', '.join(sizes)}])"
 
 
 def _dims(launched: Iterable[Launched]) -> set[str]:

@@ -7,7 +7,7 @@ takes its inputs, then its outputs, which the caller has allocated and which it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attndsl.backends.gpu.launcher import HostText, Launched, Launcher, kernel_name
 from attndsl.backends.gpu.parameters import Parameters, size_key
@@ -32,7 +32,18 @@ def emit(module: ModuleOp, source: str = "") -> str:
 
     `source` is the text of the spec, whose lines the comments quote. Raises IllegalModule.
     """
-    axes = LEGAL.require(module)
+    return emit_with(module, source, LEGAL.require(module), TritonKernel)
+
+
+def emit_with(
+    module: ModuleOp,
+    source: str,
+    axes: AxesAnalysis,
+    writer_of: Callable[..., TritonKernel],
+    imports: str = "",
+    helpers: str = "",
+) -> str:
+    """The text of a file whose kernels `writer_of` writes, and that has more imports and functions of the host."""
     tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     params = [op for op in module.body.block.ops if isinstance(op, spec.ParameterOp)]
@@ -40,7 +51,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
     launched = []
     for kernel in kernels:
         parameters = Parameters.of(kernel, tensors)
-        writer = _Kernel(kernel, parameters, Names(numbers), axes, out)
+        writer = writer_of(kernel, parameters, Names(numbers), axes, out)
         writer.write()
         launched.append(Launched(writer.name, kernel, parameters, HostText(kernel)))
     name = function_name([kernel.entry.data for kernel in kernels])
@@ -48,7 +59,8 @@ def emit(module: ModuleOp, source: str = "") -> str:
     launcher = Launcher(name, spec.arguments(module), params, spec_names(module), out)
     launcher.write(launched)
     boxes = any(each.taken.boxes for each in launched)
-    return _header(name, boxes) + helpers_text(kernels_text) + launcher.tables(launched) + "\n\n" + out.text()
+    helpers = helpers_text(kernels_text) + helpers
+    return _header(name, boxes) + imports + helpers + launcher.tables(launched) + "\n\n" + out.text()
 
 
 def _header(name: str, boxes: bool) -> str:
@@ -58,7 +70,7 @@ def _header(name: str, boxes: bool) -> str:
     return f'"""{name}, compiled by attndsl. Needs torch and triton alone."""\n\n{imports}'
 
 
-class _Kernel:
+class TritonKernel:
     """Writes the function of one kernel."""
 
     def __init__(
@@ -74,10 +86,13 @@ class _Kernel:
         self.counts = {op: names.like(f"n_{op.variable.data}") for op in parameters.counts}
         self._bind_arguments()
         self.arguments = self._arguments()
-        self.text = TritonExpressions(kernel, self.names, axes, parameters.static)
+        self.text = self._expressions(axes)
         self.access = TritonAccess(parameters.tensors, self.text)
         self.executed = parameters.executed
         self.launched = frozenset(parameters.quotients)
+
+    def _expressions(self, axes: AxesAnalysis) -> TritonExpressions:
+        return TritonExpressions(self.kernel, self.names, axes, self.parameters.static)
 
     def _bind_arguments(self) -> None:
         """Gives names to what a launch works out for the kernel."""
@@ -104,14 +119,7 @@ class _Kernel:
 
     def write(self) -> None:
         """The whole function."""
-        made_for = {s for strides in self.parameters.strides.values() for s in strides} - self.parameters.varying
-        typed = [a.partition(":")[0] for a in self.arguments if ":" in a and not a.endswith("constexpr")]
-        free = [name for name in typed if name not in made_for]
-        if free:
-            self.out.listed("@triton.jit(do_not_specialize=[", [f'"{name}"' for name in free], "])")
-        else:
-            self.out.line("@triton.jit")
-        self.out.listed(f"def {self.name}(", self.arguments, "):")
+        self._heading("triton.jit", self.arguments)
         with self.out.indented():
             if any(isinstance(op, tile.IdentityOp) for op in self.executed):
                 self.out.line(f"{self.text.largest}: tl.constexpr = {2**31 - 1} if INDEX == tl.int32 else {2**63 - 1}")
@@ -119,6 +127,16 @@ class _Kernel:
             self._block(self.kernel.body.block)
         self.out.line("")
         self.out.line("")
+
+    def _heading(self, decorator: str, arguments: Sequence[str]) -> None:
+        made_for = {s for strides in self.parameters.strides.values() for s in strides} - self.parameters.varying
+        typed = [a.partition(":")[0] for a in self.arguments if ":" in a and not a.endswith("constexpr")]
+        free = [name for name in typed if name not in made_for]
+        if free:
+            self.out.listed(f"@{decorator}(do_not_specialize=[", [f'"{name}"' for name in free], "])")
+        else:
+            self.out.line(f"@{decorator}")
+        self.out.listed(f"def {self.name}(", arguments, "):")
 
     def _programs(self) -> None:
         """The values of the program variables: digits of the program's number, the last varying fastest."""
@@ -235,10 +253,14 @@ class _Kernel:
         assert first is kept.first_op and first is not None and last is not None
         for state, result in zip(first.operands, op.results, strict=True):
             self.names.bind(result, self.names[state])
-        self._line(op, f"if {self.text[op.cond].within(2)} == 0:  # rare: a key that a row does not see is NaN or Inf")
+        self._line(op, f"if {self.text[op.cond].within(2)} == 0:  # {self._remark(op)}")
         with self.out.indented():
             self._block(anew)
             self._yield(op.results, last.operands)
+
+    def _remark(self, op: scf.IfOp) -> str:
+        """When states are computed anew."""
+        return "rare: a key that a row does not see is NaN or Inf"
 
     def _yield(self, carried: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
         changed = [(self.names[c], self.text[v].code) for c, v in zip(carried, values, strict=True) if c is not v]

@@ -61,6 +61,16 @@ def test_targets(attndsl: Any, gqa: Path, target: str) -> None:
     assert ("import triton" in result.out) == (target == "triton")
 
 
+def test_code_of_fixed_extents(attndsl: Any, gqa: Path) -> None:
+    asked = ("compile", gqa, "--target", "gluon", "--types", "T=bf16", "--shape")
+    result = attndsl(*asked, "D=64,E=64")
+    assert result.code == 0
+    assert "gl.warp_specialize(" in result.out
+    missing = attndsl(*asked, "D=64")
+    assert missing.code == 2
+    assert "this code is made for fixed extents of E: --shape E=…" in missing.err
+
+
 def test_gpu_code(attndsl: Any, gqa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton")
     launches = aot.launches
@@ -81,7 +91,10 @@ def test_gpu_code(attndsl: Any, gqa: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--target", "cuda:9"), "There is no target cuda:9, did you mean cuda:90? There are numpy, triton, cuda:80,"),
+        (
+            ("--target", "cuda:9"),
+            "There is no target cuda:9, did you mean cuda:90? There are numpy, triton, gluon, cuda:80,",
+        ),
         (("--target", "cuda:90"), "GPU code is not printed: give a folder for it with -o."),
         (("--target", "cuda:90", "-o", "made"), "fixed extents of D, E: --shape D=…,E=…"),
         (("--target", "cuda:90", "-o", "made", "--shape", "D=16"), "fixed extents of E: --shape E=…"),

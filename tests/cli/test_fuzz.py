@@ -110,7 +110,7 @@ def test_a_function_that_fails_is_told_apart(function: str, words: str, peers: P
         ((), "Give one of FILE, --any and --replay."),
         ((SPEC, "--any"), "FILE and --any?"),
         (("--any", "--budget", "soon"), "'soon' is no time: 30s, 10m or 1h are."),
-        (("--any", "--backend", "cuda"), "There is no backend 'cuda'. There are numpy, triton."),
+        (("--any", "--backend", "cuda"), "There is no backend 'cuda'. There are numpy, triton, gluon."),
         (("--any", "--shape", "B=1"), "with --any the specs are drawn"),
         (("--any", "--against", "a:b"), "--against needs the FILE"),
         ((SPEC, "--against", "nothing"), "'nothing' is not of the form module:function."),

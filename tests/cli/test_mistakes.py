@@ -45,7 +45,7 @@ ATTNDSL = (sys.executable, "-m", "attndsl")
         ),
         ("run sliding_window.attn --param widow=7", "no parameter widow, did you mean window? It has window."),
         ("run gqa.attn --seed -1", "-1 is not in the range x>=0."),
-        ("compile gqa.attn --target vax", "There is no target vax. There are numpy, triton, cuda:80, cuda:89, "),
+        ("compile gqa.attn --target vax", "There is no target vax. There are numpy, triton, gluon, cuda:80, cuda:89, "),
         ("compile gqa.attn --target cuda:90", "GPU code is not printed: give a folder for it with -o."),
         (
             "compile gqa.attn --target cuda:1 --shape D=16,E=16 -o x",

@@ -39,22 +39,22 @@ def lowered(target: str) -> ModuleOp:
 # --- names
 
 ENTRIES: dict[str, Callable[[], object]] = {
-    "compile_spec": lambda: compile_spec(checked(SOURCE), TYPES, "gluon"),
-    "lower": lambda: lower(checked(SOURCE), TYPES, "gluon"),
-    "artifact_of": lambda: artifact_of(SOURCE, TYPES, "gluon"),
-    "artifact": lambda: attndsl.load(GQA).artifact("gluon"),
-    "explain": lambda: attndsl.load(GQA).explain("gluon", B=1, Hq=2, Hkv=1, M=4, N=4, D=8, E=8),
-    "a form": lambda: check_stages([Case.make(checked(SOURCE))], form=Form("gluon")),
-    "fuzz": lambda: fuzz(FuzzPlan(checked(SOURCE), ("gluon",), examples=1)),
-    "a machine": lambda: compile_spec(checked(SOURCE), TYPES, "triton", machine="gluon"),
-    "ahead of time": lambda: generated(checked(SOURCE), TYPES, "gluon", {"D": 16, "E": 16}),
+    "compile_spec": lambda: compile_spec(checked(SOURCE), TYPES, "pallas"),
+    "lower": lambda: lower(checked(SOURCE), TYPES, "pallas"),
+    "artifact_of": lambda: artifact_of(SOURCE, TYPES, "pallas"),
+    "artifact": lambda: attndsl.load(GQA).artifact("pallas"),
+    "explain": lambda: attndsl.load(GQA).explain("pallas", B=1, Hq=2, Hkv=1, M=4, N=4, D=8, E=8),
+    "a form": lambda: check_stages([Case.make(checked(SOURCE))], form=Form("pallas")),
+    "fuzz": lambda: fuzz(FuzzPlan(checked(SOURCE), ("pallas",), examples=1)),
+    "a machine": lambda: compile_spec(checked(SOURCE), TYPES, "triton", machine="pallas"),
+    "ahead of time": lambda: generated(checked(SOURCE), TYPES, "pallas", {"D": 16, "E": 16}),
 }
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_a_name_that_no_target_has_is_refused(entry: str) -> None:
     machines = entry in ("a machine", "ahead of time")
-    with pytest.raises(UnknownTarget, match=r"^there is no target gluon") as raised:
+    with pytest.raises(UnknownTarget, match=r"^there is no target pallas") as raised:
         ENTRIES[entry]()
     assert ("cuda:80, cuda:89" if machines else "There are numpy, triton") in str(raised.value)
 
@@ -62,17 +62,17 @@ def test_a_name_that_no_target_has_is_refused(entry: str) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("compile", GQA, "--target", "gluon"),
-        ("explain", GQA, "--target", "gluon"),
-        ("opt", GQA, "--target", "gluon"),
-        ("fuzz", GQA, "--backend", "gluon"),
+        ("compile", GQA, "--target", "pallas"),
+        ("explain", GQA, "--target", "pallas"),
+        ("opt", GQA, "--target", "pallas"),
+        ("fuzz", GQA, "--backend", "pallas"),
     ],
     ids=lambda arguments: arguments[0],
 )
 def test_a_command_refuses_it_too(arguments: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
     told = capfd.readouterr().err
-    assert "gluon" in told and "numpy" in told and "triton" in told
+    assert "pallas" in told and "numpy" in told and "triton" in told
 
 
 def test_a_machine_is_a_place_of_its_target() -> None:

@@ -13,6 +13,7 @@ from attndsl.driver.targets import TARGETS
 from attndsl.ir.attn import ATTN
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
+from attndsl.ir.roles import ROLES_LEVEL
 from attndsl.ir.spec import SPEC
 from attndsl.ir.tile import TILE
 from attndsl.ir.xdsl import Dialect, IRDLOperation, ModuleOp, UnitAttr
@@ -26,6 +27,7 @@ DIALECTS = {
     "what both levels say of a spec": SPEC,
     "what is computed": ATTN,
     "how a kernel walks it": TILE,
+    "who does what": ROLES_LEVEL,
 }
 
 
@@ -46,7 +48,7 @@ def operations_of(dialect: Dialect) -> list[type[IRDLOperation]]:
 def law(op: type[IRDLOperation]) -> str:
     """The docstring of an operation; IR in it is set as code."""
     doc = inspect.cleandoc(op.__doc__ or "")
-    return re.sub(r"^(?=(?:spec|attn|tile)\.\w+ [@%\"])", "    ", doc, flags=re.MULTILINE)
+    return re.sub(r"^(?=(?:spec|attn|tile|roles)\.\w+ [@%\"])", "    ", doc, flags=re.MULTILINE)
 
 
 def written(op: type[IRDLOperation]) -> str:

@@ -38,7 +38,7 @@ def test_what_is_left_out_is_not_drawn() -> None:
         ),
         ("triton", {"M": -1}, "M = -1 is no extent: M of sliding_window is an int, 0 or more"),
         ("triton", {"Hq": 3, "Hkv": 2}, "sliding_window requires Hq % Hkv == 0, which does not hold for Hq = 3"),
-        ("numpy", {}, "what is drawn are programs of a GPU, and numpy is none: there are triton, cuda:80,"),
+        ("numpy", {}, "what is drawn are programs of a GPU, and numpy is none: there are triton, gluon, cuda:80,"),
         ("cuda:91", {}, "there is no target cuda:91, did you mean cuda:90? There are numpy, triton,"),
     ],
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from attndsl.ir import tile
+from attndsl.ir.roles import ConsumersOp
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import SSAValue
+from attndsl.ir.xdsl import Block, SSAValue
 
 ROWS_FIRST = ("batch", "rows", "keys", "columns", "features")
 """The kinds of axes, in the order in which a tile has them where nothing else is said."""
@@ -28,8 +29,11 @@ def row_axis(kernel: tile.KernelOp) -> SSAValue | None:
 
 
 def _kind(axis: SSAValue) -> str:
-    """Batches, rows and columns start where a program does, keys where a loop is, features anywhere else."""
+    """Batches, rows and columns start where a program does, or a role, keys where a loop is, features anywhere else."""
     assert isinstance(axis.owner, tile.RangeOp)
-    if isinstance(axis.owner.start.owner, tile.ProgramOp):
+    start = axis.owner.start.owner
+    if isinstance(start, Block) and isinstance(start.parent_op(), ConsumersOp):
+        return "batch"
+    if isinstance(start, tile.ProgramOp):
         return "columns" if tile.is_column(axis) else "batch"
     return "keys" if tile.is_key(axis) else "features"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from attndsl.ir import spec, tile
+from attndsl.ir import roles, spec, tile
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named, operations
@@ -173,7 +173,7 @@ READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
 
 def executed(kernel: tile.KernelOp) -> set[Operation]:
     """The operations that a program executes."""
-    stack = [op for op in operations(kernel) if type(op) in (tile.StoreOp, tile.ProgramOp)]
+    stack = [op for op in operations(kernel) if type(op) in (tile.StoreOp, tile.ProgramOp, *roles.ACTIONS)]
     found: set[Operation] = set(stack)
     while stack:
         op = stack.pop()
@@ -181,8 +181,7 @@ def executed(kernel: tile.KernelOp) -> set[Operation]:
         values = [*(op.operands if read is None else read(op))]
         for region in op.regions:
             last = region.block.last_op
-            assert last is not None
-            values += last.operands
+            values += last.operands if last is not None else ()
         for value in values:
             owner = value.owner if type(value.owner) is not Block else value.owner.parent_op()
             if owner not in found:

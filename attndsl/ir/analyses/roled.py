@@ -1,0 +1,392 @@
+"""Whether the warps of a `tile` kernel can have roles, and what each would do. An analysis; refusals are in words.
+
+Taken is a kernel that folds tiles of keys in one loop, or in one over full tiles and one over mixed ones, whose turn is
+two products with arithmetic between: that of a tile of queries with one of keys, and that of what is made of it with a
+tile of values, which is added to what the loop carries. Keys and values are boxes of their tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from attndsl.ir import spec, tile
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.rewrite import constant
+from attndsl.ir.roles import BYTES
+from attndsl.ir.statements import named, operations
+from attndsl.ir.traits import Axes
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, scf
+
+ROWS_OF_A_CONSUMER = 64
+"""The rows that the matrix unit of four warps multiplies at once."""
+
+CONSUMERS = 2
+"""With three no accumulator of 128 features fits; with one the matrix unit rests while scores are made into weights."""
+
+STAGES = 2
+"""Three brought nothing on an H200, and one takes the copies out from under the products."""
+
+MOST_REGISTERS = 160
+"""What the tiles of a loop may take of a thread's 240 registers: with more it spills. Queries lie in shared memory."""
+
+LONGEST_FEATURES = 128
+
+
+class NoRoles(ValueError):
+    """The warps of a kernel have no roles; the message says why, in words that follow on "because"."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A tile of keys that is a box of its tensor: the axis along which keys lie there; features are the last."""
+
+    load: tile.LoadOp
+    keys_along: int
+    features: SSAValue
+
+
+@dataclass
+class Roled:
+    """What is told apart of a kernel: `loops` are one, or that over full tiles and then that over mixed ones.
+
+    Of the last loop: `score` and `weighted` are its products, `keys` and `values` the boxes that they read, `state`
+    says which carried value the second is added to, `added` is that sum, and `factor` what the carried value is
+    multiplied with before. `masks` are the selects that full tiles do without, `tested` all operations that only those
+    need. A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`.
+    """
+
+    rows: tile.ProgramOp
+    row_axis: tile.RangeOp
+    loops: tuple[tile.LoopOp, ...]
+    score: tile.DotOp
+    weighted: tile.DotOp
+    keys: Box
+    values: Box
+    state: int
+    added: Operation
+    factor: SSAValue | None
+    masks: frozenset[Operation] = frozenset()
+    tested: frozenset[Operation] = frozenset()
+    consumers: int = CONSUMERS
+    part_rows: int = ROWS_OF_A_CONSUMER
+    tile_keys: int = 0
+    stages: int = STAGES
+
+    @property
+    def folded(self) -> tile.LoopOp:
+        """The last loop, whose turn is right for every tile."""
+        return self.loops[-1]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the tiles of the second loop follow on those of the first."""
+        full, mixed = self.loops[0], self.loops[-1]
+        if full is mixed or mixed.lb is not full.ub or self.whole(full) is None:
+            return False
+        return all(loop.axis is not None and loop.axis.start is loop.body.block.args[0] for loop in self.loops)
+
+    def whole(self, loop: tile.LoopOp) -> SSAValue | None:
+        """How many tiles a loop walks, where it ends with a whole one and the kernel says how many; else None."""
+        way = loop.ub.owner
+        if isinstance(way, arith.AddiOp) and way.lhs is loop.lb:
+            way = way.rhs.owner
+        elif constant(loop.lb) != 0:
+            return None
+        count = way.lhs.owner if isinstance(way, arith.MuliOp) and way.rhs is loop.step else None
+        if not isinstance(count, arith.FloorDivSIOp) or not isinstance(count.lhs.owner, arith.MaxSIOp):
+            return None
+        return count.result if constant(count.lhs.owner.rhs) == 0 else None
+
+    @property
+    def tile_rows(self) -> int:
+        """The rows of a program."""
+        return self.consumers * self.part_rows
+
+
+def roled(kernel: tile.KernelOp) -> Roled:
+    """The roles that the warps of a kernel can have. Raises NoRoles."""
+    if kernel.form is None or kernel.form.data != "whole" or kernel.when is not None or kernel.unless is not None:
+        raise NoRoles("it is no kernel that folds all keys of a row")
+    block, axes = kernel.body.block, AxesAnalysis()
+    loops = tuple(op for op in block.ops if isinstance(op, tile.LoopOp))
+    rows, row_axis = _rows(block)
+    if not 1 <= len(loops) <= 2 or (len(loops) == 2 and not (loops[0].is_full and loops[1].is_mixed)):
+        raise NoRoles("a row walks its keys in several loops, or data are looked through for where keys lie")
+    if len(loops) == 2 and loops[1].iter_args != loops[0].results:
+        raise NoRoles("what one loop over keys ends with is not what the next begins with")
+    last = loops[-1]
+    if last.axis is None or any(op.regions for op in last.body.block.ops):
+        raise NoRoles("keys are walked one by one")
+    found = _products(kernel, last, rows, row_axis, loops, axes)
+    if len(loops) == 2:
+        same = _Same(loops[0], last, (found.keys.load, found.values.load))
+        same.hold()
+        found.masks, found.tested = frozenset(same.masks), frozenset(same.tested())
+    for op in block.ops:
+        if op is loops[0]:
+            break
+        if op.results and not any(map(axes, op.results)) and any(map(axes, op.operands)):
+            raise NoRoles("where keys begin or end is found among the rows of a tile, which roles share out")
+    _is_guarded(block, found, axes)
+    _choose(found)
+    return found
+
+
+def _rows(block: Block) -> tuple[tile.ProgramOp, tile.RangeOp]:
+    covers = next((op for op in block.ops if isinstance(op, tile.CoversOp)), None)
+    rows = covers.rows.owner if covers is not None and covers.rows is not None else None
+    axis = next((op for op in block.ops if isinstance(op, tile.RangeOp) and op.start.owner is rows), None)
+    if not isinstance(rows, tile.ProgramOp) or axis is None:
+        raise NoRoles("no rows share a tile")
+    if not isinstance(rows.step.owner, spec.ChoiceOp):
+        raise NoRoles("tiles have a size that is given")
+    if any(isinstance(op, tile.ProgramOp) and (op.columns is not None or op.bound is not None) for op in block.ops):
+        raise NoRoles("programs are more than tiles of rows: data say how many there are, or columns are apart")
+    return rows, axis
+
+
+def _products(
+    kernel: tile.KernelOp,
+    loop: tile.LoopOp,
+    rows: tile.ProgramOp,
+    row_axis: tile.RangeOp,
+    loops: tuple[tile.LoopOp, ...],
+    axes: AxesAnalysis,
+) -> Roled:
+    """The two products of a turn."""
+    assert loop.axis is not None
+    key, row, body = loop.axis.result, row_axis.result, list(loop.body.block.ops)
+    dots = [op for op in body if isinstance(op, tile.DotOp)]
+    if len(dots) != 2:
+        raise NoRoles(f"a tile of keys takes {len(dots)} products of matrices, and not two")
+    halves = {op.rounded.data for op in dots if op.rounded is not None}
+    if len(halves) != 1 or not halves <= BYTES.keys() or any(op.rounded is None for op in dots):
+        raise NoRoles("its products are not of f16 or bf16")
+    element = halves.pop()
+    score, weighted = dots if dots[1].over is key else reversed(dots)
+    if score.over is key or weighted.over is not key:
+        raise NoRoles("its products are not one over features and one over keys")
+    boxes = []
+    for dot in (score, weighted):
+        loads = [v.owner for v in (dot.lhs, dot.rhs) if isinstance(v.owner, tile.LoadOp) and v.owner in body]
+        if len(loads) != 1:
+            raise NoRoles("keys or values are computed, and not read as they are multiplied")
+        boxes.append(_box(kernel, loads[0], key, element, axes))
+    if axes(score.result) != {row, key} or axes(weighted.result) != {row, boxes[1].features}:
+        raise NoRoles("its products have more axes than rows, keys and features")
+    for op in body:
+        if isinstance(op, tile.LoadOp) and op not in (boxes[0].load, boxes[1].load):
+            raise NoRoles(f"a turn reads {op.tensor.string_value()}, too")
+    if any(isinstance(op, spec.RandomOp) for op in body):
+        raise NoRoles("numbers are drawn for every key, which takes the registers of scores")
+    outer = score.rhs if score.lhs.owner is boxes[0].load else score.lhs
+    if isinstance(outer.owner, Block) or outer.owner in body:
+        raise NoRoles("what keys are multiplied with changes from turn to turn")
+    if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, boxes, axes)):
+        raise NoRoles("a tile has more axes than rows and one other")
+    state, added, factor = _sum(loop, weighted)
+    return Roled(rows, row_axis, loops, score, weighted, boxes[0], boxes[1], state, added, factor)
+
+
+def _tiles(kernel: tile.KernelOp, boxes: list[Box], axes: AxesAnalysis) -> Iterator[Axes]:
+    """The axes of all tiles of a kernel but its boxes."""
+    boxed = [box.load.tensor for box in boxes]
+    for op in operations(kernel):
+        if isinstance(op, tile.LoadOp) and op.tensor in boxed and op.apart is None:
+            continue
+        yield from (axes(result) for result in op.results)
+
+
+def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, axes: AxesAnalysis) -> Box:
+    """A load as a box."""
+    name = load.tensor.string_value()
+    tensor = spec.enclosing_tensor(kernel, name)
+    if tensor.element.data != element or load.result not in named(kernel, tile.KeptOp):
+        raise NoRoles(f"{name} is of {tensor.element.data}, and multiplied as {element}")
+    if len(load.indices) > 5:
+        raise NoRoles(f"{name} has more than five axes")
+    along = [n for n, value in enumerate(load.indices) if key in axes(value)]
+    *outer, last = load.indices
+    features = axes(last)
+    if len(along) != 1 or along[0] == len(outer) or len(features) != 1:
+        raise NoRoles(f"keys of {name} are no box: they lie along one axis of it, and features along the last")
+    (feature,) = features
+    if any(axes(value) for n, value in enumerate(outer) if n != along[0]):
+        raise NoRoles(f"keys of {name} are no box: {'an index differs'} within a tile")
+    if not _steps(load.indices[along[0]], key) or not _starts(last, feature):
+        raise NoRoles(f"keys of {name} are no box: they are read through a table, or not one after the other")
+    if not _is_whole(feature):
+        raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
+    return Box(load, along[0], feature)
+
+
+def _steps(index: SSAValue, axis: SSAValue) -> bool:
+    """Whether an index runs along an axis, one by one, from where the tile begins."""
+    if index is axis:
+        return True
+    place = index.owner
+    return isinstance(place, tile.PlaceOp) and [*place.axes, *place.near] == [axis]
+
+
+def _starts(index: SSAValue, axis: SSAValue) -> bool:
+    """Whether an index runs along an axis, one by one, from a place that is the same for all tiles."""
+    place = index.owner
+    alone = index is axis or (isinstance(place, tile.PlaceOp) and not place.shared and _steps(index, axis))
+    return alone and isinstance(axis.owner, tile.RangeOp) and constant(axis.owner.start) == 0
+
+
+def _is_whole(feature: SSAValue) -> bool:
+    """Whether an axis of features has a size that a box and a product have."""
+    axis = feature.owner
+    size = constant(axis.size) if isinstance(axis, tile.RangeOp) else None
+    return size is not None and 16 <= size <= LONGEST_FEATURES and int(size).bit_count() == 1
+
+
+def size_of_axis(axis: SSAValue) -> int:
+    """The size of an axis of features, which `roled` has taken."""
+    assert isinstance(axis.owner, tile.RangeOp)
+    size = constant(axis.owner.size)
+    assert size is not None
+    return int(size)
+
+
+def _sum(loop: tile.LoopOp, weighted: tile.DotOp) -> tuple[int, Operation, SSAValue | None]:
+    """Which carried value a product is added to, where, and what that is multiplied with before."""
+    users = tile.users(weighted.result)
+    added = users[0] if len(users) == 1 else None
+    values = list(loop.end.values)
+    if not isinstance(added, arith.AddfOp) or values.count(added.result) != 1:
+        raise NoRoles("its second product is not added to what the loop carries")
+    state = values.index(added.result)
+    carried = loop.body.block.args[1 + state]
+    before = added.rhs if added.lhs is weighted.result else added.lhs
+    scaled = before.owner
+    if before is carried and len(tile.users(carried)) == 1:
+        return state, added, None
+    alone = all(len(tile.users(value)) == 1 for value in (carried, before, added.result))
+    if alone and isinstance(scaled, arith.MulfOp) and carried in scaled.operands:
+        return state, added, scaled.rhs if scaled.lhs is carried else scaled.lhs
+    raise NoRoles("its second product is not added to what the loop carries, or that times a factor")
+
+
+@dataclass
+class _Same:
+    """Holds that a turn over a full tile is one over a mixed tile without its masks, and finds these."""
+
+    full: tile.LoopOp
+    mixed: tile.LoopOp
+    boxes: tuple[tile.LoadOp, ...]
+    masks: list[Operation] = field(default_factory=list)
+    known: dict[SSAValue, SSAValue] = field(default_factory=dict)
+
+    def hold(self) -> None:
+        """Raises NoRoles where it is not so."""
+        full, mixed = self.full.body.block, self.mixed.body.block
+        assert self.full.axis is not None and self.mixed.axis is not None
+        self.known.update(zip(mixed.args[1:], full.args[1:], strict=True))
+        self.known[self.mixed.axis.start] = self.full.axis.start
+        self.known[self.mixed.axis.result] = self.full.axis.result
+        pairs = zip(self.mixed.end.values, self.full.end.values, strict=True)
+        if not all(self._same(value, other) for value, other in pairs):
+            raise NoRoles("a mixed tile is folded in another way than a full one, and not only masked")
+
+    def tested(self) -> list[Operation]:
+        """The operations of a turn over a mixed tile that only masks need."""
+        needed: set[Operation | Block] = {self.mixed.axis, self.mixed.end}  # type: ignore[arg-type]
+        waiting = [value.owner for op in (self.mixed.axis, self.mixed.end) if op for value in op.operands]
+        while waiting:
+            op = waiting.pop()
+            if isinstance(op, Operation) and op not in needed and op.parent is self.mixed.body.block:
+                needed.add(op)
+                operands = op.indices if isinstance(op, tile.LoadOp) and op in self.boxes else op.operands
+                waiting += [value.owner for n, value in enumerate(operands) if n or op not in self.masks]
+        return [op for op in self.mixed.body.block.ops if op not in needed]
+
+    def _same(self, value: SSAValue, other: SSAValue) -> bool:
+        """Whether a value of a mixed turn is that of a full one, but for masks."""
+        if value in self.known:
+            return self.known[value] is other
+        op, its = value.owner, other.owner
+        if isinstance(op, Block) or op.parent is not self.mixed.body.block:
+            return value is other
+        before = dict(self.known), list(self.masks)
+        if type(op) is type(its) and isinstance(its, Operation) and self._equal(op, its):
+            self.known[value] = other
+            return True
+        self.known, self.masks = before
+        if isinstance(op, arith.SelectOp) and self._same(op.lhs, other):
+            self.masks.append(op)
+            self.known[value] = other
+            return True
+        # That a key lies in the tile is asked together with what a full tile asks for, too.
+        if isinstance(op, arith.AndIOp) and any(self._same(operand, other) for operand in op.operands):
+            self.known[value] = other
+            return True
+        return False
+
+    def _equal(self, op: Operation, its: Operation) -> bool:
+        if isinstance(op, tile.LoadOp) and isinstance(its, tile.LoadOp) and op in self.boxes:
+            pairs = list(zip(op.indices, its.indices, strict=True))
+            return op.tensor == its.tensor and its.where is None and all(self._same(*pair) for pair in pairs)
+        alike = op.properties == its.properties and len(op.operands) == len(its.operands)
+        return alike and not op.regions and all(map(self._same, op.operands, its.operands))
+
+
+def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
+    """Holds that what a box reads beyond the keys of a tile changes nothing.
+
+    A box ends where its tensor does, and not where keys do. What it holds of others has no weight; where memory may
+    hold NaN there, a slow path finds it out afterwards. Without one, keys must end where the tensor does.
+    """
+    slow = any(isinstance(op, scf.IfOp) for op in block.ops)
+    assert found.folded.axis is not None
+    key = found.folded.axis.result
+    for box in (found.keys, found.values):
+        where = box.load.where
+        if where is None:
+            continue
+        test, name = where.owner, box.load.tensor.string_value()
+        if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
+            raise NoRoles(f"whether a key of {name} is read rests on more than its place")
+        end = test.lhs if test.rhs is key else test.rhs
+        extent = spec.enclosing_tensor(box.load, name).shape[box.keys_along]
+        if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
+            raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")
+
+
+def _choose(found: Roled) -> None:
+    """The keys of a tile: as many as registers have room for."""
+    choices = [op for op in operations(found.rows.parent_op() or found.rows) if isinstance(op, spec.ChoiceOp)]
+    if any(op.divides is not None for op in choices):
+        raise NoRoles("the keys of a tile must lie in one block")
+    features, live = size_of_axis(found.values.features), _most_live(found) + _quotients(found)
+    for keys in (128, 64):
+        # A thread has a 128th of 64 rows: sums, scores, and weights, which are two to a register.
+        if features // 2 + live * keys // 2 + keys // 4 <= MOST_REGISTERS:
+            found.tile_keys = keys
+            return
+    raise NoRoles("its tiles have no room in registers")
+
+
+def _quotients(found: Roled) -> int:
+    """How many quotients a turn computes of the places of keys: what is no sum of them is not made again."""
+    axes, axis = AxesAnalysis(), found.folded.axis
+    divisions = [op for op in found.folded.body.block.ops if isinstance(op, arith.FloorDivSIOp | spec.ModOp)]
+    return sum(axis is not None and axis.result in axes(op.results[0]) for op in divisions)
+
+
+def _most_live(found: Roled) -> int:
+    """How many tiles made of scores a turn has at once, at most; what is made of places alone is made again."""
+    body = list(found.folded.body.block.ops)
+    place = {op: n for n, op in enumerate(body)}
+    axes, made, most = AxesAnalysis(), [found.score.result], 1
+    live: dict[SSAValue, int] = {}
+    for n, op in enumerate(body):
+        for value in op.results:
+            rests = value is found.score.result or any(operand in made for operand in op.operands)
+            if rests and len(axes(value)) == 2 and value is not found.weighted.result:
+                made.append(value)
+                live[value] = max((place[use.operation] for use in value.uses if use.operation in place), default=n)
+        most = max(most, sum(last > n for last in live.values()))
+    return most

@@ -1,0 +1,118 @@
+"""What a role is held to: that it reads a stage only while that is full, and releases it when nothing reads it.
+
+A stage that is released may be filled at once. A product reads it until it is awaited. What reads it into registers is
+worse: an instruction that loads has not loaded yet when the next one begins, and a release waits for no load. So such a
+stage is released only after something that is known to be complete has needed what was read: a product that was
+awaited. No tolerance finds where that is missing: a few numbers are those of the next tile.
+"""
+
+from __future__ import annotations
+
+from attndsl.ir import roles, tile
+from attndsl.ir.statements import operations
+from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException
+
+Stage = tuple[str, SSAValue]
+
+OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp)
+OF_CONSUMERS = (roles.ReleaseOp, roles.ViewOp, roles.OperandOp, roles.ProductOp, roles.AwaitOp)
+
+
+def verify_role(role: roles.RoleOp) -> None:
+    """Raises VerifyException where a role does what is another's, or reads a stage that is not, or no more, its own."""
+    kernel = role.parent_op()
+    if not isinstance(kernel, tile.KernelOp) or kernel.form is None or kernel.form.data != "roles":
+        raise VerifyException('stands in a kernel of form "roles"')
+    others = OF_CONSUMERS if isinstance(role, roles.ProducerOp) else OF_PRODUCERS
+    for op in operations(role):
+        if isinstance(op, others):
+            raise VerifyException(f"{op.name} is what another role does")
+    for block in {op.parent for op in operations(role)}:
+        if block is not None:
+            _Walk().block(block)
+
+
+class _Walk:
+    """One walk through a block: what is waited for, and what is under way."""
+
+    def __init__(self) -> None:
+        self.waited: set[tuple[str, Stage]] = set()
+        self.announced: dict[Stage, int] = {}
+        self.views: dict[Stage, list[roles.ViewOp]] = {}
+        self.under_way: list[roles.ProductOp] = []
+        self.complete: set[Operation] = set()
+
+    def block(self, block: Block) -> None:
+        """Raises VerifyException."""
+        for op in block.ops:
+            match op:
+                case roles.WaitOp():
+                    self.waited.add((op.barrier.data, _stage(op)))
+                case roles.ExpectOp():
+                    self._needs("empty", op)
+                    self.announced[_stage(op)] = op.count.value.data
+                case roles.CopyOp():
+                    self._copy(op)
+                case roles.ViewOp():
+                    self._needs("full", op)
+                    self.views.setdefault(_stage(op), []).append(op)
+                case roles.ProductOp():
+                    self.under_way.append(op)
+                case roles.AwaitOp():
+                    self._await(op)
+                case roles.ReleaseOp():
+                    self._release(op)
+                case tile.LoopOp() if self.under_way:
+                    raise VerifyException("no product is under way where a loop begins")
+        if self.under_way:
+            raise VerifyException("a product is awaited in the turn that begins it")
+
+    def _needs(self, barrier: str, op: roles.StageOp) -> None:
+        if (barrier, _stage(op)) not in self.waited:
+            raise VerifyException(f"{op.name} waits until its stage of @{op.ring.string_value()} is {barrier}")
+
+    def _copy(self, op: roles.CopyOp) -> None:
+        self._needs("empty", op)
+        ring = op.declaration
+        if self.announced.pop(_stage(op), None) != ring.bytes:
+            raise VerifyException(f"a copy into @{ring.sym_name.data} is announced before, with its {ring.bytes} bytes")
+
+    def _await(self, op: roles.AwaitOp) -> None:
+        ended = len(self.under_way) - op.pending.value.data
+        self.complete.update(self.under_way[: max(0, ended)])
+        self.under_way = self.under_way[max(0, ended) :]
+        if op.product.owner not in self.complete:
+            raise VerifyException("waits until so many are under way that its product may be one of them")
+
+    def _release(self, op: roles.ReleaseOp) -> None:
+        stage = _stage(op)
+        name = f"@{op.ring.string_value()}"
+        if stage not in self.views:
+            raise VerifyException(f"a stage of {name} is released by who reads it")
+        for view in self.views.pop(stage):
+            for use in view.result.uses:
+                user = use.operation
+                if not isinstance(user, roles.ProductOp):
+                    if not self._is_needed(user):
+                        raise VerifyException(
+                            f"a stage of {name} is released before anything has needed what was read from it"
+                        )
+                elif user not in self.complete:
+                    raise VerifyException(f"a stage of {name} is released while a product reads it")
+        self.waited.discard(("full", stage))
+
+    def _is_needed(self, op: Operation) -> bool:
+        """Whether a product that is complete rests on what an operation gives."""
+        stack, seen = [op], set[Operation]()
+        while stack:
+            top = stack.pop()
+            if top in self.complete:
+                return True
+            if top not in seen:
+                seen.add(top)
+                stack += [use.operation for result in top.results for use in result.uses]
+        return False
+
+
+def _stage(op: roles.StageOp) -> Stage:
+    return op.ring.string_value(), op.stage

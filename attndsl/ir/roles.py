@@ -1,0 +1,439 @@
+"""The `roles` dialect: *who* does what in a program of a GPU whose warps have roles.
+
+It stands below `tile`, in a kernel of form "roles": one role copies tiles of keys and values into rings of shared
+memory, others multiply and fold them, each its own rows. What a role waits for and what it releases is written down, as
+are the products that run while something else is computed.
+
+    roles.ring @k_ring of @k along [2, 3] sizes [128, 128] stages 2 readers 2
+    roles.producer registers 24 {
+      roles.wait "empty" @k_ring[%stage] phase %one
+      roles.expect @k_ring[%stage] bytes 32768
+      roles.copy @k_ring[%stage] from(%b, %h, %j0, %zero)
+      ...
+    }
+    roles.consumers 2 registers 240 rows from %i0 step 64 {
+    ^bb0(%first : index):
+      %i = tile.range "i" from %first to %end size %c64
+      roles.wait "full" @k_ring[%stage] phase %zero
+      %k = roles.view @k_ring[%stage] over(%j, %d) : f32
+      %later = roles.product %q, %k over %d : f32
+      %s = roles.await %later pending 0 : f32
+      roles.release @k_ring[%stage]
+      ...
+    }
+
+A ring has `stages`, and each stage two barriers. `full` is passed when the bytes that were announced have landed;
+`empty` when each of its readers has released the stage. A barrier counts its uses in phases, of which it tells two
+apart: who waits says which one it waits for, and use n of a stage has phase n mod 2. Nothing else orders the roles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attndsl.ir.loop import LoopOp, verify_axis
+from attndsl.ir.spec import Float, TensorOp, declarations, enclosing_tensor
+from attndsl.ir.traits import Axes, Removes, Variables, WellFormed
+from attndsl.ir.xdsl import (
+    ArrayAttr,
+    Attribute,
+    AttrSizedOperandSegments,
+    Block,
+    Dialect,
+    IndexType,
+    IntegerAttr,
+    IRDLOperation,
+    NoTerminator,
+    Operation,
+    Pure,
+    Region,
+    SSAValue,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    UnitAttr,
+    VerifyException,
+    index,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+
+BARRIERS = ("full", "empty")
+
+BYTES = {"f16": 2, "bf16": 2}
+"""The element types of rings, and the bytes of one."""
+
+
+def _integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
+    return ArrayAttr([IntegerAttr(value, index) for value in values])
+
+
+@irdl_op_definition
+class RingOp(IRDLOperation):
+    """Shared memory for `stages` boxes of a tensor: `sizes` elements `along` two of its axes, one of all others.
+
+    What of a box lies outside of the tensor is 0. So many `readers` release a stage before it is filled again.
+    """
+
+    name = "roles.ring"
+    sym_name = prop_def(SymbolNameConstraint())
+    tensor = prop_def(SymbolRefAttr)
+    along = prop_def(ArrayAttr[IntegerAttr])
+    sizes = prop_def(ArrayAttr[IntegerAttr])
+    stages = prop_def(IntegerAttr[IndexType])
+    readers = prop_def(IntegerAttr[IndexType])
+    assembly_format = (
+        "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages `readers` $readers attr-dict"
+    )
+
+    def __init__(
+        self, name: str, tensor: SymbolRefAttr, along: Sequence[int], sizes: Sequence[int], stages: int, readers: int
+    ) -> None:
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "tensor": tensor,
+                "along": _integers(along),
+                "sizes": _integers(sizes),
+                "stages": IntegerAttr(stages, index),
+                "readers": IntegerAttr(readers, index),
+            }
+        )
+
+    @property
+    def declaration(self) -> TensorOp:
+        """The tensor whose boxes it holds."""
+        return enclosing_tensor(self, self.tensor.string_value())
+
+    @property
+    def box(self) -> dict[int, int]:
+        """How many elements a box has along each axis of the tensor along which it has several."""
+        return {a.value.data: size.value.data for a, size in zip(self.along, self.sizes, strict=True)}
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of a box."""
+        rows, columns = self.box.values()
+        return rows * columns * BYTES[self.declaration.element.data]
+
+    def verify_(self) -> None:
+        rank, along = len(self.declaration.shape), list(self.box)
+        if self.declaration.element.data not in BYTES:
+            raise VerifyException(f"boxes are of f16 or bf16, not of {self.declaration.element.data}")
+        if len(self.along) != 2 or len(self.sizes) != 2 or not 0 <= along[0] < along[-1] == rank - 1:
+            raise VerifyException("a box lies along two axes of its tensor, the last one among them")
+        if min(self.stages.value.data, self.readers.value.data, *self.box.values()) < 1:
+            raise VerifyException("has a stage, a reader and an element at least")
+
+
+class StageOp(IRDLOperation):
+    """What is about one stage of a ring. Its operands come after those of the operation itself."""
+
+    ring = prop_def(SymbolRefAttr)
+    stage = operand_def(IndexType)
+
+    @property
+    def declaration(self) -> RingOp:
+        """The ring; raises VerifyException where the kernel has none of that name."""
+        name = self.ring.string_value()
+        found = [ring for ring in declarations_of(self) if ring.sym_name.data == name]
+        if len(found) != 1:
+            raise VerifyException(f"{'no ring is' if not found else 'several rings are'} called @{name}")
+        return found[0]
+
+    def verify_(self) -> None:
+        assert self.declaration is not None
+
+
+def declarations_of(op: Operation) -> list[RingOp]:
+    """The rings of the kernel that an operation stands in."""
+    kernel = op
+    while (parent := kernel.parent_op()) is not None and parent.name != "builtin.module":
+        kernel = parent
+    return [each for region in kernel.regions for each in region.ops if type(each) is RingOp]
+
+
+@irdl_op_definition
+class TurnOp(IRDLOperation):
+    """The stage that use number `turn` of a ring has, and the phase in which it is full: counted from 0."""
+
+    name = "roles.turn"
+    turn = operand_def(IndexType)
+    stages = prop_def(IntegerAttr[IndexType])
+    stage = result_def(IndexType)
+    phase = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$turn `of` $stages attr-dict"
+
+    def __init__(self, turn: SSAValue, stages: int) -> None:
+        super().__init__(
+            operands=[turn], properties={"stages": IntegerAttr(stages, index)}, result_types=[index, index]
+        )
+
+
+@irdl_op_definition
+class WaitOp(StageOp):
+    """Waits until a barrier of a stage has completed its phase of this number, 0 or 1.
+
+    Of a barrier that nothing has arrived at, phase 1 is complete: the first use of a stage waits for nobody.
+    """
+
+    name = "roles.wait"
+    barrier = prop_def(StringAttr)
+    phase = operand_def(IndexType)
+    assembly_format = "$barrier $ring `[` $stage `]` `phase` $phase attr-dict"
+
+    def __init__(self, barrier: str, ring: str, stage: SSAValue, phase: SSAValue) -> None:
+        super().__init__(
+            properties={"barrier": StringAttr(barrier), "ring": SymbolRefAttr(ring)}, operands=[phase, stage]
+        )
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.barrier.data not in BARRIERS:
+            raise VerifyException(f"a stage is {' or '.join(BARRIERS)}, not {self.barrier.data}")
+
+
+@irdl_op_definition
+class ExpectOp(StageOp):
+    """Announces how many bytes will be copied into a stage, which is full when they have landed."""
+
+    name = "roles.expect"
+    count = prop_def(IntegerAttr[IndexType])
+    assembly_format = "$ring `[` $stage `]` `bytes` $count attr-dict"
+
+    def __init__(self, ring: str, stage: SSAValue, count: int) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(ring), "count": IntegerAttr(count, index)}, operands=[stage])
+
+
+@irdl_op_definition
+class CopyOp(StageOp):
+    """Begins to copy a box of the ring's tensor into a stage: the box that begins at `start`, a place of each axis."""
+
+    name = "roles.copy"
+    start = var_operand_def(IndexType)
+    assembly_format = "$ring `[` $stage `]` `from` `(` $start `)` attr-dict"
+
+    def __init__(self, ring: str, stage: SSAValue, start: Sequence[SSAValue]) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(ring)}, operands=[start, stage])
+
+    def verify_(self) -> None:
+        super().verify_()
+        if len(self.start) != len(self.declaration.declaration.shape):
+            raise VerifyException("says where its box begins along each axis of the tensor")
+
+
+@irdl_op_definition
+class ReleaseOp(StageOp):
+    """Lets a stage be filled again, as far as this role is concerned: nothing that reads it is under way."""
+
+    name = "roles.release"
+    assembly_format = "$ring `[` $stage `]` attr-dict"
+
+    def __init__(self, ring: str, stage: SSAValue) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(ring)}, operands=[stage])
+
+
+@irdl_op_definition
+class ViewOp(StageOp):
+    """The tile that lies in a stage, its axes those of the box. A product reads it where it lies.
+
+    Whatever else takes it reads it into registers.
+    """
+
+    name = "roles.view"
+    axes = var_operand_def(IndexType)
+    result = result_def(Float)
+    assembly_format = "$ring `[` $stage `]` `over` `(` $axes `)` attr-dict `:` type($result)"
+
+    def __init__(self, ring: str, stage: SSAValue, axes: Sequence[SSAValue], type_: Attribute) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(ring)}, operands=[axes, stage], result_types=[type_])
+
+    def verify_(self) -> None:
+        super().verify_()
+        if len(self.axes) != 2:
+            raise VerifyException("a box has two axes")
+        for axis in self.axes:
+            verify_axis(axis)
+
+
+class Along(Variables):
+    """That the axis `old` of `value`, where it is given, becomes `new`."""
+
+    def rests_on(self, op: OperandOp, result: SSAValue) -> tuple[SSAValue, ...]:
+        return (op.value,)
+
+    def axes(self, op: OperandOp, result: SSAValue, merged: Axes) -> Axes:
+        return merged if op.old is None or op.new is None else merged - {op.old} | {op.new}
+
+
+@irdl_op_definition
+class OperandOp(IRDLOperation):
+    """A tile as products take it for their left factor: rounded to `element`, in registers, or in `shared` memory.
+
+    A loop carries the weights of a tile to the next turn: `from` its axis of keys `to` one of places in a tile.
+    """
+
+    name = "roles.operand"
+    value = operand_def(Float)
+    element = prop_def(StringAttr)
+    shared = opt_prop_def(UnitAttr)
+    old = opt_operand_def(IndexType)
+    new = opt_operand_def(IndexType)
+    result = result_def(Float)
+    traits = traits_def(Pure(), Along())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$value `as` $element (`shared` $shared^)? (`from` $old^ `to` $new)? attr-dict `:` type($result)"
+
+    def __init__(
+        self,
+        value: SSAValue,
+        element: str,
+        old: SSAValue | None = None,
+        new: SSAValue | None = None,
+        shared: bool = False,
+    ) -> None:
+        properties = {"element": StringAttr(element), "shared": UnitAttr() if shared else None}
+        super().__init__(operands=[value, old, new], properties=properties, result_types=[value.type])
+
+    def verify_(self) -> None:
+        for axis in (self.old, self.new):
+            if axis is not None:
+                verify_axis(axis)
+        if (self.old is None) != (self.new is None):
+            raise VerifyException("says what an axis becomes")
+        if self.element.data not in BYTES or self.value.type != self.result.type:
+            raise VerifyException("rounds a tile to f16 or bf16")
+
+
+@irdl_op_definition
+class ProductOp(IRDLOperation):
+    """Begins a product of matrices, as `tile.dot` has them; its sums are added to those of `onto`.
+
+    It is under way until `roles.await` has it: only that takes its result. Products of a role end in their order.
+    """
+
+    name = "roles.product"
+    lhs = operand_def(Float)
+    rhs = operand_def(Float)
+    over = operand_def(IndexType)
+    onto = opt_operand_def(Float)
+    result = result_def(Float)
+    traits = traits_def(Removes())
+    assembly_format = "$lhs `,` $rhs `over` $over (`onto` $onto^)? attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, onto: SSAValue | None) -> None:
+        super().__init__(operands=[lhs, rhs, over, onto], result_types=[lhs.type])
+
+    def verify_(self) -> None:
+        verify_axis(self.over)
+        if not isinstance(self.lhs.owner, OperandOp | LoopOp | Block):
+            raise VerifyException(
+                "has a left factor that lies where products take it from, as roles.operand puts it there"
+            )
+        if not isinstance(self.rhs.owner, ViewOp):
+            raise VerifyException("has a right factor that lies in a ring")
+        if any(not isinstance(use.operation, AwaitOp) for use in self.result.uses):
+            raise VerifyException("only roles.await takes a product that is under way")
+
+
+@irdl_op_definition
+class AwaitOp(IRDLOperation):
+    """What a product has made, once no more than `pending` of those that began after it are under way."""
+
+    name = "roles.await"
+    product = operand_def(Float)
+    pending = prop_def(IntegerAttr[IndexType])
+    result = result_def(Float)
+    assembly_format = "$product `pending` $pending attr-dict `:` type($result)"
+
+    def __init__(self, product: SSAValue, pending: int) -> None:
+        super().__init__(
+            operands=[product], properties={"pending": IntegerAttr(pending, index)}, result_types=[product.type]
+        )
+
+    def verify_(self) -> None:
+        if not isinstance(self.product.owner, ProductOp):
+            raise VerifyException("waits for a product")
+
+
+class RoleOp(IRDLOperation):
+    """What some warps of a program do; all roles begin together, and the program ends with the last of them."""
+
+    registers = prop_def(IntegerAttr[IndexType])
+    body = region_def("single_block")
+
+
+@irdl_op_definition
+class ProducerOp(RoleOp):
+    """The warp that copies."""
+
+    name = "roles.producer"
+    traits = traits_def(NoTerminator(), WellFormed())
+    assembly_format = "`registers` $registers $body attr-dict"
+
+    def __init__(self, registers: int) -> None:
+        super().__init__(properties={"registers": IntegerAttr(registers, index)}, regions=[Region(Block())])
+
+
+@irdl_op_definition
+class ConsumersOp(RoleOp):
+    """The groups of four warps that multiply and fold: `count`, number n with the rows from `first` + n `step` on."""
+
+    name = "roles.consumers"
+    count = prop_def(IntegerAttr[IndexType])
+    step = prop_def(IntegerAttr[IndexType])
+    first = operand_def(IndexType)
+    traits = traits_def(NoTerminator(), WellFormed())
+    assembly_format = "$count `registers` $registers `rows` `from` $first `step` $step $body attr-dict"
+
+    def __init__(self, count: int, registers: int, first: SSAValue, step: int) -> None:
+        super().__init__(
+            properties={
+                "registers": IntegerAttr(registers, index),
+                "count": IntegerAttr(count, index),
+                "step": IntegerAttr(step, index),
+            },
+            operands=[first],
+            regions=[Region(Block(arg_types=[index]))],
+        )
+
+    def verify_(self) -> None:
+        if [argument.type for argument in self.body.block.args] != [index]:
+            raise VerifyException("knows the first of its rows")
+
+
+ACTIONS = (RingOp, WaitOp, ExpectOp, CopyOp, ReleaseOp)
+"""What a role does that gives no value."""
+
+
+def tensors_of(kernel: Operation) -> list[TensorOp]:
+    """The tensors that the rings of a kernel hold boxes of."""
+    rings = {op.tensor.string_value() for op in kernel.walk() if isinstance(op, RingOp)}
+    return [tensor for tensor in declarations(kernel, TensorOp) if tensor.sym_name.data in rings]
+
+
+ROLES_LEVEL = Dialect(
+    "roles",
+    [
+        RingOp,
+        TurnOp,
+        WaitOp,
+        ExpectOp,
+        CopyOp,
+        ReleaseOp,
+        ViewOp,
+        OperandOp,
+        ProductOp,
+        AwaitOp,
+        ProducerOp,
+        ConsumersOp,
+    ],
+)

@@ -1,0 +1,170 @@
+"""Values of consumers as Gluon text: as Triton's, with layouts, which say what thread has what element of a tile.
+
+A tile of rows has the layout of a product of so many columns: a thread then has the same rows of every tile, and a
+number of each row, or of each column, is that of the elements beside it. What is read from memory, or written there, by
+threads has another one, in which neighbours have neighbouring elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from attndsl.backends.text import ATOM, Text
+from attndsl.backends.triton.expressions import HALF_TYPES, TritonExpressions
+from attndsl.ir import roles, tile
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Operation, SSAValue
+
+WARPS = 4
+"""The warps of a consumer."""
+
+LAYOUTS = {
+    "TILE": "gl.NVMMADistributedLayout([3, 0], [4, 1], [16, {3}, 16])",
+    "ROWS": "gl.SliceLayout(1, {0})",
+    "COLUMNS": "gl.SliceLayout(0, {0})",
+    "FACTOR": "gl.DotOperandLayout(0, {0}, 2)",
+    "MEMORY": "gl.BlockedLayout([1, 8], [{1}, {2}], [4, 1], [1, 0])",
+}
+"""The layouts by what they are of, in the order in which they are defined: {0} is that of products, of {3} columns."""
+
+
+def shared_layout(columns: int) -> str:
+    """The layout of tiles in shared memory from where products and copies of boxes take them, of 16 bits an element."""
+    return f"gl.NVMMASharedLayout({min(128, 2 * columns)}, 16, 2)"
+
+
+class GluonExpressions(TritonExpressions):
+    """The text of the values of one role; `layouts` are those that it has named."""
+
+    keys = 0
+    """The keys of a tile: of its layout are numbers of rows."""
+
+    def begin(self, keys: int) -> None:
+        """Begins the text of a role whose tiles have so many keys."""
+        self.keys = keys
+        self.layouts: set[tuple[str, int]] = set()
+        self._layout_names: dict[tuple[str, int], str] = {}
+        self._around = "TILE"
+
+    def layout(self, kind: str, columns: int) -> str:
+        """The name of a layout."""
+        self.layouts.add((kind, columns))
+        if kind not in ("TILE", "MEMORY"):
+            self.layouts.add(("TILE", columns))
+        return self._named(kind, columns)
+
+    def _named(self, kind: str, columns: int) -> str:
+        if (kind, columns) not in self._layout_names:
+            self._layout_names[kind, columns] = self.names.like(f"{kind}_{columns}")
+        return self._layout_names[kind, columns]
+
+    def definitions(self) -> Iterator[str]:
+        """The statements that define the layouts."""
+        order = list(LAYOUTS)
+        for kind, columns in sorted(self.layouts, key=lambda each: (order.index(each[0]), each[1])):
+            beside = min(32, columns // 8)
+            made = LAYOUTS[kind].format(self._named("TILE", columns), 32 // beside, beside, columns)
+            yield f"{self._named(kind, columns)}: gl.constexpr = {made}"
+
+    @contextmanager
+    def in_memory(self) -> Iterator[None]:
+        """What is spelled within is lined up with tiles as memory is read and written."""
+        self._around = "MEMORY"
+        yield
+        self._around = "TILE"
+
+    def width(self, axis: SSAValue) -> int:
+        """How many values an axis has."""
+        assert isinstance(axis.owner, tile.RangeOp)
+        size = constant(axis.owner.size)
+        assert size is not None, "tiles with roles have sizes that are known"
+        return int(size)
+
+    def is_row(self, axis: SSAValue) -> bool:
+        """Whether an axis is that of a consumer's rows."""
+        return not isinstance(axis.owner, tile.RangeOp) or self._order[axis][0] <= 1
+
+    def own(self, axes: Sequence[SSAValue]) -> str:
+        """The layout of a tile with these axes."""
+        if len(axes) == 2:
+            return self.layout("TILE", self.width(axes[1]))
+        (axis,) = axes
+        return self.layout("ROWS", self.keys) if self.is_row(axis) else self.layout("COLUMNS", self.width(axis))
+
+    def _beside(self, axis: SSAValue, axes: Sequence[SSAValue]) -> str:
+        """The layout of numbers along one axis of tiles that are spelled."""
+        place, columns = axes.index(axis), self.width(axes[1])
+        if self._around == "MEMORY":
+            return f"gl.SliceLayout({1 - place}, {self.layout('MEMORY', columns)})"
+        return self.layout("COLUMNS" if place else "ROWS", columns)
+
+    def lined_up(self, value: SSAValue, axes: Sequence[SSAValue]) -> Text:
+        own = self.axes_of(value)
+        if len(own) != 1 or len(axes) != 2:
+            return super().lined_up(value, axes)
+        text, wanted = self[value], self._beside(own[0], axes)
+        if wanted != self.own(own):
+            text = Text(f"gl.convert_layout({text.code}, {wanted})")
+        return Text(f"{text.within(ATOM)}[{', '.join(':' if axis in own else 'None' for axis in axes)}]")
+
+    def position(self, axis: SSAValue, axes: Sequence[SSAValue], typed: bool) -> str:
+        layout = self._beside(axis, axes) if len(axes) > 1 else self.own(axes)
+        text = f"gl.arange(0, {self.size(axis)}, layout={layout})"
+        subscript = ", ".join(":" if other is axis else "None" for other in axes)
+        return f"{text}{f'[{subscript}]' if len(axes) > 1 else ''}{'.to(INDEX)' if typed else ''}"
+
+    def make(self, op: Operation) -> Text:
+        match op:
+            case roles.OperandOp():
+                return self._factor(op)
+            case tile.ReduceOp():
+                text, axes = super().make(op), self.axes_of(op.result)
+                over = self.width(op.over)
+                if len(axes) == 1 and self.is_row(axes[0]) and over != self.keys:
+                    return Text(f"gl.convert_layout({text.code}, {self.own(axes)})")
+                return text
+        return super().make(op)
+
+    def _broadcast(self, op: tile.BroadcastOp) -> Text:
+        axes = self.axes_of(op.result)
+        if not axes or self.axes_of(op.value) == axes:
+            return super()._broadcast(op)
+        shape, layout = self.shape(axes), self.own(axes)
+        if not self.axes(op.value):
+            return Text(f"gl.full({shape}, {self[op.value].code}, gl.float32, layout={layout})")
+        zeros = f"gl.full({shape}, 0.0, gl.float32, layout={layout})"
+        return Text(f"gl.broadcast({self.lined_up(op.value, axes).code}, {zeros})[0]")
+
+    def _factor(self, op: roles.OperandOp) -> Text:
+        text, element = self[op.value], HALF_TYPES[op.element.data]
+        if self.stored.halves.get(op.value) != op.element.data:
+            text = Text(f"{text.within(ATOM)}.to(gl.{element})")
+        if op.shared is not None:
+            shape = self.shape(self.axes_of(op.value))
+            layout = shared_layout(self.width(self.axes_of(op.value)[1]))
+            return Text(f"gl.allocate_shared_memory(gl.{element}, {shape}, {layout}, {text.code})")
+        return Text(f"gl.convert_layout({text.code}, {self.layout('FACTOR', self._columns(op.result))})")
+
+    def _columns(self, factor: SSAValue) -> int:
+        """How many columns the products have whose left factor a value is."""
+        for use in factor.uses:
+            user = use.operation
+            if isinstance(user, roles.ProductOp):
+                return self.width(self.axes_of(user.result)[1])
+            if isinstance(user, tile.LoopOp):
+                return self._columns(user.body.block.args[1 + list(user.iter_args).index(factor)])
+            if isinstance(user, tile.YieldOp) and isinstance(loop := user.parent_op(), tile.LoopOp):
+                return self._columns(loop.results[list(user.values).index(factor)])
+        raise AssertionError("a left factor is one of a product")
+
+    def product(self, op: roles.ProductOp) -> list[str]:
+        """A product, in the parts between which a long line may be broken."""
+        view = op.rhs.owner
+        assert isinstance(view, roles.ViewOp)
+        right = self[op.rhs].code + (".permute((1, 0))" if op.over is view.axes[1] else "")
+        if op.onto is not None:
+            return ["warpgroup_mma(", self[op.lhs].code, right, self[op.onto].code, "is_async=True", ")"]
+        axes = self.axes_of(op.result)
+        zeros = f"gl.zeros({self.shape(axes)}, gl.float32, {self.own(axes)})"
+        return ["warpgroup_mma(", self[op.lhs].code, right, zeros, "use_acc=False", "is_async=True", ")"]

@@ -1,0 +1,193 @@
+"""What the roles of a kernel have in common: numbers, rings, the tiles that they walk, copies of the plain kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from attndsl.ir import tile
+from attndsl.ir.analyses.roled import Roled, size_of_axis
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.rewrite import constant, index_constant, say
+from attndsl.ir.rewrite import replace as replace_with
+from attndsl.ir.roles import RingOp, TurnOp
+from attndsl.ir.statements import operations
+from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, arith, i1
+
+SAYING = (tile.NarrowOp, tile.UnsignedOp, tile.KeptOp, tile.LaunchedOp)
+"""What names values, of a kernel and so of one made of it."""
+
+
+@dataclass
+class RolesBuilder:
+    """Builds one kernel. `copies` holds what stands for the values of the plain one, in the role that is written.
+
+    `made` has all that has stood for a value, `non_negative` integers that were made and are at least 0.
+    """
+
+    plain: tile.KernelOp
+    found: Roled
+    copies: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    made: dict[SSAValue, list[SSAValue]] = field(default_factory=dict)
+    numbers: dict[int, SSAValue] = field(default_factory=dict)
+    non_negative: list[SSAValue] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.axes = AxesAnalysis()
+        self.kernel = tile.KernelOp(self.plain.entry.data, StringAttr("roles"))
+        self.kernel.bounds, self.kernel.strided = self.plain.bounds, self.plain.strided
+        self.kernel.location = self.plain.location
+        self.block = self.kernel.body.block
+        self.place = self.plain.location
+
+    def _ring(self, load: tile.LoadOp, keys_along: int, features: SSAValue) -> RingOp:
+        name = load.tensor.string_value()
+        taken = {op.sym_name.data for op in self.block.ops if isinstance(op, RingOp)}
+        called = next(n for n in (f"{name}_ring", f"{name}_ring_2") if n not in taken)
+        sizes = (self.found.tile_keys, size_of_axis(features))
+        along = (keys_along, len(load.indices) - 1)
+        ring = RingOp(called, load.tensor, along, sizes, self.found.stages, self.found.consumers)
+        self._add(ring)
+        return ring
+
+    def _visits(self) -> None:
+        """How many tiles all roles walk: `full` ones first, where those are apart, then the others."""
+        counts = [self._count(loop) for loop in self.found.loops]
+        self.full = counts[0] if len(counts) == 2 else None
+        self.total = counts[0] if len(counts) == 1 else self._value(arith.AddiOp(counts[0], counts[1]))
+        self.visits = self._value(arith.MaxSIOp(self.total, self._number(1)), "visits")
+        if self.full is not None:
+            self.full.name_hint = "full"
+        self.non_negative += [self.total, self.visits]
+
+    def _count(self, loop: tile.LoopOp) -> SSAValue:
+        """How many tiles a loop walks."""
+        if (whole := self.found.whole(loop)) is not None:
+            return self.copies[whole]
+        span = self.copies[loop.ub]
+        if constant(loop.lb) != 0:
+            span = self._value(arith.SubiOp(span, self.copies[loop.lb]))
+        span = self._value(arith.MaxSIOp(span, self._number(0)))
+        keys = self.copies[loop.step]
+        reached = self._value(arith.AddiOp(span, self._number(self.found.tile_keys - 1)))
+        count = self._value(arith.FloorDivSIOp(reached, keys))
+        self.non_negative += [reached, count]
+        return count
+
+    def _turns(self, carried: Sequence[SSAValue]) -> tuple[SSAValue, Callable[[Sequence[SSAValue]], list[SSAValue]]]:
+        """Begins the loop over all tiles but the first; gives its turn, and what ends it."""
+        one = self._number(1)
+        loop = tile.LoopOp(one, self.visits, one, carried)
+        self._add(loop)
+        outer, copies = self.block, dict(self.copies)
+        self.block = loop.body.block
+        turn = self.block.args[0]
+        turn.name_hint = "turn"
+        for value, argument, result in zip(carried, self.block.args[1:], loop.results, strict=True):
+            argument.name_hint = result.name_hint = value.name_hint
+
+        def done(values: Sequence[SSAValue]) -> list[SSAValue]:
+            self._add(tile.YieldOp(*values))
+            self.block, self.copies = outer, copies
+            return list(loop.results)
+
+        return turn, done
+
+    def _turn(self, turn: SSAValue, ring: RingOp) -> tuple[SSAValue, SSAValue]:
+        """The stage and the phase that a turn has of a ring."""
+        op = TurnOp(turn, self.found.stages)
+        self._add(op)
+        name = ring.tensor.string_value()
+        op.stage.name_hint, op.phase.name_hint = f"{name}_stage", f"{name}_phase"
+        return op.stage, op.phase
+
+    def _begin(self, turn: SSAValue) -> SSAValue:
+        """Where the tile of a turn begins."""
+        keys = self.copies[self.found.folded.step]
+        starts = []
+        loops = self.found.loops[:1] if self.found.goes_on else self.found.loops
+        for loop, before in zip(loops, (None, self.full), strict=False):
+            assert loop.axis is not None
+            within, low = turn, self.copies[loop.lb]
+            if before is not None:
+                within = self._value(arith.SubiOp(turn, before))
+            if constant(within) != 0:
+                way = self._value(arith.MuliOp(within, keys))
+                low = way if constant(low) == 0 else self._value(arith.AddiOp(low, way))
+            self.copies[loop.body.block.args[0]] = low
+            for op in loop.body.block.ops:
+                if op is loop.axis:
+                    break
+                if op is loop.axis.start.owner or self._leads_to(op, loop.axis.start):
+                    self._clone(op)
+            starts.append(self.copies[loop.axis.start])
+        axis = self.found.folded.axis
+        assert axis is not None
+        hint = f"{axis.variable.data}0"
+        if len(starts) == 1:
+            if constant(turn) is None:
+                starts[0].name_hint = hint
+            return starts[0]
+        assert self.full is not None
+        is_full = self._value(arith.CmpiOp(turn, self.full, "slt"))
+        return self._value(arith.SelectOp(is_full, *starts), hint)
+
+    def _leads_to(self, op: Operation, value: SSAValue) -> bool:
+        """Whether a value is computed of what an operation gives."""
+        stack = [value]
+        while stack:
+            owner = stack.pop().owner
+            if owner is op:
+                return True
+            if isinstance(owner, Operation) and owner.parent is op.parent:
+                stack += owner.operands
+        return False
+
+    def _add(self, op: Operation) -> None:
+        if op.location != self.place:
+            op.location = self.place
+        self.block.add_op(op)
+
+    def _value(self, op: Operation, name: str | None = None) -> SSAValue:
+        self._add(op)
+        op.results[0].name_hint = name
+        return op.results[0]
+
+    def _number(self, value: int) -> SSAValue:
+        """A number, which all roles know."""
+        if value not in self.numbers:
+            op, first = index_constant(value), self.kernel.body.block.first_op
+            op.location = self.place
+            if first is None:
+                self.kernel.body.block.add_op(op)
+            else:
+                self.kernel.body.block.insert_op_before(op, first)
+            self.numbers[value] = op.result
+        return self.numbers[value]
+
+    def _stands(self, old: SSAValue, new: SSAValue) -> None:
+        """Lets a value stand for another one, and what is said of that hold of it."""
+        if new.name_hint is None:
+            new.name_hint = old.name_hint
+        self.copies[old] = new
+        self.made.setdefault(old, []).append(new)
+
+    def _clone(self, op: Operation) -> None:
+        copy = op.clone(self.copies)
+        for old, new in zip([op, *operations(op)], [copy, *operations(copy)], strict=True):
+            new.location = old.location
+            for was, now in zip(old.results, new.results, strict=True):
+                self._stands(was, now)
+        self.block.add_op(copy)
+
+    def _say(self) -> None:
+        """What the plain kernel says of values, it says of those that stand for them."""
+        for op in list(operations(self.kernel)):
+            if isinstance(op, SAYING):
+                replace_with(op, [])
+        for statement in SAYING:
+            said = [value for op in operations(self.plain) if type(op) is statement for value in op.operands]
+            values = [new for old in dict.fromkeys(said) for new in self.made.get(old, ())]
+            if statement is tile.UnsignedOp:
+                values += self.non_negative
+            say(self.kernel, statement, dict.fromkeys(v for v in values if v.type != i1 or statement is tile.NarrowOp))

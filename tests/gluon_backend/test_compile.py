@@ -1,0 +1,116 @@
+"""Kernels with roles, compiled for a Hopper GPU that is not there: none spills where it multiplies."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from attndsl.backends.gpu.aot import load
+from attndsl.backends.gpu.stand_ins import POINTERS
+from attndsl.backends.gpu.targets import TARGETS
+from attndsl.driver.compile import lower
+from attndsl.ir import roles, spec, tile
+from attndsl.ir.xdsl import ModuleOp
+from attndsl.python_names import pointer_name
+from attndsl.testing.case import types_with
+
+from .test_roles import TAKEN, kernels, sizes_of, spec_of, text_of
+
+pytest.importorskip("triton")
+
+SMALL = ("causal_end", "f16", 64)
+
+
+class Compiled(NamedTuple):
+    """Code of a kernel, what ptxas says of it, and its instructions with their addresses."""
+
+    shared: int
+    said: str
+    instructions: list[tuple[int, str, str]]
+
+
+def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tuple[dict[str, str], dict[str, Any]]:
+    """The types of arguments, and the values of those that are constants, for contiguous tensors."""
+    import triton.language as tl
+    from triton.experimental.gluon import language as gl
+
+    tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
+    pointers = {pointer_name(op.sym_name.data): POINTERS[op.element.data] for op in tensors}
+    rings = {ring.sym_name.data.removesuffix("_ring"): ring for ring in kernel.walk() if isinstance(ring, roles.RingOp)}
+    types, constants = dict[str, str](), dict[str, Any]()
+    for param in function.params:
+        name = param.name
+        ring = rings.get(name.removesuffix("_boxes"))
+        if name.endswith("_boxes") and ring is not None:
+            element = ring.declaration.element.data
+            box = [ring.box.get(axis, 1) for axis in range(len(ring.declaration.shape))]
+            layout = gl.NVMMASharedLayout.get_default_for(box, {"f16": gl.float16, "bf16": gl.bfloat16}[element])
+            types[name] = f"tensordesc<{POINTERS[element][1:]}[{','.join(map(str, box))}],{layout!r}>"
+        elif name in pointers:
+            types[name] = pointers[name]
+        elif param.is_constexpr or (param.annotation_type is None and re.search(r"_s\d+$", name)):
+            types[name], constants[name] = "constexpr", tl.int32 if name == "INDEX" else 1
+        else:
+            types[name] = param.annotation_type or "i32"
+    return types, constants
+
+
+def compiled(name: str, element: str, extent: int, tmp_path: Path) -> list[Compiled]:
+    """All kernels of a spec whose warps have roles."""
+    import triton
+    from triton import knobs
+    from triton.backends.compiler import GPUTarget
+    from triton.backends.nvidia.compiler import get_ptxas
+    from triton.experimental.gluon._runtime import GluonASTSource
+
+    found = spec_of(name)
+    module, _ = lower(found, types_with(found, element), "gluon", sizes_of(found, extent))
+    functions, made = load(text_of(name, element, extent)), []
+    for kernel in kernels(module, "roles"):
+        function = functions[f"{kernel.entry.data}_roles_kernel"]
+        types, constants = signature_of(function, module, kernel)
+        source = GluonASTSource(function, types, constants, {})
+        code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
+        ptx, cubin = tmp_path / "k.ptx", tmp_path / "k.cubin"
+        ptx.write_text(code.asm["ptx"])
+        cubin.write_bytes(code.asm["cubin"])
+        command = [get_ptxas(90).path, "-v", "--gpu-name=sm_90a", ptx, "-o", tmp_path / "again"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True)
+        sass = subprocess.run(
+            [knobs.nvidia.cuobjdump.path, "-sass", cubin], capture_output=True, text=True, check=True
+        ).stdout
+        lines = re.findall(r"/\*([0-9a-f]{4,5})\*/\s+(?:@!?U?P\w+ )?(\S+)(.*)", sass)
+        made.append(
+            Compiled(code.metadata.shared, said.stdout + said.stderr, [(int(a, 16), b, c) for a, b, c in lines])
+        )
+    return made
+
+
+def loops(instructions: list[tuple[int, str, str]]) -> list[list[str]]:
+    """The instructions of each loop: what a branch goes back to, up to it."""
+    found = []
+    for address, name, rest in instructions:
+        goal = re.search(r"0x([0-9a-f]+)", rest)
+        if name == "BRA" and goal is not None and int(goal[1], 16) < address:
+            first = int(goal[1], 16)
+            found.append([other for place, other, _ in instructions if first <= place <= address])
+    return found
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(("name", "element", "extent"), [SMALL, *((name, "bf16", 128) for name in TAKEN)])
+def test_no_loop_over_keys_spills(name: str, element: str, extent: int, tmp_path: Path) -> None:
+    made = compiled(name, element, extent, tmp_path)
+    assert made
+    for code in made:
+        assert code.shared <= TARGETS["cuda:90"].machine.shared
+        assert "C75" not in code.said, "ptxas makes products wait for each other"
+        # What a role waits in, and what is laid out behind it, is a loop to this look as well: those are long.
+        folding = sorted((ops for ops in loops(code.instructions) if "HGMMA" in " ".join(ops)), key=len)[:2]
+        assert folding
+        for ops in folding:
+            assert not [op for op in ops if op.startswith(("STL", "LDL"))], "a loop over keys spills"

@@ -1,0 +1,233 @@
+"""Specs whose kernels get roles: against the reference in the IR's interpreter, and as text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from attndsl.checking.check import check
+from attndsl.checking.typed import Spec
+from attndsl.driver.compile import compile_spec, lower
+from attndsl.driver.summarise import feature_dims
+from attndsl.ir import tile
+from attndsl.ir.analyses.roled import NoRoles, roled
+from attndsl.ir.context import context
+from attndsl.ir.interpret import SMALL_CHOICES, interpret
+from attndsl.ir.xdsl import ModuleOp
+from attndsl.passes.assign_roles import AssignRoles
+from attndsl.syntax.read import read_source
+from attndsl.syntax.source import Source
+from attndsl.testing.case import Case, types_with
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+TAKEN = (
+    "alibi",
+    "causal_end",
+    "causal_start",
+    "chunked_local",
+    "co_attention",
+    "gated_output",
+    "gqa",
+    "lse",
+    "mha",
+    "mqa",
+    "prefix_lm",
+    "qk_clip",
+    "sigmoid_attention",
+    "sinks",
+    "sliding_window",
+    "softcap",
+    "softmax_plus_one",
+    "weights",
+)
+"""The specs of the gallery one of whose kernels gets roles."""
+
+REFUSED = {
+    "dense_bias": "a turn reads bias, too",
+    "dilated": "where keys begin or end is found among the rows of a tile",
+    "document_mask": "data are looked through for where keys lie",
+    "dropout": "numbers are drawn for every key",
+    "f8_cache": "k_f8 is of f8e4m3, and multiplied as bf16",
+    "fused_qkv": "keys of qkv are no box",
+    "int8_cache": "keys or values are computed",
+    "mla_latent": "takes 3 products of matrices, and not two",
+    "packed_ragged": "data say how many there are",
+    "qk_norm": "its products are not of f16 or bf16",
+    "rotary": "takes 3 products of matrices, and not two",
+}
+
+EXTENTS = [(5, 9), (9, 3), (1, 1), (3, 0), (0, 4), (8, 16), (7, 23)]
+"""Rows and keys: rows that see nothing, odd ends, no keys, no rows, whole tiles, and several turns of each stage."""
+
+
+@cache
+def spec_of(name: str) -> Spec:
+    return check(read_source(str(EXAMPLES / f"{name}.attn")))
+
+
+def sizes_of(spec: Spec, extent: int) -> dict[str, int]:
+    return dict.fromkeys(feature_dims(spec), extent)
+
+
+@cache
+def plain(name: str, element: str, extent: int) -> ModuleOp:
+    """What the Triton emitter takes."""
+    spec = spec_of(name)
+    return lower(spec, types_with(spec, element), "triton", sizes_of(spec, extent), "cuda:90")[0]
+
+
+def with_roles(name: str, element: str, rows: int, keys: int) -> ModuleOp:
+    module = plain(name, element, 16).clone()
+    AssignRoles(rows=rows, keys=keys).apply(context(), module)
+    module.verify()
+    return module
+
+
+def kernels(module: ModuleOp, form: str) -> list[tile.KernelOp]:
+    found = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
+    return [op for op in found if op.form is not None and op.form.data == form]
+
+
+def held(name: str, element: str, dims: Mapping[str, int], seed: int, rows: int = 2, keys: int = 4) -> None:
+    """Raises Disagreement where roles give something else than the reference, absent keys poisoned or not."""
+    module = with_roles(name, element, rows, keys)
+    spec = spec_of(name)
+    few = {dim: size for dim, size in {"B": 1, "H": 2, "Hq": 4, "Hkv": 2}.items() if dim in spec.dims}
+    case = Case.make(spec, element, seed, {**few, **sizes_of(spec, 16), **dims})
+    for each in (case, case.poisoned()):
+        found = interpret(module, each.arrays, each.dims, each.params, {**SMALL_CHOICES, "SPLITS": 1})
+        each.check("assign-roles", found, narrowed=True)
+
+
+@pytest.mark.parametrize("name", ["causal_end", "sliding_window"])
+def test_roles_agree_with_the_reference(name: str) -> None:
+    held(name, "bf16", {"M": 5, "N": 9}, 0)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", TAKEN)
+def test_roles_agree_with_the_reference_at_all_extents(name: str) -> None:
+    for seed, (rows, keys) in enumerate(EXTENTS):
+        held(name, ("bf16", "f16")[seed % 2], {"M": rows, "N": keys}, seed)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(("rows", "keys"), [(1, 1), (3, 2), (4, 16)])
+def test_no_result_depends_on_the_sizes_of_tiles(rows: int, keys: int) -> None:
+    for name in ("gqa", "softcap"):
+        held(name, "bf16", {"M": 6, "N": 11}, 1, rows, keys)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_gets_no_roles_is_told_why(name: str) -> None:
+    (kernel,) = kernels(plain(name, "bf16", 64), "whole")
+    with pytest.raises(NoRoles, match=REFUSED[name]):
+        roled(kernel)
+
+
+@pytest.mark.matrix
+def test_the_gallery_is_taken_or_refused_as_said() -> None:
+    taken = set()
+    for path in EXAMPLES.glob("*.attn"):
+        module = plain(path.stem, "bf16", 64).clone()
+        AssignRoles().apply(context(), module)
+        if kernels(module, "roles"):
+            taken.add(path.stem)
+    assert taken == set(TAKEN)
+
+
+def test_features_that_no_box_has_are_refused() -> None:
+    (kernel,) = kernels(plain("mha", "bf16", 256), "whole")
+    with pytest.raises(NoRoles, match="no power of two from 16 to 128"):
+        roled(kernel)
+
+
+def text_of(name: str, element: str = "bf16", extent: int = 128) -> str:
+    spec = spec_of(name)
+    return compile_spec(spec, types_with(spec, element), "gluon", sizes_of(spec, extent)).source
+
+
+def test_golden(golden: Callable[[Path, str], None]) -> None:
+    golden(Path(__file__).parent / "goldens" / "gqa.gluon", text_of("gqa"))
+
+
+@pytest.mark.parametrize("name", ["mha", "sliding_window"])
+def test_the_text_reads_well(name: str) -> None:
+    text = text_of(name)
+    assert text == text_of(name)
+    ast.parse(text)
+    inside = text[text.index("@gluon.jit") : text.rindex("gl.warp_specialize")]
+    assert "tl." not in inside
+    assert f"# {name}.attn:" in inside
+    assert max(len(line) for line in inside.splitlines() if not line.lstrip().startswith("#")) <= 125
+
+
+def test_what_gets_no_roles_is_the_plain_file() -> None:
+    spec = spec_of("dense_bias")
+    types, sizes = types_with(spec, "bf16"), sizes_of(spec, 64)
+    text = compile_spec(spec, types, "gluon", sizes).source
+    assert "# The warps of dense_bias_kernel have no roles: a turn reads bias, too.\n" in text
+    said = [line for line in text.splitlines() if line.startswith("# The warps")]
+    assert len(said) == 1 and "gluon" not in text
+
+
+TEMPLATE = """attention drawn(window: int = 3, cap: f32 = 2.0) {{
+    dims B, H, M, N, D, E
+    types T
+    input  q : T[B, H, M, D]
+    input  k : T[B, N, H, D]
+    input  v : T[N, B, H, E]
+    input  a : f32[H, M]
+    output o : T[B, H, M, E]
+    each b in B, h in H, i in M
+    over j in N
+    let s = q[b,h,i,:] . k[b,j,h,:]
+    score = {score}
+    {mask}
+    o[b,h,i,:] = {weights} . v[j,b,h,:]
+}}
+"""
+
+SCORES = (
+    "s / sqrt(D)",
+    "cap * tanh(s / cap)",
+    "s - a[h,i] * (i - j)",
+    "s * a[h,i] + j",
+    "abs(s) - cap",
+    "maximum(s, 0.0)",
+)
+
+MASKS = (
+    "",
+    "mask = j <= i",
+    "mask = j >= i + (N - M)",
+    "mask = i - window < j <= i + window",
+    "mask = j != i",
+    "mask = (i + j) % window == 0",
+    "mask = j <= i or j > i + window",
+)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("mask", MASKS)
+def test_masks_and_scores_in_any_combination(mask: str) -> None:
+    taken = 0
+    for seed, score in enumerate(SCORES):
+        weights = "softmax(score, mask)" if mask else "softmax(score)"
+        text = TEMPLATE.format(score=score, mask=mask, weights=weights)
+        spec = check(Source(text, "drawn.attn"))
+        module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 16), "cuda:90")
+        AssignRoles(rows=1 + seed % 3, keys=(1, 4, 16)[seed % 3]).apply(context(), module)
+        module.verify()
+        taken += len(kernels(module, "roles"))
+        for rows, keys in EXTENTS[seed % 2 :: 2]:
+            case = Case.make(spec, "bf16", seed, {"B": 2, "H": 2, "D": 16, "E": 16, "M": rows, "N": keys})
+            for each in (case, case.poisoned()):
+                found = interpret(module, each.arrays, each.dims, each.params, {**SMALL_CHOICES, "SPLITS": 1})
+                each.check("assign-roles", found, narrowed=True)
+    assert taken == len(SCORES)

@@ -1,0 +1,200 @@
+"""Roles are interpreted as a GPU would run them, and what would be a race or never end there is an error here.
+
+Each bug is planted in a kernel that is right: in its IR, which is then interpreted without being verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attndsl.ir import roles, tile
+from attndsl.ir.context import context, parse_module, print_module
+from attndsl.ir.coroutines import RolesFail
+from attndsl.ir.interpret import SMALL_CHOICES, interpret
+from attndsl.ir.statements import operations
+from attndsl.ir.xdsl import IntegerAttr, ModuleOp, Operation, VerifyException, arith, index, math
+from attndsl.passes.assign_roles import AssignRoles
+from attndsl.storage import encode
+
+CASE = Path(__file__).parents[1] / "passes" / "assign-roles" / "sums.mlir"
+
+
+def module() -> ModuleOp:
+    """A sum of weights by values, in the form with roles: 2 rows for each consumer, 4 keys a tile."""
+    found = parse_module(CASE.read_text(encoding="utf-8"), CASE.name)
+    for op in list(found.body.block.ops):
+        if isinstance(op, tile.KernelOp) and op.entry.data != "sums":
+            found.body.block.erase_op(op)
+    AssignRoles(rows=2, keys=4).apply(context(), found)
+    found.verify()
+    return found
+
+
+def run(found: ModuleOp, rows: int = 5, keys: int = 21) -> np.ndarray[Any, Any]:
+    """What the kernel writes."""
+    random = np.random.default_rng(0)
+    shapes = {"q": (rows, 16), "k": (keys, 16), "v": (keys, 16), "turned": (16, keys)}
+    arrays = {name: encode(random.integers(-2, 3, shape).astype(float), "bf16") for name, shape in shapes.items()}
+    arrays["table"] = np.zeros(keys, np.int32)
+    return interpret(found, arrays, {"M": rows, "N": keys}, {}, {**SMALL_CHOICES, "SPLITS": 1})["o"]
+
+
+def each(found: ModuleOp, kind: type[Operation], ring: str = "", within: type[Operation] = roles.RoleOp) -> list[Any]:
+    """The operations of one kind in the roles of one kind, of one ring."""
+    ops = [op for role in found.walk() if isinstance(role, within) for op in operations(role) if type(op) is kind]
+    return [op for op in ops if not ring or (isinstance(op, roles.StageOp) and op.ring.string_value() == ring)]
+
+
+def drop(op: Any) -> None:
+    op.detach()
+    op.erase()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+@pytest.mark.parametrize("keys", [0, 1, 4, 21])
+def test_roles_compute_what_the_plain_kernel_does(rows: int, keys: int) -> None:
+    with_roles = module()
+    plain = with_roles.clone()
+    for op in list(plain.body.block.ops):
+        if isinstance(op, tile.KernelOp) and op.form is not None and op.form.data == "roles":
+            plain.body.block.erase_op(op)
+    np.testing.assert_allclose(run(with_roles, rows, keys), run(plain, rows, keys), rtol=1e-5, atol=1e-5)
+
+
+def test_the_text_reads_back() -> None:
+    text = print_module(module())
+    assert print_module(parse_module(text)) == text
+
+
+def a_missing_release(found: ModuleOp) -> None:
+    drop(each(found, roles.ReleaseOp, "v_ring")[0])
+
+
+def a_stage_too_few(found: ModuleOp) -> None:
+    ring = next(op for op in found.walk() if isinstance(op, roles.RingOp))
+    ring.stages = IntegerAttr(1, index)
+
+
+def a_phase_that_is_not_flipped(found: ModuleOp) -> None:
+    waits = each(found, roles.WaitOp, "k_ring", roles.ConsumersOp)
+    waits[1].operands[0] = waits[0].operands[0]
+
+
+def a_phase_of_the_producer_that_is_not_flipped(found: ModuleOp) -> None:
+    waits = each(found, roles.WaitOp, "k_ring", roles.ProducerOp)
+    waits[1].operands[0] = waits[0].operands[0]
+
+
+def a_release_too_early(found: ModuleOp) -> None:
+    release = each(found, roles.ReleaseOp, "v_ring")[0]
+    product = next(op for op in each(found, roles.ProductOp) if op.onto is not None)
+    release.detach()
+    product.parent.insert_op_after(release, product)
+
+
+def a_missing_wait(found: ModuleOp) -> None:
+    drop(each(found, roles.WaitOp, "v_ring", roles.ConsumersOp)[0])
+
+
+def a_tile_too_many(found: ModuleOp) -> None:
+    loop = each(found, tile.LoopOp, within=roles.ProducerOp)[0]
+    more = arith.AddiOp(loop.ub, loop.step)
+    loop.parent.insert_op_before(more, loop)
+    loop.operands[1] = more.result
+
+
+def a_tile_too_few(found: ModuleOp) -> None:
+    loop = each(found, tile.LoopOp, within=roles.ProducerOp)[0]
+    less = arith.SubiOp(loop.ub, loop.step)
+    loop.parent.insert_op_before(less, loop)
+    loop.operands[1] = less.result
+
+
+def bytes_that_nobody_copies(found: ModuleOp) -> None:
+    each(found, roles.ExpectOp, "k_ring")[0].count = IntegerAttr(256, index)
+
+
+def a_reader_too_many(found: ModuleOp) -> None:
+    ring = next(op for op in found.walk() if isinstance(op, roles.RingOp))
+    ring.readers = IntegerAttr(3, index)
+
+
+def a_product_that_is_not_awaited(found: ModuleOp) -> None:
+    each(found, roles.AwaitOp)[1].pending = IntegerAttr(2, index)
+
+
+BUGS: dict[Callable[[ModuleOp], None], str] = {
+    a_missing_release: "the producer waits until stage 0 of @v_ring is empty",
+    a_stage_too_few: "means stage 1 of @k_ring, which has none of that number",
+    a_phase_that_is_not_flipped: "of @k_ring",
+    a_phase_of_the_producer_that_is_not_flipped: "of @k_ring",
+    a_release_too_early: "stage 0 of @v_ring is filled again while a product that is under way still has it",
+    a_missing_wait: "reads stage 0 of @v_ring before the copy into it has landed",
+    a_tile_too_many: "of @[kv]_ring",
+    a_tile_too_few: "of @[kv]_ring",
+    bytes_that_nobody_copies: "waits until stage 0 of @k_ring is full",
+    a_reader_too_many: "the producer waits until stage 0 of @k_ring is empty",
+    a_product_that_is_not_awaited: "takes a product with stage [01] of @k_ring that is under way",
+}
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_is_found(bug: Callable[[ModuleOp], None]) -> None:
+    found = module()
+    run(found)
+    bug(found)
+    with pytest.raises(RolesFail, match=BUGS[bug]):
+        run(found)
+
+
+REFUSED: dict[Callable[[ModuleOp], None], str] = {
+    a_release_too_early: "a stage of @v_ring is released while a product reads it",
+    a_missing_wait: "roles.view waits until its stage of @v_ring is full",
+    bytes_that_nobody_copies: "a copy into @k_ring is announced before, with its 128 bytes",
+    a_product_that_is_not_awaited: "that its product may be one of them",
+}
+
+
+@pytest.mark.parametrize("bug", REFUSED, ids=lambda bug: bug.__name__)
+def test_the_verifier_refuses_what_it_can_see(bug: Callable[[ModuleOp], None]) -> None:
+    found = module()
+    bug(found)
+    with pytest.raises(VerifyException, match=REFUSED[bug]):
+        found.verify()
+
+
+def read_into_registers(found: ModuleOp, early: bool) -> None:
+    """Lets the weights of the first tile rest on a number of the keys, which is read into registers."""
+    view = each(found, roles.ViewOp, "k_ring")[0]
+    release = each(found, roles.ReleaseOp, "k_ring")[0]
+    read = math.AbsFOp(view.result)
+    view.parent.insert_op_after(read, view)
+    # A product with what was read, whose place does not matter here: that it is complete does.
+    product = each(found, roles.ProductOp)[0]
+    factor = roles.OperandOp(read.result, "bf16", view.axes[0], view.axes[0])
+    again = roles.ProductOp(factor.result, view.result, view.axes[0], None)
+    waited = roles.AwaitOp(again.result, 0)
+    view.parent.insert_ops_before([factor, again, waited], release)
+    assert product.parent is view.parent
+    if early:
+        release.detach()
+        view.parent.insert_op_before(release, factor)
+        # Its own product stays complete before the release: what is left is the read.
+        drop(waited)
+        drop(again)
+        drop(factor)
+
+
+def test_a_stage_that_is_read_into_registers_is_released_when_something_has_needed_it() -> None:
+    found = module()
+    read_into_registers(found, early=False)
+    found.verify()
+    found = module()
+    read_into_registers(found, early=True)
+    with pytest.raises(VerifyException, match="before anything has needed what was read from it"):
+        found.verify()
