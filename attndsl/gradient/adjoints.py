@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from attndsl.checking.typed import Expr
 from attndsl.gradient.algebra import Algebra
+from attndsl.gradient.presence import conditions
 
 
 class Adjoint(NamedTuple):
@@ -28,6 +29,12 @@ Rule = Callable[[Algebra, Sequence[Expr], Expr, Expr], Sequence[Adjoint | None]]
 
 def _nothing(a: Algebra, x: Sequence[Expr], r: Expr, g: Expr) -> Sequence[Adjoint | None]:
     return [None] * len(x)
+
+
+def _zero_like(a: Algebra, g: Expr) -> Expr:
+    """0, but absent where an adjoint is: what it then multiplies need be no number."""
+    zero = a.number(0.0)
+    return a.apply("fselect", a.apply("feq", g, g), zero, zero) if conditions(g) else zero
 
 
 def _curve(slope: Callable[[Algebra, Expr, Expr], Expr]) -> Rule:
@@ -64,9 +71,8 @@ def _extreme(first: str) -> Rule:
 
 def _absolute(a: Algebra, x: Sequence[Expr], r: Expr, g: Expr) -> Sequence[Adjoint | None]:
     zero = a.number(0.0)
-    return [
-        Adjoint(a.apply("fselect", a.apply("fgt", x[0], zero), g, a.where(a.apply("flt", x[0], zero), a.negate(g))))
-    ]
+    below = a.apply("fselect", a.apply("flt", x[0], zero), a.negate(g), _zero_like(a, g))
+    return [Adjoint(a.apply("fselect", a.apply("fgt", x[0], zero), g, below))]
 
 
 def _one_less_square(a: Algebra, r: Expr) -> Expr:
@@ -97,7 +103,7 @@ ADJOINTS: dict[str, Rule] = {
         lambda a, x, r: a.multiply(a.number(2 / math.sqrt(math.pi)), a.apply("exp", a.negate(a.multiply(x, x))))
     ),
     "sigmoid": _curve(lambda a, x, r: a.multiply(r, a.subtract(a.number(1.0), r))),
-    "relu": lambda a, x, r, g: [Adjoint(a.where(a.apply("fgt", x[0], a.number(0.0)), g))],
+    "relu": lambda a, x, r, g: [Adjoint(a.apply("fselect", a.apply("fgt", x[0], a.number(0.0)), g, _zero_like(a, g)))],
     **dict.fromkeys(("floor", "random", "float"), _nothing),
     **dict.fromkeys(("feq", "fne", "flt", "fle", "fgt", "fge"), _nothing),
     **dict.fromkeys(("and", "or", "not", "beq", "bne", "bselect"), _nothing),

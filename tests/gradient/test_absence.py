@@ -50,6 +50,16 @@ SPECS = {
         each i in M over j in N
         o[i,:] = softmax(q[i] * (if i < M then k[j] else v[t[j], 0])) . v[t[j],:]
     }""",
+    "scores with a kink, of rows whose values are absent": """attention t {
+        dims M, N, P, C, E
+        input  q : f64[M, C]
+        input  k : f64[N, C]
+        input  v : f64[P, N, E]
+        input  t : i32[M]
+        output o : f64[M, E]
+        each i in M over j in N
+        o[i,:] = softmax(relu(q[i,:] . k[j,:]) + abs(q[i,:] . k[j,:])) . v[t[i],j,:]
+    }""",
     "what is written nowhere": """attention t {
         dims M, N, E
         input  q : f64[M]

