@@ -34,6 +34,7 @@ model = models({CHARACTERS})["spec, learned"]
 parallel = DistributedDataParallel(model)
 parallel(torch.load(f"{{folder}}/text")[rank::2]).backward()
 torch.save([parameter.grad for parameter in model.parameters()], f"{{folder}}/{{rank}}")
+distributed.barrier()  # neither leaves while the other is still connected to it
 distributed.destroy_process_group()
 """
 """One of two processes, each of which is given half of the lines."""
