@@ -3,7 +3,7 @@
 Why: a plain kernel's warps all load, wait, multiply and make scores into weights, and the matrix unit rests meanwhile.
 With roles copies run ahead in rings of shared memory, and a turn is rotated: the product of queries with the next tile
 of keys, and that of weights with the values of the tile before, are under way while scores are made into weights. On an
-H200 that is a third faster.
+H200 that is a quarter faster where heads are 128 wide (docs/performance.md, "With roles").
 
 Before:
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from attndsl.backends.gluon.expressions import GluonExpressions, shared_layout
 from attndsl.backends.gluon.legal import LEGAL
-from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
+from attndsl.backends.gpu.launcher import BOX_STRIDES, IN_ROLES, WHOLE, kernel_name
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel, emit_with
 from attndsl.backends.writer import Writer
@@ -33,28 +33,20 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 _copy_box = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 """
 
-BOXES = '''
+BOXES = f'''{BOX_STRIDES}
 
 def _has_roles(rows, device, *tensors):
-    """Whether the warps of a program have roles: on a Hopper GPU, for many rows, where boxes can be copied.
-
-    A tensor that boxes are copied of has no axis without a place, and begins, and goes on along every axis but the
-    last, at multiples of 16 bytes.
-    """
-    return (
-        rows > 64 and device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 9
-        and all(0 < min(x.shape) and max(x.shape) < 2**31 for x in tensors)
-        and all(x.stride(-1) == 1 and x.data_ptr() % 16 == 0 for x in tensors)
-        and all(x.stride(n) % 8 == 0 for x in tensors for n in range(x.dim() - 1) if x.shape[n] > 1)
-    )
+    """Whether the warps of a program have roles: on a Hopper GPU, for many rows, where boxes can be copied."""
+    if rows <= 64 or device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
+        return False
+    return all(_box_strides(x) is not None for x in tensors)
 
 
 def _boxes(x, sizes):
-    """What tells the copying hardware where boxes of a tensor lie; along an axis of one place nothing goes on."""
-    strides = [stride if extent > 1 else 8 for stride, extent in zip(x.stride()[:-1], x.shape)]
-    element = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}[x.dtype]
+    """What tells the copying hardware where boxes of a tensor lie."""
+    element = {{torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}}[x.dtype]
     layout = gl.NVMMASharedLayout.get_default_for(sizes, element)
-    return TensorDescriptor(x, [*x.shape], [*strides, 1], sizes, layout)
+    return TensorDescriptor(x, [*x.shape], _box_strides(x), sizes, layout)
 '''
 
 REMARKS = {

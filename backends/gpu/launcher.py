@@ -444,21 +444,30 @@ def _choose_splits(schedule, programs, tiles, device):
     return triton.cdiv(tiles, triton.cdiv(tiles, splits))  # splits that would be empty are none
 '''
 
-BOX = '''
+BOX_STRIDES = '''
 
-def _box(tensor, *lengths):
-    """What a GPU copies boxes of a tensor by, of such lengths along its axes; None where it cannot.
+def _box_strides(tensor):
+    """The strides by which a GPU copies boxes of a tensor; None where it cannot.
 
-    It copies from multiples of 16 bytes on, along a last axis that is contiguous.
+    It copies from multiples of 16 bytes on, along a last axis that is contiguous. Along an axis of one place nothing
+    goes on, whatever its stride.
     """
-    device = tensor.device
-    if device.type == "meta" or (device.type == "cuda" and torch.cuda.get_device_capability(device)[0] < 9):
-        return None
     size = tensor.element_size()
     strides = [step if n > 1 else 16 for step, n in zip(tensor.stride()[:-1], tensor.shape)]
     if tensor.stride(-1) != 1 or tensor.data_ptr() % 16 or sum(stride * size % 16 for stride in strides):
         return None
-    if min(tensor.shape) < 1 or max(tensor.shape) >= 2**31 or max(lengths) > 256:
+    return [*strides, 1] if 0 < min(tensor.shape) and max(tensor.shape) < 2**31 else None
+'''
+
+BOX = f'''{BOX_STRIDES}
+
+def _box(tensor, *lengths):
+    """What a GPU copies boxes of a tensor by, of such lengths along its axes; None where it cannot."""
+    device = tensor.device
+    if device.type == "meta" or (device.type == "cuda" and torch.cuda.get_device_capability(device)[0] < 9):
         return None
-    return triton.tools.tensor_descriptor.TensorDescriptor(tensor, [*tensor.shape], [*strides, 1], [*lengths])
+    strides = _box_strides(tensor)
+    if strides is None or max(lengths) > 256:
+        return None
+    return triton.tools.tensor_descriptor.TensorDescriptor(tensor, [*tensor.shape], strides, [*lengths])
 '''

@@ -328,7 +328,7 @@ def _read_width(op: tile.LoadOp, axes: AxesAnalysis) -> int:
 
 def _box_bytes_read(loop: tile.LoopOp, row: SSAValue | None, axes: AxesAnalysis) -> int:
     """The bytes for each key of what a loop over tiles reads as boxes, which no row has for itself."""
-    boxes = [op for op in loop.walk() if isinstance(op, tile.LoadOp) and op.box is not None]
+    boxes = [op for op in of_kind(loop, tile.LoadOp) if op.box is not None]
     return sum(_read_width(op, axes) for op in boxes if row not in axes(op.result))
 
 

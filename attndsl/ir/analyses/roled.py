@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import BYTES
@@ -204,36 +205,20 @@ def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, 
     tensor = spec.enclosing_tensor(kernel, name)
     if tensor.element.data != element or load.result not in named(kernel, tile.KeptOp):
         raise NoRoles(f"{name} is of {tensor.element.data}, and multiplied as {element}")
-    if len(load.indices) > 5:
-        raise NoRoles(f"{name} has more than five axes")
-    along = [n for n, value in enumerate(load.indices) if key in axes(value)]
-    *outer, last = load.indices
-    features = axes(last)
-    if len(along) != 1 or along[0] == len(outer) or len(features) != 1:
-        raise NoRoles(f"keys of {name} are no box: they lie along one axis of it, and features along the last")
-    (feature,) = features
-    if any(axes(value) for n, value in enumerate(outer) if n != along[0]):
-        raise NoRoles(f"keys of {name} are no box: {'an index differs'} within a tile")
-    if not _steps(load.indices[along[0]], key) or not _starts(last, feature):
-        raise NoRoles(f"keys of {name} are no box: they are read through a table, or not one after the other")
-    if not _is_whole(feature):
+    sides = box_of(load, axes)
+    along = [n for n, side in enumerate(sides or ()) if side.axis is key]
+    features = sides[-1].axis if sides is not None else None
+    if sides is None or len(along) != 1 or features is None or features is key:
+        raise NoRoles(
+            f"keys of {name} are no box: they lie along one axis of it, one by one, and features along the last"
+        )
+    if axes(load.result) != {key, features} or any(constant(start) != 0 for start in sides[-1].start):
+        raise NoRoles(
+            f"keys of {name} are no box: their features begin elsewhere, or another index differs within a tile"
+        )
+    if not _is_whole(features):
         raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
-    return Box(load, along[0], feature)
-
-
-def _steps(index: SSAValue, axis: SSAValue) -> bool:
-    """Whether an index runs along an axis, one by one, from where the tile begins."""
-    if index is axis:
-        return True
-    place = index.owner
-    return isinstance(place, tile.PlaceOp) and [*place.axes, *place.near] == [axis]
-
-
-def _starts(index: SSAValue, axis: SSAValue) -> bool:
-    """Whether an index runs along an axis, one by one, from a place that is the same for all tiles."""
-    place = index.owner
-    alone = index is axis or (isinstance(place, tile.PlaceOp) and not place.shared and _steps(index, axis))
-    return alone and isinstance(axis.owner, tile.RangeOp) and constant(axis.owner.start) == 0
+    return Box(load, along[0], features)
 
 
 def _is_whole(feature: SSAValue) -> bool:
