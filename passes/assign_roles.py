@@ -188,7 +188,9 @@ After:
 
 Both loops become one over all tiles, in the same order, with a condition around what masks; a program that sees no key
 walks one tile, and forgets it. What stands before the loops and is the same for all rows is computed before the roles.
-Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says; others stay alone.
+Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says; others stay alone. Where
+`attndsl.ir.analyses.roles_gain` finds that it pays, the kernel has a schedule, `{"ROLES" = 1}`, so that a launch may
+take it by itself; one without is for calls that ask for it.
 
 Requires: choose-index-width, and all before. Exactness: reassociates. Idempotent.
 """
@@ -197,11 +199,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from attndsl.choices import ROLES
 from attndsl.ir import tile
 from attndsl.ir.analyses.roled import NoRoles, roled
+from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import remove_dead
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
+from attndsl.ir.statements import of_kind
+from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass
 from attndsl.passes.roles.kernel import RolesKernel
 
 
@@ -233,3 +238,7 @@ class AssignRoles(ModulePass):
             op.body.block.insert_op_after(made.kernel, kernel)
             made.write()
             remove_dead(made.kernel)
+            for load in of_kind(made.kernel, tile.LoadOp):
+                load.box = None  # rings are all that is copied
+            if loss(found) is None:
+                made.kernel.schedules = ArrayAttr([DictionaryAttr({ROLES: IntegerAttr.from_index_int_value(1)})])

@@ -137,28 +137,31 @@ def first_call(
     that are `partial` rows may leave elements unwritten, which are 0: they are cleared for each call.
     """
     made = outputs_of(outputs.values(), out)
-    given = Arguments(tuple(inputs.values()), tuple(made))
+    # Boxes are told by the tensors that they are of, of which none must be another one's too.
+    given = Arguments(tuple(tensor.detach() for tensor in inputs.values()), tuple(made))
     names = Arguments(tuple(inputs), tuple(outputs))
     numbers = {pointer_name(name): number for number, name in enumerate(names)}
+    known = [(tensor, number) for number, tensor in enumerate(given)]
     workspaces: dict[str, int] = {}
     launches = []
     for kernel, programs, arguments, options in given.passed_to(program, params):
         fixed = list(arguments)
-        pointers, boxes, taken = [], [], list[tuple[torch.Tensor, int]]()
+        pointers, boxes = [], []
         for position, (name, argument) in enumerate(zip(kernel.arg_names, arguments, strict=True)):
             if not isinstance(argument, torch.Tensor):
-                if (base := getattr(argument, "base", None)) is not None:
-                    boxes.append((position, next(number for tensor, number in taken if tensor is base)))
-                    fixed[position] = copy(argument)
-                    fixed[position].base = None  # a plan keeps no memory of a call
                 continue
             if name not in numbers:
                 assert not any(_share_memory(argument, tensor) for tensor in given), f"{name} is no workspace"
                 numbers[name] = len(numbers)
                 workspaces[name] = -(-argument.nbytes // ALIGNMENT) * ALIGNMENT
             pointers.append((position, numbers[name]))
-            taken.append((argument, numbers[name]))
+            known.append((argument, numbers[name]))
             fixed[position] = 0
+        for position, argument in enumerate(arguments):
+            if (base := getattr(argument, "base", None)) is not None:
+                boxes.append((position, next(number for tensor, number in known if tensor is base)))
+                fixed[position] = copy(argument)
+                fixed[position].base = None  # a plan keeps no memory of a call
         compiled = kernel[(programs,)](*arguments, **options)
         launches.append(Launch(compiled, programs, tuple(fixed), tuple(pointers), tuple(boxes)))
     cleared = workspaces.keys() & map(pointer_name, partial)

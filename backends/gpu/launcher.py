@@ -146,11 +146,13 @@ class Launcher:
 
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
+        in_roles = any(each.kernel.form == IN_ROLES for each in launched)
         launched = [each for each in launched if each.kernel.form != IN_ROLES]
         rows = [each.rows is not None for each in launched]
         splits = any(each.kernel.form == SPLIT for each in launched)
         boxes = any(each.taken.boxes for each in launched)
-        needed = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_SPLITS, splits), (BOX, boxes))
+        choose = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_SPLITS, splits))
+        needed = (*choose, (BOX_STRIDES, boxes or in_roles), (BOX, boxes))
         return "\n\n" + "".join(map(_table, launched)) + "".join(text for text, wanted in needed if wanted)
 
     def write(self, launched: Sequence[Launched]) -> None:
@@ -289,7 +291,7 @@ class Launcher:
         return counts
 
     def _roles(self, launched: Launched, whole: Launched, named: Sequence[str]) -> None:
-        """The launch of a kernel whose warps have roles, where rows are many and boxes can be copied.
+        """The launch of a kernel whose warps have roles, where boxes can be copied, if it pays or is asked for.
 
         `named` are the names of how many values each program variable has, in order.
         """
@@ -297,13 +299,16 @@ class Launcher:
         rings = [op for op in launched.kernel.walk() if isinstance(op, RingOp)]
         tensors = dict.fromkeys(python_name(ring.tensor.string_value()) for ring in rings)
         assert whole.rows is not None, "kernels with roles have rows"
-        asked = f"_has_roles({whole.text.limit(whole.rows)}, {self.device}, {', '.join(tensors)})"
-        self.out.line(f"if SPLITS == 1 and schedule is None and {asked}:")
+        counts = dict(zip(programs, named, strict=True))
+        own = {op: launched.text.count(op) for op in programs if constant(op.step) != 1}
+        pays = "False"
+        if launched.kernel.schedules:
+            texts = [whole.text.limit(whole.rows), whole.keys, _grid({**counts, **own}.values()), self.device]
+            pays = f"_roles_pay({', '.join(texts)})"
+        self.out.listed("if _has_roles(", ["schedule", "SPLITS", pays, *tensors], "):")
         with self.out.indented():
-            counts = dict(zip(programs, named, strict=True))
-            for program, count in counts.items():
-                if constant(program.step) != 1:
-                    self.out.line(f"{count} = {launched.text.count(program)}")
+            for program, count in own.items():
+                self.out.line(f"{counts[program]} = {count}")
             self._launch(launched, counts, [_boxes(ring) for ring in rings], str(ROLES_OPTIONS).replace("'", '"'))
 
     def _launch(
@@ -459,7 +464,7 @@ def _box_strides(tensor):
     return [*strides, 1] if 0 < min(tensor.shape) and max(tensor.shape) < 2**31 else None
 '''
 
-BOX = f'''{BOX_STRIDES}
+BOX = '''
 
 def _box(tensor, *lengths):
     """What a GPU copies boxes of a tensor by, of such lengths along its axes; None where it cannot."""

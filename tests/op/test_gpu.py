@@ -113,6 +113,7 @@ def scale(make: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
     monkeypatch.setattr(gpu, "machine", lambda: "cuda:90")
+    monkeypatch.setattr(gpu, "has_roles", lambda: False)
     monkeypatch.setattr(gpu, "described", lambda device: "a GPU")
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda index: "stream", raising=False)
     real = torch.empty  # new memory is never 0 by chance

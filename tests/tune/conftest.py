@@ -83,6 +83,7 @@ def device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Device:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     monkeypatch.setattr(tune, "first_call", made.first_call)
     monkeypatch.setattr(gpu, "machine", lambda: "cuda:90")
+    monkeypatch.setattr(gpu, "has_roles", lambda: False)
     monkeypatch.setattr(gpu, "described", lambda device: "a GPU")
     return made
 
