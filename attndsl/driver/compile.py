@@ -18,6 +18,9 @@ from attndsl.ir.context import print_module
 from attndsl.ir.legal import IllegalModule
 from attndsl.ir.xdsl import ModuleOp
 
+ROLES_PASS = "assign-roles"
+"""The pass that gives roles to warps."""
+
 
 def compile_spec(
     spec: Spec,
@@ -35,10 +38,11 @@ def compile_spec(
     """
     row = target_of(target)
     module, stages = lower(spec, types, target, sizes, machine, boxes)
+    steps = _pipeline(row, spec, sizes, machine, boxes).tile
     try:
         source = row.emitter()(module, spec.source.text)
     except IllegalModule as error:
-        ran = passes_of(_pipeline(row, spec, sizes, machine, boxes).tile)
+        ran = passes_of(steps)
         raise CompilerError(report_illegal(row.name, error, ran, stages["attn"])) from error
     return Artifact(
         name=spec.name,
@@ -47,7 +51,7 @@ def compile_spec(
         signature=summarise(spec),
         source=source,
         ir=stages,
-        schedule={**_sizes(row), **_pinned(spec), **describe(module)},
+        schedule={**_sizes(row), **_pinned(spec), **describe(module, any(step.name == ROLES_PASS for step in steps))},
         machine=row.machine(machine),
     )
 

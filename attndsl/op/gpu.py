@@ -20,7 +20,7 @@ import torch
 from attndsl.backends.gpu.failing import compiling
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.module import load_module
-from attndsl.driver.targets import TARGETS
+from attndsl.driver.targets import ROLES_TARGET, TARGETS
 from attndsl.driver.tuned import Tuned
 from attndsl.ir.machines import MACHINES
 from attndsl.op import errors
@@ -35,9 +35,6 @@ from attndsl.python_names import launches_name
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
-
-ROLES_TARGET = "gluon"
-"""The target whose files hold Triton's kernels, and beside them those whose warps have roles."""
 
 _TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, bool: repr, type(None): repr}
 """What tells a parameter from all others: 0.0 equals -0.0, True equals 1, and NaN not itself. None rests on shapes."""
