@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +25,7 @@ from attndsl.driver.library import checked
 from attndsl.driver.module import load_module
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.driver.tuned import Tuned
-from attndsl.op import errors, gpu, torch_op
+from attndsl.op import binding, errors, gpu, torch_op
 from attndsl.op.gpu import is_plain
 from attndsl.op.plan import Output, first_call
 from attndsl.testing import Case
@@ -382,6 +383,78 @@ def test_code_is_made_for_a_gpu_or_what_fits_it(
     assert gpu.machine() == expected
 
 
+@pytest.mark.parametrize(
+    ("backend", "arch", "expected"),
+    [("cuda", 90, True), ("cuda", 80, False), ("cuda", 100, False), ("hip", "gfx942", False)],
+)
+def test_warps_can_have_roles_on_hopper(
+    monkeypatch: pytest.MonkeyPatch, backend: str, arch: int | str, expected: bool
+) -> None:
+    from triton.runtime import driver
+
+    target = SimpleNamespace(backend=backend, arch=arch)
+    monkeypatch.setattr(driver, "_active", SimpleNamespace(get_current_target=lambda: target))
+    assert gpu.has_roles() == expected
+
+
+@pytest.mark.parametrize(
+    ("roles", "imported", "targets"),
+    [
+        (False, "missing.gluon", ["triton"]),
+        (True, "triton.language", ["gluon"]),
+        (True, "missing.gluon", ["gluon", "triton"]),
+    ],
+)
+def test_a_file_with_roles_is_taken_where_they_are_and_can_be_imported(
+    make: Any, scale: Any, monkeypatch: pytest.MonkeyPatch, roles: bool, imported: str, targets: list[str]
+) -> None:
+    op, compiler = make(SCALE, SOURCE)
+    made = []
+
+    def artifact_of(source: Any, types: Any, target: str, *more: Any) -> Any:
+        made.append(target)
+        compiler.source = f"import {imported}\n{SOURCE}" if target == "gluon" else SOURCE
+        return compiler.artifact_of(source, types, target, *more)
+
+    monkeypatch.setattr(binding, "artifact_of", artifact_of)
+    monkeypatch.setattr(gpu, "has_roles", lambda: roles)
+    for _ in range(2):
+        given = inputs()
+        assert agrees(op(**given), **given)
+    assert made == targets
+
+
+BOXED = SOURCE.replace(
+    "def sum_rows(x_ptr, x_s0, x_s1, sums_ptr",
+    """class Boxes:
+    def __init__(self, base, shape):
+        self.base, self.shape = base, shape
+
+def sum_rows(x_boxes, y_boxes, sums_ptr""",
+).replace(
+    "memory(x_ptr, (N, D), (x_s0, x_s1)).sum(1)",
+    "memory(x_boxes.base.data_ptr(), *x_boxes.shape).sum(1) + 0 * memory(y_boxes.base.data_ptr(), (1,), (1,))",
+)
+BOXED = BOXED.replace(
+    "(x, *x.stride(), sums, ones",
+    "(Boxes(x, (x.shape, x.stride())), Boxes(y, (y.shape, y.stride())), sums, ones",
+)
+
+
+def test_what_describes_boxes_is_told_of_each_calls_tensors(make: Any, scale: Any) -> None:
+    """Boxes stand before all pointers, of a tensor that no pointer is of; one tensor was twice in the first call."""
+    op, _ = make(SCALE, BOXED)
+    given = inputs()
+    given["y"] = given["x"]
+    assert agrees(op(**given), **given)
+    for _ in range(3):
+        given = inputs()
+        assert agrees(op(**given), **given)
+    (plan,) = op._tensor_calls.gpu._plans.values()
+    assert plan.launches[0].boxes == ((0, 0), (1, 1))
+    assert [argument.base for argument in plan.launches[0].arguments[:2]] == [None, None]
+
+
 class _Listed:
     """A kernel of a generated file that compiles nothing and launches nothing."""
 
@@ -390,6 +463,22 @@ class _Listed:
 
     def __getitem__(self, grid: tuple[int]) -> Callable[..., object]:
         return lambda *arguments, **options: self
+
+
+def test_kernels_with_roles_are_written_down() -> None:
+    """The launcher is told that the CPU has them; Gluon describes boxes of tensors wherever these are."""
+    op = attndsl.load("mha")
+    given = {name: torch.zeros(2, 3, 70, 64, dtype=torch.bfloat16) for name in "qkv"}
+    outputs = {"o": Output((2, 3, 70, 64), torch.bfloat16, torch.device("cpu"), partial=False)}
+    module = load_module(op.artifact("gluon", {"D": 64, "E": 64}, "cuda:90", T="bf16"))
+    module.update({key: _Listed(value) for key, value in module.items() if key.endswith("_kernel")})
+    module["_has_roles"] = lambda asked, *_: asked["ROLES"]
+    plan, _ = first_call(partial(module["mha_launches"], schedule={"ROLES": 1}), given, outputs, {})
+    (launch,) = plan.launches
+    assert launch.kernel is module["mha_roles_kernel"]
+    assert launch.programs == 6 and launch.boxes == ((0, 1), (1, 2))
+    assert [number for _, number in launch.pointers] == [0, 3], "queries and outputs"
+    assert [(box.base, box.block_shape) for box in launch.arguments[:2]] == [(None, [1, 1, 128, 64])] * 2
 
 
 @pytest.mark.parametrize("name", ["gqa", "packed_ragged", "f8_cache", "mla_paged"])

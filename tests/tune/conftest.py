@@ -47,7 +47,8 @@ class Device:
         made = [output.allocate() for output in outputs.values()]
         kernel, _, arguments, options = launches(*inputs.values(), *made, **params)[0]
         sizes = dict(zip(kernel.arg_names, arguments, strict=True))
-        schedule = {"ROWS": sizes["ROWS"], "KEYS": sizes["KEYS"], **options}
+        chosen = {name: sizes[name] for name in ("ROWS", "KEYS") if name in sizes}
+        schedule = {**(chosen or {"ROLES": 1}), **options}
         if self.refuses(schedule):
             raise RuntimeError("out of resource: shared memory")
 
