@@ -18,7 +18,6 @@ from attndsl.op.forms import HOPPER, form, launched
 
 from .test_roles import kernels, plain
 
-
 PARAMS = {"softcap": {"cap": 50.0}}
 
 

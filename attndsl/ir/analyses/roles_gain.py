@@ -12,7 +12,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.xdsl import Operation, arith, math
 
-MULTIPLIED = 16
+TERMS_AT_ONCE = 16
 """The terms of products of 16-bit numbers that a processor sums up in the time of one operation of its 128 lanes."""
 
 SPECIAL = 8
@@ -38,7 +38,7 @@ COSTS: dict[type[Operation], int] = {
 
 REDUCTIONS = (tile.MaxOp, tile.MinOp, tile.SumOp, tile.ReduceOp)
 
-MOST = 1.2
+MOST_ARITHMETIC = 1.2
 """How long the arithmetic of a score may take at most, in times of its products.
 
 With roles it runs beside products, and is hidden while it takes no longer than they; a plain kernel has more programs
@@ -58,12 +58,12 @@ def arithmetic_of(found: Roled) -> int:
 
 def products_of(found: Roled) -> float:
     """What the products of a score take, of the key's features and of the value's, in the same unit."""
-    return (size_of_axis(found.keys.features) + size_of_axis(found.values.features)) / MULTIPLIED
+    return (size_of_axis(found.keys.features) + size_of_axis(found.values.features)) / TERMS_AT_ONCE
 
 
 def loss(found: Roled) -> str | None:
     """Why a kernel is slower with roles, whatever the call, in words that follow on "because"; None where it is not."""
     arithmetic, products = arithmetic_of(found), products_of(found)
-    if arithmetic <= MOST * products:
+    if arithmetic <= MOST_ARITHMETIC * products:
         return None
     return f"the arithmetic of a score takes {arithmetic / products:.3g} times as long as its products"
