@@ -36,6 +36,9 @@ from attndsl.python_names import launches_name
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
 
+GLUON = (3, 6)
+"""The first version of Triton whose Gluon lets roles begin as generated files do."""
+
 _TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, bool: repr, type(None): repr}
 """What tells a parameter from all others: 0.0 equals -0.0, True equals 1, and NaN not itself. None rests on shapes."""
 
@@ -163,7 +166,7 @@ class GpuCalls:
         """An artifact for the current GPU, and what it defines: with roles where the GPU, Triton and the spec do."""
         if has_roles():
             artifact = self._binding.artifact(ROLES_TARGET, sizes, machine(), **types)
-            with suppress(ImportError):  # of Gluon: not every Triton comes with it, or with this one
+            with suppress(ImportError):  # of Gluon, which is experimental: a later Triton may have other names, or none
                 return artifact, load_module(artifact)
         artifact = self._binding.artifact("triton", sizes, machine(), **types)
         return artifact, load_module(artifact)
@@ -177,11 +180,13 @@ def described(device: torch.device) -> str:
 
 
 def has_roles() -> bool:
-    """Whether code for the current GPU may give roles to warps."""
+    """Whether code for the current GPU may give roles to warps, of Gluon as the installed Triton has it."""
+    import triton
     from triton.runtime import driver
 
     target = driver.active.get_current_target()
-    return f"{target.backend}:{target.arch}" in TARGETS[ROLES_TARGET].machines
+    version = tuple(map(int, triton.__version__.split(".")[:2]))
+    return version >= GLUON and f"{target.backend}:{target.arch}" in TARGETS[ROLES_TARGET].machines
 
 
 def machine() -> str:

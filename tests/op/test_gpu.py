@@ -384,14 +384,24 @@ def test_code_is_made_for_a_gpu_or_what_fits_it(
 
 
 @pytest.mark.parametrize(
-    ("backend", "arch", "expected"),
-    [("cuda", 90, True), ("cuda", 80, False), ("cuda", 100, False), ("hip", "gfx942", False)],
+    ("backend", "arch", "version", "expected"),
+    [
+        ("cuda", 90, "3.9.0", True),
+        ("cuda", 90, "3.6.0+git9844da95", True),
+        ("cuda", 90, "3.10.0", True),
+        ("cuda", 90, "3.5.1", False),
+        ("cuda", 80, "3.9.0", False),
+        ("cuda", 100, "3.9.0", False),
+        ("hip", "gfx942", "3.9.0", False),
+    ],
 )
 def test_warps_can_have_roles_on_hopper(
-    monkeypatch: pytest.MonkeyPatch, backend: str, arch: int | str, expected: bool
+    monkeypatch: pytest.MonkeyPatch, backend: str, arch: int | str, version: str, expected: bool
 ) -> None:
+    import triton
     from triton.runtime import driver
 
+    monkeypatch.setattr(triton, "__version__", version)
     target = SimpleNamespace(backend=backend, arch=arch)
     monkeypatch.setattr(driver, "_active", SimpleNamespace(get_current_target=lambda: target))
     assert gpu.has_roles() == expected
