@@ -131,7 +131,7 @@ class Tuning:
     def _first_call(self, schedule: Schedule) -> tuple[Plan, list[torch.Tensor]]:
         """How to call with a schedule, and what that writes. Raises what shows that it does not fit the device."""
         launches = partial(self._program.launches, schedule=schedule)
-        cleared = self._program.artifact.signature.partial
+        cleared = self._program.artifact.cleared
         given, written = lent(self._signature, self._inputs)
         plan, outputs = first_call(launches, given, self._outputs, self._bound.params, cleared)
         if ROLES not in schedule and (spills := _spills(plan)) > self._spills:  # another form has another slow path

@@ -7,7 +7,7 @@ from attndsl.ir.analyses.roled import NoRoles, roled
 from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
-from attndsl.ir.rewrite import number_in
+from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.sizes import size_of
 from attndsl.ir.statements import of_kind
 from attndsl.ir.traits import Axes
@@ -44,7 +44,9 @@ def _roles(kernel: tile.KernelOp, made: tile.KernelOp | None) -> str:
     consumers = next(op for op in made.walk() if isinstance(op, roles.ConsumersOp))
     ring = next(op for op in made.walk() if isinstance(op, roles.RingOp))
     keys, stages = next(iter(ring.box.values())), ring.stages.value.data
-    folding = f"{consumers.count.value.data} groups of four fold {consumers.step.value.data} rows each"
+    groups = consumers.count.value.data
+    rows = max(int(constant(each.step) or 1) for each in of_kind(made, tile.ProgramOp)) // groups
+    folding = f"{groups} groups of four fold {rows} rows each"
     lost = loss(found)
     taken = "where a launch can" if lost is None else f"{ONLY_ASKED}, since {lost}"
     return f"{taken}: one warp copies, {folding}, {keys} keys a tile, {stages} stages"

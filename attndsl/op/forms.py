@@ -105,8 +105,8 @@ def _torch(processors: int) -> SimpleNamespace:
         get_device_properties=lambda device: SimpleNamespace(multi_processor_count=processors),
     )
 
-    def empty(*shape: int, dtype: str, device: object) -> OnHopper:
-        return OnHopper(dtype, shape)
+    def empty(*shape: Any, dtype: str, device: object) -> OnHopper:
+        return OnHopper(dtype, () if shape == ((),) else shape)
 
     return SimpleNamespace(**{**vars(TORCH), "cuda": cuda, "empty": empty, "zeros": empty})
 

@@ -121,7 +121,7 @@ class GpuCalls:
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
             signature, made = self._binding.signature, self.outputs(bound, device)
             with compiling(signature.name):
-                plan, outputs = first_call(launches, inputs, made, bound.params, signature.partial, out)
+                plan, outputs = first_call(launches, inputs, made, bound.params, program.artifact.cleared, out)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
                 self._plans.clear()

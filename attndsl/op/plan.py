@@ -128,13 +128,13 @@ def first_call(
     inputs: Mapping[str, torch.Tensor],
     outputs: Mapping[str, Output],
     params: Mapping[str, Any],
-    partial: Collection[str] = (),
+    cleared: Collection[str] = (),
     out: Sequence[torch.Tensor] | None = None,
 ) -> tuple[Plan, list[torch.Tensor]]:
     """Makes a call through Triton, which compiles what it has not yet; how to make it again, and its outputs.
 
-    A kernel calls the pointer of a tensor as `pointer_name` says, and writes a workspace before it reads it. Of those
-    that are `partial` rows may leave elements unwritten, which are 0: they are cleared for each call.
+    A kernel calls the pointer of a tensor as `pointer_name` says, and writes a workspace before it reads it, but for
+    those that are `cleared` for each call: they are 0 when it begins.
     """
     made = outputs_of(outputs.values(), out)
     # Boxes are told by the tensors that they are of, of which none must be another one's too.
@@ -164,15 +164,15 @@ def first_call(
                 fixed[position].base = None  # a plan keeps no memory of a call
         compiled = kernel[(programs,)](*arguments, **options)
         launches.append(Launch(compiled, programs, tuple(fixed), tuple(pointers), tuple(boxes)))
-    cleared = workspaces.keys() & map(pointer_name, partial)
-    ordered = sorted(workspaces, key=lambda name: name not in cleared)  # those that are cleared lie first
+    at_zero = workspaces.keys() & map(pointer_name, cleared)
+    ordered = sorted(workspaces, key=lambda name: name not in at_zero)  # those that are cleared lie first
     *starts, scratch = accumulate((workspaces[name] for name in ordered), initial=0)
     offsets = dict(zip(ordered, starts, strict=True))
     plan = Plan(
         device=next(iter(inputs.values())).device,
         outputs=tuple(outputs.values()),
         scratch=scratch,
-        cleared=sum(workspaces[name] for name in cleared),
+        cleared=sum(workspaces[name] for name in at_zero),
         offsets=tuple(offsets[name] for name in workspaces),
         launches=tuple(launches),
         reaches=tuple(map(_reach, (*inputs.values(), *(out or ())))),

@@ -527,11 +527,13 @@ TEMPS = """attention temps {
 def test_of_the_workspaces_those_that_rows_may_leave_unwritten_are_cleared() -> None:
     op = attndsl.compile(TEMPS)
     assert op.signature.partial == ("part",)
-    module = load_module(op.artifact("triton", {}))
+    artifact = op.artifact("triton", {})
+    assert artifact.cleared == ("part",)
+    module = load_module(artifact)
     module.update({key: _Listed(value) for key, value in module.items() if key.endswith("_kernel")})
     given = {"x": torch.ones(100), "at": torch.zeros(100, dtype=torch.int32)}
     outputs = {"o": Output((100,), torch.float32, torch.device("cpu"), partial=False)}
-    plan, _ = first_call(module["temps_launches"], given, outputs, {}, op.signature.partial)
+    plan, _ = first_call(module["temps_launches"], given, outputs, {}, artifact.cleared)
     # 100 numbers of 4 bytes and 100 of 2, each from a multiple of 256 on; the latter come first.
     assert (plan.scratch, plan.cleared, plan.offsets) == (768, 256, (256, 0))
 
