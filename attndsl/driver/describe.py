@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from attndsl.ir import roles, tile
+from attndsl.ir import tile
 from attndsl.ir.analyses.roled import NoRoles, roled
 from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
-from attndsl.ir.rewrite import constant, number_in
+from attndsl.ir.rewrite import number_in
 from attndsl.ir.sizes import size_of
 from attndsl.ir.statements import of_kind
 from attndsl.ir.traits import Axes
@@ -23,33 +23,27 @@ def describe(module: ModuleOp, gives_roles: bool = False) -> dict[str, str]:
     Where the pipeline `gives_roles` to warps, it is told too whether and why they have some.
     """
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
-    with_roles = {kernel.entry: kernel for kernel in kernels if kernel.form is not None and kernel.form.data == "roles"}
     told: dict[str, str] = {}
     for kernel in kernels:
         suffix = f" ({kernel.entry.data})" if len(kernels) > 1 else ""
-        if with_roles.get(kernel.entry) is not kernel:
+        form = kernel.form.data if kernel.form is not None else ""
+        if form != "roles":  # whose roles are told of the plain kernel
             told.update({f"{name}{suffix}": text for name, text in _kernel(kernel).items()})
-            if gives_roles and kernel.form is not None and kernel.form.data == "whole":
-                told[f"roles{suffix}"] = _roles(kernel, with_roles.get(kernel.entry))
+        if form == "whole" and gives_roles:
+            told[f"roles{suffix}"] = _roles(kernel)
     return told
 
 
-def _roles(kernel: tile.KernelOp, made: tile.KernelOp | None) -> str:
-    """The roles of a kernel's warps, `made` of it, and whether a launch takes them by itself; or why there are none."""
+def _roles(kernel: tile.KernelOp) -> str:
+    """The roles of a kernel's warps, and whether a launch takes them by itself; or why there are none."""
     try:
         found = roled(kernel)
     except NoRoles as reason:
         return f"none: {reason}"
-    assert made is not None, "what roles can be found for gets them"
-    consumers = next(op for op in made.walk() if isinstance(op, roles.ConsumersOp))
-    ring = next(op for op in made.walk() if isinstance(op, roles.RingOp))
-    keys, stages = next(iter(ring.box.values())), ring.stages.value.data
-    groups = consumers.count.value.data
-    rows = max(int(constant(each.step) or 1) for each in of_kind(made, tile.ProgramOp)) // groups
-    folding = f"{groups} groups of four fold {rows} rows each"
     lost = loss(found)
     taken = "where a launch can" if lost is None else f"{ONLY_ASKED}, since {lost}"
-    return f"{taken}: one warp copies, {folding}, {keys} keys a tile, {stages} stages"
+    folding = f"{found.consumers} groups of four fold {found.part_rows} rows each"
+    return f"{taken}: one warp copies, {folding}, {found.tile_keys} keys a tile, {found.stages} stages"
 
 
 def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
