@@ -94,7 +94,7 @@ def form(
     if all(text.startswith(("none", ONLY_ASKED)) for text in roles):
         return f"{taken}: {told}"
     return (
-        f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, {LEAST_KEYS} keys or more, and programs that fill "
+        f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, {LEAST_KEYS} keys or more, and tiles that fill "
         f"{BUSY:.0%} of the time of {processors} processors"
     )
 

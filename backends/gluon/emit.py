@@ -43,17 +43,17 @@ On an H200 a causal call of 32 x 4 heads took 1.2 times as long with roles as wi
 """
 
 BUSY = 0.8
-"""The part of all processors' time that programs must fill: one with roles is alone on its processor, and of the last
-round some are left without; roles save about a fifth.
+"""The part of all processors' time that tiles of rows must fill: with roles each has a processor to itself, and of the
+last round some have none; roles save about a fifth.
 """
 
 BOXES = f'''
 
-def _roles_pay(rows, keys, programs, device):
-    """Whether roles are faster: for more rows than one consumer has, many keys, and programs that leave few idle."""
+def _roles_pay(rows, keys, tiles, device):
+    """Whether roles are faster: for more rows than one consumer has, many keys, and tiles that leave few idle."""
     processors = _processors(device)
-    rounds = triton.cdiv(programs, processors)
-    return rows >= {LEAST_ROWS} and keys >= {LEAST_KEYS} and programs > {BUSY} * rounds * processors
+    rounds = triton.cdiv(tiles, processors)
+    return rows >= {LEAST_ROWS} and keys >= {LEAST_KEYS} and tiles > {BUSY} * rounds * processors
 
 
 def _has_roles(asked, splits, pays, *tensors):

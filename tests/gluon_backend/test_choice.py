@@ -69,7 +69,7 @@ def test_roles_pay_for_many_rows_and_keys() -> None:
 
 
 def test_roles_pay_where_few_processors_have_nothing_to_do() -> None:
-    """A program has 128 rows, so that each of 8 heads is one, and a round of 10 processors has ten."""
+    """A tile has 128 rows, so that each of 8 heads is one, and a round of 10 processors has ten."""
     assert BUSY == 0.8
     for batches, expected in ((1, "whole"), (2, "whole"), (3, "whole"), (4, "whole"), (5, "roles"), (7, "roles")):
         # 8 of 10, 16 of 20, 24 of 30, 32 of 40, 40 of 40, 56 of 60

@@ -1,6 +1,6 @@
 """Whether roles make a kernel faster, by what is known before a launch: a small cost model. An analysis.
 
-What a launch adds to it, rows, keys and programs, its file says (`attndsl.backends.gluon.emit`). Both were fitted to
+What a launch adds to it, rows, keys and how many tiles, its file says (`attndsl.backends.gluon.emit`). Both were fitted to
 what an H200 took (docs/performance.md, "With roles").
 """
 
