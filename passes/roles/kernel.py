@@ -10,25 +10,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.boxes import Side
+from attndsl.ir.analyses.roled import Box, put_of
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import (
     AwaitOp,
+    BoardOp,
     ConsumersOp,
     CopyOp,
     ExpectOp,
     OperandOp,
+    OutboxOp,
     ProducerOp,
     ProductOp,
+    PutOp,
     ReleaseOp,
     RingOp,
+    TurnOp,
     ViewOp,
     WaitOp,
 )
+from attndsl.ir.walks import GoOp, NextOp, NumberOp, PostOp, ProgramsOp, ShareOp, TakeOp, WalkOp
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.roles.turns import RolesBuilder
 
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 """A thread's: two groups of consumers leave the one warp that copies as few as there can be."""
+
+BOARD_STAGES = 2
+"""The role that copies is a tile ahead of the others, and takes the number of the next one meanwhile."""
 
 Carried = list[SSAValue]
 
@@ -39,27 +49,95 @@ class RolesKernel(RolesBuilder):
     def write(self) -> None:
         """The kernel's body."""
         found, last = self.found, self.found.folded
-        before, after = self._around()
-        rowwise = [op for op in before if not self._is_shared(op)]
-        for op in before:
-            if self._is_shared(op):
+        before, self.after = self._around()
+        shared = [op for op in before if self._is_shared(op)]
+        self.rowwise = [op for op in before if not self._is_shared(op)]
+        self.placed = self._placed(shared)
+        for op in shared:
+            if op not in self.placed:
                 self._shared(op)
+        self.programs = [op for op in shared if isinstance(op, tile.ProgramOp)]
         self.place = last.location
-        self._visits()
-        rings = [self._ring(box.load, box.keys_along, box.features) for box in (found.keys, found.values)]
-        self.rings = rings
-        first = self.copies[found.rows.result]
-        producer, outer = ProducerOp(PRODUCER_REGISTERS), self.block
-        self._add(producer)
-        self.block = producer.body.block
-        kept = dict(self.copies)
-        self._producer()
-        self.copies, self.block = kept, outer
-        consumers = ConsumersOp(found.consumers, CONSUMER_REGISTERS, first, found.part_rows)
-        self._add(consumers)
-        self.block = consumers.body.block
-        self._consumers(first, rowwise, after)
+        readers, keys = found.consumers, found.tile_keys
+        self.rings = [self._ring(box, keys, found.stages, readers) for box in (found.keys, found.values)]
+        self.queries = None if found.queries is None else self._ring(found.queries, found.part_rows, readers, 1)
+        puts = [(op, put_of(op, found.row_axis.result, self.axes)) for op in self.after if isinstance(op, tile.StoreOp)]
+        self.outboxes = {op: (box, self._outbox(box, found.part_rows, readers)) for op, box in puts if box is not None}
+        self.board = BoardOp("numbers", BOARD_STAGES, readers)
+        self._add(self.board)
+        self._role(ProducerOp(PRODUCER_REGISTERS))
+        self._role(ConsumersOp(found.consumers, CONSUMER_REGISTERS))
         self._say()
+
+    def _board_turn(self, walked: SSAValue) -> TurnOp:
+        """The stage and the phase of the board that a tile has before which so many were walked."""
+        turn = TurnOp(walked, BOARD_STAGES)
+        self._add(turn)
+        turn.stage.name_hint, turn.phase.name_hint = "number_stage", "number_phase"
+        return turn
+
+    def _placed(self, shared: list[Operation]) -> set[Operation]:
+        """The operations that rest on which program it is, and are computed for each tile."""
+        found: set[Operation] = set()
+        for op in shared:
+            owners = [value.owner for value in op.operands]
+            if any(isinstance(owner, tile.ProgramOp) or owner in found for owner in owners):
+                found.add(op)
+        return found
+
+    def _role(self, role: ProducerOp | ConsumersOp) -> None:
+        """A role, which walks the tiles that its program takes."""
+        outer, kept = self.block, dict(self.copies)
+        self._add(role)
+        self.block = role.body.block
+        zero, one = self._number(0), self._number(1)
+        walk = WalkOp([zero, zero])
+        self._add(walk)
+        self._take(walk, isinstance(role, ProducerOp))
+        self.block = walk.body.block
+        number, self.walked, self.used = self.block.args
+        number.name_hint, self.walked.name_hint, self.used.name_hint = "number", "walked", "used"
+        if isinstance(role, ConsumersOp):
+            turn = self._board_turn(self.walked)
+            self._add(ReleaseOp(self.board.sym_name.data, turn.stage))
+        values = ProgramsOp(number, [self.copies[op.result] for op in self.programs])
+        self._add(values)
+        for op, value in zip(self.programs, values.values, strict=True):
+            self._stands(op.result, value)
+        for op in self.plain.body.block.ops:
+            if op in self.placed:
+                self.place = op.location
+                self._clone(op)
+        self.place = self.found.folded.location
+        self._visits()
+        if isinstance(role, ProducerOp):
+            self._producer()
+        else:
+            part = role.body.block.args[0]
+            part.name_hint = "part"
+            self._consumers(part)
+        self.place = self.found.folded.location
+        walked = self._value(arith.AddiOp(self.walked, one))
+        used = self._value(arith.AddiOp(self.used, self.visits))
+        self._add(NextOp([walked, used]))
+        self.non_negative += [self.walked, self.used, walked, used]
+        self.copies, self.block = kept, outer
+
+    def _take(self, walk: WalkOp, takes: bool) -> None:
+        """Which tile is next: the role that copies takes its number and posts it, others read it."""
+        self.block, name = walk.take.block, self.board.sym_name.data
+        walked, used = self.block.args
+        walked.name_hint, used.name_hint = "walked", "used"
+        turn = self._board_turn(walked)
+        if takes:
+            number = self._value(TakeOp(self.counter), "number")
+            free = self._value(arith.SubiOp(self._number(1), turn.phase))
+            self._add(WaitOp("empty", name, turn.stage, free))
+            self._add(PostOp(name, turn.stage, number))
+        else:
+            self._add(WaitOp("full", name, turn.stage, turn.phase))
+            number = self._value(NumberOp(name, turn.stage), "number")
+        self._add(GoOp(number))
 
     def _around(self) -> tuple[list[Operation], list[Operation]]:
         """The operations before and after the loops."""
@@ -80,31 +158,53 @@ class RolesKernel(RolesBuilder):
         self._clone(op)
 
     def _producer(self) -> None:
-        """Keys of the first tile; keys of each other and values of that before it; values of the last one."""
+        """Queries and keys of the first tile; keys of each other and values of that before it; values of the last."""
         keys, values = self.rings
-        zero = self._number(0)
-        self._copy(keys, self.found.keys.load, zero, zero, zero)
+        found, zero = self.found, self._number(0)
+        if self.queries is not None and found.queries is not None:
+            phase = self._query_phase()
+            for part in range(found.consumers):
+                rows = self.copies[found.rows.result]
+                if part:
+                    rows = self._value(arith.AddiOp(rows, self._number(part * found.part_rows)))
+                self._copy(self.queries, found.queries, rows, self._number(part), phase)
+        self._copy(keys, found.keys, self._begin(zero), *self._turn(zero, keys))
         turn, done = self._turns([])
-        self._copy(keys, self.found.keys.load, turn, *self._turn(turn, keys))
+        self._copy(keys, found.keys, self._begin(turn), *self._turn(turn, keys))
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
-        self._copy(values, self.found.values.load, before, *self._turn(before, values))
+        self._copy(values, found.values, self._begin(before), *self._turn(before, values))
         done([])
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        self._copy(values, self.found.values.load, last, *self._turn(last, values))
+        self._copy(values, found.values, self._begin(last), *self._turn(last, values))
 
-    def _copy(self, ring: RingOp, load: tile.LoadOp, turn: SSAValue, stage: SSAValue, phase: SSAValue) -> None:
-        """Fills a stage with the tile of a turn, once it is empty."""
+    def _query_phase(self) -> SSAValue:
+        """The phase of a tile's queries: each consumer has a stage of its own, which is used once a tile."""
+        op = TurnOp(self.walked, 1)
+        self._add(op)
+        op.phase.name_hint = f"{self.queries.tensor.string_value()}_phase" if self.queries is not None else None
+        return op.phase
+
+    def _copy(self, ring: RingOp, box: Box, first: SSAValue, stage: SSAValue, phase: SSAValue) -> None:
+        """Fills a stage with the tile whose axis begins at `first`, once it is empty."""
         name = ring.sym_name.data
-        self.place = load.location
-        one = self._number(1)
-        self._add(WaitOp("empty", name, stage, one if constant(phase) == 0 else self._value(arith.SubiOp(one, phase))))
+        self.place = box.load.location
+        free = self._value(arith.SubiOp(self._number(1), phase))
+        self._add(WaitOp("empty", name, stage, free))
         self._add(ExpectOp(name, stage, ring.bytes))
-        first = self._begin(turn)
-        zero = self._number(0)
-        along = ring.box
-        start = [zero if n in along else self._index(value) for n, value in enumerate(load.indices)]
-        start[next(iter(along))] = first
-        self._add(CopyOp(name, stage, start))
+        firsts = (first if n == box.along else None for n in range(len(box.sides)))
+        self._add(CopyOp(name, stage, list(map(self._start, box.sides, firsts))))
+
+    def _start(self, side: Side, first: SSAValue | None) -> SSAValue:
+        """Where a side of a box begins, whose axis begins at `first` if that is given, and else where it does."""
+        axis = None if side.axis is None else side.axis.owner
+        total = None
+        for value, count in side.start.items():
+            own = first if first is not None and isinstance(axis, tile.RangeOp) and value is axis.start else None
+            own = self._index(value) if own is None else own
+            term = own if count == 1 else self._value(arith.MuliOp(own, self._number(count)))
+            if constant(term) != 0 or len(side.start) == 1:
+                total = term if total is None else self._value(arith.AddiOp(total, term))
+        return self._number(0) if total is None else total
 
     def _index(self, value: SSAValue) -> SSAValue:
         """An index that is the same for a whole tile, in the role that is written."""
@@ -115,11 +215,15 @@ class RolesKernel(RolesBuilder):
             self._clone(value.owner)
         return self.copies[value]
 
-    def _consumers(self, first: SSAValue, rowwise: list[Operation], after: list[Operation]) -> None:
-        own = self.block.args[0]
-        own.name_hint = "first"
-        for op in rowwise:
+    def _consumers(self, part: SSAValue) -> None:
+        first = self.copies[self.found.rows.result]
+        own = self._value(ShareOp(self.found.part_rows, first, part), "first")
+        self.part, self.own = part, own
+        self.non_negative.append(own)
+        for op in self.rowwise:
             self.place = op.location
+            if self._is_copied(op):
+                continue
             if op is self.found.row_axis:
                 self._row_axis(self.found.row_axis, own)
             elif isinstance(op, tile.PlaceOp) and self.found.row_axis.result in op.axes:
@@ -133,13 +237,10 @@ class RolesKernel(RolesBuilder):
                 self._clone(op)
         self.started = [self.copies[value] for value in self.found.loops[0].iter_args]
         zero = self._number(0)
-        score = self.found.score
-        outer = score.rhs if score.lhs.owner is self.found.keys.load else score.lhs
-        assert score.rounded is not None
         keys = self._number(self.found.tile_keys)
         self.places = self._value(tile.RangeOp("place", zero, keys, keys), "place")
-        self.queries = self._value(OperandOp(self.copies[outer], score.rounded.data, shared=True), outer.name_hint)
-        pending, view = self._score(zero, zero, zero)
+        asked = self._asked(part)
+        pending, view = self._score(zero)
         scores = self._value(AwaitOp(pending, 0), "scores")
         self._release(view)
         carried, weights, factor = self._fold(zero, view, scores, self.started)
@@ -147,7 +248,7 @@ class RolesKernel(RolesBuilder):
         turn, done = self._turns([*carried, self._weights(weights)])
         state: Carried = list(self.block.args[1:])
         weights = state.pop()
-        pending, view = self._score(turn, *self._turn(turn, self.rings[0]))
+        pending, view = self._score(turn)
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
         sums, values = self._weigh(before, weights, state[self.found.state])
         scores = self._value(AwaitOp(pending, 1), "scores")
@@ -157,18 +258,42 @@ class RolesKernel(RolesBuilder):
         self._release(values)
         state[self.found.state] = self._scaled(total, factor)
         *state, weights = done([*state, self._weights(weights)])
+        if asked is not None:
+            self._release(asked)
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
         sums, values = self._weigh(last, weights, state[self.found.state])
         state[self.found.state] = self._value(AwaitOp(sums, 0), "sums")
         self._release(values)
-        self._finish(state, after)
+        self._finish(state, self.after)
+
+    def _is_copied(self, op: Operation) -> bool:
+        """Whether an operation reads queries that only products take, which another role copies."""
+        queries = self.found.queries
+        if queries is None or op is not queries.load:
+            return False
+        return all(
+            isinstance(user, tile.DotOp) and user.parent_op() in self.found.loops for user in tile.users(op.results[0])
+        )
+
+    def _asked(self, part: SSAValue) -> ViewOp | None:
+        """Puts queries where products take them from: a stage of their ring, or memory that threads fill."""
+        score, box = self.found.score, self.found.queries
+        outer = score.rhs if score.lhs.owner is self.found.keys.load else score.lhs
+        assert score.rounded is not None
+        self.place = outer.owner.location if isinstance(outer.owner, Operation) else self.place
+        if box is None or self.queries is None:
+            self.asked = self._value(OperandOp(self.copies[outer], score.rounded.data, shared=True), outer.name_hint)
+            return None
+        view = self._view(self.queries, part, self._query_phase(), self.copies[self.found.row_axis.result], box)
+        self.asked = view.result
+        return view
 
     def _row_axis(self, axis: tile.RangeOp, first: SSAValue) -> None:
         rows = self._number(self.found.part_rows)
         end = self._value(arith.AddiOp(first, rows), f"{axis.variable.data}_end")
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, rows)))
 
-    def _score(self, turn: SSAValue, stage: SSAValue, phase: SSAValue) -> tuple[SSAValue, ViewOp]:
+    def _score(self, turn: SSAValue) -> tuple[SSAValue, ViewOp]:
         """Begins the product of queries with a tile of keys, whose axis stands for that of keys from then on."""
         axis = self.found.folded.axis
         assert axis is not None
@@ -180,25 +305,22 @@ class RolesKernel(RolesBuilder):
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, keys)))
         score = self.found.score
         key = self.copies[axis.result]
-        view = self._view(self.rings[0], stage, phase, key, self.found.keys.load, self.found.keys.features)
+        view = self._view(self.rings[0], *self._turn(turn, self.rings[0]), key, self.found.keys)
         over = self.copies[score.over]
-        return self._value(ProductOp(self.queries, view.result, over, None), "scoring"), view
+        return self._value(ProductOp(self.asked, view.result, over, None), "scoring"), view
 
     def _weigh(self, turn: SSAValue, weights: SSAValue, onto: SSAValue) -> tuple[SSAValue, ViewOp]:
         """Begins the product of weights with the tile of values of a turn before."""
         self.place = self.found.weighted.location
-        values = self.found.values
-        view = self._view(self.rings[1], *self._turn(turn, self.rings[1]), self.places, values.load, values.features)
+        view = self._view(self.rings[1], *self._turn(turn, self.rings[1]), self.places, self.found.values)
         return self._value(ProductOp(weights, view.result, self.places, onto), "weighing"), view
 
-    def _view(
-        self, ring: RingOp, stage: SSAValue, phase: SSAValue, key: SSAValue, load: tile.LoadOp, features: SSAValue
-    ) -> ViewOp:
+    def _view(self, ring: RingOp, stage: SSAValue, phase: SSAValue, along: SSAValue, box: Box) -> ViewOp:
         name = ring.sym_name.data
         self._add(WaitOp("full", name, stage, phase))
-        view = ViewOp(name, stage, [key, self.copies[features]], load.result.type)
+        view = ViewOp(name, stage, [along, self.copies[box.features]], box.load.result.type)
         self._add(view)
-        view.result.name_hint = load.result.name_hint
+        view.result.name_hint = box.load.result.name_hint
         return view
 
     def _release(self, view: ViewOp) -> None:
@@ -287,4 +409,14 @@ class RolesKernel(RolesBuilder):
             self.copies[self.found.folded.results[n]] = chosen
         for op in after:
             self.place = op.location
-            self._clone(op)
+            if isinstance(op, tile.StoreOp) and op in self.outboxes:
+                self._put(op, *self.outboxes[op])
+            else:
+                self._clone(op)
+
+    def _put(self, store: tile.StoreOp, box: Box, outbox: OutboxOp) -> None:
+        """Leaves what is stored to be copied: each consumer has a stage of its own."""
+        firsts = (self.own if n == box.along else None for n in range(len(box.sides)))
+        start = list(map(self._start, box.sides, firsts))
+        axes = [self.copies[self.found.row_axis.result], self.copies[box.features]]
+        self._add(PutOp(outbox.sym_name.data, self.part, self.copies[store.value], axes, start))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.boxes import box_of
+from attndsl.ir.analyses.boxes import Side, box_of, lies_inside
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import BYTES
@@ -40,21 +40,29 @@ class NoRoles(ValueError):
 
 @dataclass(frozen=True)
 class Box:
-    """A tile of keys that is a box of its tensor: the axis along which keys lie there; features are the last."""
+    """A tile of keys, or of rows, that is a box of its tensor: `along` which axis those lie; features are the last."""
 
-    load: tile.LoadOp
-    keys_along: int
+    op: tile.LoadOp | tile.StoreOp
+    along: int
     features: SSAValue
+    sides: tuple[Side, ...]
+
+    @property
+    def load(self) -> tile.LoadOp:
+        """What reads it."""
+        assert isinstance(self.op, tile.LoadOp)
+        return self.op
 
 
 @dataclass
 class Roled:
     """What is told apart of a kernel: `loops` are one, or that over full tiles and then that over mixed ones.
 
-    Of the last loop: `score` and `weighted` are its products, `keys` and `values` the boxes that they read, `state`
-    says which carried value the second is added to, `added` is that sum, and `factor` what the carried value is
-    multiplied with before. `masks` are the selects that full tiles do without, `tested` all operations that only those
-    need. A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`.
+    Of the last loop: `score` and `weighted` are its products, `keys` and `values` the boxes that they read, as
+    `queries` are where they lie in memory as they are multiplied; `state` says which carried value the second product
+    is added to, `added` is that sum, and `factor` what the carried value is multiplied with before. `masks` are the
+    selects that full tiles do without, `tested` all operations that only those need. A program has `consumers`, each
+    with `part_rows`, which walk tiles of `tile_keys` in so many `stages`.
     """
 
     rows: tile.ProgramOp
@@ -64,6 +72,7 @@ class Roled:
     weighted: tile.DotOp
     keys: Box
     values: Box
+    queries: Box | None
     state: int
     added: Operation
     factor: SSAValue | None
@@ -187,7 +196,18 @@ def _products(
     if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, boxes, axes)):
         raise NoRoles("a tile has more axes than rows and one other")
     state, added, factor = _sum(loop, weighted)
-    return Roled(rows, row_axis, loops, score, weighted, boxes[0], boxes[1], state, added, factor)
+    queries = _queries(kernel, outer, row, element, axes)
+    return Roled(rows, row_axis, loops, score, weighted, boxes[0], boxes[1], queries, state, added, factor)
+
+
+def _queries(kernel: tile.KernelOp, value: SSAValue, row: SSAValue, element: str, axes: AxesAnalysis) -> Box | None:
+    """A tile of queries, where it is a box of its tensor, and what lies outside of that is absent."""
+    load = value.owner
+    try:
+        box = _box(kernel, load, row, element, axes) if isinstance(load, tile.LoadOp) else None
+    except NoRoles:
+        return None
+    return box if box is not None and lies_inside(box.load, box.sides) else None
 
 
 def _tiles(kernel: tile.KernelOp, boxes: list[Box], axes: AxesAnalysis) -> Iterator[Axes]:
@@ -205,20 +225,37 @@ def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, 
     tensor = spec.enclosing_tensor(kernel, name)
     if tensor.element.data != element or load.result not in named(kernel, tile.KeptOp):
         raise NoRoles(f"{name} is of {tensor.element.data}, and multiplied as {element}")
-    sides = box_of(load, axes)
+    return _box_along(load, load.result, key, axes)
+
+
+def _box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, axes: AxesAnalysis) -> Box:
+    """A load, or a store, of a tile as a box, along an axis of keys or of rows."""
+    name, sides = op.tensor.string_value(), box_of(op, axes)
     along = [n for n, side in enumerate(sides or ()) if side.axis is key]
     features = sides[-1].axis if sides is not None else None
     if sides is None or len(along) != 1 or features is None or features is key:
         raise NoRoles(
             f"keys of {name} are no box: they lie along one axis of it, one by one, and features along the last"
         )
-    if axes(load.result) != {key, features} or any(constant(start) != 0 for start in sides[-1].start):
+    if axes(tiled) != {key, features} or any(constant(start) != 0 for start in sides[-1].start):
         raise NoRoles(
             f"keys of {name} are no box: their features begin elsewhere, or another index differs within a tile"
         )
     if not _is_whole(features):
         raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
-    return Box(load, along[0], features)
+    return Box(op, along[0], features, sides)
+
+
+def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None:
+    """The box that a store writes for the rows of a tile; None where it writes none, or adds, or not 16 bits."""
+    tensor = spec.enclosing_tensor(store, store.tensor.string_value())
+    if store.adds is not None or tensor.element.data not in BYTES or row not in axes(store.value):
+        return None
+    try:
+        box = _box_along(store, store.value, row, axes)
+    except NoRoles:
+        return None
+    return box if lies_inside(store, box.sides) else None
 
 
 def _is_whole(feature: SSAValue) -> bool:
@@ -335,7 +372,7 @@ def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
         if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
             raise NoRoles(f"whether a key of {name} is read rests on more than its place")
         end = test.lhs if test.rhs is key else test.rhs
-        extent = spec.enclosing_tensor(box.load, name).shape[box.keys_along]
+        extent = spec.enclosing_tensor(box.load, name).shape[box.along]
         if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
             raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")
 
