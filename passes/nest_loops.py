@@ -1,0 +1,182 @@
+"""nest-loops: two indices of keys are two loops, the inner one with a range of its own.
+
+Why: the keys of `over t in G, i in M` are one variable, of which t and i are quotient and remainder. What a mask says of
+i is no interval of that, and neither can be told what places tiles of keys are at. In a loop over i within one over t the
+mask is a range again, a tile has neighbours, and what all t share is read once.
+
+Before:
+
+    spec.tensor @x "input" "f32" ["G", "M"]
+    spec.tensor @o "output" "f32" ["N"]
+    attn.kernel @k {
+      %N = spec.dim "N"
+      %G = spec.dim "G"
+      %M = spec.dim "M"
+      %j = attn.each "j" to %N
+      %both = arith.muli %M, %G : index
+      %t_i = attn.over "t_i" to %both
+      %quotient = arith.floordivsi %t_i, %M : index
+      %t = spec.mod %quotient, %G
+      %i = spec.mod %t_i, %M
+      %v = attn.read @x[%t, %i] : f32
+      %seen = arith.cmpi sle, %j, %i : index
+      %s = attn.total %v over %t_i where %seen : f32
+      attn.write @o[%j] = %s : f32
+    }
+
+After:
+
+    spec.tensor @x "input" "f32" ["G", "M"]
+    spec.tensor @o "output" "f32" ["N"]
+    attn.kernel @k {
+      %N = spec.dim "N"
+      %G = spec.dim "G"
+      %M = spec.dim "M"
+      %j = attn.each "j" to %N
+      %t = attn.outer "t" to %G
+      %i = attn.over "i" to %M within %t
+      %t1 = spec.mod %t, %G
+      %v = attn.read @x[%t1, %i] : f32
+      %seen = arith.cmpi sle, %j, %i : index
+      %s = attn.total %v over %i where %seen : f32
+      attn.write @o[%j] = %s : f32
+    }
+
+The inner variable is the last index. It stays one variable with the others where it has few values, which would fill no
+tile; where a mask is an interval of the outer one, which cuts the range of both at once; where the outer one says where
+a place is read, as that of a page does, whose keys share tiles with those of others; and where a place among all keys is
+asked for.
+
+Requires: simplify-indices. Exactness: reassociates sums. Idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from attndsl.ir import attn, spec
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.exactness import Exactness
+from attndsl.ir.intervals import Intervals
+from attndsl.ir.keys import Reduction, common_conjuncts, made_of, over_of, reductions_of
+from attndsl.ir.materialise import materialise
+from attndsl.ir.polynomial import Facts, Polynomial
+from attndsl.ir.rewrite import constant, insert_before, replace, sort_block
+from attndsl.ir.workspaces import fresh
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+
+
+@dataclass(frozen=True)
+class NestLoops(ModulePass):
+    """Makes two loops of the keys that two indices count, where the inner one may have at least `least` values."""
+
+    name = "nest-loops"
+    exactness = Exactness.REASSOCIATES
+
+    least: int = 64
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in list(op.body.block.ops):
+            if isinstance(kernel, attn.KernelOp) and _digits(kernel, self.least) is not None:
+                nested = _copy(kernel)
+                found = _digits(nested, self.least)
+                assert found is not None
+                if _pays(nested, _part(found)):
+                    op.body.block.insert_op_before(nested, kernel)
+                    kernel.detach()
+                    kernel.erase()
+
+
+class _Digits(NamedTuple):
+    """A variable of keys that is used by its digits alone: how often the inner one runs, and its extent.
+
+    `inner` are the uses of that, `outer` those of all others, with what is left to divide the outer variable by.
+    """
+
+    over: attn.OverOp
+    turns: Polynomial
+    extent: SSAValue
+    inner: tuple[Operation, ...]
+    outer: tuple[tuple[Operation, Polynomial], ...]
+
+
+def _copy(kernel: attn.KernelOp) -> attn.KernelOp:
+    copy = kernel.clone()
+    for old, new in zip(kernel.walk(), copy.walk(), strict=True):
+        new.location = old.location
+    return copy
+
+
+def _digits(kernel: attn.KernelOp, least: int) -> _Digits | None:
+    """What keys are used by, if that is two digits or more; None elsewhere, and where the last has too few values."""
+    over, facts = over_of(kernel), Facts(kernel.body.block)
+    if over is None or over.start is not None or over.bound is not None or AxesAnalysis()(over.extent):
+        return None
+    uses = [use.operation for use in over.result.uses]
+    extent = next((op.rhs for op in uses if isinstance(op, spec.ModOp) and op.lhs is over.result), None)
+    known = None if extent is None else constant(extent)
+    if extent is None or (known is not None and known < least):
+        return None
+    turns, rest = facts.divide(facts.of(over.extent), extent)
+    if rest or not (facts.nonnegative(turns) and facts.nonnegative(facts.of(extent))):
+        return None
+    inner, outer = list[Operation](), list[tuple[Operation, Polynomial]]()
+    for op in dict.fromkeys(uses):
+        if isinstance(op, spec.ModOp) and op.lhs is over.result and op.rhs is extent:
+            inner.append(op)
+            continue
+        if isinstance(op, arith.FloorDivSIOp) and op.lhs is over.result:
+            size, rest = facts.divide(facts.of(op.rhs), extent)
+            if not rest:
+                outer.append((op, size))
+                continue
+        if not isinstance(op, Reduction) or (isinstance(op, attn.ArgMaxOp) and op.place is over.result):
+            return None
+    return _Digits(over, turns, extent, tuple(inner), tuple(outer))
+
+
+def _part(found: _Digits) -> SSAValue:
+    """Gives the digits variables of their own; gives the outer one."""
+    over = found.over
+    block = over.parent
+    assert block is not None
+    taken = {op.variable.data for op in block.ops if isinstance(op, attn.IndexOp) and op is not over}
+    first, _, last = over.variable.data.rpartition("_")
+    name = fresh(first or f"{last}_outer", taken)
+    outer = insert_before(over, attn.OuterOp(name, materialise(found.turns, over)), name)
+    name = fresh(last, {*taken, name})
+    key = insert_before(over, attn.OverOp(name, found.extent, within=outer), name)
+    for op in found.inner:
+        replace(op, [key])
+    for op, size in found.outer:
+        digit = outer if size == ONE else insert_before(op, arith.FloorDivSIOp(outer, materialise(size, op)))
+        for rest in [use.operation for use in op.result.uses] if digit is outer else []:
+            if isinstance(rest, spec.ModOp) and Facts(block).of(rest.rhs) == found.turns:
+                replace(rest, [outer])  # it is below that, even where that may be 0
+        replace(op, [digit])
+    replace(over, [key])
+    sort_block(block)
+    return outer
+
+
+ONE: Polynomial = {(): 1}
+
+
+def _pays(kernel: attn.KernelOp, outer: SSAValue) -> bool:
+    """Whether a variable says neither which keys a mask sees, as an interval, nor where it is said which are read."""
+    axes, facts = AxesAnalysis(), Facts(kernel.body.block)
+    reads = [op for op in kernel.body.block.ops if isinstance(op, attn.ReadOp)]
+    places = made_of(place for read in reads for place in read.indices)
+    if any(read in places and outer in axes(read.result) for read in reads):
+        return False
+    over = over_of(kernel)
+    assert over is not None
+    intervals = Intervals(outer, over, facts)
+    for condition in common_conjuncts(reductions_of(kernel)):
+        op = condition.owner
+        if isinstance(op, arith.CmpiOp) and outer in axes(condition):
+            slack = facts.slack(op)
+            if (slack is None or not facts.nonnegative(slack)) and intervals.of(op) is not None:
+                return False
+    return True
