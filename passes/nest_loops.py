@@ -63,6 +63,7 @@ from attndsl.ir.keys import Reduction, common_conjuncts, made_of, over_of, reduc
 from attndsl.ir.materialise import materialise
 from attndsl.ir.polynomial import Facts, Polynomial
 from attndsl.ir.rewrite import constant, insert_before, replace, sort_block
+from attndsl.ir.sizes import known_limit
 from attndsl.ir.workspaces import fresh
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
@@ -80,12 +81,11 @@ class NestLoops(ModulePass):
         for kernel in list(op.body.block.ops):
             if isinstance(kernel, attn.KernelOp) and _digits(kernel, self.least) is not None:
                 nested = _copy(kernel)
+                op.body.block.insert_op_before(nested, kernel)
                 found = _digits(nested, self.least)
                 assert found is not None
-                if _pays(nested, _part(found)):
-                    op.body.block.insert_op_before(nested, kernel)
-                    kernel.detach()
-                    kernel.erase()
+                left = kernel if _pays(nested, _part(found)) else nested
+                op.body.block.erase_op(left)
 
 
 class _Digits(NamedTuple):
@@ -111,7 +111,7 @@ def _copy(kernel: attn.KernelOp) -> attn.KernelOp:
 def _digits(kernel: attn.KernelOp, least: int) -> _Digits | None:
     """What keys are used by, if that is two digits or more; None elsewhere, and where the last has too few values."""
     over, facts = over_of(kernel), Facts(kernel.body.block)
-    if over is None or over.start is not None or over.bound is not None or AxesAnalysis()(over.extent):
+    if over is None or over.start is not None or over.bound is not None:
         return None
     uses = [use.operation for use in over.result.uses]
     extent = next((op.rhs for op in uses if isinstance(op, spec.ModOp) and op.lhs is over.result), None)
@@ -119,7 +119,10 @@ def _digits(kernel: attn.KernelOp, least: int) -> _Digits | None:
     if extent is None or (known is not None and known < least):
         return None
     turns, rest = facts.divide(facts.of(over.extent), extent)
-    if rest or not (facts.nonnegative(turns) and facts.nonnegative(facts.of(extent))):
+    axes = AxesAnalysis()
+    if rest or any(axes(factor) for factors in turns for factor in factors):
+        return None
+    if not (facts.nonnegative(turns) and facts.nonnegative(facts.of(extent))):
         return None
     inner, outer = list[Operation](), list[tuple[Operation, Polynomial]]()
     for op in dict.fromkeys(uses):
@@ -146,7 +149,9 @@ def _part(found: _Digits) -> SSAValue:
     name = fresh(first or f"{last}_outer", taken)
     outer = insert_before(over, attn.OuterOp(name, materialise(found.turns, over)), name)
     name = fresh(last, {*taken, name})
-    key = insert_before(over, attn.OverOp(name, found.extent, within=outer), name)
+    limit = known_limit(found.extent)
+    bound = None if limit is found.extent else limit
+    key = insert_before(over, attn.OverOp(name, found.extent, bound, within=outer), name)
     for op in found.inner:
         replace(op, [key])
     for op, size in found.outer:
