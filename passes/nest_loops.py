@@ -1,8 +1,8 @@
-"""nest-loops: two indices of keys are two loops, the inner one with a range of its own.
+"""nest-loops: keys that two indices count are walked by a loop in a loop, the inner one with a range of its own.
 
-Why: the keys of `over t in G, i in M` are one variable, of which t and i are quotient and remainder. What a mask says of
-i is no interval of that, and neither can be told what places tiles of keys are at. In a loop over i within one over t the
-mask is a range again, a tile has neighbours, and what all t share is read once.
+Why: the keys of `over t in G, i in M` are one variable, of which t and i are quotient and remainder. What a mask says
+of i is no interval of that, and where a tile of keys lies in memory is found key by key. In a loop over i within one
+over t the mask is a range again, a tile's keys are neighbours, and what all t share is read once.
 
 Before:
 
@@ -15,8 +15,8 @@ Before:
       %j = attn.each "j" to %N
       %both = arith.muli %M, %G : index
       %t_i = attn.over "t_i" to %both
-      %quotient = arith.floordivsi %t_i, %M : index
-      %t = spec.mod %quotient, %G
+      %t_of = arith.floordivsi %t_i, %M : index
+      %t = spec.mod %t_of, %G
       %i = spec.mod %t_i, %M
       %v = attn.read @x[%t, %i] : f32
       %seen = arith.cmpi sle, %j, %i : index
@@ -35,17 +35,16 @@ After:
       %j = attn.each "j" to %N
       %t = attn.outer "t" to %G
       %i = attn.over "i" to %M within %t
-      %t1 = spec.mod %t, %G
-      %v = attn.read @x[%t1, %i] : f32
+      %v = attn.read @x[%t, %i] : f32
       %seen = arith.cmpi sle, %j, %i : index
       %s = attn.total %v over %i where %seen : f32
       attn.write @o[%j] = %s : f32
     }
 
-The inner variable is the last index. It stays one variable with the others where it has few values, which would fill no
-tile; where a mask is an interval of the outer one, which cuts the range of both at once; where the outer one says where
-a place is read, as that of a page does, whose keys share tiles with those of others; and where a place among all keys is
-asked for.
+The inner variable is the last index, the outer one all others together. They stay one where the inner one has few
+values, which would fill no tile; where a mask is an interval of the outer one, which cuts the range of both at once;
+where the outer one says where it is read which keys are meant, as a page does, whose keys share tiles with those of
+others; and where a key's position among all of them is asked for.
 
 Requires: simplify-indices. Exactness: reassociates sums. Idempotent.
 """
@@ -61,7 +60,7 @@ from attndsl.ir.exactness import Exactness
 from attndsl.ir.intervals import Intervals
 from attndsl.ir.keys import Reduction, common_conjuncts, made_of, over_of, reductions_of
 from attndsl.ir.materialise import materialise
-from attndsl.ir.polynomial import Facts, Polynomial
+from attndsl.ir.polynomial import Facts, Polynomial, number
 from attndsl.ir.rewrite import constant, insert_before, replace, sort_block
 from attndsl.ir.sizes import known_limit
 from attndsl.ir.workspaces import fresh
@@ -122,7 +121,7 @@ def _digits(kernel: attn.KernelOp, least: int) -> _Digits | None:
     axes = AxesAnalysis()
     if rest or any(axes(factor) for factors in turns for factor in factors):
         return None
-    if not (facts.nonnegative(turns) and facts.nonnegative(facts.of(extent))):
+    if not facts.nonnegative(turns):  # else two negative numbers would make a positive one
         return None
     inner, outer = list[Operation](), list[tuple[Operation, Polynomial]]()
     for op in dict.fromkeys(uses):
@@ -155,17 +154,14 @@ def _part(found: _Digits) -> SSAValue:
     for op in found.inner:
         replace(op, [key])
     for op, size in found.outer:
-        digit = outer if size == ONE else insert_before(op, arith.FloorDivSIOp(outer, materialise(size, op)))
-        for rest in [use.operation for use in op.result.uses] if digit is outer else []:
+        digit = outer if size == number(1) else insert_before(op, arith.FloorDivSIOp(outer, materialise(size, op)))
+        for rest in [use.operation for use in op.results[0].uses] if digit is outer else []:
             if isinstance(rest, spec.ModOp) and Facts(block).of(rest.rhs) == found.turns:
                 replace(rest, [outer])  # it is below that, even where that may be 0
         replace(op, [digit])
     replace(over, [key])
     sort_block(block)
     return outer
-
-
-ONE: Polynomial = {(): 1}
 
 
 def _pays(kernel: attn.KernelOp, outer: SSAValue) -> bool:

@@ -64,7 +64,9 @@ SIMPLIFY = (
 """Makes `attn` IR simple; sound at any point before `tile`."""
 
 NESTED = (
-    Step("nest-loops", "before bound-loops: a mask may be an interval of one of two indices, and none of both together"),
+    Step(
+        "nest-loops", "before bound-loops: a mask may be an interval of one of two indices, and none of both together"
+    ),
     *SIMPLIFY[2:],
 )
 """From simple `attn` IR to key variables that are taken apart where that makes more of them."""

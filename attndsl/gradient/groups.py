@@ -1,7 +1,7 @@
 """Variables of which places know a quotient alone: groups, and what is in a group.
 
-What a place X[h / c] is given by all h of a group is a sum over the places in that group. So in a nest whose rows know h
-by that quotient alone the groups are rows, and the rest of h is summed over: no two rows meet in one element.
+What a place X[h / c] is given by all h of a group is a sum over the places in that group. So in a nest whose rows know
+h by that quotient alone the groups are rows, and the rest of h is summed over: no two rows meet in one element.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Group:
 
 
 def quotient_of(algebra: Algebra, variable: Index, places: Iterable[Expr]) -> Apply | None:
-    """The quotient of a variable, by a number of at least 1, by which alone places know it; None where there is none."""
+    """The quotient of a variable by a positive number by which alone places know it; None where there is none."""
     found: set[Apply] = set()
     stack, seen = [*places], set[Expr]()
     while stack:
@@ -50,9 +50,7 @@ def quotient_of(algebra: Algebra, variable: Index, places: Iterable[Expr]) -> Ap
     return found.pop() if len(found) == 1 else None
 
 
-def group_of(
-    algebra: Algebra, quotient: Apply, requires: Iterable[Expr], names: tuple[str, str]
-) -> Group:
+def group_of(algebra: Algebra, quotient: Apply, requires: Iterable[Expr], names: tuple[str, str]) -> Group:
     """What stands for the variable of a quotient, by these names, where `requires` hold of a call."""
     index_value, size = quotient.arguments
     assert isinstance(index_value, IndexValue)

@@ -2,8 +2,8 @@
 
 An input that is read at X[f(row, key)] has at u the sum over all rows and keys whose f is u. So what f depends on are
 the rows of the gradient's nest, and the rest is summed over. Where f depends on rows alone that is the nest of the spec
-itself; where it depends on keys, rows and keys change places. Of a variable that f divides the quotient is a row. An extent that depends on what stands further in then is
-a condition.
+itself; where it depends on keys, rows and keys change places. Of a variable that f divides the quotient is a row. An
+extent that depends on what stands further in then is a condition.
 """
 
 from __future__ import annotations

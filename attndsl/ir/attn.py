@@ -75,8 +75,8 @@ from attndsl.ir.xdsl import (
 
 __all__ = [
     "ATTN", "AllOp", "ArgMaxOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "ColumnOp", "EachOp", "GridOp", "IndexOp",
-    "KernelOp", "LogSumExpOp", "MaxOp", "MinOp", "OuterOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp", "SoftmaxOp",
-    "StreamOp", "SumOp", "TopOp", "TotalOp", "WeighOp", "WriteOp",
+    "KernelOp", "LogSumExpOp", "MaxOp", "MinOp", "OuterOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp",
+    "SoftmaxOp", "StreamOp", "SumOp", "TopOp", "TotalOp", "WeighOp", "WriteOp",
 ]  # fmt: skip
 
 
@@ -179,7 +179,7 @@ class WriteOp(IRDLOperation):
 ATTN = Dialect(
     "attn",
     [
-        KernelOp, EachOp, OuterOp, OverOp, AxisOp, GridOp, RowOp, ColumnOp, ReadOp, WriteOp, SumOp, AxisMaxOp, AxisMinOp, AllOp,
-        SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp, TopOp,
+        KernelOp, EachOp, OuterOp, OverOp, AxisOp, GridOp, RowOp, ColumnOp, ReadOp, WriteOp, SumOp, AxisMaxOp,
+        AxisMinOp, AllOp, SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp, TopOp,
     ],
 )  # fmt: skip

@@ -149,9 +149,7 @@ class Ranges:
         """
         if value not in self._sizes:
             op = value.owner
-            given = (
-                attn.IndexOp | tile.ProgramOp | tile.OuterLoopOp | tile.RangeOp | spec.ChoiceOp | tile.PaddedOp
-            )
+            given = attn.IndexOp | tile.ProgramOp | tile.OuterLoopOp | tile.RangeOp | spec.ChoiceOp | tile.PaddedOp
             parts = [v for v in _sources(value) if constant(v) is None] if _computes(op) else []
             made = isinstance(op, given) or spec.is_size(op) or (bool(parts) and all(map(self._is_size, parts)))
             made = made or (self._known[value].low >= -LARGEST_SIZE and self._is_below_size(value))
