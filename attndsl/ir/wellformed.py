@@ -71,8 +71,8 @@ def verify_attn(kernel: attn.KernelOp) -> None:
             case attn.OuterOp():
                 _independent(axes, op, op.operands, attn.IndexOp, f"the range of {op.variable.data}")
             case attn.IndexOp():
-                ends = [end for end in op.operands if not isinstance(op, attn.OverOp) or end is not op.within]
-                _independent(axes, op, ends, (attn.AxisOp, *KEYS), f"the range of {op.variable.data}")
+                last = -1 if isinstance(op, attn.OverOp) and op.within is not None else None
+                _independent(axes, op, op.operands[:last], (attn.AxisOp, *KEYS), f"the range of {op.variable.data}")
             case spec.AssumeOp():
                 _independent(axes, op, op.operands, attn.IndexOp, "an assumption")
             case attn.WriteOp():

@@ -2,10 +2,10 @@
 
 // The outer variable is that of all indices but the last; the inner one may differ by row.
 // CHECK-LABEL: attn.kernel @k
-// CHECK: %both = arith.muli %G, %H
-// CHECK: %t_u = attn.outer "t_u" to %both
+// CHECK: [[BOTH:%[0-9]+]] = arith.muli %H, %G
+// CHECK: %t_u = attn.outer "t_u" to [[BOTH]]
 // CHECK: %i = attn.over "i" to %length up to %M within %t_u
-// CHECK: %t = arith.floordivsi %t_u, %H
+// CHECK: %t_of = arith.floordivsi %t_u, %H
 // CHECK: %u = spec.mod %t_u, %H
 // CHECK: attn.read @x[%t, %u, %i]
 // CHECK: attn.total %{{.*}} over %i
