@@ -144,10 +144,12 @@ def _part(found: _Digits) -> SSAValue:
     block = over.parent
     assert block is not None
     taken = {op.variable.data for op in block.ops if isinstance(op, attn.IndexOp) and op is not over}
-    first, _, last = over.variable.data.rpartition("_")
-    name = fresh(first or f"{last}_outer", taken)
+    whole = over.variable.data
+    inner = found.inner[0].results[0].name_hint or whole
+    others = whole.removesuffix(f"_{inner}")
+    name = fresh(others if others != whole else f"{whole}_outer", {*taken, inner})
     outer = insert_before(over, attn.OuterOp(name, materialise(found.turns, over)), name)
-    name = fresh(last, {*taken, name})
+    name = fresh(inner, {*taken, name})
     limit = known_limit(found.extent)
     bound = None if limit is found.extent else limit
     key = insert_before(over, attn.OverOp(name, found.extent, bound, within=outer), name)

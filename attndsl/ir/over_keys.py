@@ -95,7 +95,9 @@ class OverKeys:
 
 
 def _paired(array: Array, position: int, sizes: list[int]) -> Array:
-    """An array whose axes at `position` and behind it, of these sizes, are one."""
+    """An array whose axes at `position` and behind it, of these sizes or both of 1, are one."""
     shape = array.shape[:position], array.shape[position + 2 :]
+    if array.shape[position : position + 2] == (1, 1):
+        sizes = [1, 1]
     whole = np.broadcast_to(array, (*shape[0], *sizes, *shape[1]))
     return whole.reshape((*shape[0], sizes[0] * sizes[1], *shape[1]))
