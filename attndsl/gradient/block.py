@@ -34,7 +34,7 @@ from attndsl.gradient.adjoints import Adjoint
 from attndsl.gradient.algebra import NOWHERE, Moving, float_operands
 from attndsl.gradient.backward import Backward
 from attndsl.gradient.errors import UnknownAdjoint
-from attndsl.gradient.groups import Group, group_of, quotient_of, shapes
+from attndsl.gradient.groups import Group, count_of, group_of, quotient_of, shapes
 from attndsl.gradient.nests import Nest, nest_of, variables_of
 from attndsl.gradient.places import is_inside, joined
 from attndsl.gradient.presence import Condition, conditions, forgets_a_part, is_there_with
@@ -352,23 +352,23 @@ class BlockBackward:
         found = []
         for variable in (index for index in self._block.each if index in rows):
             quotient = quotient_of(self._algebra, variable, places)
-            known = [] if mask is None else [mask]
             if quotient is None or shapes(self._block, variable):
                 continue
-            if quotient_of(self._algebra, variable, [*places, *known]) is quotient:
-                found.append(self._group(quotient))
+            alone = mask is None or quotient_of(self._algebra, variable, [quotient, mask]) is quotient
+            if alone and (group := self._group(quotient)) is not None:
+                found.append(group)
         return tuple(found)
 
-    def _group(self, quotient: Apply) -> Group:
+    def _group(self, quotient: Apply) -> Group | None:
         """What stands for the variable of a quotient; the groups are called what the quotient is."""
-        if quotient not in self._groups:
+        count = count_of(self._algebra, quotient, self._backward.spec.requires)
+        if count is not None and quotient not in self._groups:
             (variable,) = self._algebra.free(quotient)
             row = self._backward.name_of(quotient) or self._backward.fresh(f"{variable.name}_group")
-            place = self._backward.fresh("t")
-            group = group_of(self._algebra, quotient, self._backward.spec.requires, (row, place))
+            group = group_of(self._algebra, quotient, count, (row, self._backward.fresh("t")))
             self._backward.name(group.value, variable.name)
             self._groups[quotient] = group
-        return self._groups[quotient]
+        return self._groups.get(quotient)
 
     def _nest(self, rows: frozenset[Index], groups: tuple[Group, ...] = ()) -> Nest:
         if (rows, groups) not in self._nests:

@@ -16,17 +16,13 @@ from attndsl.gradient.algebra import Algebra, Moving
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """What stands for a variable and its quotient: the groups, the places in one, and where these are of the variable.
-
-    `inside` is None where all are.
-    """
+    """What stands for a variable and its quotient: the groups, the places in one, and the variable made of these."""
 
     variable: Index
     quotient: Expr
     row: Index
     place: Index
     value: Expr
-    inside: Expr | None
 
 
 def quotient_of(algebra: Algebra, variable: Index, places: Iterable[Expr]) -> Apply | None:
@@ -50,18 +46,28 @@ def quotient_of(algebra: Algebra, variable: Index, places: Iterable[Expr]) -> Ap
     return found.pop() if len(found) == 1 else None
 
 
-def group_of(algebra: Algebra, quotient: Apply, requires: Iterable[Expr], names: tuple[str, str]) -> Group:
-    """What stands for the variable of a quotient, by these names, where `requires` hold of a call."""
-    index_value, size = quotient.arguments
-    assert isinstance(index_value, IndexValue)
-    variable = index_value.index
-    extent = Moving(algebra)(variable.extent)
-    count, whole = _count(algebra, extent, size, {*map(expression_text, requires)})
+def count_of(algebra: Algebra, quotient: Apply, requires: Iterable[Expr]) -> Expr | None:
+    """How many groups a quotient tells apart, where `requires` say that all are of one size; else None."""
+    (variable,), size = algebra.free(quotient), quotient.arguments[1]
+    extent, known = Moving(algebra)(variable.extent), {*map(expression_text, requires)}
+
+    def divides(number: Expr) -> bool:
+        rest = algebra.apply("imod", extent, number)
+        return expression_text(algebra.apply("ieq", rest, algebra.number(0))) in known
+
+    if isinstance(size, Apply):  # X / Y in each of Y groups
+        whole, count = size.arguments
+        return count if whole is extent and divides(count) else None
+    return algebra.apply("idiv", extent, size) if divides(size) else None
+
+
+def group_of(algebra: Algebra, quotient: Apply, count: Expr, names: tuple[str, str]) -> Group:
+    """What stands for the variable of a quotient, by these names of so many groups and of places in them."""
+    (variable,), size = algebra.free(quotient), quotient.arguments[1]
     row = replace(variable, name=names[0], role="each", extent=count, bound=count)
     place = replace(variable, name=names[1], role="over", extent=size, bound=size)
     first = algebra.apply("imul", algebra.index(row), size)
-    value = algebra.apply("iadd", first, algebra.index(place))
-    return Group(variable, quotient, row, place, value, None if whole else algebra.apply("ilt", value, extent))
+    return Group(variable, quotient, row, place, algebra.apply("iadd", first, algebra.index(place)))
 
 
 def shapes(block: Block, variable: Index) -> bool:
@@ -70,23 +76,6 @@ def shapes(block: Block, variable: Index) -> bool:
     ends = [end for index in others for end in (index.extent, index.bound)]
     rests = any(isinstance(e, IndexValue) and e.index is variable for e in walk(*ends))
     return rests or variable.extent is not variable.bound or not _is_fixed(variable.extent)
-
-
-def _count(algebra: Algebra, extent: Expr, size: Expr, requires: set[str]) -> tuple[Expr, bool]:
-    """How many groups of a size there are, and whether the last one is as large as the others."""
-    if isinstance(size, Apply) and size.operator == "idiv":  # X / Y of each of Y groups
-        whole, count = size.arguments
-        if whole is extent and _text(algebra, "imod", whole, count) in requires:
-            return count, True
-    if _text(algebra, "imod", extent, size) in requires:
-        return algebra.apply("idiv", extent, size), True
-    above = algebra.apply("isub", algebra.apply("iadd", extent, size), algebra.number(1))
-    return algebra.apply("idiv", above, size), False
-
-
-def _text(algebra: Algebra, operator: str, left: Expr, right: Expr) -> str:
-    """The requirement that a remainder is 0, as text."""
-    return expression_text(algebra.apply("ieq", algebra.apply(operator, left, right), algebra.number(0)))
 
 
 def _is_positive(divisor: Expr) -> bool:

@@ -63,8 +63,7 @@ def nest_of(
     instead |= {algebra.index(group.variable): group.value for group in groups}
     moved = Moving(algebra, mapping, instead, tensors)
     inside = algebra.both(
-        *(group.inside for group in groups),
-        *(algebra.apply("ilt", algebra.index(mapping[index]), moved(index.extent)) for index in bounded),
+        *(algebra.apply("ilt", algebra.index(mapping[index]), moved(index.extent)) for index in bounded)
     )
     places = tuple(group.place for group in groups)
     return Nest(tuple(mapping[i] for i in each), (*places, *(mapping[i] for i in over)), moved, inside)
