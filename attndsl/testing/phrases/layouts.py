@@ -18,7 +18,7 @@ keys
     2 | until
     2 | gathered
     2 | pair
-    2 | nested
+    nested
     fixed
 
 each
