@@ -42,9 +42,9 @@ After:
     }
 
 The inner variable is the last index, the outer one all others together. They stay one where the inner one has few
-values, which would fill no tile; where a mask is an interval of the outer one, which cuts the range of both at once;
-where the outer one says where it is read which keys are meant, as a page does, whose keys share tiles with those of
-others; and where a key's position among all of them is asked for.
+values, which would fill no tile; where a mask rests on the outer one, and may cut the range of both at once; where the
+outer one says where it is read which keys are meant, as a page does, whose keys share tiles with those of others; and
+where a key's position among all of them is asked for.
 
 Requires: simplify-indices. Exactness: reassociates sums. Idempotent.
 """
@@ -57,7 +57,6 @@ from typing import NamedTuple
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.intervals import Intervals
 from attndsl.ir.keys import Reduction, common_conjuncts, made_of, over_of, reductions_of
 from attndsl.ir.materialise import materialise
 from attndsl.ir.polynomial import Facts, Polynomial, number
@@ -167,19 +166,17 @@ def _part(found: _Digits) -> SSAValue:
 
 
 def _pays(kernel: attn.KernelOp, outer: SSAValue) -> bool:
-    """Whether a variable says neither which keys a mask sees, as an interval, nor where it is said which are read."""
+    """Whether a variable says neither which keys count, nor where it is said which are read."""
     axes, facts = AxesAnalysis(), Facts(kernel.body.block)
     reads = [op for op in kernel.body.block.ops if isinstance(op, attn.ReadOp)]
     places = made_of(place for read in reads for place in read.indices)
     if any(read in places and outer in axes(read.result) for read in reads):
         return False
-    over = over_of(kernel)
-    assert over is not None
-    intervals = Intervals(outer, over, facts)
-    for condition in common_conjuncts(reductions_of(kernel)):
-        op = condition.owner
-        if isinstance(op, arith.CmpiOp) and outer in axes(condition):
-            slack = facts.slack(op)
-            if (slack is None or not facts.nonnegative(slack)) and intervals.of(op) is not None:
-                return False
-    return True
+    telling = [c for c in common_conjuncts(reductions_of(kernel)) if outer in axes(c)]
+    return all(_holds(condition, facts) for condition in telling)
+
+
+def _holds(condition: SSAValue, facts: Facts) -> bool:
+    """Whether a condition is known to be true, as those are that guard a read."""
+    slack = facts.slack(condition.owner) if isinstance(condition.owner, arith.CmpiOp) else None
+    return slack is not None and facts.nonnegative(slack)

@@ -4,7 +4,7 @@
 // CHECK-LABEL: attn.kernel @pages
 // CHECK-NOT: attn.outer
 // CHECK: attn.over "t_i" to
-// A mask that is an interval of the outer index is one of both.
+// A mask that rests on the outer index may be an interval of both.
 // CHECK-LABEL: attn.kernel @lines
 // CHECK-NOT: attn.outer
 // CHECK: attn.over "t_i" to
