@@ -40,4 +40,4 @@ def counterparts(output: Sequence[Expression], input_: Sequence[Expression]) -> 
         if axis is None and opposite >= 0 and opposite not in axes:
             axes[place] = opposite
     known = [place for place, axis in enumerate(axes) if axis is not None]
-    return tuple(axes) if None not in axes[min(known, default=len(axes)) :] else None
+    return tuple(axes) if known and None not in axes[known[0] :] else None

@@ -349,4 +349,4 @@ def _lines(statements: Iterable[str]) -> str:
 
 def _extents_of(declared: str) -> list[str]:
     """The extents of a tensor as it is declared."""
-    return declared[declared.index("[") + 1 : declared.index("]")].replace("?", "").split(", ")
+    return re.findall(r"[^,?]+", declared[declared.index("[") + 1 : declared.index("]")].replace(", ", ","))

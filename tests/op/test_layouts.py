@@ -10,7 +10,7 @@ import torch
 
 import attndsl
 from attndsl.checking.layouts import Counterparts, counterparts
-from attndsl.op import gpu, layouts
+from attndsl.op import gpu, layouts, torch_tensors
 from attndsl.op.op import Op
 from attndsl.op.plan import Output
 
@@ -72,7 +72,8 @@ def inputs(rows: int = 5, batch: int = 2) -> dict[str, torch.Tensor]:
         ("BHMKE", "BHMD", None),
         ("BHME", "BHDM", None),
         ("BGRM", "BHMD", None),
-        ("", "BHMD", ()),
+        ("", "BHMD", None),
+        ("BH", "", None),
     ],
 )
 def test_axes_belong_together_by_their_extents(output: str, input_: str, found: Counterparts | None) -> None:
@@ -210,7 +211,7 @@ def test_calls_without_the_input_lie_as_declared(declared: Op) -> None:
 @pytest.mark.parametrize("partial", [False, True])
 def test_memory_on_a_gpu(op: Op, partial: bool) -> None:
     """What a plan allocates, wherever it does."""
-    bound = gpu.check(op.signature, [*inputs().values(), torch.zeros(4)], {"scale": 1.0})
+    bound = torch_tensors.check(op.signature, [*inputs().values(), torch.zeros(4)], {"scale": 1.0})
     made = gpu.GpuCalls(op.binding).outputs([*inputs().values()], bound)
     assert [each.strides for each in made.values()] == [(120, 6, 24, 1), (20, 1, 4)]
     tensor = Output((2, 3), torch.float32, torch.device("cpu"), partial, (1, 2)).allocate()
