@@ -47,6 +47,6 @@ def _outermost_first(strides: Sequence[int]) -> list[int]:
     return found
 
 
-def permuted(shape: Sequence[int], order: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def permuted(shape: Sequence[int], order: Order) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The extents of a contiguous tensor for an output of this order, and the axes of that from it."""
     return tuple(shape[axis] for axis in order), tuple(order.index(axis) for axis in range(len(order)))

@@ -87,16 +87,18 @@ def allocator(
     dtype, device = ELEMENTS[element], inputs[0].device
 
     def of(shape: tuple[int, ...], order: Order | None) -> Callable[[], torch.Tensor]:
-        return partial(torch.empty_strided, shape, steps(shape, order), dtype=dtype, device=device)
+        if order is not None:
+            return partial(torch.empty_strided, shape, steps(shape, order), dtype=dtype, device=device)
+        *inner, _ = accumulate((max(size, 1) for size in reversed(shape)), mul, initial=1)
+        return partial(torch.empty_strided, shape, inner[::-1], dtype=dtype, device=device)
 
     return of
 
 
-def steps(shape: Sequence[int], order: Order | None) -> tuple[int, ...]:
-    """The strides of a new tensor without gaps whose axes lie in an order."""
-    contiguous, axes = permuted(shape, order or range(len(shape)))
-    *inner, _ = accumulate((torch.sym_max(size, 1) for size in reversed(contiguous)), mul, initial=1)
-    return tuple(inner[::-1][axis] for axis in axes)
+def steps(shape: Sequence[int], order: Order) -> tuple[int, ...]:
+    """The strides of a new tensor whose axes lie in an order; extents may be symbolic."""
+    contiguous, axes = permuted(shape, order)
+    return torch.empty(contiguous, device="meta").permute(axes).stride()
 
 
 def strides(tensor: torch.Tensor) -> tuple[int, ...]:
