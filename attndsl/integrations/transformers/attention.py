@@ -11,14 +11,17 @@ from attndsl.integrations.transformers import errors
 from attndsl.integrations.transformers.latents import Latents, absorbed, pays
 from attndsl.integrations.transformers.masks import KeyRows
 from attndsl.integrations.transformers.paged import knows_requests, read_pages
-from attndsl.integrations.transformers.spec import TERMS, op_of
+from attndsl.integrations.transformers.spec import TERMS, measures, op_of
 
 Call = Callable[[torch.nn.Module, dict[str, Any]], torch.Tensor]
 """Of a layer and what it gives, by the names that specs have for it: the outputs [B, M, Hq, E]."""
 
 
-def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
-    """The function that transformers calls for a layer, which has `compute` compute it."""
+def attention(compute: Call, measuring: str = "") -> Callable[..., tuple[torch.Tensor, None]]:
+    """The function that transformers calls for a layer, which has `compute` compute it.
+
+    That is `measuring`, in these words, where it asks how far keys lie back, which a paged cache does not tell.
+    """
 
     def attend(
         module: torch.nn.Module,
@@ -44,6 +47,8 @@ def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
             raise errors.WeightsWanted(type(module).__name__)
         given: dict[str, Any] = {"q": query, "k": key, "v": value}
         if cache is not None:
+            if measuring:
+                raise errors.DistanceInPages(type(module).__name__, measuring)
             given |= _of_requests(module, cache, attention_mask, key, value, others)
         elif attention_mask is not None:
             given |= _masked(module, attention_mask)
@@ -70,17 +75,25 @@ def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
     return attend
 
 
-def composed(module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
-    """What a layer asks for, by the spec that is made of what it gives. Raises DropoutWanted."""
-    if "dropout" in given:
-        raise errors.DropoutWanted(type(module).__name__, given["dropout"])
-    op = op_of(*(name for name in TERMS if name in given))
-    key, query = given["k"], given["q"]
-    if isinstance(key, Latents) and pays(key, query.shape[2]):
-        return absorbed(key, query, lambda latents: op(**latents), given)
-    if isinstance(key, Latents):
-        given |= {name: given[name].expanded() for name in ("k", "v")}
-    return op(**given)  # type: ignore[no-any-return]
+def composed(mask: str = "") -> Call:
+    """What a layer asks for, by the spec that is made of what it gives, and of a mask of the user's."""
+    measured = measures(mask)
+
+    def compute(module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
+        """Raises DropoutWanted, DistanceUnknown."""
+        if "dropout" in given:
+            raise errors.DropoutWanted(type(module).__name__, given["dropout"])
+        if measured and not ("since" in given and getattr(module, "is_causal", True)):
+            raise errors.DistanceUnknown(type(module).__name__, mask)
+        op = op_of(*(name for name in TERMS if name in given), mask=mask)
+        key, query = given["k"], given["q"]
+        if isinstance(key, Latents) and pays(key, query.shape[2]):
+            return absorbed(key, query, lambda latents: op(**latents), given)
+        if isinstance(key, Latents):
+            given |= {name: given[name].expanded() for name in ("k", "v")}
+        return op(**given)  # type: ignore[no-any-return]
+
+    return compute
 
 
 def _of_requests(

@@ -107,6 +107,28 @@ class UnknownMask(ModelError, TypeError):
 
 
 @dataclass(eq=False, repr=False)
+class DistanceUnknown(ModelError, ValueError):
+    module: str
+    mask: str
+
+    message = (
+        "{module} does not say since when its keys are seen, as one does whose mask is causal, so `{mask}` has nothing "
+        "to add to: put a spec of your own into this model"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class DistanceInPages(ModelError, ValueError):
+    module: str
+    what: str
+
+    message = (
+        "{what} asks {module} how far keys lie back, and a call of continuous batching does not say that of the keys in "
+        "its cache: use generate(), not generate_batch()"
+    )
+
+
+@dataclass(eq=False, repr=False)
 class SpecLacks(ModelError, ValueError):
     spec: str
     module: str
