@@ -123,8 +123,8 @@ class DistanceInPages(ModelError, ValueError):
     what: str
 
     message = (
-        "{what} asks {module} how far keys lie back, and a call of continuous batching does not say that of the keys in "
-        "its cache: use generate(), not generate_batch()"
+        "{what} asks {module} how far keys lie back, and a call of continuous batching does not say that of cached "
+        "keys: use generate(), not generate_batch()"
     )
 
 
