@@ -98,10 +98,10 @@ def test_distances_in_a_paged_cache() -> None:
     assert not OwnSpec(mine("since[b,j] <= i and h < 2"), {}).measures
     assert OwnSpec(mine("since[b,j] <= i < since[b,j] + 3"), {}).measures
     assert OwnSpec(mine("since[b,j] <= i and (i - since[b,j]) % 2 == 0"), {}).measures
-    register(name="far", mask="far < 4")
+    register(mine("since[b,j] <= i < since[b,j] + 3"), "far")
     q = torch.zeros(1, 4, 3, 8)
     attend = transformers.AttentionInterface()["far"]
-    with pytest.raises(errors.DistanceInPages, match="`far < 4` asks Identity how far keys lie back"):
+    with pytest.raises(errors.StartLacks, match="mine computes how far keys lie back, and Identity has"):
         attend(torch.nn.Identity(), q, q, q, None, cache=object())
 
 

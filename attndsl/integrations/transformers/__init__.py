@@ -47,13 +47,13 @@ def register(spec: str | Path | Op | None = None, name: str = "attndsl", *, mask
             op_of("since", mask=mask)  # its mistakes are told of here
         if fixed:
             raise NotForModels("the composed spec", f"it takes no `{next(iter(fixed))}`")
-        attend = attention(composed(mask), f"`{mask}`" if measures(mask) else "")
+        attend = attention(composed(mask), start=measures(mask))
     else:
         op = spec if isinstance(spec, Op) else load(spec)
         if mask:
             raise NotForModels(op.__name__, "a `mask` is for the composed spec, and this one has its own")
         own = OwnSpec(op, fixed)
-        attend = attention(own, op.__name__ if own.measures else "")
+        attend = attention(own, own.starts, op.__name__ if own.measures and not own.starts else "")
     watch(name, attend, composed=spec is None)
     AttentionInterface.register(name, attend)
     AttentionMaskInterface.register(name, model_mask)

@@ -17,10 +17,11 @@ Call = Callable[[torch.nn.Module, dict[str, Any]], torch.Tensor]
 """Of a layer and what it gives, by the names that specs have for it: the outputs [B, M, Hq, E]."""
 
 
-def attention(compute: Call, measuring: str = "") -> Callable[..., tuple[torch.Tensor, None]]:
+def attention(compute: Call, start: bool = False, refused: str = "") -> Callable[..., tuple[torch.Tensor, None]]:
     """The function that transformers calls for a layer, which has `compute` compute it.
 
-    That is `measuring`, in these words, where it asks how far keys lie back, which a paged cache does not tell.
+    Over a paged cache that is given where a key's request starts, if it takes a `start`, and `since` tells then how far
+    the key lies back; what asks for that and takes none is `refused`, by its name.
     """
 
     def attend(
@@ -47,9 +48,9 @@ def attention(compute: Call, measuring: str = "") -> Callable[..., tuple[torch.T
             raise errors.WeightsWanted(type(module).__name__)
         given: dict[str, Any] = {"q": query, "k": key, "v": value}
         if cache is not None:
-            if measuring:
-                raise errors.DistanceInPages(type(module).__name__, measuring)
-            given |= _of_requests(module, cache, attention_mask, key, value, others)
+            if refused:
+                raise errors.StartLacks(refused, type(module).__name__)
+            given |= _of_requests(module, cache, attention_mask, key, value, others, start)
         elif attention_mask is not None:
             given |= _masked(module, attention_mask)
         elif query.shape[2] > 1 and (getattr(module, "is_causal", True) if is_causal is None else is_causal):
@@ -103,13 +104,14 @@ def _of_requests(
     key: torch.Tensor,
     value: torch.Tensor,
     call: dict[str, Any],
+    start: bool,
 ) -> dict[str, torch.Tensor]:
     """Keys and values from a paged cache, and who sees them. Raises PagesWanted, UnknownMask."""
     if not knows_requests(cache, call):
         raise errors.PagesWanted(type(module).__name__)
     if not (mask is None or isinstance(mask, KeyRows)):
         raise errors.UnknownMask(type(module).__name__, "no interval of queries for each key, over a paged cache")
-    return read_pages(module, cache, key, value, call)
+    return read_pages(module, cache, key, value, call, start)
 
 
 def _masked(module: torch.nn.Module, mask: object) -> dict[str, torch.Tensor]:

@@ -118,13 +118,13 @@ class DistanceUnknown(ModelError, ValueError):
 
 
 @dataclass(eq=False, repr=False)
-class DistanceInPages(ModelError, ValueError):
+class StartLacks(ModelError, ValueError):
+    spec: str
     module: str
-    what: str
 
     message = (
-        "{what} asks {module} how far keys lie back, and a call of continuous batching does not say that of cached "
-        "keys: use generate(), not generate_batch()"
+        "{spec} computes how far keys lie back, and {module} has those of several requests side by side: declare "
+        "`input start : i32[B, N]`, the first query of a key's request, and let `start[b,j] <= i` be part of the mask"
     )
 
 

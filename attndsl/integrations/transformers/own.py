@@ -24,6 +24,7 @@ COMPARED = ("ilt", "ile", "ieq", "ine")
 _WHAT = {
     "scale": "a scale of scores that is not 1 / sqrt(D)",
     "until": "keys that later queries see no more, as those of a window",
+    "start": "keys of several requests side by side",
     "seen": "a mask that is no interval of queries for each key",
     "bias": "a bias of scores",
     "sink": "sinks",
@@ -48,6 +49,8 @@ class OwnSpec:
         (output,) = signature.outputs
         self.measures = _measures(op)
         """Whether it asks how far keys lie back: whether `since` is more to it than a bound."""
+        self.starts = "start" in tensors
+        """Whether it takes the first query of a key's request."""
         self._heads_first = output.extents[1:3] == tensors["q"].extents[1:3]
 
     def __call__(self, module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
@@ -63,6 +66,8 @@ class OwnSpec:
             given["since"] = torch.zeros((), dtype=torch.int32, device=key.device).expand(keys)
         if "until" in self._names and "until" not in given:
             given["until"] = torch.full((), NEVER, dtype=torch.int32, device=key.device).expand(keys)
+        if self.starts and "start" not in given:
+            given["start"] = torch.zeros((), dtype=torch.int32, device=key.device).expand(keys)
         if "dropout" in self._names and "dropout" not in given:
             given["dropout"] = 0.0
         if self._seeded:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 TERMS = {
     "since": "i32[B, N]  # the first query that sees a key",
     "until": "i32[B, N]  # the first query that does no more",
+    "start": "i32[B, N]  # the first query of the key's request",
     "seen": "bool[B?, Hq?, M?, N]",
     "bias": "U[B?, Hq?, M?, N]",
     "sink": "S[B?, Hq, M?]",
@@ -25,6 +26,7 @@ TERMS = {
 _MASKS = {
     "since": "since[b,j] <= i",
     "until": "i < until[b,j]",
+    "start": "start[b,j] <= i",
     "seen": "seen[b,h,i,j]",
 }
 
