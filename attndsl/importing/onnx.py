@@ -24,6 +24,7 @@ from attndsl.diagnostics.base import SpecError
 from attndsl.importing.errors import CannotImport
 from attndsl.importing.names import SpecNames, plain
 from attndsl.importing.onnx_nodes import KnownTensor, Unsaid, said_by
+from attndsl.importing.onnx_runtime import RUNTIME, said_by_runtime
 from attndsl.importing.onnx_text import TAKEN, OnnxAttention
 from attndsl.printable import printable
 from attndsl.syntax.format import format_text
@@ -120,14 +121,17 @@ class _Scope:
 
     def attention(self) -> OnnxAttention:
         """What it says. Raises Unsaid."""
+        if self.node.domain == RUNTIME and self.node.op_type == "MultiHeadAttention":
+            return said_by_runtime(self.node, self._known, self.read.__contains__)
         if self.node.domain not in _STANDARD or self.node.op_type != "Attention":
             domain = self.node.domain if self.node.domain not in _STANDARD else "ai.onnx"
             raise Unsaid(f"{_text(self.node.op_type)} of {_text(domain)} is another operator than ONNX's Attention")
         if self.opset < FIRST_OPSET:
             raise Unsaid(f"is of opset {self.opset}, and the first with Attention is {FIRST_OPSET}")
-        return said_by(
-            self.node, self.opset, lambda name: self.tensors.get(name, KnownTensor()), self.read.__contains__
-        )
+        return said_by(self.node, self.opset, self._known, self.read.__contains__)
+
+    def _known(self, name: str) -> KnownTensor:
+        return self.tensors.get(name, KnownTensor())
 
 
 _STANDARD = ("", "ai.onnx")
