@@ -13,7 +13,7 @@ from attndsl.importing.onnx_text import Mask, OnnxAttention
 
 FLOATS = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
-_REAL = ("scale", "softcap", "mask_filter_value")
+_REAL = ("scale", "softcap", "mask_filter_value", "qk_norm_epsilon")
 """The attributes that are no ints."""
 
 _SAME = {"Q": "Q", "K": "Q", "V": "V", "past_key": "Q", "past_value": "V"}
@@ -83,7 +83,7 @@ def said_by(
         left=left,
         right=None if causal else right,
         scale=scale_of(attributes, inputs["Q"], heads),
-        cap=_cap(attributes),
+        cap=cap_of(attributes),
         outputs=tuple(outputs),
         scores=one_of(attributes, "qk_matmul_output_mode", (0, 1, 2, 3)) if "qk_matmul_output" in outputs else 3,
     )
@@ -118,7 +118,8 @@ def _window(attributes: Mapping[str, int | float], name: str) -> int | None:
     return None if value == -1 else value
 
 
-def _cap(attributes: Mapping[str, int | float]) -> str | None:
+def cap_of(attributes: Mapping[str, int | float]) -> str | None:
+    """Where scores are capped; None where they are not."""
     cap = attributes.get("softcap", 0.0)
     if not 0 <= cap < math.inf:
         raise Unsaid(f"softcap={cap}: it is a number above 0, or 0 for none")

@@ -41,7 +41,7 @@ def said_by_runtime(node: NodeProto, known: Callable[[str], KnownTensor], read: 
         if name not in inputs:
             raise Unsaid(f"has no {name}: queries, keys and values that are packed into one tensor are not taken")
     for name, dims in _DIMS.items():
-        _check_dims(name, inputs.get(name), dims)
+        check_dims(name, inputs.get(name), dims)
     attributes = numbers_of(node, ATTRIBUTES, "MultiHeadAttention")
     heads = int(attributes.get("num_heads", 0))
     if heads < 1:
@@ -78,7 +78,7 @@ def said_by_runtime(node: NodeProto, known: Callable[[str], KnownTensor], read: 
 _MASKS = ("attention_bias", "key_padding_mask")
 
 
-def _check_dims(name: str, tensor: KnownTensor | None, wanted: tuple[int, ...]) -> None:
+def check_dims(name: str, tensor: KnownTensor | None, wanted: tuple[int, ...]) -> None:
     """Raises Unsaid for an input of another form than those that are taken."""
     if tensor is None:
         return

@@ -10,6 +10,7 @@ TAKEN = (
     *("B", "H", "Hq", "Hkv", "M", "N", "P", "L", "D", "E", "T", "U", "S"),
     *("q", "k", "v", "o", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen"),
     *("present_key", "present_value", "qk_matmul_output", "key_padding_mask"),
+    *("seqlens_k", "head_sink", "past", "local"),
     *("heads", "kv_heads", "scale", "cap", "left", "right"),
     *("b", "h", "i", "j", "g", "p", "s", "key", "value", "capped", "biased", "seen", "score", "mask"),
 )
