@@ -213,7 +213,7 @@ def grouped(draw: st.DrawFn) -> Call:
     b, kv, group, m, d = draw(st.tuples(few, few, st.sampled_from([1, 2, 3]), some, some))
     before = draw(st.sampled_from([0, 0, 3]))  # keys that there is room for
     numbers = np.random.default_rng(draw(st.integers(0, 2**32)))
-    arrays = {
+    arrays: dict[str, Any] = {
         "query": numbers.standard_normal((b, m, kv * group * d)),
         "key": numbers.standard_normal((b, m, kv * d)),
         "value": numbers.standard_normal((b, m, kv * d)),
