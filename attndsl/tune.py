@@ -63,7 +63,7 @@ class Tuning:
         calls, device = GpuCalls(op.binding), next(iter(inputs.values())).device
         self._bound = check(op.signature, list(inputs.values()), params)
         self._program = calls.program(self._bound, device)
-        self._outputs = calls.outputs(self._bound, device)
+        self._outputs = calls.outputs(list(inputs.values()), self._bound)
         self._spills = math.inf
         plan, written = self._first_call({})
         self._spills = _spills(plan)

@@ -11,6 +11,7 @@ from attndsl import diagnostics as errors
 from attndsl.checking.context import Context
 from attndsl.checking.expressions import Expressions
 from attndsl.checking.extents import Origin, origins
+from attndsl.checking.layouts import LAYOUT, following
 from attndsl.checking.lines import is_exact, lines_of
 from attndsl.checking.numbers import holds, single
 from attndsl.checking.plain import plain
@@ -38,7 +39,7 @@ _GIVEN = {Kind.BOOL: (Kind.BOOL,), Kind.INT: (Kind.INT,), Kind.FLOAT: (Kind.FLOA
 
 _ROLES: dict[str, Role] = {"input": "input", "output": "output", "inout": "inout", "temp": "temp"}
 
-SETTINGS = ("tile_rows", "tile_keys", "split_k", "deterministic")
+SETTINGS = ("tile_rows", "tile_keys", "split_k", "deterministic", LAYOUT)
 
 FLAGS = ("deterministic",)
 """The settings that are true or false."""
@@ -206,13 +207,26 @@ class Declarations:
                 self._context.report(
                     errors.names.Repeated(name.span, name=name.text, first=self._settings[name.text].span)
                 )
-            elif (wanted := _wanted(name.text, value)) is not None:
-                written = str(value).lower() if isinstance(value, bool) else str(value)
-                wrong = errors.declarations.WrongSetting(setting.span, name=name.text, value=written, wanted=wanted)
+            elif (wanted := self._wanted(name.text, value)) is not None:
+                wrong = errors.declarations.WrongSetting(
+                    setting.span, name=name.text, value=_written(value), wanted=wanted
+                )
                 self._context.report(wrong)
             else:
-                self._settings[name.text] = name
-                self.schedule[name.text] = value if isinstance(value, int) else "auto"
+                self._settings[name.text] = setting.name
+                self.schedule[name.text] = value if isinstance(value, int) else _written(value)
+
+    def _wanted(self, setting: str, value: bool | int | float | tree.Name) -> str | None:
+        """What a setting wants instead of a value, None where it takes that."""
+        if setting == LAYOUT:
+            binding = self._scope.resolve(value) if isinstance(value, tree.Name) else None
+            is_given = isinstance(binding, Storage) and binding.tensor.role in ("input", "inout")
+            return None if is_given or isinstance(binding, Broken) else "the name of an input, declared before"
+        if setting in FLAGS:
+            return None if isinstance(value, bool) else "`true` or `false`"
+        is_size = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31
+        is_auto = isinstance(value, tree.Name) and value.text == "auto"
+        return None if is_size or is_auto else "a positive integer or `auto`"
 
     def finish(self) -> None:
         """Checks that a call can tell every dim and every type variable from its inputs."""
@@ -230,6 +244,7 @@ class Declarations:
                     errors.declarations.DimRounded(extent.span, name=dim.text, divisor=origin.line.divisor)
                 )
         self._check_order(told)
+        self._check_layout()
         for name in self._type_names.values():
             if not any(tensor.element == name.text for tensor in self.tensors.values()):
                 self._context.report(errors.declarations.TypeNotDeducible(name.span, name=name.text))
@@ -245,6 +260,12 @@ class Declarations:
             dim = next(name for name in cycle if name in told)
             span = next(param.span for param in self.params if param.name == name)
             self._context.report(errors.declarations.FormulaTells(span, name=name, dim=dim))
+
+    def _check_layout(self) -> None:
+        """Checks that some output can lie as the input does of which the schedule says that."""
+        like = self.schedule.get(LAYOUT)
+        if isinstance(like, str) and not following(self.tensors, self.schedule):
+            self._context.report(errors.declarations.LayoutUnmatched(self._settings[LAYOUT].span, name=like))
 
     def _unknown_element(self, node: tree.TensorDeclaration) -> None:
         name, span = node.element.text, node.element.span
@@ -288,9 +309,8 @@ def _fits(number: float, kind: Kind) -> bool:
         return False
 
 
-def _wanted(setting: str, value: bool | int | float | str) -> str | None:
-    """What a setting wants instead of a value, None where it takes that."""
-    if setting in FLAGS:
-        return None if isinstance(value, bool) else "`true` or `false`"
-    is_size = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31
-    return None if is_size or value == "auto" else "a positive integer or `auto`"
+def _written(value: bool | int | float | tree.Name) -> str:
+    """The value of a setting as it is written."""
+    if isinstance(value, tree.Name):
+        return value.text
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from graphlib import CycleError
 
 from attndsl.checking.extents import origins
+from attndsl.checking.layouts import LAYOUT
 from attndsl.checking.lines import is_exact, lines_of
 from attndsl.checking.plain import plain
 from attndsl.checking.rewriting import Rewriting
@@ -67,7 +68,8 @@ def without(spec: Spec, names: Collection[str]) -> Spec:
         if tellers and name in elements and not any(tensor.element == name for tensor in made.inputs):
             raise Untold(name, tellers)
     types = {name: choices for name, choices in spec.types.items() if name in elements}
-    return replace(made, dims=tuple(dim for dim in spec.dims if dim in told), types=types)
+    schedule = {name: value for name, value in spec.schedule.items() if not (name == LAYOUT and value in names)}
+    return replace(made, dims=tuple(dim for dim in spec.dims if dim in told), types=types, schedule=schedule)
 
 
 class _WithoutReads(Rewriting):

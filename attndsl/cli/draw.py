@@ -26,18 +26,16 @@ from attndsl.syntax.source import Source
 
 ENDINGS = (".svg", ".png")
 
-GPUS = tuple(name for name, (row, _) in places().items() if row.machines)
-
 
 @click.command("draw")
 @spec_argument
 @click.option(
     "--target",
-    type=click.Choice(GPUS),
+    type=click.Choice([*places()]),
     metavar="TARGET",
     default="triton",
     show_default=True,
-    help="triton, cuda:90, hip:gfx942.",
+    help="triton, cuda:90, hip:gfx942; numpy for a CPU.",
 )
 @shape_option
 @types_option
@@ -60,12 +58,13 @@ def command(
     left_out: tuple[str, ...],
     path: Path | None,
 ) -> None:
-    """Draw which keys the rows of a head see, how programs of a GPU walk them in tiles, and where the data flows.
+    """Draw which keys the rows of a head see, how programs walk them in tiles, and where the data flows.
 
     \b
     attndsl draw gqa.attn                                writes gqa.svg
     attndsl draw sliding_window.attn --param window=20 -o window.png
     attndsl draw gqa.attn --shape M=16,N=128
+    attndsl draw gqa.attn --target numpy                 the loops of a CPU
 
     Tiles are small, so that a small call shows them all: full ones, mixed ones, and what is skipped. Numbers beside the
     rows tell which program starts first; the second picture has the keys in parts, as a launch with few rows cuts them.

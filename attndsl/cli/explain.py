@@ -25,7 +25,6 @@ from attndsl.cli.output import show, show_json
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.library import artifact_of, checked, signature_of
 from attndsl.driver.targets import places
-from attndsl.ir.machines import MACHINES
 from attndsl.op.explain import (
     Limit,
     compiled_for,
@@ -110,7 +109,7 @@ def command(
 def _page(
     spec: Spec, artifact: Artifact, shape: Mapping[str, int], rows: Sequence[tuple[str, str]], limit: Limit | None
 ) -> str:
-    """What is explained as a page; code for a CPU is drawn as a GPU would run it."""
+    """What is explained as a page."""
     from attndsl.drawing.call import fitting
     from attndsl.drawing.drawing import DrawingMissing, draw
     from attndsl.drawing.page import Bar, page_of
@@ -120,7 +119,7 @@ def _page(
         bars.append(Bar("bytes", limit.moving, f"{duration(limit.moving)} at {quantity(limit.device.read, 'B/s')}"))
         bars.append(Bar("work", limit.computing, f"{duration(limit.computing)} at {quantity(limit.rate, 'flop/s')}"))
     machine = artifact.machine or ""
-    target = machine if machine in MACHINES else "triton"
+    target = machine if machine in places() else artifact.target
     try:
         drawing = draw(spec, artifact.types, target, fitting(spec, shape))
     except DrawingMissing as error:

@@ -101,6 +101,17 @@ class WrongSetting(Diagnostic):
 
 
 @dataclass(frozen=True)
+class LayoutUnmatched(Diagnostic):
+    name: str
+
+    code = "E720"
+    message = "no output can lie in memory as `{name}` does"
+    label = "`{name}` lacks axes of each"
+    note = "axes of one extent belong together, and then those at the same place from the last"
+    fix = "declare the output with its axes in the order in which they are to lie"
+
+
+@dataclass(frozen=True)
 class DimNotDeducible(Diagnostic):
     name: str
 

@@ -11,7 +11,7 @@ from attndsl.checking.typed import Spec
 from attndsl.drawing.call import DrawnCall, make_call
 from attndsl.drawing.picture import Picture, pictures
 from attndsl.drawing.style import SMALL, png_of, styled, svg_of
-from attndsl.driver.targets import place_of, places
+from attndsl.driver.targets import place_of
 from attndsl.packages import pip_install
 
 if TYPE_CHECKING:
@@ -31,11 +31,13 @@ class DrawingMissing(ModuleNotFoundError):
 
 @dataclass(frozen=True)
 class Drawing:
-    """A spec drawn for a call on a GPU: `masks`, one for each block that has keys, and the flow of data through all.
+    """A spec drawn for a call: `masks`, one for each block that has keys, and the flow of data through all.
 
-    A notebook shows it; `svg` and `png` are its files, `mask_svg` and `flow_svg` its halves.
+    Tiles are those of programs for `target`. A notebook shows it; `svg` and `png` are its files, `mask_svg` and
+    `flow_svg` its halves.
     """
 
+    target: str
     call: DrawnCall
     masks: tuple[Picture, ...]
 
@@ -84,7 +86,8 @@ class Drawing:
         def axes(left: float, wide: float, tall: float) -> Axes:
             return figure.add_axes((left / width, (top - tall) / height, wide / width, tall / height))
 
-        said = ", ".join(f"{name} = {value}" for name, value in {**self.call.dims, **self.call.params}.items())
+        sizes = ", ".join(f"{name} = {value}" for name, value in {**self.call.dims, **self.call.params}.items())
+        said = f"on {self.target}: {sizes}"
         figure.text(EDGE / width, 1 - 0.08 / height, spec.name, fontsize=11, va="top", weight="bold")
         figure.text((EDGE + 0.3 + 0.11 * len(spec.name)) / width, 1 - 0.12 / height, said, fontsize=SMALL, va="top")
         top -= HEAD
@@ -129,7 +132,6 @@ def draw(
         raise DrawingMissing from None
     row, machine = place_of(target)
     if not row.machines:
-        gpus = ", ".join(name for name, (other, _) in places().items() if other.machines)
-        raise ValueError(f"what is drawn are programs of a GPU, and {target} is none: there are {gpus}")
+        machine = None  # CPUs differ in how they multiply and mask a tile, not in which tiles there are
     call = make_call(spec, types, shape, params)
-    return Drawing(call, tuple(pictures(call, row.name, machine)))
+    return Drawing(target, call, tuple(pictures(call, row.name, machine)))

@@ -44,8 +44,9 @@ def page_of(drawing: Drawing, heading: str, rows: Sequence[tuple[str, str]], bar
     parts = [f"<h1>{escape(heading)}</h1>", f"<pre>{escape(spec.source.text.strip())}</pre>"]
     if drawing.masks:
         caption = (
-            "Programs of a GPU, at small tiles and extents. Of full tiles every row sees every key; of mixed ones each"
-            " pair is tested, and what is seen is shaded; the rest is never read. Numbers say which starts first."
+            f"Programs on {drawing.target}, at small tiles and extents. Of full tiles every row sees every key; of"
+            " mixed ones each pair is tested, and what is seen is shaded; the rest is never read. Numbers say which"
+            " starts first."
         )
         parts += ["<h2>What rows see, and what programs visit</h2>", _figure(drawing.mask_svg(), caption)]
     parts += ["<h2>Where data flow</h2>", _figure(drawing.flow_svg(), "From what is read, at which place, to outputs.")]

@@ -17,7 +17,9 @@ from attndsl.drawing.call import TILES, DrawnCall, row_variables
 from attndsl.drawing.trace import Element, RowOfTile, Trace, TracedProgram, trace
 from attndsl.driver.compile import lower
 from attndsl.driver.summarise import feature_dims
+from attndsl.driver.targets import target_of
 from attndsl.ir import tile
+from attndsl.ir.xdsl import ModuleOp
 from attndsl.reference.arrays import along
 from attndsl.reference.interpreter import call_of, run
 from attndsl.reference.row import Row
@@ -84,17 +86,26 @@ class SeenRow:
 
 
 def pictures(call: DrawnCall, target: str, machine: str | None) -> list[Picture]:
-    """A picture for each block of a spec that has rows and keys, as a call runs on a GPU."""
+    """A picture for each block of a spec that has rows and keys, as programs of a target run a call.
+
+    Where no launch chooses the tiles, small ones are pinned, of which some have more keys where rows are few.
+    """
     known = {dim: call.dims[dim] for dim in feature_dims(call.spec)}
-    module, _ = lower(call.spec, call.types, target, known, machine)
     declared = frozenset(call.spec.tensors)
+    chosen = bool(target_of(target).chooses)
+
+    @cache
+    def lowered(**tiles: int) -> ModuleOp:
+        spec = replace(call.spec, schedule={**tiles, **call.spec.schedule})
+        return lower(spec, call.types, target, known, machine)[0]
 
     @cache
     def traced(rows: int, keys: int, splits: int) -> Trace:
+        module = lowered() if chosen else lowered(tile_rows=rows, tile_keys=keys)
         choices = {ROWS: rows, KEYS: keys, SPLITS: splits}
         return trace(module, call.arrays, call.dims, call.params, choices, declared)
 
-    splits = any(isinstance(op, tile.KernelOp) and op.form is not None for op in module.body.block.ops)
+    splits = chosen and any(isinstance(op, tile.KernelOp) and op.form is not None for op in lowered().body.block.ops)
     return [_picture(block, rows, traced, splits) for block, rows in _rows_of(call) if rows and rows[0].seen.size]
 
 
@@ -144,7 +155,7 @@ def _picture(block: Block, rows: list[SeenRow], traced: Callable[[int, int, int]
     variables = row_variables(block) or block.each[-1:]
     drawn, fixed = _one_head(block, rows, variables)
     size, keys = (_tile(count) for count in (len(drawn), len(drawn[0].seen)))
-    held = _rows_a_program(traced(size, len(drawn[0].seen), 1), rows, drawn)
+    held = _rows_a_place(traced(size, len(drawn[0].seen), 1), rows, drawn, size)
     whole = traced(size * held, keys, 1)
     drawn = _as_tiled(whole, rows, drawn)
     places = [block.each.index(index) for index in variables]
@@ -208,13 +219,11 @@ def _places(trace: Trace, rows: list[SeenRow]) -> dict[RowOfTile, Values]:
     return found
 
 
-def _rows_a_program(trace: Trace, rows: list[SeenRow], drawn: list[SeenRow]) -> int:
-    """Of how many rows that share a tile one is drawn, as of heads that share keys."""
+def _rows_a_place(trace: Trace, rows: list[SeenRow], drawn: list[SeenRow], size: int) -> int:
+    """Of how many rows along a tile of `size` rows one is drawn, as of heads that share keys."""
     shown = {row.values for row in drawn}
-    places = _places(trace, rows)
-    all_rows = Counter(program for program, _ in places)
-    drawn_rows = Counter(program for (program, _), values in places.items() if values in shown)
-    return max((all_rows[program] // count for program, count in drawn_rows.items()), default=1)
+    found = Counter(program for (program, _), values in _places(trace, rows).items() if values in shown)
+    return max(1, size // max(found.values(), default=size))
 
 
 def _walks(trace: Trace, block: Block, rows: list[SeenRow], drawn: list[SeenRow]) -> tuple[Walk, ...]:
@@ -252,7 +261,9 @@ def _tells(walks: list[Walk], seen: Array) -> bool:
 
 def _tiles(program: TracedProgram, variable: str, keys: int) -> tuple[DrawnTile, ...]:
     turns = [turn for turn in program.turns if turn.variable == variable]
-    cut = [
-        DrawnTile("full" if turn.full else "mixed", turn.keys[(turn.keys >= 0) & (turn.keys < keys)]) for turn in turns
-    ]
-    return tuple(each for each in cut if each.keys.size)
+    found = []
+    for turn in turns:
+        there = turn.keys[(turn.keys >= 0) & (turn.keys < keys)]
+        mixed = np.isin(there, [*turn.tested])
+        found += [DrawnTile("full", there[~mixed]), DrawnTile("mixed", there[mixed])]
+    return tuple(each for each in found if each.keys.size)

@@ -21,6 +21,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.arrays import NamedArray
 from attndsl.ir.forms import runs
 from attndsl.ir.interpret import Number, Run
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import AnyFloat, ModuleOp, Operation, SSAValue
 
 Array = np.ndarray[Any, Any]
@@ -36,12 +37,12 @@ RowOfTile = tuple[int, tuple[int, ...]]
 class TracedTurn:
     """A turn of a loop over keys: the variable that the keys are of, and which of them it has.
 
-    It is `full` where nothing is left to test: every row sees every key.
+    Of the keys that are not `tested` every row sees each.
     """
 
     variable: str
     keys: Array
-    full: bool
+    tested: set[int]
 
 
 @dataclass
@@ -96,7 +97,8 @@ class _Tracing(Run):
         self.wrote: dict[RowOfTile, set[Element]] = defaultdict(set)
         self.loaded: dict[Element, set[RowOfTile]] = defaultdict(set)
         self.workspaces: set[str] = set()
-        self.tested: set[tile.LoopOp] = set()
+        self.tested: set[Operation] = set()
+        self.masked: set[Operation] = set()
         self.folds: dict[str, frozenset[str]] = {}
         self._kernel = ""
         self._started = 0
@@ -106,6 +108,7 @@ class _Tracing(Run):
         self._kernel, self._started = op.entry.data, 0
         loops = [each for each in op.body.block.ops if isinstance(each, tile.LoopOp)]
         self.tested = {loop for loop in loops if tested(loop)}
+        self.masked = {loop for loop in loops if of_kind(loop, tile.MaskOp)}
         axes = [loop.axis for loop in loops if loop.axis is not None and folds_keys(loop, loop.axis)]
         self.folds[self._kernel] = frozenset(axis.variable.data for axis in axes)
         ranges = [each for each in op.body.block.ops if isinstance(each, tile.RangeOp)]
@@ -133,11 +136,13 @@ class _Tracing(Run):
     def run(self, op: Operation) -> None:
         super().run(op)
         if isinstance(op, tile.RangeOp) and isinstance(loop := op.parent_op(), tile.LoopOp) and folds_keys(loop, op):
-            full = loop.is_full and loop not in self.tested
             keys = self.values[op.result].array
             if op.start is loop.body.block.args[0]:  # a tile of a fixed size may hang over the end of its range
                 keys = keys[keys < self.scalar(loop.ub)]
-            self.seen[-1].turns.append(TracedTurn(op.variable.data, keys, full))
+            full = loop not in self.tested and (loop.is_full or loop in self.masked or leaves_nothing(loop))
+            self.seen[-1].turns.append(TracedTurn(op.variable.data, keys, set() if full else {*keys.tolist()}))
+        elif isinstance(op, tile.MaskOp) and op.whole.owner.parent_op() in self.masked:
+            self.seen[-1].turns[-1].tested.update(self.values[op.over].array.tolist())
 
     def write(self, op: Any) -> None:
         super().write(op)
@@ -178,6 +183,12 @@ class _Tracing(Run):
             elif len(readers) == 1:
                 found |= self.written_for(next(iter(readers)), declared)
         return frozenset(found)
+
+
+def leaves_nothing(loop: tile.LoopOp) -> bool:
+    """Whether the rows of a loop see all of its keys, which are cut at their end: a CPU has no other tiles."""
+    own = (loop.row_start, loop.row_stop) == (loop.lb, loop.ub)
+    return own and not loop.is_mixed and loop.stages is None
 
 
 def folds_keys(loop: tile.LoopOp, axis: tile.RangeOp) -> bool:

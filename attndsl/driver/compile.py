@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from attndsl.checking.layouts import LAYOUT, following
 from attndsl.checking.typed import Spec
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.describe import describe
@@ -105,4 +106,7 @@ def _sizes(row: Target) -> dict[str, int | str]:
 
 
 def _pinned(spec: Spec) -> dict[str, int | str]:
-    return {name: value for name, value in spec.schedule.items() if value != "auto"}
+    pinned = {name: value for name, value in spec.schedule.items() if name != LAYOUT and value != "auto"}
+    if lying := following(spec.tensors, spec.schedule):
+        pinned[LAYOUT] = f"{', '.join(lying)} in memory as {spec.schedule[LAYOUT]}"
+    return pinned

@@ -47,7 +47,8 @@ class TensorSignature:
     """An input or output; `element` is a type variable or an element type, extents are made of dims and parameters.
 
     An input that has a `default` may be left out. One that is `in_place` is an inout: a call writes it too. Along its
-    `broadcast` axes a call may give an input an extent of 1.
+    `broadcast` axes a call may give an input an extent of 1. An output that is `like` an input has its axes in the same
+    order in memory: `counterparts` has an axis of that for each of its own, None for those that are outermost.
     """
 
     name: str
@@ -56,6 +57,8 @@ class TensorSignature:
     default: int | float | bool | None = None
     in_place: bool = False
     broadcast: tuple[int, ...] = ()
+    like: str = ""
+    counterparts: tuple[int | None, ...] = ()
 
     @property
     def lines(self) -> list[Term]:
@@ -199,7 +202,8 @@ class Signature:
 
 def _tensor(data: Mapping[str, Any]) -> TensorSignature:
     extents = tuple(map(_expression, data["extents"]))
-    return TensorSignature(**{**data, "extents": extents, "broadcast": tuple(data["broadcast"])})
+    axes = {name: tuple(data[name]) for name in ("broadcast", "counterparts")}
+    return TensorSignature(**{**data, "extents": extents, **axes})
 
 
 def _expression(data: Any) -> Expression:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from attndsl.checking.coverage import partial_outputs
+from attndsl.checking.layouts import LAYOUT, following
 from attndsl.checking.plain import plain
 from attndsl.checking.symbolic import Expression
 from attndsl.checking.typed import (
@@ -41,7 +44,7 @@ def summarise(spec: Spec) -> Signature:
             for p in spec.params
         ),
         inputs=tuple(map(_tensor, spec.arguments.inputs)),
-        outputs=tuple(map(_tensor, spec.arguments.outputs)),
+        outputs=_outputs(spec),
         requires=tuple(map(plain, spec.requires)),
         work=tuple(product for block in spec.blocks for product in _contractions(block)),
         features=feature_dims(spec),
@@ -54,6 +57,13 @@ def _tensor(tensor: Tensor) -> TensorSignature:
     default = None if tensor.default is None else tensor.default.value
     extents = tuple(map(plain, tensor.extents))
     return TensorSignature(tensor.name, tensor.element, extents, default, tensor.role == "inout", tensor.broadcast)
+
+
+def _outputs(spec: Spec) -> tuple[TensorSignature, ...]:
+    """The outputs, and what each lies like in memory."""
+    like, lying = str(spec.schedule.get(LAYOUT)), following(spec.tensors, spec.schedule)
+    told = {name: replace(_tensor(spec.tensors[name]), like=like, counterparts=axes) for name, axes in lying.items()}
+    return tuple(told.get(tensor.name) or _tensor(tensor) for tensor in spec.arguments.outputs)
 
 
 def feature_dims(spec: Spec) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from attndsl.checking.layouts import LAYOUT, following
 from attndsl.checking.typed import (
     Apply,
     Block,
@@ -221,7 +222,7 @@ class Backward:
             types={**types, self._sums: SUMS} if self._sums in elements else types,
             tensors={tensor.name: tensor for tensor in tensors},
             blocks=tuple(blocks),
-            schedule={name: value for name, value in spec.schedule.items() if name == "deterministic"},
+            schedule=_schedule(spec, {tensor.name: tensor for tensor in tensors}),
         )
         return Derived(
             backward=backward,
@@ -399,3 +400,11 @@ def _called(spec: Spec) -> dict[Span, str]:
 def _axis_names(spec: Spec) -> set[str]:
     exprs = [expr for block in spec.blocks for expr in _exprs(block)]
     return {expr.index.name for expr in walk(*exprs) if isinstance(expr, IndexValue)}
+
+
+def _schedule(spec: Spec, tensors: Mapping[str, Tensor]) -> dict[str, int | str]:
+    """What a spec pins of its backward too, which has these tensors: gradients lie as outputs do."""
+    pinned = {name: value for name, value in spec.schedule.items() if name in ("deterministic", LAYOUT)}
+    if pinned.get(LAYOUT) not in tensors or not following(tensors, pinned):
+        pinned.pop(LAYOUT, None)
+    return pinned

@@ -52,7 +52,8 @@ def source_text(spec: Spec, names: Names, comment: Sequence[str] = ()) -> str:
     lines += ["", *(f"require {expression_text(condition)}" for condition in requires)]
     taken = {*spec.tensors, *spec.dims, *spec.types, *(param.name for param in spec.params), spec.name}
     if spec.schedule:
-        settings = (f"{name} = {str(value).lower()}" for name, value in spec.schedule.items())
+        given = {name: value if isinstance(value, str) else str(value).lower() for name, value in spec.schedule.items()}
+        settings = (f"{name} = {value}" for name, value in given.items())
         lines += ["", f"schedule {{ {'; '.join(settings)} }}"]
     for block in spec.blocks:
         lines += ["", *block_lines(block, names, taken)]

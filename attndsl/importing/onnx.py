@@ -23,11 +23,16 @@ from attndsl.checking.check import check
 from attndsl.diagnostics.base import SpecError
 from attndsl.importing.errors import CannotImport
 from attndsl.importing.names import SpecNames, plain
+from attndsl.importing.onnx_grouped import GroupedAttention, said_by_grouped
 from attndsl.importing.onnx_nodes import KnownTensor, Unsaid, said_by
+from attndsl.importing.onnx_runtime import RUNTIME, said_by_runtime
 from attndsl.importing.onnx_text import TAKEN, OnnxAttention
 from attndsl.printable import printable
 from attndsl.syntax.format import format_text
 from attndsl.syntax.source import Source
+
+Meaning = OnnxAttention | GroupedAttention
+"""What a node says; nodes that say the same are equal."""
 
 FIRST_OPSET = 23
 LONGEST = 80
@@ -56,7 +61,7 @@ def from_onnx(
     wanted = found if nodes is None else {each: found[each] for each in nodes if each in found}
     if nodes is not None and (missing := [each for each in nodes if each not in found]):
         raise CannotImport(f"there is no Attention node {_shown(missing[0])}: there are {_few(found)}")
-    said, refused = dict[str, OnnxAttention](), list[str]()
+    said, refused = dict[str, Meaning](), list[str]()
     for node, scope in wanted.items():
         try:
             said[node] = scope.attention()
@@ -68,8 +73,8 @@ def from_onnx(
     return _texts(said, called)
 
 
-def _texts(said: Mapping[str, OnnxAttention], called: str) -> dict[str, str]:
-    sharing: dict[OnnxAttention, list[str]] = {}
+def _texts(said: Mapping[str, Meaning], called: str) -> dict[str, str]:
+    sharing: dict[Meaning, list[str]] = {}
     for node, meaning in said.items():
         sharing.setdefault(meaning, []).append(node)
     names, texts = SpecNames(TAKEN), {}
@@ -118,16 +123,21 @@ class _Scope:
     tensors: Mapping[str, KnownTensor]
     read: Collection[str]
 
-    def attention(self) -> OnnxAttention:
+    def attention(self) -> Meaning:
         """What it says. Raises Unsaid."""
+        if self.node.domain == RUNTIME and self.node.op_type == "MultiHeadAttention":
+            return said_by_runtime(self.node, self._known, self.read.__contains__)
+        if self.node.domain == RUNTIME and self.node.op_type == "GroupQueryAttention":
+            return said_by_grouped(self.node, self._known, self.read.__contains__)
         if self.node.domain not in _STANDARD or self.node.op_type != "Attention":
             domain = self.node.domain if self.node.domain not in _STANDARD else "ai.onnx"
             raise Unsaid(f"{_text(self.node.op_type)} of {_text(domain)} is another operator than ONNX's Attention")
         if self.opset < FIRST_OPSET:
             raise Unsaid(f"is of opset {self.opset}, and the first with Attention is {FIRST_OPSET}")
-        return said_by(
-            self.node, self.opset, lambda name: self.tensors.get(name, KnownTensor()), self.read.__contains__
-        )
+        return said_by(self.node, self.opset, self._known, self.read.__contains__)
+
+    def _known(self, name: str) -> KnownTensor:
+        return self.tensors.get(name, KnownTensor())
 
 
 _STANDARD = ("", "ai.onnx")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from attndsl.importing.onnx_text import Mask, OnnxAttention
 
 FLOATS = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
-_REAL = ("scale", "softcap")
+_REAL = ("scale", "softcap", "mask_filter_value", "qk_norm_epsilon")
 """The attributes that are no ints."""
 
 _SAME = {"Q": "Q", "K": "Q", "V": "V", "past_key": "Q", "past_value": "V"}
@@ -63,14 +63,14 @@ def said_by(
     for name in ("Q", "K", "V"):
         if name not in names:
             raise Unsaid(f"has no {name}")
-    attributes = _attributes(node, schema)
+    attributes = numbers_of(node, schema.attributes, f"Attention of opset {schema.since_version}")
     inputs = {name: known(given) for name, given in names.items()}
     heads, grouped = _heads(inputs, attributes, opset)
     outputs = [name for name, given in zip(OUTPUTS, node.output, strict=False) if given and read(given) and name != "Y"]
-    past = _past(inputs)
-    q, v = _types(inputs)
+    past = past_of(inputs)
+    q, v = types_of(inputs)
     _precise(attributes, q)
-    causal = _one_of(attributes, "is_causal", (0, 1)) == 1
+    causal = one_of(attributes, "is_causal", (0, 1)) == 1
     left, right = (_window(attributes, name) for name in ("left_window_size", "right_window_size"))
     return OnnxAttention(
         heads=heads,
@@ -82,19 +82,19 @@ def said_by(
         causal=causal,
         left=left,
         right=None if causal else right,
-        scale=_scale(attributes, inputs["Q"], heads),
-        cap=_cap(attributes),
+        scale=scale_of(attributes, inputs["Q"], heads),
+        cap=cap_of(attributes),
         outputs=tuple(outputs),
-        scores=_one_of(attributes, "qk_matmul_output_mode", (0, 1, 2, 3)) if "qk_matmul_output" in outputs else 3,
+        scores=one_of(attributes, "qk_matmul_output_mode", (0, 1, 2, 3)) if "qk_matmul_output" in outputs else 3,
     )
 
 
-def _attributes(node: NodeProto, schema: defs.OpSchema) -> dict[str, int | float]:
-    """The numbers of a node's attributes, all of which are ints or floats."""
+def numbers_of(node: NodeProto, known: Collection[str], called: str) -> dict[str, int | float]:
+    """The numbers of a node's attributes, all of which are ints or floats; `known` are those that there are."""
     found: dict[str, int | float] = {}
     for attribute in node.attribute:
-        if attribute.name not in schema.attributes:
-            raise Unsaid(f"has an attribute {attribute.name}, which Attention of opset {schema.since_version} has not")
+        if attribute.name not in known:
+            raise Unsaid(f"has an attribute {attribute.name}, which {called} has not")
         if attribute.ref_attr_name:
             raise Unsaid(f"{attribute.name} refers to an attribute of a function")
         if attribute.type != (AttributeProto.FLOAT if attribute.name in _REAL else AttributeProto.INT):
@@ -103,7 +103,8 @@ def _attributes(node: NodeProto, schema: defs.OpSchema) -> dict[str, int | float
     return found
 
 
-def _one_of(attributes: Mapping[str, int | float], name: str, values: tuple[int, ...]) -> int:
+def one_of(attributes: Mapping[str, int | float], name: str, values: tuple[int, ...]) -> int:
+    """A number that is one of these, 0 where it is not given."""
     value = int(attributes.get(name, 0))
     if value not in values:
         raise Unsaid(f"{name}={value}: it is {', '.join(map(str, values[:-1]))} or {values[-1]}")
@@ -117,14 +118,15 @@ def _window(attributes: Mapping[str, int | float], name: str) -> int | None:
     return None if value == -1 else value
 
 
-def _cap(attributes: Mapping[str, int | float]) -> str | None:
+def cap_of(attributes: Mapping[str, int | float]) -> str | None:
+    """Where scores are capped; None where they are not."""
     cap = attributes.get("softcap", 0.0)
     if not 0 <= cap < math.inf:
         raise Unsaid(f"softcap={cap}: it is a number above 0, or 0 for none")
     return _number(cap) if cap else None
 
 
-def _scale(attributes: Mapping[str, int | float], q: KnownTensor, heads: tuple[int, int] | None) -> str | None:
+def scale_of(attributes: Mapping[str, int | float], q: KnownTensor, heads: tuple[int, int] | None) -> str | None:
     """The scale; None where it is 1 over the root of the features, as far as f32 can hold it."""
     scale = attributes.get("scale")
     if scale is None:
@@ -144,16 +146,16 @@ def _number(value: float) -> str:
     return str(float(str(np.float32(value))))
 
 
-def _types(inputs: Mapping[str, KnownTensor]) -> tuple[int, int]:
+def types_of(inputs: Mapping[str, KnownTensor]) -> tuple[int, int]:
     """The element types of queries and of values, 0 where one is not known."""
     for name in inputs:
         element = inputs[name].element
         if name == "nonpad_kv_seqlen" and element not in (0, TensorProto.INT64):
-            raise Unsaid(f"{name} is {_called(element)}: lengths are int64")
+            raise Unsaid(f"{name} is {called(element)}: lengths are int64")
         if name in _SAME and element not in (0, *FLOATS):
-            raise Unsaid(f"{name} is {_called(element)}: attention is of floats")
+            raise Unsaid(f"{name} is {called(element)}: attention is of floats")
         if _differ(element, inputs[_SAME.get(name, name)].element):
-            raise Unsaid(f"{name} is {_called(element)}, and {_SAME[name]} {_called(inputs[_SAME[name]].element)}")
+            raise Unsaid(f"{name} is {called(element)}, and {_SAME[name]} {called(inputs[_SAME[name]].element)}")
     return inputs["Q"].element, inputs["V"].element
 
 
@@ -162,7 +164,8 @@ def _differ(one: int, other: int) -> bool:
     return 0 not in (one, other) and one != other
 
 
-def _called(element: int) -> str:
+def called(element: int) -> str:
+    """The name of an element type."""
     return (
         TensorProto.DataType.Name(element).lower() if element in TensorProto.DataType.values() else f"of type {element}"
     )
@@ -195,7 +198,8 @@ def _heads(
     return heads, heads[0] != heads[1]
 
 
-def _past(inputs: Mapping[str, KnownTensor]) -> bool:
+def past_of(inputs: Mapping[str, KnownTensor]) -> bool:
+    """Whether there are keys and values of before."""
     past = [name for name in ("past_key", "past_value") if name in inputs]
     if len(past) == 1:
         raise Unsaid(f"has {past[0]} and not {'past_value' if past[0] == 'past_key' else 'past_key'}")
@@ -215,7 +219,7 @@ def _mask(inputs: Mapping[str, KnownTensor], q: int, v: int, opset: int) -> Mask
     if mask.element == TensorProto.BOOL:
         element = "bool"
     elif mask.element not in FLOATS:
-        raise Unsaid(f"attn_mask is {_called(mask.element)}: a mask is of truth values, or of floats that are added")
+        raise Unsaid(f"attn_mask is {called(mask.element)}: a mask is of truth values, or of floats that are added")
     else:
         element = "T" if not _differ(q, mask.element) else "U" if not _differ(q, v) or v == mask.element else "S"
     return Mask(element, len(dims), opset < 24 or _reaches(dims[-1], inputs))

@@ -9,7 +9,8 @@ from typing import Literal
 TAKEN = (
     *("B", "H", "Hq", "Hkv", "M", "N", "P", "L", "D", "E", "T", "U", "S"),
     *("q", "k", "v", "o", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen"),
-    *("present_key", "present_value", "qk_matmul_output"),
+    *("present_key", "present_value", "qk_matmul_output", "key_padding_mask"),
+    *("seqlens_k", "head_sink", "past", "local"),
     *("heads", "kv_heads", "scale", "cap", "left", "right"),
     *("b", "h", "i", "j", "g", "p", "s", "key", "value", "capped", "biased", "seen", "score", "mask"),
 )
@@ -31,7 +32,8 @@ class OnnxAttention:
 
     `heads` are those of queries and of keys, of heads that lie side by side in flat rows; None where they are an axis.
     `left` and `right` are how far a row sees, None without a limit. `outputs` are those besides the first, by ONNX's
-    names, of which `qk_matmul_output` is what `scores` says: 0 raw, 1 capped, 2 biased, 3 weights.
+    names, of which `qk_matmul_output` is what `scores` says: 0 raw, 1 capped, 2 biased, 3 weights. `padding` is how
+    many dims a mask of keys has: flags where there are two, lengths where there is one.
     """
 
     heads: tuple[int, int] | None
@@ -46,7 +48,8 @@ class OnnxAttention:
     scale: str | None
     cap: str | None
     outputs: tuple[str, ...]
-    scores: int
+    scores: int = 3
+    padding: int = 0
 
     def text(self, name: str, comment: str) -> str:
         """The spec, but for its layout."""
@@ -134,6 +137,8 @@ class _Lines:
             yield f"input past_value : {v}[B, {self.keys}, P, E]"
         if self.of.counted:
             yield "input nonpad_kv_seqlen : i64[B]  # the keys of each batch row that are there"
+        if self.of.padding:
+            yield f"input key_padding_mask : i32[{'B, N' if self.of.padding == 2 else 'B'}]"
         yield f"output o : T[{rows(self.queries, 'M', 'E')}]"
         declared = {
             "present_key": f"T[B, {self.keys}, {self.total}, D]",
@@ -214,6 +219,8 @@ class _Lines:
         least = [] if left is None else [f"{p} - left <="]
         most = [f"<= {p}"] if self.of.causal else [] if right is None else [f"<= {p} + right"]
         terms = [" ".join((*least, "j", *most))] if least or most else []
+        if self.of.padding:
+            terms.append("key_padding_mask[b,j] != 0" if self.of.padding == 2 else "j < key_padding_mask[b]")
         if mask is not None:
             element = f"attn_mask[{','.join('bhij'[-mask.rank :])}]"
             if mask.element == "bool":

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from attndsl.checking import typed
 from attndsl.checking.coverage import partial_outputs
+from attndsl.checking.layouts import LAYOUT
 from attndsl.checking.plain import plain
 from attndsl.checking.typed import STORAGE_KINDS, Kind
 from attndsl.ir import attn, spec
@@ -83,7 +84,8 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
         for p in checked.params
         for type_ in (PARAMETERS[p.kind],)
     ]
-    schedule = DictionaryAttr({name: _setting(value) for name, value in checked.schedule.items()})
+    of_tiles = {name: value for name, value in checked.schedule.items() if name != LAYOUT}  # a kernel takes any strides
+    schedule = DictionaryAttr({name: _setting(value) for name, value in of_tiles.items()})
     taken = {*checked.tensors, *checked.dims, *(p.name for p in checked.params), *(total.name for total in totals)}
     kernels, workspaces = [], []
     for number, block in enumerate(checked.blocks):
@@ -92,7 +94,7 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
         left: dict[typed.Reduce, Left] = {}
 
         def builder(part: str = "", name: str = name, left: dict[typed.Reduce, Left] = left) -> _KernelBuilder:
-            pinned = schedule if checked.schedule and not part else None
+            pinned = schedule if of_tiles and not part else None
             kernels.append(attn.KernelOp(name + part, pinned))
             names = {t.output.name: t.name for t in totals}
             return _KernelBuilder(checked, kernels[-1], elements, kinds, names, left)

@@ -19,6 +19,7 @@ from attndsl.checking.symbolic import Expression, leaves
 from attndsl.driver.signature import Signature
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound, Shaped, complete, parameters
+from attndsl.op.layouts import Layouts, Order
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
@@ -37,8 +38,10 @@ T = TypeVar("T", bound=Shaped)
 K = TypeVar("K")
 V = TypeVar("V")
 
-Allocator = Callable[[Shape], Callable[[], T]]
-"""What gives, for a shape, what makes an output of it."""
+Orders = tuple[Order | None, ...]
+
+Allocator = Callable[[Shape, Order | None], Callable[[], T]]
+"""What gives, for a shape and an order of its axes in memory, what makes an output of it."""
 
 Reader = Callable[[T], Any] | None
 """What gives the memory of an array or tensor as compiled functions take it; None where it is that memory itself."""
@@ -58,6 +61,9 @@ class Framework(Protocol[T]):
 
     def allocator(self, element: str, inputs: Sequence[T], /) -> Allocator[T]:
         """What makes outputs of this element type, in the terms of the inputs."""
+
+    def strides(self, value: T, /) -> Sequence[int]:
+        """How far the elements lie apart along each axis."""
 
     def reader(self, value: T, /) -> Reader[T]:
         """What reads inputs or outputs of the kinds of this one; it copies nothing."""
@@ -183,12 +189,15 @@ class CpuPlan(Generic[T]):
     function: Callable[..., None]
     program: Callable[..., None]
 
-    def at(self, extents: Shape, small: bool) -> CpuCall[T]:
-        """The call with inputs of these extents."""
+    def at(self, extents: Shape, small: bool, orders: Orders) -> CpuCall[T]:
+        """The call with inputs of these extents, and outputs that lie in these orders."""
         shapes = [
             (*[size if place is None else extents[place] for place, size in axes],) for _, _, axes in self.outputs
         ]
-        outputs = [(allocator(shape), read) for (allocator, read, _), shape in zip(self.outputs, shapes, strict=True)]
+        outputs = [
+            (allocator(shape, order), read)
+            for (allocator, read, _), shape, order in zip(self.outputs, shapes, orders, strict=True)
+        ]
         program = self.function if small else self.program
         return CpuCall(self.complete, self.inputs, outputs, partial(self.into, shapes), self.in_place, program)
 
@@ -198,12 +207,13 @@ class CpuCalls(Generic[T]):
 
     def __init__(self, binding: CompiledSpec, framework: Framework[T]) -> None:
         self._binding, self._framework = binding, framework
-        self._extents = TiedExtents(binding.signature)
+        self._extents, self._layouts = TiedExtents(binding.signature), Layouts(binding.signature)
         self._inputs = [tensor.name for tensor in binding.signature.inputs]
         self._needed, self._names = binding.signature.needed, binding.signature.names
         self._shaping = binding.signature.shaping
+        self._declared: Orders = (None,) * len(binding.signature.outputs)
         self._plans: dict[tuple[Kinds, Shape, Given], CpuPlan[T]] = {}
-        self._calls: dict[tuple[Kinds, tuple[Shape, ...], Given], CpuCall[T]] = {}
+        self._calls: dict[tuple[Kinds, tuple[Shape, ...], Given, Orders], CpuCall[T]] = {}
 
     def replay(self, arguments: Mapping[str, Any], out: Sequence[Any] | None = None) -> Sequence[T] | None:
         """The outputs of a call like an earlier one, whatever it is given by name; None for any other call.
@@ -232,12 +242,13 @@ class CpuCalls(Generic[T]):
         if kinds is None:
             return None
         given = (*[params[name] for name in self._shaping],)
-        key = kinds, (*[each.shape for each in inputs],), given
+        orders = self._orders(inputs)
+        key = kinds, (*[each.shape for each in inputs],), given, orders
         call = self._calls.get(key)
         if call is None and (extents := self._extents.of(inputs)) is not None:
             plan = self._plans.get((kinds, self._extents.tied(extents), given))
             if plan is not None:
-                call = plan.at(extents, self._extents.are_small(extents))
+                call = plan.at(extents, self._extents.are_small(extents), orders)
                 _remember(self._calls, key, call)
         return call
 
@@ -248,7 +259,11 @@ class CpuCalls(Generic[T]):
         if kinds is not None:
             given = (*[params[name] for name in self._shaping],)
             _remember(self._plans, (kinds, self._extents.tied(extents), given), plan)
-        return plan.at(extents, self._extents.are_small(extents))
+        return plan.at(extents, self._extents.are_small(extents), self._orders(inputs))
+
+    def _orders(self, inputs: Sequence[Any]) -> Orders:
+        """Those in which the outputs of a call lie, whose inputs have the ranks that they are to have."""
+        return self._layouts(inputs, self._framework.strides) if self._layouts.any else self._declared
 
     def _plan(self, inputs: Sequence[T], params: Mapping[str, Any]) -> CpuPlan[T]:
         signature = self._binding.signature
@@ -257,7 +272,9 @@ class CpuCalls(Generic[T]):
         outputs, elements = [], self._binding.output_elements(bound)
         for element, places, shape in zip(elements, self._extents.outputs, bound.shapes, strict=True):
             allocator = self._framework.allocator(element, inputs)
-            outputs.append((allocator, self._framework.reader(allocator((0,))()), [*zip(places, shape, strict=True)]))
+            outputs.append(
+                (allocator, self._framework.reader(allocator((0,), None)()), [*zip(places, shape, strict=True)])
+            )
         return CpuPlan(
             partial(complete, signature, asked, bound.dims),
             [*map(self._framework.reader, inputs)],

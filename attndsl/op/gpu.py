@@ -28,8 +28,9 @@ from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound
 from attndsl.op.dispatch import PLAIN, is_watched
 from attndsl.op.into import lie_apart, require_disjoint
+from attndsl.op.layouts import Layouts
 from attndsl.op.plan import Launches, Output, Plan, first_call
-from attndsl.op.torch_tensors import ELEMENTS, check, check_outputs, mark_written, strided
+from attndsl.op.torch_tensors import ELEMENTS, check, check_outputs, mark_written, steps, strided, strides
 from attndsl.packages import pip_install
 from attndsl.python_names import launches_name
 
@@ -71,7 +72,7 @@ class GpuCalls:
     """How operators of one text are called with tensors of GPUs; any number of threads may do so at once."""
 
     def __init__(self, binding: CompiledSpec) -> None:
-        self._binding = binding
+        self._binding, self._layouts = binding, Layouts(binding.signature)
         self._inputs = [tensor.name for tensor in binding.signature.inputs]
         self._params = [(param.name, param.default) for param in binding.signature.params]
         self._known = {*self._inputs, *(name for name, _ in self._params)}
@@ -119,7 +120,7 @@ class GpuCalls:
             inputs = dict(zip(self._inputs, tensors, strict=True))
             program = self.program(bound, device)
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
-            signature, made = self._binding.signature, self.outputs(bound, device)
+            signature, made = self._binding.signature, self.outputs(tensors, bound)
             with compiling(signature.name):
                 plan, outputs = first_call(launches, inputs, made, bound.params, program.artifact.cleared, out)
             self._kernels.update(launch.kernel for launch in plan.launches)
@@ -140,13 +141,19 @@ class GpuCalls:
             require_disjoint(self._binding.signature, [*map(strided, tensors)], [*map(strided, out or ())])
         mark_written([touched[number] for number in written])
 
-    def outputs(self, bound: Bound, device: torch.device) -> dict[str, Output]:
-        """What a call has to allocate."""
-        signature = self._binding.signature
-        made = zip(signature.outputs, bound.shapes, self._binding.output_elements(bound), strict=True)
+    def outputs(self, tensors: Sequence[torch.Tensor], bound: Bound) -> dict[str, Output]:
+        """What a call with these inputs has to allocate."""
+        signature, device = self._binding.signature, tensors[0].device
+        elements, orders = self._binding.output_elements(bound), self._layouts(tensors, strides)
         return {
-            tensor.name: Output(shape, ELEMENTS[element], device, tensor.name in signature.partial)
-            for tensor, shape, element in made
+            tensor.name: Output(
+                shape,
+                ELEMENTS[element],
+                device,
+                tensor.name in signature.partial,
+                None if order is None else steps(shape, order),
+            )
+            for tensor, shape, element, order in zip(signature.outputs, bound.shapes, elements, orders, strict=True)
         }
 
     def program(self, bound: Bound, device: torch.device) -> GpuProgram:

@@ -16,7 +16,8 @@ from attndsl.op.checks import Bound
 from attndsl.op.cpu import CpuCalls
 from attndsl.op.gpu import GpuCalls
 from attndsl.op.gradients import Gradients, requires_gradient
-from attndsl.op.torch_tensors import check, check_outputs, empty
+from attndsl.op.layouts import Layouts
+from attndsl.op.torch_tensors import check, check_outputs, empty, strides
 
 Tensors = Sequence[torch.Tensor]
 
@@ -30,6 +31,7 @@ class Kernels:
     cpu: CpuCalls[torch.Tensor]
     gradients: Gradients
     batches: Batches
+    layouts: Layouts
 
     def compute(self, inputs: Tensors, params: Mapping[str, Any], out: Tensors | None) -> Sequence[torch.Tensor]:
         """The outputs, which are new ones or those of `out`. Raises CallError."""
@@ -40,7 +42,7 @@ class Kernels:
         """The same where there are no elements: what is new has no values. Raises CallError."""
         bound, device = check(self.binding.signature, inputs, params), inputs[0].device
         if out is None:
-            return self._allocated(bound, device)
+            return self._allocated(inputs, bound, device)
         check_outputs(self.binding.signature, self.binding.output_elements(bound), bound.shapes, device, out)
         return out
 
@@ -49,9 +51,9 @@ class Kernels:
         bound = check(self.binding.signature, inputs, params)
         return self.binding.signature.operations(bound.dims, bound.params)
 
-    def _allocated(self, bound: Bound, device: torch.device) -> list[torch.Tensor]:
-        elements = self.binding.output_elements(bound)
-        return [empty(shape, element, device) for shape, element in zip(bound.shapes, elements, strict=True)]
+    def _allocated(self, inputs: Tensors, bound: Bound, device: torch.device) -> list[torch.Tensor]:
+        made = zip(bound.shapes, self.binding.output_elements(bound), self.layouts(inputs, strides), strict=True)
+        return [empty(shape, element, device, order) for shape, element, order in made]
 
     def differentiated(self, inputs: Tensors, params: Mapping[str, Any]) -> Sequence[torch.Tensor]:
         """The outputs of a call of which a gradient is wanted. Raises TransformWanted, GradientWanted."""

@@ -16,6 +16,7 @@ from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.checks import Bound, Given, bind
 from attndsl.op.into import require_disjoint
+from attndsl.op.layouts import Order, permuted
 from attndsl.storage import ELEMENTS, Array, accepts
 
 
@@ -44,11 +45,23 @@ def check(signature: Signature, inputs: Sequence[Array], params: Mapping[str, An
     return bind(signature, given, params)
 
 
-def allocator(element: str, inputs: Iterable[Array]) -> Callable[[tuple[int, ...]], Callable[[], Array]]:
+def allocator(element: str, inputs: Iterable[Array]) -> Callable[[tuple[int, ...], Order | None], Callable[[], Array]]:
     """What makes outputs of this element type: arrays of ml_dtypes where an input of that type is one."""
     row = ELEMENTS[element]
     dtype = next((array.dtype for array in inputs if array.dtype.name == row.extension), row.dtype)
-    return lambda shape: partial(np.empty, shape, dtype)
+
+    def of(shape: tuple[int, ...], order: Order | None) -> Callable[[], Array]:
+        if order is None:
+            return partial(np.empty, shape, dtype)
+        contiguous, axes = permuted(shape, order)
+        return lambda: np.empty(contiguous, dtype).transpose(axes)
+
+    return of
+
+
+def strides(array: Array) -> tuple[int, ...]:
+    """Bytes from element to element along each axis."""
+    return array.strides
 
 
 def reader(array: Array) -> Callable[[Array], Array] | None:

@@ -219,7 +219,7 @@ class Op:
         return explain(self.spec, self.artifact(*compiled_for(target, self.signature, dims)), dims)
 
     def draw(self, target: str = "triton", /, **of: Any) -> Drawing:
-        """Which keys rows see, the tiles in which programs of a GPU walk them, and the data flow: shown in a notebook.
+        """Which keys rows see, the tiles in which programs walk them, and the data flow: shown in a notebook.
 
         Extents, parameters and types that are not said, `op.draw(M=16, N=128, window=20)`, are small and usual ones.
         The result has `svg()` and `png()`. Raises ValueError, and DrawingMissing, an ImportError, without matplotlib.

@@ -23,15 +23,21 @@ position, and options."""
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output to allocate; `partial` says that rows may leave elements of it unwritten, which are 0."""
+    """An output to allocate; `partial` says that rows may leave elements of it unwritten, which are 0.
+
+    It has `strides` unless its axes lie as they are declared.
+    """
 
     shape: tuple[int, ...]
     dtype: torch.dtype
     device: torch.device
     partial: bool
+    strides: tuple[int, ...] | None = None
 
     def allocate(self) -> torch.Tensor:
         """A new tensor."""
+        if self.strides is not None:
+            return self.take(torch.empty_strided(self.shape, self.strides, dtype=self.dtype, device=self.device))
         make = torch.zeros if self.partial else torch.empty
         return make(self.shape, dtype=self.dtype, device=self.device)
 

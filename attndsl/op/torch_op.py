@@ -23,6 +23,7 @@ from attndsl.op.dispatch import is_watched
 from attndsl.op.gpu import GpuCalls, is_plain
 from attndsl.op.gradients import Gradients
 from attndsl.op.kernels import Kernels
+from attndsl.op.layouts import Layouts
 from attndsl.op.torch_library import Inputs, count_flops, define, schema, several
 
 Overload = torch._ops.OpOverload[..., Any]
@@ -152,7 +153,8 @@ def _unregister(key: str) -> None:
 def _make_known(binding: CompiledSpec) -> Known:
     batches = Batches(binding, register)
     gradients = Gradients(binding, register, batches)
-    kernels = Kernels(binding, GpuCalls(binding), CpuCalls(binding, torch_tensors), gradients, batches)
+    gpu, cpu = GpuCalls(binding), CpuCalls(binding, torch_tensors)
+    kernels = Kernels(binding, gpu, cpu, gradients, batches, Layouts(binding.signature))
     library, signature, key = torch.library.Library("attndsl", "FRAGMENT"), binding.signature, binding.key
     outputs = [f"Tensor(a{n}!) output_{n}" for n in range(len(signature.outputs))]
     operator = define(library, key, schema(signature), Inputs(lambda: _known[key].kernels))

@@ -18,6 +18,7 @@ from attndsl.op import errors
 from attndsl.op.checks import Bound, Given, bind
 from attndsl.op.dispatch import are_memory
 from attndsl.op.into import Strided, require_disjoint
+from attndsl.op.layouts import Order, permuted
 
 DTYPES = {
     torch.float16: "f16",
@@ -72,20 +73,37 @@ def check(signature: Signature, tensors: Sequence[torch.Tensor], params: Mapping
     return bind(signature, given, params)
 
 
-def empty(shape: Sequence[int], element: str, device: torch.device) -> torch.Tensor:
+def empty(shape: Sequence[int], element: str, device: torch.device, order: Order | None = None) -> torch.Tensor:
     """A tensor for an output."""
-    return torch.empty(shape, dtype=ELEMENTS[element], device=device)
+    if order is None:
+        return torch.empty(shape, dtype=ELEMENTS[element], device=device)
+    return torch.empty_strided(shape, steps(shape, order), dtype=ELEMENTS[element], device=device)
 
 
-def allocator(element: str, inputs: Sequence[torch.Tensor]) -> Callable[[tuple[int, ...]], Callable[[], torch.Tensor]]:
-    """What makes outputs of this element type, contiguous; given strides torch is quicker than by itself."""
+def allocator(
+    element: str, inputs: Sequence[torch.Tensor]
+) -> Callable[[tuple[int, ...], Order | None], Callable[[], torch.Tensor]]:
+    """What makes outputs of this element type; given strides torch is quicker than by itself."""
     dtype, device = ELEMENTS[element], inputs[0].device
 
-    def of(shape: tuple[int, ...]) -> Callable[[], torch.Tensor]:
+    def of(shape: tuple[int, ...], order: Order | None) -> Callable[[], torch.Tensor]:
+        if order is not None:
+            return partial(torch.empty_strided, shape, steps(shape, order), dtype=dtype, device=device)
         *inner, _ = accumulate((max(size, 1) for size in reversed(shape)), mul, initial=1)
         return partial(torch.empty_strided, shape, inner[::-1], dtype=dtype, device=device)
 
     return of
+
+
+def steps(shape: Sequence[int], order: Order) -> tuple[int, ...]:
+    """The strides of a new tensor whose axes lie in an order; extents may be symbolic."""
+    contiguous, axes = permuted(shape, order)
+    return torch.empty(contiguous, device="meta").permute(axes).stride()
+
+
+def strides(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Elements from one to the next along each axis."""
+    return tensor.stride()
 
 
 def into(

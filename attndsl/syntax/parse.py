@@ -243,7 +243,7 @@ class _Builder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return tree.Schedule(_span(meta), tuple(s for s in settings if isinstance(s, tree.Setting)))
 
     def setting(self, meta: Meta, name: Token, value: tree.Number | tree.Boolean | Token) -> tree.Setting:
-        given = value.value if isinstance(value, tree.Number | tree.Boolean) else str(value)
+        given = value.value if isinstance(value, tree.Number | tree.Boolean) else _name(value)
         return tree.Setting(_span(meta), _name(name), given)
 
     def conditional(self, meta: Meta, condition: Any, then: Any, otherwise: Any) -> tree.Conditional:

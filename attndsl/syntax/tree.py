@@ -274,7 +274,7 @@ class Setting(Node):
     """`split_k = auto` in a schedule."""
 
     name: Name
-    value: bool | int | float | str
+    value: bool | int | float | Name
 
 
 @dataclass(frozen=True, slots=True)

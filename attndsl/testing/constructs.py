@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from attndsl.checking.coverage import partial_outputs
+from attndsl.checking.layouts import LAYOUT
 from attndsl.checking.operators import OPERATORS
 from attndsl.checking.typed import (
     FLOAT_TYPES,
@@ -301,6 +302,7 @@ SPECS: Table[Spec] = {
     "weights at their keys": lambda s: any(t.is_computed for t in s.written),
     "temp that rows may leave unwritten": lambda s: any(s.tensors[n].role == "temp" for n in partial_outputs(s)),
     "schedule": lambda s: bool(s.schedule),
+    "layout": lambda s: LAYOUT in s.schedule,
     "sums in order": lambda s: any(w.adds and s.schedule.get("deterministic") for b in s.blocks for w in b.writes),
 }
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from attndsl.checking.layouts import LAYOUT, counterparts
 from attndsl.syntax.source import Source
 from attndsl.testing.choices import Choices
 from attndsl.testing.disguises import DEFAULT_FILE, disguised, file_name
@@ -218,6 +219,7 @@ class _Draft:
         written = {name: self._written(name, types) for name in self._outputs}
         types += [OF_OUTPUTS] if OF_OUTPUTS in written.values() else []
         variables = [f"{name} {self._say(TYPE_VARIABLES[name])}".strip() for name in types]
+        self._reads["layout"] = self._layout()
         schedule = self._say("schedule_of_sums" if "+=" in body else "schedule")
         return _lines(
             [
@@ -229,6 +231,14 @@ class _Draft:
                 *([f"schedule {{ {schedule} }}"] if schedule else []),
             ]
         )
+
+    def _layout(self) -> str:
+        """A setting by which outputs lie as an input does, where one can."""
+        given = {name: _extents_of(declared) for name, declared in self._inputs.items()}
+        given |= {name: _extents_of(shape) for name, shape in self._outputs.items() if name in self._inouts}
+        made = [_extents_of(self._outputs[name]) for name in self._outputs if self._role(name) == "output"]
+        like = [name for name, extents in given.items() if any(counterparts(each, extents) for each in made)]
+        return f"{LAYOUT} = {like[0]}" if like else ""
 
     def _broadcast(self) -> None:
         """Lets an extent of an input be 1, a dim that another input tells."""
@@ -335,3 +345,8 @@ def _let(text: str) -> str:
 
 def _lines(statements: Iterable[str]) -> str:
     return "".join(f"    {statement}\n" for statement in statements)
+
+
+def _extents_of(declared: str) -> list[str]:
+    """The extents of a tensor as it is declared."""
+    return re.findall(r"[^,?]+", declared[declared.index("[") + 1 : declared.index("]")].replace(", ", ","))

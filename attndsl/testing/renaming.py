@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from attndsl.checking.layouts import LAYOUT
 from attndsl.syntax import tree
 from attndsl.testing.rewriting import nodes, parsed, written
 
@@ -55,12 +56,11 @@ def _given(node: tree.Node, variables: set[str]) -> Iterable[tree.Name]:
     match node:
         case tree.Call(function=name) | tree.AxisReduction(function=name):
             return (name,)
-        case (
-            tree.KeywordArgument(name=name)
-            | tree.Setting(name=name)
-            | tree.Definition(name=name)
-            | tree.Parameter(type=name)
-        ):
+        case tree.KeywordArgument(name=name) | tree.Definition(name=name) | tree.Parameter(type=name):
+            return (name,)
+        case tree.Setting(name=name, value=tree.Name() as value) if name.text != LAYOUT:
+            return name, value
+        case tree.Setting(name=name):
             return (name,)
         case tree.TensorDeclaration(element=name) if name.text not in variables:
             return (name,)

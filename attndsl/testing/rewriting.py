@@ -64,8 +64,10 @@ def free_names(node: tree.Node) -> set[str]:
             return free_names(value)
         case tree.Binder(extent=extent, bound=bound):
             return _free(extent) | (set() if bound is None else free_names(bound))
-        case tree.Dims() | tree.Types() | tree.Schedule():
+        case tree.Dims() | tree.Types():
             return set()
+        case tree.Schedule(settings=settings):
+            return _free(*(setting.value for setting in settings if isinstance(setting.value, tree.Name)))
         case tree.TensorDeclaration(element=element, extents=extents):
             return _free(element, *extents)
     return _free(*parts(node))

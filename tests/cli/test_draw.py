@@ -45,8 +45,7 @@ def test_a_parameter_and_an_input_that_is_left_out(attndsl: Any, gallery: Path, 
         ),
         ("--shape MM=3", "gqa has no dim MM, did you mean M? It has B, Hq, Hkv, M, N, D, E."),
         ("--param window=3", "gqa has no parameter window. It has none."),
-        ("--target numpy", "'numpy' is not one of 'triton', "),
-        ("--target cuda:91", "'cuda:91' is not one of 'triton', "),
+        ("--target cuda:91", "'cuda:91' is not one of 'numpy', 'triton', "),
     ],
 )
 def test_what_cannot_be_drawn(attndsl: Any, gqa: Path, arguments: str, message: str) -> None:

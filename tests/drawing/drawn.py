@@ -12,6 +12,6 @@ from attndsl.syntax.read import read_source
 
 
 @cache
-def drawn(name: str) -> Drawing:
+def drawn(name: str, target: str = "triton") -> Drawing:
     source = read_source(Path(FOLDER, f"{name}.attn"))
-    return draw(checked(source), signature_of(source).default_types())
+    return draw(checked(source), signature_of(source).default_types(), target)

@@ -99,6 +99,29 @@ def test_tiles_are_what_rows_see(name: str, golden: Callable[[Path, str], None])
     golden(DOCS / "gallery" / f"{name}.svg", drawing.svg())
 
 
+@pytest.mark.parametrize(
+    "name", [name if name in ALWAYS[:4] else pytest.param(name, marks=pytest.mark.matrix) for name in names()]
+)
+def test_loops_of_a_cpu_are_what_rows_see(name: str) -> None:
+    for picture in drawn(name, "numpy").masks:
+        assert picture.whole or name == "sparse_indexed"  # whose first block ranks keys, which takes other loops
+        assert not picture.split
+        assert not picture.whole or mistakes(picture, picture.whole) == []
+
+
+def test_all_cpus_have_the_same_tiles() -> None:
+    (plain,), (other,) = (drawn("document_mask", target).masks for target in ("numpy", "cpu:slices+numba"))
+    assert repr(plain.whole) == repr(other.whole)
+
+
+def test_a_cpu_tests_the_keys_that_some_rows_do_not_see() -> None:
+    (picture,) = drawn("causal_end", "numpy").masks
+    for walk in picture.whole:
+        full = {int(key) for tile in walk.tiles if tile.kind == "full" for key in tile.keys}
+        assert full == {*range(min(walk.rows) + 1)}
+        assert walk.keys == {*range(max(walk.rows) + 1)}
+
+
 def test_mistakes_are_found() -> None:
     (picture,) = drawn("causal_end").masks
     some = picture.whole

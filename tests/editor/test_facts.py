@@ -163,3 +163,12 @@ def test_names_in_sight_while_the_line_makes_no_sense() -> None:
 )
 def test_inside(text: str, inside: bool) -> None:
     assert is_inside(Source(text), len(text)) is inside
+
+
+def test_the_input_that_outputs_lie_as_has_its_name() -> None:
+    """A value of the schedule is a name as any other."""
+    source = Source(GQA.text.replace("require", "schedule { layout = q }\n    require", 1), GQA.name)
+    place = after(source, "layout = ")
+    facts = SpecFacts.of(source)
+    assert facts.definition(place) == facts.definition(after(source, "score = "))
+    assert place in [span.start for span in facts.rename(place, "queries")]

@@ -194,7 +194,7 @@ def one(
 
 
 def microsoft() -> ModelProto:
-    model = one("num_heads = 8, kv_num_heads = 2", op="com.microsoft.GroupQueryAttention")
+    model = one("num_heads = 8, kv_num_heads = 2", op="com.microsoft.PackedAttention")
     model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     return model
 

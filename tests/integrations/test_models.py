@@ -134,7 +134,7 @@ def test_sinks_of_queries() -> None:
     random = torch.Generator().manual_seed(4)
     q, k, v = (torch.randn(2, heads, 5, 8, generator=random) for heads in (4, 2, 2))
     sinks = torch.randn(2, 4, 5, 1, generator=random)
-    found, _ = attention(composed)(torch.nn.Identity(), q, k, v, None, is_causal=False, sinks=sinks)
+    found, _ = attention(composed())(torch.nn.Identity(), q, k, v, None, is_causal=False, sinks=sinks)
     scores = q @ k.repeat_interleave(2, 1).mT / 8**0.5
     weights = torch.cat([scores, sinks], -1).softmax(-1)[..., :-1]
     torch.testing.assert_close(found, (weights @ v.repeat_interleave(2, 1)).transpose(1, 2))

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 
 import attndsl
 from attndsl.integrations.transformers import errors, register
+from attndsl.integrations.transformers.attention import attention, composed
+from attndsl.integrations.transformers.own import OwnSpec
 from tests.integrations.tiny import GPT_OSS, HEADS, LLAMA, MISTRAL, Tiny, batch, difference
 
 SPEC = """
@@ -57,6 +60,63 @@ def test_a_mask_of_ones_own(tmp_path: Path) -> None:
     wanted = MISTRAL.make("sdpa")(**given).logits
     assert difference(wanted, LLAMA.make("window")(**given).logits, given["attention_mask"]) < 1e-5
     assert difference(wanted, LLAMA.make("sdpa")(**given).logits, given["attention_mask"]) > 0.01
+
+
+@torch.inference_mode()
+def test_a_mask_is_enough() -> None:
+    """It joins whatever a layer has: padding, holes, caches; and windows, sinks and caps of models that have them."""
+    register(name="short", mask="far < 4")
+    given = batch()
+    wanted = MISTRAL.make("sdpa")(**given).logits
+    assert difference(wanted, LLAMA.make("short")(**given).logits, given["attention_mask"]) < 1e-5
+    few = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0}
+    tokens = [LLAMA.make("short").generate(**given, **few, cache_implementation=kind) for kind in ("static", None)]
+    assert torch.equal(*tokens) and torch.equal(tokens[0], MISTRAL.make("sdpa").generate(**given, **few))
+    register(name="all", mask="true")
+    wanted = GPT_OSS.make("eager")(**given).logits
+    assert difference(wanted, GPT_OSS.make("all")(**given).logits, given["attention_mask"]) < 1e-5
+
+
+def test_masks_that_are_none() -> None:
+    with pytest.raises(
+        attndsl.SpecError, match=r"mask  = since\[b,j\] <= i and \(fra < 4\)\n(.|\n)*did you mean `far`"
+    ):
+        register(name="wrong", mask="fra < 4")
+    with pytest.raises(
+        errors.NotForModels, match="the composed spec cannot be the attention of a model: it takes no `step`"
+    ):
+        register(name="wrong", mask="far < 4", step=2)
+    with pytest.raises(errors.NotForModels, match="this one has its own"):
+        register(mine(), name="wrong", mask="far < 4")
+    q = torch.zeros(1, 4, 3, 8)
+    with pytest.raises(errors.DistanceUnknown, match="`far < 4` has nothing to add to"):
+        attention(composed("far < 4"))(torch.nn.Identity(), q, q, q, None, is_causal=False)
+
+
+def test_distances_in_a_paged_cache() -> None:
+    """Where the keys of a cache lie is not told by the first query that sees them."""
+    assert not OwnSpec(mine("since[b,j] <= i and h < 2"), {}).measures
+    assert OwnSpec(mine("since[b,j] <= i < since[b,j] + 3"), {}).measures
+    assert OwnSpec(mine("since[b,j] <= i and (i - since[b,j]) % 2 == 0"), {}).measures
+    register(mine("since[b,j] <= i < since[b,j] + 3"), "far")
+    q = torch.zeros(1, 4, 3, 8)
+    attend = transformers.AttentionInterface()["far"]
+    with pytest.raises(errors.StartLacks, match="mine computes how far keys lie back, and Identity has"):
+        attend(torch.nn.Identity(), q, q, q, None, cache=object())
+
+
+def test_a_mask_without_distances() -> None:
+    q, k, v = torch.randn(3, 1, 4, 3, 8)
+    found, _ = attention(composed("i == j"))(torch.nn.Identity(), q, k, v, None, is_causal=False)
+    torch.testing.assert_close(found, v.transpose(1, 2))
+
+
+def test_what_lies_so_is_copied_nowhere() -> None:
+    """Heads before rows in memory of rows before heads, as models take them."""
+    spec = mine().spec.text.replace("require", "schedule { layout = q }\n require")
+    compute = OwnSpec(attndsl.compile(spec), {})
+    q, k, v = (torch.randn(2, 5, heads, 8).transpose(1, 2) for heads in (4, 2, 2))
+    assert compute(torch.nn.Identity(), {"q": q, "k": k, "v": v}).is_contiguous()
 
 
 @torch.inference_mode()

@@ -10,6 +10,7 @@ import pytest
 import torch
 from transformers import ContinuousBatchingConfig, GenerationConfig
 
+from attndsl.integrations.transformers import register
 from attndsl.integrations.transformers.masks import KeyRows
 from attndsl.integrations.transformers.paged import knows_requests, read_pages
 from tests.integrations.tiny import DECODERS
@@ -52,6 +53,30 @@ def test_who_sees_the_keys_of_requests(queries: list[int], keys: list[int], wind
     mask = KeyRows.of(found["since"], found["until"], (1, 1, *seen.shape), new.device)
     assert torch.equal(mask.dense()[0, 0], seen)
     assert found["k"] is cache.keys
+    given["cu_seq_lens_k"] = {"kind": numbers["k"]}
+    found = read_pages(layer, cache, new, new, given, start=True)
+    since, until, start = (found[name][0] for name in ("since", "until", "start"))
+    rows = torch.arange(seen.shape[0])[:, None]
+    assert torch.equal((since <= rows) & (start <= rows) & (rows < until), seen)
+    for (first, end), (begin, stop) in zip(pairwise(ends["q"]), pairwise(ends["k"]), strict=True):
+        far = torch.arange(first, end)[:, None] - since[begin:stop]  # of the last query the last key is its own
+        assert torch.equal(far[-1:], torch.arange(stop - begin).flip(0)[None][: end - first])
+
+
+@pytest.mark.matrix
+def test_a_mask_of_distances() -> None:
+    """A window that the model does not have, over pages."""
+    register(name="near", mask="far < 5")
+    prompts = [torch.randint(3, 64, (n,), generator=torch.Generator().manual_seed(n)).tolist() for n in (5, 9, 1, 13)]
+    asked = GenerationConfig(max_new_tokens=8, do_sample=False, eos_token_id=63, pad_token_id=0)
+    model = DECODERS["llama"].make("near")
+    wanted = [model.generate(torch.tensor([prompt]), generation_config=asked)[0, len(prompt) :] for prompt in prompts]
+    size = ContinuousBatchingConfig(num_blocks=64, page_size=4, max_batch_tokens=12)
+    found = (
+        DECODERS["llama"].make("near").generate_batch(prompts, generation_config=asked, continuous_batching_config=size)
+    )
+    requests = sorted(found.values(), key=lambda each: int(each.request_id.rpartition("_")[2]))
+    assert [each.generated_tokens for each in requests] == [tokens.tolist() for tokens in wanted]
 
 
 @pytest.mark.matrix

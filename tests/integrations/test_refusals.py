@@ -73,7 +73,7 @@ def test_weights() -> None:
 def called(**given: Any) -> None:
     """A layer by itself."""
     q, k, v = torch.randn(3, 1, 2, 4, 8).unbind()
-    attention.attention(attention.composed)(torch.nn.Identity(), q, k, v, **{"attention_mask": None, **given})
+    attention.attention(attention.composed())(torch.nn.Identity(), q, k, v, **{"attention_mask": None, **given})
 
 
 def test_paged_caches() -> None:

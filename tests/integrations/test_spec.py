@@ -75,6 +75,7 @@ def test_the_reference_is_what_is_meant() -> None:
     bias, sink = random.standard_normal((2, 4, 5, 7)), random.standard_normal((2, 4, 5))
     since = random.integers(-3, 5, (2, 7)).astype(np.int32)
     until = (since + random.integers(1, 6, (2, 7))).astype(np.int32)
+    start = (since + random.integers(-2, 3, (2, 7))).astype(np.int32)
     seen = random.random((2, 4, 5, 7)) < 0.8
     given: dict[str, Any] = {
         "q": q,
@@ -82,6 +83,7 @@ def test_the_reference_is_what_is_meant() -> None:
         "v": v,
         "since": since,
         "until": until,
+        "start": start,
         "seen": seen,
         "bias": bias,
         "sink": sink,
@@ -91,7 +93,7 @@ def test_the_reference_is_what_is_meant() -> None:
     keys, values = k.repeat(2, axis=1), v.repeat(2, axis=1)
     score = 2.0 * np.tanh(0.5 * q @ keys.mT / 2.0) + bias
     i = np.arange(5)[:, None]
-    mask = seen & ((since[:, None] <= i) & (i < until[:, None]))[:, None]
+    mask = seen & ((since[:, None] <= i) & (i < until[:, None]) & (start[:, None] <= i))[:, None]
     weights = np.where(mask, np.exp(score), 0.0)
     wanted = (weights @ values) / (np.exp(sink)[..., None] + weights.sum(-1, keepdims=True))
     wanted[~mask.any(-1)] = 0.0
@@ -111,4 +113,5 @@ def cases(spec: object, terms: tuple[str, ...]) -> Iterator[Case]:
         since = np.resize(np.arange(keys, dtype=np.int32) - 2, (batch, keys))
         since[0, 1] = 2**30
         rows = {"since": since, "until": np.resize(np.arange(keys, dtype=np.int32) + 1, (batch, keys))}
+        rows["start"] = since // 2
         yield case.given(**{name: array for name, array in rows.items() if name in terms}).poisoned()

@@ -38,13 +38,18 @@ def test_what_is_left_out_is_not_drawn() -> None:
         ),
         ("triton", {"M": -1}, "M = -1 is no extent: M of sliding_window is an int, 0 or more"),
         ("triton", {"Hq": 3, "Hkv": 2}, "sliding_window requires Hq % Hkv == 0, which does not hold for Hq = 3"),
-        ("numpy", {}, "what is drawn are programs of a GPU, and numpy is none: there are triton, gluon, cuda:80,"),
         ("cuda:91", {}, "there is no target cuda:91, did you mean cuda:90? There are numpy, triton,"),
     ],
 )
 def test_what_cannot_be_drawn(target: str, of: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         attndsl.load("sliding_window").draw(target, **of)
+
+
+def test_a_drawing_says_whose_tiles_it_shows() -> None:
+    op = attndsl.load("sliding_window")
+    for target in ("triton", "cuda:90", "numpy"):
+        assert f"on {target}: B = " in op.draw(target, M=8, N=8).svg()
 
 
 def test_a_parameter_of_a_wrong_kind() -> None:

@@ -15,7 +15,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attndsl.integrations.transformers.errors import ModelError, NotInstalled, OldTransformers
+from attndsl.integrations.transformers.errors import ModelError, NotForModels, NotInstalled, OldTransformers
 
 if TYPE_CHECKING:
     from attndsl.op.op import Op
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["ModelError", "register"]
 
 
-def register(spec: str | Path | Op | None = None, name: str = "attndsl", **fixed: Any) -> None:
+def register(spec: str | Path | Op | None = None, name: str = "attndsl", *, mask: str = "", **fixed: Any) -> None:
     """Makes `attn_implementation="attndsl"` work: models have their attention computed by compiled specs from then on.
 
-    Without a `spec` it is composed of what a layer asks for. With one, of a file, of the gallery or an operator, that
-    computes every layer, and takes besides what `fixed` says for all of them. Models find it by `name`. Raises
-    ImportError where transformers is not installed or too old, ModelError for a spec that no model can use.
+    Without a `spec` it is composed of what a layer asks for, and of a `mask`, a condition that keys must meet besides,
+    `"far < 64 or h % 2 == 0"`, where `far` is how far it lies back. With one, of a file, of the gallery or an operator,
+    that computes every layer, and takes besides what `fixed` says for all of them. Models find it by `name`. Raises
+    ImportError where transformers is not installed or too old, SpecError for a mask that is none, ModelError for a spec
+    that no model can use.
     """
     _require_transformers()
     from transformers import AttentionInterface, AttentionMaskInterface
@@ -37,12 +39,21 @@ def register(spec: str | Path | Op | None = None, name: str = "attndsl", **fixed
     from attndsl.integrations.transformers.masks import model_mask
     from attndsl.integrations.transformers.models import watch
     from attndsl.integrations.transformers.own import OwnSpec
+    from attndsl.integrations.transformers.spec import measures, op_of
     from attndsl.op.op import Op, load
 
     if spec is None:
-        attend = attention(composed)
+        if mask:
+            op_of("since", mask=mask)  # its mistakes are told of here
+        if fixed:
+            raise NotForModels("the composed spec", f"it takes no `{next(iter(fixed))}`")
+        attend = attention(composed(mask), start=measures(mask))
     else:
-        attend = attention(OwnSpec(spec if isinstance(spec, Op) else load(spec), fixed))
+        op = spec if isinstance(spec, Op) else load(spec)
+        if mask:
+            raise NotForModels(op.__name__, "a `mask` is for the composed spec, and this one has its own")
+        own = OwnSpec(op, fixed)
+        attend = attention(own, own.starts, op.__name__ if own.measures and not own.starts else "")
     watch(name, attend, composed=spec is None)
     AttentionInterface.register(name, attend)
     AttentionMaskInterface.register(name, model_mask)

@@ -11,14 +11,18 @@ from attndsl.integrations.transformers import errors
 from attndsl.integrations.transformers.latents import Latents, absorbed, pays
 from attndsl.integrations.transformers.masks import KeyRows
 from attndsl.integrations.transformers.paged import knows_requests, read_pages
-from attndsl.integrations.transformers.spec import TERMS, op_of
+from attndsl.integrations.transformers.spec import TERMS, measures, op_of
 
 Call = Callable[[torch.nn.Module, dict[str, Any]], torch.Tensor]
 """Of a layer and what it gives, by the names that specs have for it: the outputs [B, M, Hq, E]."""
 
 
-def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
-    """The function that transformers calls for a layer, which has `compute` compute it."""
+def attention(compute: Call, start: bool = False, refused: str = "") -> Callable[..., tuple[torch.Tensor, None]]:
+    """The function that transformers calls for a layer, which has `compute` compute it.
+
+    Over a paged cache that is given where a key's request starts, if it takes a `start`, and `since` tells then how far
+    the key lies back; what asks for that and takes none is `refused`, by its name.
+    """
 
     def attend(
         module: torch.nn.Module,
@@ -44,7 +48,9 @@ def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
             raise errors.WeightsWanted(type(module).__name__)
         given: dict[str, Any] = {"q": query, "k": key, "v": value}
         if cache is not None:
-            given |= _of_requests(module, cache, attention_mask, key, value, others)
+            if refused:
+                raise errors.StartLacks(refused, type(module).__name__)
+            given |= _of_requests(module, cache, attention_mask, key, value, others, start)
         elif attention_mask is not None:
             given |= _masked(module, attention_mask)
         elif query.shape[2] > 1 and (getattr(module, "is_causal", True) if is_causal is None else is_causal):
@@ -70,17 +76,25 @@ def attention(compute: Call) -> Callable[..., tuple[torch.Tensor, None]]:
     return attend
 
 
-def composed(module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
-    """What a layer asks for, by the spec that is made of what it gives. Raises DropoutWanted."""
-    if "dropout" in given:
-        raise errors.DropoutWanted(type(module).__name__, given["dropout"])
-    op = op_of(*(name for name in TERMS if name in given))
-    key, query = given["k"], given["q"]
-    if isinstance(key, Latents) and pays(key, query.shape[2]):
-        return absorbed(key, query, lambda latents: op(**latents), given)
-    if isinstance(key, Latents):
-        given |= {name: given[name].expanded() for name in ("k", "v")}
-    return op(**given)  # type: ignore[no-any-return]
+def composed(mask: str = "") -> Call:
+    """What a layer asks for, by the spec that is made of what it gives, and of a mask of the user's."""
+    measured = measures(mask)
+
+    def compute(module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
+        """Raises DropoutWanted, DistanceUnknown."""
+        if "dropout" in given:
+            raise errors.DropoutWanted(type(module).__name__, given["dropout"])
+        if measured and not ("since" in given and getattr(module, "is_causal", True)):
+            raise errors.DistanceUnknown(type(module).__name__, mask)
+        op = op_of(*(name for name in TERMS if name in given), mask=mask)
+        key, query = given["k"], given["q"]
+        if isinstance(key, Latents) and pays(key, query.shape[2]):
+            return absorbed(key, query, lambda latents: op(**latents), given)
+        if isinstance(key, Latents):
+            given |= {name: given[name].expanded() for name in ("k", "v")}
+        return op(**given)  # type: ignore[no-any-return]
+
+    return compute
 
 
 def _of_requests(
@@ -90,13 +104,14 @@ def _of_requests(
     key: torch.Tensor,
     value: torch.Tensor,
     call: dict[str, Any],
+    start: bool,
 ) -> dict[str, torch.Tensor]:
     """Keys and values from a paged cache, and who sees them. Raises PagesWanted, UnknownMask."""
     if not knows_requests(cache, call):
         raise errors.PagesWanted(type(module).__name__)
     if not (mask is None or isinstance(mask, KeyRows)):
         raise errors.UnknownMask(type(module).__name__, "no interval of queries for each key, over a paged cache")
-    return read_pages(module, cache, key, value, call)
+    return read_pages(module, cache, key, value, call, start)
 
 
 def _masked(module: torch.nn.Module, mask: object) -> dict[str, torch.Tensor]:

@@ -107,6 +107,28 @@ class UnknownMask(ModelError, TypeError):
 
 
 @dataclass(eq=False, repr=False)
+class DistanceUnknown(ModelError, ValueError):
+    module: str
+    mask: str
+
+    message = (
+        "{module} does not say since when its keys are seen, as one does whose mask is causal, so `{mask}` has nothing "
+        "to add to: put a spec of your own into this model"
+    )
+
+
+@dataclass(eq=False, repr=False)
+class StartLacks(ModelError, ValueError):
+    spec: str
+    module: str
+
+    message = (
+        "{spec} computes how far keys lie back, and {module} has those of several requests side by side: declare "
+        "`input start : i32[B, N]`, the first query of a key's request, and let `start[b,j] <= i` be part of the mask"
+    )
+
+
+@dataclass(eq=False, repr=False)
 class SpecLacks(ModelError, ValueError):
     spec: str
     module: str

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from attndsl.checking.typed import Apply, Read, operands, walk
+from attndsl.driver.library import checked
 from attndsl.integrations.transformers import errors
 from attndsl.integrations.transformers.masks import NEVER
 from attndsl.integrations.transformers.spec import TERMS
@@ -16,9 +18,13 @@ from attndsl.op.op import Op
 GIVEN = ("q", "k", "v", "scale", *TERMS, "dropout", "seed")
 """What a layer gives to a spec, as far as this has it."""
 
+COMPARED = ("ilt", "ile", "ieq", "ine")
+"""The operators that compare ints."""
+
 _WHAT = {
     "scale": "a scale of scores that is not 1 / sqrt(D)",
     "until": "keys that later queries see no more, as those of a window",
+    "start": "keys of several requests side by side",
     "seen": "a mask that is no interval of queries for each key",
     "bias": "a bias of scores",
     "sink": "sinks",
@@ -41,6 +47,10 @@ class OwnSpec:
         if (why := _unfit(op, fixed)) is not None:
             raise errors.NotForModels(op.__name__, why)
         (output,) = signature.outputs
+        self.measures = _measures(op)
+        """Whether it asks how far keys lie back: whether `since` is more to it than a bound."""
+        self.starts = "start" in tensors
+        """Whether it takes the first query of a key's request."""
         self._heads_first = output.extents[1:3] == tensors["q"].extents[1:3]
 
     def __call__(self, module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
@@ -56,6 +66,8 @@ class OwnSpec:
             given["since"] = torch.zeros((), dtype=torch.int32, device=key.device).expand(keys)
         if "until" in self._names and "until" not in given:
             given["until"] = torch.full((), NEVER, dtype=torch.int32, device=key.device).expand(keys)
+        if self.starts and "start" not in given:
+            given["start"] = torch.zeros((), dtype=torch.int32, device=key.device).expand(keys)
         if "dropout" in self._names and "dropout" not in given:
             given["dropout"] = 0.0
         if self._seeded:
@@ -84,6 +96,19 @@ def _unfit(op: Op, fixed: Mapping[str, Any]) -> str | None:
     for name in sorted(signature.needed - {*GIVEN, *fixed}):
         return f"no model gives it `{name}`, which it needs: give it to register() by that name"
     return None
+
+
+def _measures(op: Op) -> bool:
+    """Whether something is computed from `since`, and not only compared with it."""
+    spec = checked(op.spec, *op.binding.left_out)
+    values = [each for block in spec.blocks for write in block.writes for each in (write.value, *write.indices)]
+    return any(
+        isinstance(part, Read)
+        and part.tensor.name == "since"
+        and not (isinstance(expr, Apply) and expr.operator in COMPARED)
+        for expr in walk(*values)
+        for part in operands(expr)
+    )
 
 
 def _declared(name: str) -> str:

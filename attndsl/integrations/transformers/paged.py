@@ -20,12 +20,18 @@ def knows_requests(cache: Any, given: dict[str, Any]) -> bool:
 
 
 def read_pages(
-    module: torch.nn.Module, cache: Any, key: torch.Tensor, value: torch.Tensor, given: dict[str, Any]
+    module: torch.nn.Module,
+    cache: Any,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    given: dict[str, Any],
+    start: bool = False,
 ) -> dict[str, torch.Tensor]:
     """The keys and values [1, Hkv, N, …] of all requests of a call, their new ones too, and who sees them.
 
     `given` is what transformers says of the call: where the requests begin among queries and keys. Of a request the
-    last key is that of the last query, and each query sees the keys up to its own, or a window of them.
+    last key is that of the last query, and each query sees the keys up to its own, or a window of them. With `start`,
+    the first query of a key's request, `since` may lie before that: where the key's own query would be.
     """
     key, value = cache.update(key, value, module.layer_idx, given)
     of_queries, of_keys = given["cu_seq_lens_q"], given["cu_seq_lens_k"]
@@ -33,8 +39,8 @@ def read_pages(
     request = torch.searchsorted(of_keys[1:], places, right=True).clamp(max=len(of_keys) - 2)
     first, end = of_queries[request], of_queries[request + 1]
     own = end - of_keys[request + 1] + places  # the query at the key's place
-    since = torch.where(places < of_keys[-1], torch.maximum(own, first), NEVER)
+    since = torch.where(places < of_keys[-1], own if start else torch.maximum(own, first), NEVER)
     window = given.get("sliding_window")
     until = end if window is None else torch.minimum(end, own + window)
-    bounds = {"since": since, "until": until}
+    bounds = {"since": since, "until": until, **({"start": first} if start else {})}
     return {"k": key, "v": value} | {name: bound.to(torch.int32)[None] for name, bound in bounds.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 TERMS = {
     "since": "i32[B, N]  # the first query that sees a key",
     "until": "i32[B, N]  # the first query that does no more",
+    "start": "i32[B, N]  # the first query of the key's request",
     "seen": "bool[B?, Hq?, M?, N]",
     "bias": "U[B?, Hq?, M?, N]",
     "sink": "S[B?, Hq, M?]",
@@ -24,16 +26,27 @@ TERMS = {
 _MASKS = {
     "since": "since[b,j] <= i",
     "until": "i < until[b,j]",
+    "start": "start[b,j] <= i",
     "seen": "seen[b,h,i,j]",
 }
 
 
-def text(terms: Collection[str]) -> str:
-    """The spec of calls that have these of `TERMS`."""
+FAR = "let far = i - since[b,j]"
+"""How far a key of a causal model lies back, in the words of a mask of the user's."""
+
+
+def measures(mask: str) -> bool:
+    """Whether a mask of the user's asks how far keys lie back."""
+    return not {"far", "since"}.isdisjoint(re.findall(r"\w+", mask))
+
+
+def text(terms: Collection[str], mask: str = "") -> str:
+    """The spec of calls that have these of `TERMS`, and a `mask` of the user's besides: a condition in its words."""
     types = ["T", *(["U"] if "bias" in terms else []), *(["S"] if "sink" in terms else [])]
     parameters = ["scale: f32 = 1.0 / sqrt(D)", *(["cap: f32"] if "cap" in terms else [])]
     raw = "(scale * q[b,h,i,:]) . k[b,g,j,:]"
-    masks = " and ".join(condition for term, condition in _MASKS.items() if term in terms)
+    conditions = [condition for term, condition in _MASKS.items() if term in terms]
+    masks = " and ".join([*conditions, *([f"({mask})"] if mask else [])])
     score = "cap * tanh(raw / cap)" if "cap" in terms else "raw"
     softmax = ["score", *(["mask"] if masks else []), *(["sink = sink[b,h,i]"] if "sink" in terms else [])]
     lines = [
@@ -54,6 +67,7 @@ def text(terms: Collection[str]) -> str:
         "over j in N",
         "",
         "let g = h / (Hq / Hkv)",
+        *([FAR] if mask and "since" in terms else []),
         f"let raw = {raw}",
         "",
         f"score = {score}{' + bias[b,h,i,j]' if 'bias' in terms else ''}",
@@ -72,23 +86,23 @@ class _Ops:
     """
 
 
-def op_of(*terms: str) -> Op:
-    """The operator of calls that have these of `TERMS`."""
-    _make(*terms)
-    return getattr(_Ops, _name(terms))  # type: ignore[no-any-return]
+def op_of(*terms: str, mask: str = "") -> Op:
+    """The operator of calls that have these of `TERMS`, and a mask of the user's. Raises SpecError."""
+    _make(*terms, mask=mask)
+    return getattr(_Ops, _name(terms, mask))  # type: ignore[no-any-return]
 
 
-def _name(terms: tuple[str, ...]) -> str:
-    return "_".join(("model", *terms))
+def _name(terms: tuple[str, ...], mask: str) -> str:
+    return "_".join(("model", *terms, mask))
 
 
-def _make(*terms: str) -> None:
-    """Compiles the spec of these terms, once."""
-    name = _name(terms)
+def _make(*terms: str, mask: str) -> None:
+    """Compiles the spec of these terms and this mask, once."""
+    name = _name(terms, mask)
     if name not in vars(_Ops):
         from attndsl.op.op import compile
 
-        setattr(_Ops, name, compile(text(terms)))
+        setattr(_Ops, name, compile(text(terms, mask)))
 
 
 # torch.compile traces no compiler: what is marked so it runs, and takes the result for a constant.

@@ -299,6 +299,7 @@ schedule
     tile_rows = {tile}; tile_keys = {tile}
     tile_rows = {tile}, tile_keys = {tile}, split_k = {splits}
     deterministic = {determined}
+    {layout}
 schedule_of_sums
     5 | {schedule}
     2 | deterministic = true
