@@ -23,6 +23,7 @@ from .test_roles import TAKEN, kernels, sizes_of, spec_of, text_of
 pytest.importorskip("triton")
 
 SMALL = ("causal_end", "f16", 64)
+WIDE = [(name, "bf16", 256) for name in ("mha", "softcap", "sliding_window")]
 
 
 class Compiled(NamedTuple):
@@ -102,7 +103,7 @@ def loops(instructions: list[tuple[int, str, str]]) -> list[list[str]]:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize(("name", "element", "extent"), [SMALL, *((name, "bf16", 128) for name in TAKEN)])
+@pytest.mark.parametrize(("name", "element", "extent"), [SMALL, *WIDE, *((name, "bf16", 128) for name in TAKEN)])
 def test_no_loop_over_keys_spills(name: str, element: str, extent: int, tmp_path: Path) -> None:
     made = compiled(name, element, extent, tmp_path)
     assert made

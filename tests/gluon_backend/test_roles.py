@@ -142,9 +142,19 @@ def test_the_gallery_is_taken_or_refused_as_said() -> None:
 
 
 def test_features_that_no_box_has_are_refused() -> None:
-    (kernel,) = kernels(plain("mha", "bf16", 256), "whole")
-    with pytest.raises(NoRoles, match="no power of two from 16 to 128"):
+    (kernel,) = kernels(plain("mha", "bf16", 512), "whole")
+    with pytest.raises(NoRoles, match="no power of two from 16 to 256"):
         roled(kernel)
+
+
+@pytest.mark.parametrize(("name", "extent", "keys"), [("mha", 64, 128), ("mha", 256, 64), ("qk_clip", 64, 64)])
+def test_tiles_have_as_many_keys_as_there_is_room_for(name: str, extent: int, keys: int) -> None:
+    assert roled(kernels(plain(name, "bf16", extent), "whole")[0]).tile_keys == keys
+
+
+def test_what_has_no_room_in_registers_is_refused() -> None:
+    with pytest.raises(NoRoles, match="its tiles have no room in registers"):
+        roled(kernels(plain("qk_clip", "bf16", 256), "whole")[0])
 
 
 def text_of(name: str, element: str = "bf16", extent: int = 128) -> str:

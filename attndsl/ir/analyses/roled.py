@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.machines import MACHINES
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import BYTES
 from attndsl.ir.statements import named, operations
@@ -28,10 +29,14 @@ CONSUMERS = 2
 STAGES = 2
 """Three brought nothing on an H200, and one takes the copies out from under the products."""
 
-MOST_REGISTERS = 160
+MOST_REGISTERS = 176
 """What the tiles of a loop may take of a thread's 240 registers: with more it spills. Queries lie in shared memory."""
 
-LONGEST_FEATURES = 128
+LONGEST_FEATURES = 256
+"""The widest box, and the widest product."""
+
+BARRIERS = 1024
+"""The bytes of shared memory that are left to barriers, and to sums over rows."""
 
 
 class NoRoles(ValueError):
@@ -341,17 +346,26 @@ def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
 
 
 def _choose(found: Roled) -> None:
-    """The keys of a tile: as many as registers have room for."""
+    """The keys of a tile: as many as registers and shared memory have room for."""
     choices = [op for op in operations(found.rows.parent_op() or found.rows) if isinstance(op, spec.ChoiceOp)]
     if any(op.divides is not None for op in choices):
         raise NoRoles("the keys of a tile must lie in one block")
     features, live = size_of_axis(found.values.features), _most_live(found) + _quotients(found)
     for keys in (128, 64):
         # A thread has a 128th of 64 rows: sums, scores, and weights, which are two to a register.
-        if features // 2 + live * keys // 2 + keys // 4 <= MOST_REGISTERS:
+        fits = features // 2 + live * keys // 2 + keys // 4 <= MOST_REGISTERS
+        if fits and _memory(found, keys) <= MACHINES["cuda:90"].shared:
             found.tile_keys = keys
             return
     raise NoRoles("its tiles have no room in registers")
+
+
+def _memory(found: Roled, keys: int) -> int:
+    """The bytes of shared memory that a program takes whose tiles have so many keys."""
+    multiplied, summed = size_of_axis(found.keys.features), size_of_axis(found.values.features)
+    # Each row has its queries there, and passes through it, half at a time, when results are laid out to be stored.
+    rows = found.tile_rows * (2 * multiplied + summed)
+    return rows + 2 * found.stages * keys * (multiplied + summed) + BARRIERS
 
 
 def _quotients(found: Roled) -> int:
