@@ -73,9 +73,9 @@ class _Stage:
     name: str
     full: _Barrier
     empty: _Barrier
-    box: Array | None = None
+    boxes: dict[str, Array] = field(default_factory=dict)
     fills: int = 0
-    landing: bool = False
+    landing: set[str] = field(default_factory=set)
     readers: set[str] = field(default_factory=set)
     reading: list[_Product] = field(default_factory=list)
 
@@ -86,13 +86,14 @@ class _Product:
     stage: _Stage
     lhs: NamedArray
     rhs: NamedArray
-    onto: NamedArray | None
+    onto: NamedArray | _Product | None
     result: NamedArray | None = None
 
 
 @dataclass
 class _Copy:
     stage: _Stage
+    ring: str
     box: Array
     bytes: int
 
@@ -104,7 +105,9 @@ class _Program:
         self.copies_first = copies_first
         self.copies: list[_Copy] = []
         self.stages: dict[tuple[str, int], _Stage] = {}
-        for ring in (op for op in kernel.body.block.ops if isinstance(op, roles.RingOp)):
+        rings = [op for op in kernel.body.block.ops if isinstance(op, roles.RingOp)]
+        self.filled_with = {ring.sym_name.data: ring.filled_with for ring in rings}
+        for ring in (ring for ring in rings if ring.beside is None):
             name = ring.sym_name.data
             for n in range(ring.stages.value.data):
                 barriers = _Barrier(1), _Barrier(ring.readers.value.data)
@@ -146,8 +149,11 @@ class _Program:
             return False
         landed = self.copies.pop(0)
         stage = landed.stage
-        stage.box, stage.landing, stage.readers = landed.box, False, set(self.readers)
+        stage.boxes[landed.ring] = landed.box
+        stage.landing.remove(landed.ring)
         stage.full.land(landed.bytes)
+        if stage.full.missing == 0:
+            stage.readers = set(self.readers)
         return True
 
 
@@ -205,7 +211,9 @@ class _Role:
                 run.values[op.stage] = NamedArray(np.int64(turn % stages))  # type: ignore[arg-type]
                 run.values[op.phase] = NamedArray(np.int64(turn // stages % 2))  # type: ignore[arg-type]
             case roles.ExpectOp():
-                self.stage(op).full.arrive(op.count.value.data)
+                stage = self.stage(op)
+                stage.fills += 1
+                stage.full.arrive(op.count.value.data)
             case roles.CopyOp():
                 self.copy(op)
             case roles.ViewOp():
@@ -228,15 +236,15 @@ class _Role:
                 run.run(op)
 
     def stage(self, op: roles.StageOp) -> _Stage:
-        name, n = op.ring.string_value(), self.run.scalar(op.stage)
+        name, n = self.program.filled_with[op.ring.string_value()], self.run.scalar(op.stage)
         if (name, n) not in self.program.stages:
             raise RolesFail(f"{self.name} means stage {n} of @{name}, which has none of that number")
         return self.program.stages[name, n]
 
     def copy(self, op: roles.CopyOp) -> None:
-        stage, ring = self.stage(op), op.declaration
-        if stage.reading or stage.readers or stage.landing:
-            by = ", ".join(sorted(stage.readers)) or ("a copy" if stage.landing else "a product that is under way")
+        stage, ring, name = self.stage(op), op.declaration, op.ring.string_value()
+        if stage.reading or stage.readers or name in stage.landing:
+            by = ", ".join(sorted(stage.readers)) or ("a product that is under way" if stage.reading else "a copy")
             raise RolesFail(f"{stage.name} is filled again while {by} still has it")
         tensor = self.run.arrays[ring.tensor.string_value()]
         start = [self.run.scalar(value) for value in op.start]
@@ -245,22 +253,22 @@ class _Role:
         inside = [(place >= 0) & (place < extent) for place, extent in zip(places, tensor.shape, strict=True)]
         box = np.zeros(sizes, tensor.dtype)
         box[np.ix_(*inside)] = tensor[np.ix_(*(p[i] for p, i in zip(places, inside, strict=True)))]
-        stage.landing, stage.fills = True, stage.fills + 1
-        self.program.copies.append(_Copy(stage, box.reshape(list(ring.box.values())), ring.bytes))
+        stage.landing.add(name)
+        self.program.copies.append(_Copy(stage, name, box.reshape(list(ring.box.values())), ring.bytes))
         if not self.program.copies_first:
             self.program.land()
 
     def view(self, op: roles.ViewOp) -> None:
-        stage = self.stage(op)
-        if stage.box is None or stage.landing:
+        stage, box = self.stage(op), self.stage(op).boxes.get(op.ring.string_value())
+        if box is None or stage.landing:
             raise RolesFail(f"{self.name} reads {stage.name} before the copy into it has landed")
         if self.name not in stage.readers:
             raise RolesFail(f"{self.name} reads {stage.name}, which it has released")
         self.views[op.result] = stage
-        self.run.values[op.result] = NamedArray(stage.box, tuple(op.axes))
+        self.run.values[op.result] = NamedArray(box, tuple(op.axes))
 
     def product(self, op: roles.ProductOp) -> None:
-        onto = None if op.onto is None else self.run.values[op.onto]
+        onto = None if op.onto is None else self.made.get(op.onto) or self.run.values[op.onto]
         stage = self.views[op.rhs]
         made = _Product(op, stage, self.run.values[op.lhs], self.run.values[op.rhs], onto)
         stage.reading.append(made)
@@ -285,7 +293,8 @@ def _multiplied(made: _Product) -> NamedArray:
     position = axes.index(made.op.over)
     rest = axes[:position] + axes[position + 1 :]
     total = sum_along(left * right, position)
-    return NamedArray(total if made.onto is None else total + made.onto.along(rest), rest)
+    onto = made.onto.result if isinstance(made.onto, _Product) else made.onto
+    return NamedArray(total if onto is None else total + onto.along(rest), rest)
 
 
 def run_roles(run: Runs, kernel: tile.KernelOp) -> None:

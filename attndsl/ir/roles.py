@@ -79,7 +79,9 @@ def _integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
 class RingOp(IRDLOperation):
     """Shared memory for `stages` boxes of a tensor: `sizes` elements `along` two of its axes, one of all others.
 
-    What of a box lies outside of the tensor is 0. So many `readers` release a stage before it is filled again.
+    What of a box lies outside of the tensor is 0. So many `readers` release a stage before it is filled again. A ring
+    that lies `beside` another has no barriers: its stages are filled with those of the other, full and released with
+    them.
     """
 
     name = "roles.ring"
@@ -89,12 +91,21 @@ class RingOp(IRDLOperation):
     sizes = prop_def(ArrayAttr[IntegerAttr])
     stages = prop_def(IntegerAttr[IndexType])
     readers = prop_def(IntegerAttr[IndexType])
+    beside = opt_prop_def(SymbolRefAttr)
     assembly_format = (
-        "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages `readers` $readers attr-dict"
+        "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages `readers` $readers (`beside` $beside^)? "
+        "attr-dict"
     )
 
     def __init__(
-        self, name: str, tensor: SymbolRefAttr, along: Sequence[int], sizes: Sequence[int], stages: int, readers: int
+        self,
+        name: str,
+        tensor: SymbolRefAttr,
+        along: Sequence[int],
+        sizes: Sequence[int],
+        stages: int,
+        readers: int,
+        beside: str | None = None,
     ) -> None:
         super().__init__(
             properties={
@@ -104,8 +115,19 @@ class RingOp(IRDLOperation):
                 "sizes": _integers(sizes),
                 "stages": IntegerAttr(stages, index),
                 "readers": IntegerAttr(readers, index),
+                "beside": None if beside is None else SymbolRefAttr(beside),
             }
         )
+
+    @property
+    def filled_with(self) -> str:
+        """The name of the ring that has its barriers."""
+        return self.sym_name.data if self.beside is None else self.beside.string_value()
+
+    @property
+    def together(self) -> list[RingOp]:
+        """The rings whose stages are filled with those of this one, itself among them."""
+        return [ring for ring in declarations_of(self) if ring.filled_with == self.filled_with]
 
     @property
     def declaration(self) -> TensorOp:
@@ -131,6 +153,9 @@ class RingOp(IRDLOperation):
             raise VerifyException("a box lies along two axes of its tensor, the last one among them")
         if min(self.stages.value.data, self.readers.value.data, *self.box.values()) < 1:
             raise VerifyException("has a stage, a reader and an element at least")
+        alike = [ring for ring in self.together if (ring.stages, ring.readers) == (self.stages, self.readers)]
+        if not any(ring.sym_name.data == self.filled_with and ring.beside is None for ring in alike):
+            raise VerifyException("lies beside a ring with barriers, of as many stages and readers")
 
 
 class StageOp(IRDLOperation):
@@ -149,7 +174,8 @@ class StageOp(IRDLOperation):
         return found[0]
 
     def verify_(self) -> None:
-        assert self.declaration is not None
+        if isinstance(self, BARRED) and self.declaration.beside is not None:
+            raise VerifyException(f"means the barriers of @{self.declaration.filled_with}")
 
 
 def declarations_of(op: Operation) -> list[RingOp]:
@@ -203,7 +229,7 @@ class WaitOp(StageOp):
 
 @irdl_op_definition
 class ExpectOp(StageOp):
-    """Announces how many bytes will be copied into a stage, which is full when they have landed."""
+    """Announces how many bytes will be copied into a stage, and beside it: it is full when they have landed."""
 
     name = "roles.expect"
     count = prop_def(IntegerAttr[IndexType])
@@ -317,7 +343,8 @@ class OperandOp(IRDLOperation):
 class ProductOp(IRDLOperation):
     """Begins a product of matrices, as `tile.dot` has them; its sums are added to those of `onto`.
 
-    It is under way until `roles.await` has it: only that takes its result. Products of a role end in their order.
+    It is under way until `roles.await` has it: only that takes its result, and a product that is added `onto` it.
+    Products of a role end in their order.
     """
 
     name = "roles.product"
@@ -340,8 +367,12 @@ class ProductOp(IRDLOperation):
             )
         if not isinstance(self.rhs.owner, ViewOp):
             raise VerifyException("has a right factor that lies in a ring")
-        if any(not isinstance(use.operation, AwaitOp) for use in self.result.uses):
-            raise VerifyException("only roles.await takes a product that is under way")
+        users = [use.operation for use in self.result.uses]
+        if any(not isinstance(op, AwaitOp) and not self._goes_on(op) for op in users):
+            raise VerifyException("only roles.await takes a product that is under way, or one that goes on with it")
+
+    def _goes_on(self, op: Operation) -> bool:
+        return isinstance(op, ProductOp) and op.onto is self.result and self.result not in (op.lhs, op.rhs)
 
 
 @irdl_op_definition
@@ -409,6 +440,9 @@ class ConsumersOp(RoleOp):
         if [argument.type for argument in self.body.block.args] != [index]:
             raise VerifyException("knows the first of its rows")
 
+
+BARRED = (WaitOp, ExpectOp, ReleaseOp)
+"""What is about the barriers of a stage."""
 
 ACTIONS = (RingOp, WaitOp, ExpectOp, CopyOp, ReleaseOp)
 """What a role does that gives no value."""

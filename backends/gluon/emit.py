@@ -131,8 +131,9 @@ class GluonKernel(TritonKernel):
         plain = name.removesuffix("_ring")
         self.descriptors[ring] = self.names.like(f"{plain}_boxes")
         self.memory[name] = self.names.like(name)
-        for barrier in roles.BARRIERS:
-            self.barriers[name, barrier] = self.names.like(f"{plain}_{barrier}")
+        if ring.beside is None:
+            for barrier in roles.BARRIERS:
+                self.barriers[name, barrier] = self.names.like(f"{plain}_{barrier}")
 
     def _known(self) -> dict[str, str]:
         """What a role may be given: names, and what its function says of them."""
@@ -144,7 +145,7 @@ class GluonKernel(TritonKernel):
         return known | dict.fromkeys(rings, "")
 
     def _barriers(self, ring: str) -> list[str]:
-        return [self.barriers[ring, barrier] for barrier in roles.BARRIERS]
+        return [self.barriers[ring, barrier] for barrier in roles.BARRIERS if (ring, barrier) in self.barriers]
 
     def _role(self, op: roles.RoleOp, known: dict[str, str], out: Writer) -> None:
         """The function of a role, which is given what its text names."""
@@ -182,6 +183,8 @@ class GluonKernel(TritonKernel):
             out.line(
                 f"{self.memory[name]} = gl.allocate_shared_memory({element}, [{stages}, {rows}, {columns}], {layout})"
             )
+            if ring.beside is not None:
+                continue
             for barrier in self._barriers(name):
                 out.line(f"{barrier} = gl.allocate_shared_memory(gl.int64, [{stages}, 1], mbarrier.MBarrierLayout())")
             stage = self.names.like("stage")
@@ -250,7 +253,7 @@ class GluonKernel(TritonKernel):
                 super()._statement(op)
 
     def _barrier(self, op: roles.StageOp, barrier: str) -> str:
-        return f"{self.barriers[op.ring.string_value(), barrier]}.index({self.text[op.stage].code})"
+        return f"{self.barriers[op.declaration.filled_with, barrier]}.index({self.text[op.stage].code})"
 
     def _copy(self, op: roles.CopyOp) -> None:
         ring, name = op.declaration, op.ring.string_value()
@@ -268,7 +271,7 @@ class GluonKernel(TritonKernel):
         assert isinstance(product, roles.ProductOp)
         name, waited = self.names[op.result], self.text[op.product].code
         pending = op.pending.value.data
-        if product.onto is None:
+        if isinstance(product.lhs.owner, roles.OperandOp) and product.lhs.owner.shared is not None:
             self._line(op, f"{name} = warpgroup_mma_wait({pending}, deps=[{waited}])")
             return
         factor = self.text[product.lhs].code

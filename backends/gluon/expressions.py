@@ -147,24 +147,28 @@ class GluonExpressions(TritonExpressions):
         return Text(f"gl.convert_layout({text.code}, {self.layout('FACTOR', self._columns(op.result))})")
 
     def _columns(self, factor: SSAValue) -> int:
-        """How many columns the products have whose left factor a value is."""
-        for use in factor.uses:
-            user = use.operation
+        """How many columns the widest product has whose left factor a value is."""
+        found = 0
+        for user in (use.operation for use in factor.uses):
             if isinstance(user, roles.ProductOp):
-                return self.width(self.axes_of(user.result)[1])
-            if isinstance(user, tile.LoopOp):
-                return self._columns(user.body.block.args[1 + list(user.iter_args).index(factor)])
-            if isinstance(user, tile.YieldOp) and isinstance(loop := user.parent_op(), tile.LoopOp):
-                return self._columns(loop.results[list(user.values).index(factor)])
-        raise AssertionError("a left factor is one of a product")
+                found = max(found, self.width(self.axes_of(user.result)[1]))
+            elif isinstance(user, tile.LoopOp):
+                found = max(found, self._columns(user.body.block.args[1 + list(user.iter_args).index(factor)]))
+            elif isinstance(user, tile.YieldOp) and isinstance(loop := user.parent_op(), tile.LoopOp):
+                found = max(found, self._columns(loop.results[list(user.values).index(factor)]))
+        assert found, "a left factor is one of a product"
+        return found
 
     def product(self, op: roles.ProductOp) -> list[str]:
         """A product, in the parts between which a long line may be broken."""
         view = op.rhs.owner
         assert isinstance(view, roles.ViewOp)
         right = self[op.rhs].code + (".permute((1, 0))" if op.over is view.axes[1] else "")
+        left, axes = self[op.lhs].code, self.axes_of(op.result)
+        shared = isinstance(op.lhs.owner, roles.OperandOp) and op.lhs.owner.shared is not None
+        if not shared and self._columns(op.lhs) != self.width(axes[1]):
+            left = f"gl.convert_layout({left}, {self.layout('FACTOR', self.width(axes[1]))})"
         if op.onto is not None:
-            return ["warpgroup_mma(", self[op.lhs].code, right, self[op.onto].code, "is_async=True", ")"]
-        axes = self.axes_of(op.result)
+            return ["warpgroup_mma(", left, right, self[op.onto].code, "is_async=True", ")"]
         zeros = f"gl.zeros({self.shape(axes)}, gl.float32, {self.own(axes)})"
-        return ["warpgroup_mma(", self[op.lhs].code, right, zeros, "use_acc=False", "is_async=True", ")"]
+        return ["warpgroup_mma(", left, right, zeros, "use_acc=False", "is_async=True", ")"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.roled import Multiplied
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import (
     AwaitOp,
@@ -46,8 +47,7 @@ class RolesKernel(RolesBuilder):
                 self._shared(op)
         self.place = last.location
         self._visits()
-        rings = [self._ring(box.load, box.keys_along, box.features) for box in (found.keys, found.values)]
-        self.rings = rings
+        self.rings = self._rings(found.scoring), self._rings(found.summing)
         first = self.copies[found.rows.result]
         producer, outer = ProducerOp(PRODUCER_REGISTERS), self.block
         self._add(producer)
@@ -83,28 +83,30 @@ class RolesKernel(RolesBuilder):
         """Keys of the first tile; keys of each other and values of that before it; values of the last one."""
         keys, values = self.rings
         zero = self._number(0)
-        self._copy(keys, self.found.keys.load, zero, zero, zero)
+        self._copy(keys, self.found.scoring, zero, zero, zero)
         turn, done = self._turns([])
-        self._copy(keys, self.found.keys.load, turn, *self._turn(turn, keys))
+        self._copy(keys, self.found.scoring, turn, *self._turn(turn, keys[0]))
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
-        self._copy(values, self.found.values.load, before, *self._turn(before, values))
+        self._copy(values, self.found.summing, before, *self._turn(before, values[0]))
         done([])
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        self._copy(values, self.found.values.load, last, *self._turn(last, values))
+        self._copy(values, self.found.summing, last, *self._turn(last, values[0]))
 
-    def _copy(self, ring: RingOp, load: tile.LoadOp, turn: SSAValue, stage: SSAValue, phase: SSAValue) -> None:
-        """Fills a stage with the tile of a turn, once it is empty."""
-        name = ring.sym_name.data
-        self.place = load.location
+    def _copy(
+        self, rings: list[RingOp], products: Sequence[Multiplied], turn: SSAValue, stage: SSAValue, phase: SSAValue
+    ) -> None:
+        """Fills a stage with the tile of a turn, once it is empty, all its boxes at once."""
+        name = rings[0].sym_name.data
+        self.place = products[0].box.load.location
         one = self._number(1)
         self._add(WaitOp("empty", name, stage, one if constant(phase) == 0 else self._value(arith.SubiOp(one, phase))))
-        self._add(ExpectOp(name, stage, ring.bytes))
-        first = self._begin(turn)
-        zero = self._number(0)
-        along = ring.box
-        start = [zero if n in along else self._index(value) for n, value in enumerate(load.indices)]
-        start[next(iter(along))] = first
-        self._add(CopyOp(name, stage, start))
+        self._add(ExpectOp(name, stage, sum(ring.bytes for ring in rings)))
+        keys = self._begin(turn)
+        for ring, box in zip(rings, (product.box for product in products), strict=True):
+            self.place = box.load.location
+            others = list(enumerate(box.load.indices))[:-1]
+            start = [keys if n == box.keys_along else self._index(value) for n, value in others]
+            self._add(CopyOp(ring.sym_name.data, stage, [*start, self._number(box.first)]))
 
     def _index(self, value: SSAValue) -> SSAValue:
         """An index that is the same for a whole tile, in the role that is written."""
@@ -133,35 +135,38 @@ class RolesKernel(RolesBuilder):
                 self._clone(op)
         self.started = [self.copies[value] for value in self.found.loops[0].iter_args]
         zero = self._number(0)
-        score = self.found.score
-        outer = score.rhs if score.lhs.owner is self.found.keys.load else score.lhs
-        assert score.rounded is not None
         keys = self._number(self.found.tile_keys)
         self.places = self._value(tile.RangeOp("place", zero, keys, keys), "place")
-        self.queries = self._value(OperandOp(self.copies[outer], score.rounded.data, shared=True), outer.name_hint)
+        self.queries = [self._queries(product) for product in self.found.scoring]
         pending, view = self._score(zero, zero, zero)
         scores = self._value(AwaitOp(pending, 0), "scores")
         self._release(view)
-        carried, weights, factor = self._fold(zero, view, scores, self.started)
-        carried[self.found.state] = self._scaled(carried[self.found.state], factor)
+        carried, weights = self._fold(zero, scores, self.started)
+        self._scale(carried)
         turn, done = self._turns([*carried, self._weights(weights)])
         state: Carried = list(self.block.args[1:])
         weights = state.pop()
-        pending, view = self._score(turn, *self._turn(turn, self.rings[0]))
+        pending, view = self._score(turn, *self._turn(turn, self.rings[0][0]))
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
-        sums, values = self._weigh(before, weights, state[self.found.state])
-        scores = self._value(AwaitOp(pending, 1), "scores")
+        sums, values = self._weigh(before, weights, state)
+        scores = self._value(AwaitOp(pending, len(sums)), "scores")
         self._release(view)
-        state, weights, factor = self._fold(turn, view, scores, state)
-        total = self._value(AwaitOp(sums, 0), "sums")
+        state, weights = self._fold(turn, scores, state)
+        self._await(sums, state)
         self._release(values)
-        state[self.found.state] = self._scaled(total, factor)
+        self._scale(state)
         *state, weights = done([*state, self._weights(weights)])
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        sums, values = self._weigh(last, weights, state[self.found.state])
-        state[self.found.state] = self._value(AwaitOp(sums, 0), "sums")
+        sums, values = self._weigh(last, weights, state)
+        self._await(sums, state)
         self._release(values)
         self._finish(state, after)
+
+    def _queries(self, product: Multiplied) -> SSAValue:
+        """The queries that a product of scores takes."""
+        rounded, left = product.dot.rounded, product.left
+        assert rounded is not None
+        return self._value(OperandOp(self.copies[left], rounded.data, shared=True), left.name_hint)
 
     def _row_axis(self, axis: tile.RangeOp, first: SSAValue) -> None:
         rows = self._number(self.found.part_rows)
@@ -169,53 +174,71 @@ class RolesKernel(RolesBuilder):
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, rows)))
 
     def _score(self, turn: SSAValue, stage: SSAValue, phase: SSAValue) -> tuple[SSAValue, ViewOp]:
-        """Begins the product of queries with a tile of keys, whose axis stands for that of keys from then on."""
+        """Begins the products of queries with a tile of keys, whose axis stands for that of keys from then on."""
         axis = self.found.folded.axis
         assert axis is not None
-        self.place = self.found.score.location
+        self.place = self.found.scoring[0].dot.location
         first = self._begin(turn)
         keys = self._number(self.found.tile_keys)
         end = self._value(arith.AddiOp(first, keys), f"{axis.variable.data}_end")
         self._stands(axis.start, first)
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, keys)))
-        score = self.found.score
         key = self.copies[axis.result]
-        view = self._view(self.rings[0], stage, phase, key, self.found.keys.load, self.found.keys.features)
-        over = self.copies[score.over]
-        return self._value(ProductOp(self.queries, view.result, over, None), "scoring"), view
+        views = self._views(self.rings[0], self.found.scoring, stage, phase, key)
+        pending: SSAValue | None = None
+        for queries, product, view in zip(self.queries, self.found.scoring, views, strict=True):
+            over = self.copies[product.dot.over]
+            pending = self._value(ProductOp(queries, view.result, over, pending), "scoring")
+        assert pending is not None
+        return pending, views[0]
 
-    def _weigh(self, turn: SSAValue, weights: SSAValue, onto: SSAValue) -> tuple[SSAValue, ViewOp]:
-        """Begins the product of weights with the tile of values of a turn before."""
-        self.place = self.found.weighted.location
-        values = self.found.values
-        view = self._view(self.rings[1], *self._turn(turn, self.rings[1]), self.places, values.load, values.features)
-        return self._value(ProductOp(weights, view.result, self.places, onto), "weighing"), view
+    def _weigh(self, turn: SSAValue, weights: SSAValue, state: Carried) -> tuple[Carried, ViewOp]:
+        """Begins the products of weights with the tile of values of a turn before."""
+        summing = self.found.summing
+        self.place = summing[0].dot.location
+        views = self._views(self.rings[1], summing, *self._turn(turn, self.rings[1][0]), self.places)
+        pairs = zip(views, summing, strict=True)
+        begun = [ProductOp(weights, view.result, self.places, state[product.state]) for view, product in pairs]
+        return [self._value(op, "weighing") for op in begun], views[0]
 
-    def _view(
-        self, ring: RingOp, stage: SSAValue, phase: SSAValue, key: SSAValue, load: tile.LoadOp, features: SSAValue
-    ) -> ViewOp:
-        name = ring.sym_name.data
-        self._add(WaitOp("full", name, stage, phase))
-        view = ViewOp(name, stage, [key, self.copies[features]], load.result.type)
-        self._add(view)
-        view.result.name_hint = load.result.name_hint
-        return view
+    def _views(
+        self, rings: list[RingOp], products: Sequence[Multiplied], stage: SSAValue, phase: SSAValue, key: SSAValue
+    ) -> list[ViewOp]:
+        """What lies in a stage, once it is full."""
+        self._add(WaitOp("full", rings[0].sym_name.data, stage, phase))
+        views = []
+        for ring, box in zip(rings, (product.box for product in products), strict=True):
+            view = ViewOp(ring.sym_name.data, stage, [key, self.copies[box.features]], box.load.result.type)
+            self._add(view)
+            view.result.name_hint = box.load.result.name_hint
+            views.append(view)
+        return views
 
     def _release(self, view: ViewOp) -> None:
         self._add(ReleaseOp(view.ring.string_value(), view.stage))
 
-    def _fold(
-        self, turn: SSAValue, view: ViewOp, scores: SSAValue, carried: Sequence[SSAValue]
-    ) -> tuple[Carried, SSAValue, SSAValue | None]:
-        """From scores to what is carried, weights, and the factor of the sums, which are left as they are."""
+    def _await(self, sums: Carried, state: Carried) -> None:
+        """Takes sums that are under way to what is carried."""
+        for value, product in zip(sums, self.found.summing, strict=True):
+            state[product.state] = self._value(AwaitOp(value, 0), "sums")
+
+    def _scale(self, state: Carried) -> None:
+        """Multiplies sums with the factor that a turn has for them."""
+        for product in self.found.summing:
+            if product.factor is not None:
+                value = arith.MulfOp(state[product.state], self.copies[product.factor])
+                state[product.state] = self._value(value)
+
+    def _fold(self, turn: SSAValue, scores: SSAValue, carried: Sequence[SSAValue]) -> tuple[Carried, SSAValue]:
+        """From scores to what is carried, and weights; sums are left as they are."""
         found, loop = self.found, self.found.folded
         assert loop.axis is not None
-        outer = {id(op) for op in (loop.axis, found.added, found.score, found.weighted, loop.end)}
-        outer |= {id(box.load) for box in (found.keys, found.values)}
-        if found.factor is not None:
-            sums = found.added.operands
-            outer |= {id(value.owner) for value in sums if value is not found.weighted.result}
-        self.copies[found.score.result] = scores
+        outer = {id(op) for op in (loop.axis, loop.end, *found.joined)}
+        for each in found.products:
+            outer |= {id(each.dot), id(each.box.load)}
+        for each in found.summing:
+            outer |= {id(each.added), *(id(value.owner) for value in each.added.operands)}
+        self.copies[found.score] = scores
         self.copies.update(zip(loop.body.block.args[1:], carried, strict=True))
         begins = self._before_axis()
         for op in loop.body.block.ops:
@@ -226,11 +249,9 @@ class RolesKernel(RolesBuilder):
                 self._mask(op, turn)
             else:
                 self._clone(op)
-        ended = [carried[n] if n == found.state else self.copies[value] for n, value in enumerate(loop.end.values)]
-        weighted = found.weighted
-        weights = weighted.rhs if weighted.lhs.owner is found.values.load else weighted.lhs
-        factor = None if found.factor is None else self.copies[found.factor]
-        return ended, self.copies[weights], factor
+        sums = {each.state for each in found.summing}
+        ended = [carried[n] if n in sums else self.copies[value] for n, value in enumerate(loop.end.values)]
+        return ended, self.copies[found.summing[0].left]
 
     def _before_axis(self) -> set[Operation]:
         """The operations of a turn that say where its tile begins, and ends."""
@@ -272,12 +293,9 @@ class RolesKernel(RolesBuilder):
         self.copies[op.result] = choice.results[0]
 
     def _weights(self, weights: SSAValue) -> SSAValue:
-        rounded, axis = self.found.weighted.rounded, self.found.folded.axis
+        rounded, axis = self.found.summing[0].dot.rounded, self.found.folded.axis
         assert rounded is not None and axis is not None
         return self._value(OperandOp(weights, rounded.data, self.copies[axis.result], self.places), weights.name_hint)
-
-    def _scaled(self, sums: SSAValue, factor: SSAValue | None) -> SSAValue:
-        return sums if factor is None else self._value(arith.MulfOp(sums, factor))
 
     def _finish(self, state: Carried, after: list[Operation]) -> None:
         """What follows the loops; a program whose rows see no key goes on with what they began with."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.roled import Roled, size_of_axis
+from attndsl.ir.analyses.roled import Multiplied, Roled, size_of_axis
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant, index_constant, say
 from attndsl.ir.rewrite import replace as replace_with
@@ -40,15 +41,21 @@ class RolesBuilder:
         self.block = self.kernel.body.block
         self.place = self.plain.location
 
-    def _ring(self, load: tile.LoadOp, keys_along: int, features: SSAValue) -> RingOp:
-        name = load.tensor.string_value()
-        taken = {op.sym_name.data for op in self.block.ops if isinstance(op, RingOp)}
-        called = next(n for n in (f"{name}_ring", f"{name}_ring_2") if n not in taken)
-        sizes = (self.found.tile_keys, size_of_axis(features))
-        along = (keys_along, len(load.indices) - 1)
-        ring = RingOp(called, load.tensor, along, sizes, self.found.stages, self.found.consumers)
-        self._add(ring)
-        return ring
+    def _rings(self, products: Sequence[Multiplied]) -> list[RingOp]:
+        """A ring for the boxes of each product, all with the barriers of the first."""
+        rings: list[RingOp] = []
+        for box in (product.box for product in products):
+            name = box.load.tensor.string_value() + (f"_{box.first}" if box.first else "")
+            taken = {op.sym_name.data for op in self.block.ops if isinstance(op, RingOp)}
+            names = chain([f"{name}_ring"], (f"{name}_ring_{n}" for n in count(2)))
+            called = next(each for each in names if each not in taken)
+            sizes = (self.found.tile_keys, size_of_axis(box.features))
+            along = (box.keys_along, len(box.load.indices) - 1)
+            beside = rings[0].sym_name.data if rings else None
+            ring = RingOp(called, box.load.tensor, along, sizes, self.found.stages, self.found.consumers, beside)
+            self._add(ring)
+            rings.append(ring)
+        return rings
 
     def _visits(self) -> None:
         """How many tiles all roles walk: `full` ones first, where those are apart, then the others."""

@@ -27,6 +27,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 TAKEN = (
     "alibi",
+    "append_latent",
     "causal_end",
     "causal_start",
     "chunked_local",
@@ -35,6 +36,7 @@ TAKEN = (
     "gqa",
     "lse",
     "mha",
+    "mla_latent",
     "mqa",
     "prefix_lm",
     "qk_clip",
@@ -55,10 +57,9 @@ REFUSED = {
     "f8_cache": "k_f8 is of f8e4m3, and multiplied as bf16",
     "fused_qkv": "keys of qkv are no box",
     "int8_cache": "keys or values are computed",
-    "mla_latent": "takes 3 products of matrices, and not two",
     "packed_ragged": "data say how many there are",
     "qk_norm": "its products are not of f16 or bf16",
-    "rotary": "takes 3 products of matrices, and not two",
+    "rotary": "its products are not of f16 or bf16",
 }
 
 EXTENTS = [(5, 9), (9, 3), (1, 1), (3, 0), (0, 4), (8, 16), (7, 23)]
@@ -70,8 +71,9 @@ def spec_of(name: str) -> Spec:
     return check(read_source(str(EXAMPLES / f"{name}.attn")))
 
 
-def sizes_of(spec: Spec, extent: int) -> dict[str, int]:
-    return dict.fromkeys(feature_dims(spec), extent)
+def sizes_of(spec: Spec, extent: int, values: int = 0) -> dict[str, int]:
+    """Features: `values`, where that is given, those of values."""
+    return {dim: values if values and dim == "E" else extent for dim in feature_dims(spec)}
 
 
 @cache
@@ -81,8 +83,8 @@ def plain(name: str, element: str, extent: int) -> ModuleOp:
     return lower(spec, types_with(spec, element), "triton", sizes_of(spec, extent), "cuda:90")[0]
 
 
-def with_roles(name: str, element: str, rows: int, keys: int) -> ModuleOp:
-    module = plain(name, element, 16).clone()
+def with_roles(name: str, element: str, rows: int, keys: int, features: int = 16) -> ModuleOp:
+    module = plain(name, element, features).clone()
     AssignRoles(rows=rows, keys=keys).apply(context(), module)
     module.verify()
     return module
@@ -93,12 +95,15 @@ def kernels(module: ModuleOp, form: str) -> list[tile.KernelOp]:
     return [op for op in found if op.form is not None and op.form.data == form]
 
 
-def held(name: str, element: str, dims: Mapping[str, int], seed: int, rows: int = 2, keys: int = 4) -> None:
+def held(
+    name: str, element: str, dims: Mapping[str, int], seed: int, rows: int = 2, keys: int = 4, features: int = 16
+) -> None:
     """Raises Disagreement where roles give something else than the reference, absent keys poisoned or not."""
-    module = with_roles(name, element, rows, keys)
+    module = with_roles(name, element, rows, keys, features)
     spec = spec_of(name)
-    few = {dim: size for dim, size in {"B": 1, "H": 2, "Hq": 4, "Hkv": 2}.items() if dim in spec.dims}
-    case = Case.make(spec, element, seed, {**few, **sizes_of(spec, 16), **dims})
+    extents = {"B": 1, "H": 2, "Hq": 4, "Hkv": 2, "S": sum(dims.values())}
+    few = {dim: size for dim, size in extents.items() if dim in spec.dims}
+    case = Case.make(spec, element, seed, {**few, **sizes_of(spec, features), **dims})
     for each in (case, case.poisoned()):
         found = interpret(module, each.arrays, each.dims, each.params, {**SMALL_CHOICES, "SPLITS": 1})
         each.check("assign-roles", found, narrowed=True)
@@ -114,6 +119,18 @@ def test_roles_agree_with_the_reference(name: str) -> None:
 def test_roles_agree_with_the_reference_at_all_extents(name: str) -> None:
     for seed, (rows, keys) in enumerate(EXTENTS):
         held(name, ("bf16", "f16")[seed % 2], {"M": rows, "N": keys}, seed)
+
+
+@pytest.mark.parametrize("name", ["gqa", "mla_latent"])
+def test_pieces_of_features_agree_with_the_reference(name: str) -> None:
+    held(name, "bf16", {"M": 5, "N": 9}, 0, features=48)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", TAKEN)
+def test_pieces_of_features_agree_with_the_reference_at_all_extents(name: str) -> None:
+    for seed, (rows, keys) in enumerate(EXTENTS[TAKEN.index(name) % 3 :: 3]):
+        held(name, ("bf16", "f16")[seed % 2], {"M": rows, "N": keys}, seed, features=(80, 48)[seed % 2])
 
 
 @pytest.mark.matrix
@@ -157,9 +174,9 @@ def test_what_has_no_room_in_registers_is_refused() -> None:
         roled(kernels(plain("qk_clip", "bf16", 256), "whole")[0])
 
 
-def text_of(name: str, element: str = "bf16", extent: int = 128) -> str:
+def text_of(name: str, element: str = "bf16", extent: int = 128, values: int = 0) -> str:
     spec = spec_of(name)
-    return compile_spec(spec, types_with(spec, element), "gluon", sizes_of(spec, extent)).source
+    return compile_spec(spec, types_with(spec, element), "gluon", sizes_of(spec, extent, values)).source
 
 
 def test_golden(golden: Callable[[Path, str], None]) -> None:

@@ -2,12 +2,13 @@
 
 Taken is a kernel that folds tiles of keys in one loop, or in one over full tiles and one over mixed ones, whose turn is
 two products with arithmetic between: that of a tile of queries with one of keys, and that of what is made of it with a
-tile of values, which is added to what the loop carries. Keys and values are boxes of their tensors.
+tile of values, which is added to what the loop carries. Keys and values are boxes of their tensors. Where features are
+cut into pieces, each has its products: scores are a sum of them, and the loop carries a sum for each piece of values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attndsl.ir import spec, tile
@@ -45,33 +46,52 @@ class NoRoles(ValueError):
 
 @dataclass(frozen=True)
 class Box:
-    """A tile of keys that is a box of its tensor: the axis along which keys lie there; features are the last."""
+    """A tile of keys that is a box of its tensor: the axis along which keys lie there; features are the last.
+
+    They begin there at number `first`.
+    """
 
     load: tile.LoadOp
     keys_along: int
     features: SSAValue
+    first: int
+
+
+@dataclass(frozen=True)
+class Multiplied:
+    """A product of a turn, of `left` and a box."""
+
+    dot: tile.DotOp
+    box: Box
+    left: SSAValue
+
+
+@dataclass(frozen=True)
+class Summed(Multiplied):
+    """A product that `added` adds to the carried value number `state`, after this is multiplied with `factor`."""
+
+    state: int
+    added: Operation
+    factor: SSAValue | None
 
 
 @dataclass
 class Roled:
     """What is told apart of a kernel: `loops` are one, or that over full tiles and then that over mixed ones.
 
-    Of the last loop: `score` and `weighted` are its products, `keys` and `values` the boxes that they read, `state`
-    says which carried value the second is added to, `added` is that sum, and `factor` what the carried value is
-    multiplied with before. `masks` are the selects that full tiles do without, `tested` all operations that only those
-    need. A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`.
+    Of the last loop: `scoring` are the products whose sum, made by `joined`, is `score`, and `summing` those that are
+    added to what it carries, all with the same weights. `masks` are the selects that full tiles do without, `tested`
+    all operations that only those need. A program has `consumers`, each with `part_rows`, which walk tiles of
+    `tile_keys` in so many `stages`.
     """
 
     rows: tile.ProgramOp
     row_axis: tile.RangeOp
     loops: tuple[tile.LoopOp, ...]
-    score: tile.DotOp
-    weighted: tile.DotOp
-    keys: Box
-    values: Box
-    state: int
-    added: Operation
-    factor: SSAValue | None
+    score: SSAValue
+    scoring: tuple[Multiplied, ...]
+    joined: frozenset[Operation]
+    summing: tuple[Summed, ...]
     masks: frozenset[Operation] = frozenset()
     tested: frozenset[Operation] = frozenset()
     consumers: int = CONSUMERS
@@ -83,6 +103,11 @@ class Roled:
     def folded(self) -> tile.LoopOp:
         """The last loop, whose turn is right for every tile."""
         return self.loops[-1]
+
+    @property
+    def products(self) -> tuple[Multiplied, ...]:
+        """All products of a turn."""
+        return (*self.scoring, *self.summing)
 
     @property
     def goes_on(self) -> bool:
@@ -126,7 +151,7 @@ def roled(kernel: tile.KernelOp) -> Roled:
         raise NoRoles("keys are walked one by one")
     found = _products(kernel, last, rows, row_axis, loops, axes)
     if len(loops) == 2:
-        same = _Same(loops[0], last, (found.keys.load, found.values.load))
+        same = _Same(loops[0], last, tuple(each.box.load for each in found.products))
         same.hold()
         found.masks, found.tested = frozenset(same.masks), frozenset(same.tested())
     for op in block.ops:
@@ -160,42 +185,65 @@ def _products(
     loops: tuple[tile.LoopOp, ...],
     axes: AxesAnalysis,
 ) -> Roled:
-    """The two products of a turn."""
+    """The products of a turn."""
     assert loop.axis is not None
     key, row, body = loop.axis.result, row_axis.result, list(loop.body.block.ops)
     dots = [op for op in body if isinstance(op, tile.DotOp)]
-    if len(dots) != 2:
-        raise NoRoles(f"a tile of keys takes {len(dots)} products of matrices, and not two")
     halves = {op.rounded.data for op in dots if op.rounded is not None}
     if len(halves) != 1 or not halves <= BYTES.keys() or any(op.rounded is None for op in dots):
         raise NoRoles("its products are not of f16 or bf16")
     element = halves.pop()
-    score, weighted = dots if dots[1].over is key else reversed(dots)
-    if score.over is key or weighted.over is not key:
-        raise NoRoles("its products are not one over features and one over keys")
-    boxes = []
-    for dot in (score, weighted):
+    scoring, weighted = [op for op in dots if op.over is not key], [op for op in dots if op.over is key]
+    if not scoring or not weighted:
+        raise NoRoles("its products are not some over features and some over keys")
+    boxes = {}
+    for dot in (*scoring, *weighted):
         loads = [v.owner for v in (dot.lhs, dot.rhs) if isinstance(v.owner, tile.LoadOp) and v.owner in body]
         if len(loads) != 1:
             raise NoRoles("keys or values are computed, and not read as they are multiplied")
-        boxes.append(_box(kernel, loads[0], key, element, axes))
-    if axes(score.result) != {row, key} or axes(weighted.result) != {row, boxes[1].features}:
+        boxes[dot] = _box(kernel, loads[0], key, element, axes)
+    if any(axes(dot.result) != {row, key if dot in scoring else boxes[dot].features} for dot in boxes):
         raise NoRoles("its products have more axes than rows, keys and features")
     for op in body:
-        if isinstance(op, tile.LoadOp) and op not in (boxes[0].load, boxes[1].load):
+        if isinstance(op, tile.LoadOp) and not any(op is box.load for box in boxes.values()):
             raise NoRoles(f"a turn reads {op.tensor.string_value()}, too")
     if any(isinstance(op, spec.RandomOp) for op in body):
         raise NoRoles("numbers are drawn for every key, which takes the registers of scores")
-    outer = score.rhs if score.lhs.owner is boxes[0].load else score.lhs
-    if isinstance(outer.owner, Block) or outer.owner in body:
+    left = {dot: dot.rhs if dot.lhs.owner is box.load else dot.lhs for dot, box in boxes.items()}
+    if any(isinstance(left[dot].owner, Block) or left[dot].owner in body for dot in scoring):
         raise NoRoles("what keys are multiplied with changes from turn to turn")
-    if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, boxes, axes)):
+    if len({left[dot] for dot in weighted}) > 1:
+        raise NoRoles("values are multiplied with several tiles of weights")
+    if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, boxes.values(), axes)):
         raise NoRoles("a tile has more axes than rows and one other")
-    state, added, factor = _sum(loop, weighted)
-    return Roled(rows, row_axis, loops, score, weighted, boxes[0], boxes[1], state, added, factor)
+    score, joined = _joined(scoring)
+    return Roled(
+        rows,
+        row_axis,
+        loops,
+        score,
+        tuple(Multiplied(dot, boxes[dot], left[dot]) for dot in scoring),
+        joined,
+        tuple(Summed(dot, boxes[dot], left[dot], *_sum(loop, dot)) for dot in weighted),
+    )
 
 
-def _tiles(kernel: tile.KernelOp, boxes: list[Box], axes: AxesAnalysis) -> Iterator[Axes]:
+def _joined(scoring: Sequence[tile.DotOp]) -> tuple[SSAValue, frozenset[Operation]]:
+    """The sum of products, and what adds them up, which nothing else takes."""
+    parts: list[SSAValue] = [dot.result for dot in scoring]
+    joined = set[Operation]()
+    while len(parts) > 1:
+        users = [tile.users(part) for part in parts]
+        sums = [found[0] for found in users if len(found) == 1 and isinstance(found[0], arith.AddfOp)]
+        both = next((op for op in sums if sums.count(op) == 2), None)
+        if both is None:
+            raise NoRoles("a turn has several tiles of scores")
+        joined.add(both)
+        parts = [both.results[0], *(part for part in parts if part not in both.operands)]
+    return parts[0], frozenset(joined)
+
+
+def _tiles(kernel: tile.KernelOp, boxes: Iterable[Box], axes: AxesAnalysis) -> Iterator[Axes]:
     """The axes of all tiles of a kernel but its boxes."""
     boxed = [box.load.tensor for box in boxes]
     for op in operations(kernel):
@@ -217,13 +265,14 @@ def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, 
         raise NoRoles(
             f"keys of {name} are no box: they lie along one axis of it, one by one, and features along the last"
         )
-    if axes(load.result) != {key, features} or any(constant(start) != 0 for start in sides[-1].start):
+    start = [(constant(value), count) for value, count in sides[-1].start.items()]
+    if axes(load.result) != {key, features} or any(value is None for value, _ in start):
         raise NoRoles(
             f"keys of {name} are no box: their features begin elsewhere, or another index differs within a tile"
         )
     if not _is_whole(features):
         raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
-    return Box(load, along[0], features)
+    return Box(load, along[0], features, sum(int(value or 0) * count for value, count in start))
 
 
 def _is_whole(feature: SSAValue) -> bool:
@@ -332,7 +381,7 @@ def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
     slow = any(isinstance(op, scf.IfOp) for op in block.ops)
     assert found.folded.axis is not None
     key = found.folded.axis.result
-    for box in (found.keys, found.values):
+    for box in (each.box for each in found.products):
         where = box.load.where
         if where is None:
             continue
@@ -350,7 +399,7 @@ def _choose(found: Roled) -> None:
     choices = [op for op in operations(found.rows.parent_op() or found.rows) if isinstance(op, spec.ChoiceOp)]
     if any(op.divides is not None for op in choices):
         raise NoRoles("the keys of a tile must lie in one block")
-    features, live = size_of_axis(found.values.features), _most_live(found) + _quotients(found)
+    features, live = _features(found.summing), _most_live(found) + _quotients(found)
     for keys in (128, 64):
         # A thread has a 128th of 64 rows: sums, scores, and weights, which are two to a register.
         fits = features // 2 + live * keys // 2 + keys // 4 <= MOST_REGISTERS
@@ -362,10 +411,15 @@ def _choose(found: Roled) -> None:
 
 def _memory(found: Roled, keys: int) -> int:
     """The bytes of shared memory that a program takes whose tiles have so many keys."""
-    multiplied, summed = size_of_axis(found.keys.features), size_of_axis(found.values.features)
+    multiplied, summed = _features(found.scoring), _features(found.summing)
     # Each row has its queries there, and passes through it, half at a time, when results are laid out to be stored.
     rows = found.tile_rows * (2 * multiplied + summed)
     return rows + 2 * found.stages * keys * (multiplied + summed) + BARRIERS
+
+
+def _features(products: Iterable[Multiplied]) -> int:
+    """How many features the boxes of products have."""
+    return sum(size_of_axis(each.box.features) for each in products)
 
 
 def _quotients(found: Roled) -> int:
@@ -379,12 +433,12 @@ def _most_live(found: Roled) -> int:
     """How many tiles made of scores a turn has at once, at most; what is made of places alone is made again."""
     body = list(found.folded.body.block.ops)
     place = {op: n for n, op in enumerate(body)}
-    axes, made, most = AxesAnalysis(), [found.score.result], 1
+    axes, made, most = AxesAnalysis(), [found.score], 1
     live: dict[SSAValue, int] = {}
     for n, op in enumerate(body):
         for value in op.results:
-            rests = value is found.score.result or any(operand in made for operand in op.operands)
-            if rests and len(axes(value)) == 2 and value is not found.weighted.result:
+            rests = value is found.score or any(operand in made for operand in op.operands)
+            if rests and len(axes(value)) == 2 and not any(op is each.dot for each in found.summing):
                 made.append(value)
                 live[value] = max((place[use.operation] for use in value.uses if use.operation in place), default=n)
         most = max(most, sum(last > n for last in live.values()))
