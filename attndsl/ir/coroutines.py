@@ -250,7 +250,10 @@ class _Role:
         start = [self.run.scalar(value) for value in op.start]
         sizes = [ring.box.get(axis, 1) for axis in range(tensor.ndim)]
         places = [np.arange(at, at + size) for at, size in zip(start, sizes, strict=True)]
-        inside = [(place >= 0) & (place < extent) for place, extent in zip(places, tensor.shape, strict=True)]
+        ends = list(tensor.shape)
+        if ring.end is not None:
+            ends[-1] = min(ends[-1], ring.end.value.data)
+        inside = [(place >= 0) & (place < end) for place, end in zip(places, ends, strict=True)]
         box = np.zeros(sizes, tensor.dtype)
         box[np.ix_(*inside)] = tensor[np.ix_(*(p[i] for p, i in zip(places, inside, strict=True)))]
         stage.landing.add(name)

@@ -79,9 +79,9 @@ def _integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
 class RingOp(IRDLOperation):
     """Shared memory for `stages` boxes of a tensor: `sizes` elements `along` two of its axes, one of all others.
 
-    What of a box lies outside of the tensor is 0. So many `readers` release a stage before it is filled again. A ring
-    that lies `beside` another has no barriers: its stages are filled with those of the other, full and released with
-    them.
+    What of a box lies outside of the tensor is 0, and what lies from `end` on along its last axis. So many `readers`
+    release a stage before it is filled again. A ring that lies `beside` another has no barriers: its stages are
+    filled, full and released with those of the other.
     """
 
     name = "roles.ring"
@@ -92,9 +92,10 @@ class RingOp(IRDLOperation):
     stages = prop_def(IntegerAttr[IndexType])
     readers = prop_def(IntegerAttr[IndexType])
     beside = opt_prop_def(SymbolRefAttr)
+    end = opt_prop_def(IntegerAttr[IndexType])
     assembly_format = (
-        "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages `readers` $readers (`beside` $beside^)? "
-        "attr-dict"
+        "$sym_name `of` $tensor `along` $along `sizes` $sizes (`end` $end^)? `stages` $stages `readers` $readers "
+        "(`beside` $beside^)? attr-dict"
     )
 
     def __init__(
@@ -106,6 +107,7 @@ class RingOp(IRDLOperation):
         stages: int,
         readers: int,
         beside: str | None = None,
+        end: int | None = None,
     ) -> None:
         super().__init__(
             properties={
@@ -116,6 +118,7 @@ class RingOp(IRDLOperation):
                 "stages": IntegerAttr(stages, index),
                 "readers": IntegerAttr(readers, index),
                 "beside": None if beside is None else SymbolRefAttr(beside),
+                "end": None if end is None else IntegerAttr(end, index),
             }
         )
 
@@ -153,6 +156,8 @@ class RingOp(IRDLOperation):
             raise VerifyException("a box lies along two axes of its tensor, the last one among them")
         if min(self.stages.value.data, self.readers.value.data, *self.box.values()) < 1:
             raise VerifyException("has a stage, a reader and an element at least")
+        if self.end is not None and self.end.value.data < 1:
+            raise VerifyException("ends where its tensor does, or before")
         alike = [ring for ring in self.together if (ring.stages, ring.readers) == (self.stages, self.readers)]
         if not any(ring.sym_name.data == self.filled_with and ring.beside is None for ring in alike):
             raise VerifyException("lies beside a ring with barriers, of as many stages and readers")

@@ -101,6 +101,8 @@ class GluonExpressions(TritonExpressions):
 
     def lined_up(self, value: SSAValue, axes: Sequence[SSAValue]) -> Text:
         own = self.axes_of(value)
+        if len(own) == 2 and self._around == "MEMORY":
+            return Text(f"gl.convert_layout({self[value].code}, {self.layout('MEMORY', self.width(own[1]))})")
         if len(own) != 1 or len(axes) != 2:
             return super().lined_up(value, axes)
         text, wanted = self[value], self._beside(own[0], axes)

@@ -340,7 +340,8 @@ class Launcher:
 def _boxes(ring: RingOp) -> str:
     """The descriptor of a ring's boxes, as a launch makes it."""
     sizes = [str(ring.box.get(axis, 1)) for axis in range(len(ring.declaration.shape))]
-    return f"_boxes({python_name(ring.tensor.string_value())}, [{', '.join(sizes)}])"
+    end = "" if ring.end is None else f"[..., :{ring.end.value.data}]"
+    return f"_boxes({python_name(ring.tensor.string_value())}{end}, [{', '.join(sizes)}])"
 
 
 def _dims(launched: Iterable[Launched]) -> set[str]:

@@ -51,8 +51,8 @@ class RolesBuilder:
             called = next(each for each in names if each not in taken)
             sizes = (self.found.tile_keys, size_of_axis(box.features))
             along = (box.keys_along, len(box.load.indices) - 1)
-            beside = rings[0].sym_name.data if rings else None
-            ring = RingOp(called, box.load.tensor, along, sizes, self.found.stages, self.found.consumers, beside)
+            beside, shared = rings[0].sym_name.data if rings else None, (self.found.stages, self.found.consumers)
+            ring = RingOp(called, box.load.tensor, along, sizes, *shared, beside, box.end)
             self._add(ring)
             rings.append(ring)
         return rings

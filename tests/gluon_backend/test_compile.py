@@ -24,7 +24,7 @@ pytest.importorskip("triton")
 
 SMALL = ("causal_end", "f16", 64, 64)
 WIDE = [(name, "bf16", 256, 256) for name in ("mha", "softcap", "sliding_window")]
-PIECES = [("causal_end", "bf16", 96, 96), ("alibi", "f16", 80, 80), ("causal_end", "bf16", 192, 128)]
+PIECES = [("causal_end", "bf16", 192, 128), ("alibi", "f16", 96, 80), ("gated_output", "bf16", 72, 112)]
 
 
 class Compiled(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from attndsl.checking.check import check
@@ -19,6 +20,7 @@ from attndsl.ir.context import context
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.passes.assign_roles import AssignRoles
+from attndsl.storage import decode, encode
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, types_with
@@ -164,14 +166,17 @@ def test_features_that_no_box_has_are_refused() -> None:
         roled(kernel)
 
 
-@pytest.mark.parametrize(("name", "extent", "keys"), [("mha", 64, 128), ("mha", 256, 64), ("qk_clip", 64, 64)])
+@pytest.mark.parametrize(("name", "extent", "keys"), [("mha", 128, 128), ("mha", 256, 64), ("qk_clip", 64, 64)])
 def test_tiles_have_as_many_keys_as_there_is_room_for(name: str, extent: int, keys: int) -> None:
     assert roled(kernels(plain(name, "bf16", extent), "whole")[0]).tile_keys == keys
 
 
-def test_what_has_no_room_in_registers_is_refused() -> None:
-    with pytest.raises(NoRoles, match="its tiles have no room in registers"):
-        roled(kernels(plain("qk_clip", "bf16", 256), "whole")[0])
+@pytest.mark.parametrize(
+    ("name", "extent", "where"), [("qk_clip", 256, "registers"), ("mla_latent", 192, "shared memory")]
+)
+def test_what_has_no_room_is_refused(name: str, extent: int, where: str) -> None:
+    with pytest.raises(NoRoles, match=f"its tiles have no room in {where}"):
+        roled(kernels(plain(name, "bf16", extent), "whole")[0])
 
 
 def text_of(name: str, element: str = "bf16", extent: int = 128, values: int = 0) -> str:
@@ -192,6 +197,11 @@ def test_the_text_reads_well(name: str) -> None:
     assert "tl." not in inside
     assert f"# {name}.attn:" in inside
     assert max(len(line) for line in inside.splitlines() if not line.lstrip().startswith("#")) <= 125
+
+
+def test_boxes_end_where_features_do() -> None:
+    text = text_of("mha", extent=72)
+    assert "_boxes(k, [1, 1, 128, 64])" in text and "_boxes(k[..., :72], [1, 1, 128, 16])" in text
 
 
 def test_what_gets_no_roles_is_the_plain_file() -> None:
@@ -240,6 +250,33 @@ MASKS = (
 )
 
 
+BESIDE = """attention beside() {
+    dims B, M, N, D
+    types T
+    input  q  : T[B, M, D]
+    input  kv : T[B, N, 2 * D]
+    output o  : T[B, M, D]
+    each b in B, i in M
+    over j in N
+    o[b,i,:] = softmax(q[b,i,:] . kv[b,j,:D] / sqrt(D)) . kv[b,j,D:]
+}
+"""
+
+
+@pytest.mark.parametrize("features", [24, 40, 48])
+def test_what_lies_beside_the_features_of_keys_is_not_multiplied(features: int) -> None:
+    """Keys are padded with 0, and not with what a fused tensor holds beside them: Inf times 0 would be NaN."""
+    spec = check(Source(BESIDE, "beside.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, features), "cuda:90")
+    AssignRoles(rows=2, keys=4).apply(context(), module)
+    module.verify()
+    assert kernels(module, "roles")
+    case = Case.make(spec, "bf16", 0, {"B": 2, "D": features, "M": 5, "N": 9})
+    case.arrays["kv"][..., features:] = encode(np.full((2, 9, features), np.inf), "bf16")
+    found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
+    assert np.all(decode(found["o"], "bf16") == np.inf)
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("mask", MASKS)
 def test_masks_and_scores_in_any_combination(mask: str) -> None:
@@ -248,12 +285,13 @@ def test_masks_and_scores_in_any_combination(mask: str) -> None:
         weights = "softmax(score, mask)" if mask else "softmax(score)"
         text = TEMPLATE.format(score=score, mask=mask, weights=weights)
         spec = check(Source(text, "drawn.attn"))
-        module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 16), "cuda:90")
+        features, values = ((16, 16), (48, 16), (24, 80))[seed % 3]
+        module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, features, values), "cuda:90")
         AssignRoles(rows=1 + seed % 3, keys=(1, 4, 16)[seed % 3]).apply(context(), module)
         module.verify()
         taken += len(kernels(module, "roles"))
         for rows, keys in EXTENTS[seed % 2 :: 2]:
-            case = Case.make(spec, "bf16", seed, {"B": 2, "H": 2, "D": 16, "E": 16, "M": rows, "N": keys})
+            case = Case.make(spec, "bf16", seed, {"B": 2, "H": 2, "D": features, "E": values, "M": rows, "N": keys})
             for each in (case, case.poisoned()):
                 found = interpret(module, each.arrays, each.dims, each.params, {**SMALL_CHOICES, "SPLITS": 1})
                 each.check("assign-roles", found, narrowed=True)

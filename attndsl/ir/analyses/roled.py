@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import conjuncts
 from attndsl.ir.machines import MACHINES
+from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import BYTES
 from attndsl.ir.statements import named, operations
@@ -30,7 +32,7 @@ CONSUMERS = 2
 STAGES = 2
 """Three brought nothing on an H200, and one takes the copies out from under the products."""
 
-MOST_REGISTERS = 176
+MOST_REGISTERS = 192
 """What the tiles of a loop may take of a thread's 240 registers: with more it spills. Queries lie in shared memory."""
 
 LONGEST_FEATURES = 256
@@ -48,13 +50,14 @@ class NoRoles(ValueError):
 class Box:
     """A tile of keys that is a box of its tensor: the axis along which keys lie there; features are the last.
 
-    They begin there at number `first`.
+    They begin there at number `first`, and where the tile has more than there are, `end` is the first that is none.
     """
 
     load: tile.LoadOp
     keys_along: int
     features: SSAValue
     first: int
+    end: int | None
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def roled(kernel: tile.KernelOp) -> Roled:
         raise NoRoles("keys are walked one by one")
     found = _products(kernel, last, rows, row_axis, loops, axes)
     if len(loops) == 2:
-        same = _Same(loops[0], last, tuple(each.box.load for each in found.products))
+        same = _Same(loops[0], last, tuple(each.box.load for each in found.products), axes)
         same.hold()
         found.masks, found.tested = frozenset(same.masks), frozenset(same.tested())
     for op in block.ops:
@@ -244,12 +247,13 @@ def _joined(scoring: Sequence[tile.DotOp]) -> tuple[SSAValue, frozenset[Operatio
 
 
 def _tiles(kernel: tile.KernelOp, boxes: Iterable[Box], axes: AxesAnalysis) -> Iterator[Axes]:
-    """The axes of all tiles of a kernel but its boxes."""
-    boxed = [box.load.tensor for box in boxes]
+    """The axes of all tiles of a kernel but its boxes, and what says which of their elements are read."""
+    boxed = {box.load.tensor for box in boxes}
+    loads = {op for op in operations(kernel) if isinstance(op, tile.LoadOp) and op.tensor in boxed and op.apart is None}
     for op in operations(kernel):
-        if isinstance(op, tile.LoadOp) and op.tensor in boxed and op.apart is None:
-            continue
-        yield from (axes(result) for result in op.results)
+        users = [user for result in op.results for user in tile.users(result)]
+        if op not in loads and not (users and loads.issuperset(users)):
+            yield from (axes(result) for result in op.results)
 
 
 def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, axes: AxesAnalysis) -> Box:
@@ -272,7 +276,21 @@ def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, 
         )
     if not _is_whole(features):
         raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
-    return Box(load, along[0], features, sum(int(value or 0) * count for value, count in start))
+    first = sum(int(value or 0) * count for value, count in start)
+    return Box(load, along[0], features, first, _end(load, features, first, axes))
+
+
+def _end(load: tile.LoadOp, features: SSAValue, first: int, axes: AxesAnalysis) -> int | None:
+    """Where the features of a load end that has more places for them."""
+    ends = set[int]()
+    for condition in (each for each in conjuncts(load.where) if features in axes(each)):
+        test = condition.owner
+        least = isinstance(test, arith.CmpiOp) and predicate(test) == "slt" and test.lhs is features
+        end = constant(test.rhs) if isinstance(test, arith.CmpiOp) and least else None
+        if end is None:
+            raise NoRoles(f"which features of {load.tensor.string_value()} are read rests on more than their number")
+        ends.add(first + int(end))
+    return min(ends, default=None)
 
 
 def _is_whole(feature: SSAValue) -> bool:
@@ -316,6 +334,7 @@ class _Same:
     full: tile.LoopOp
     mixed: tile.LoopOp
     boxes: tuple[tile.LoadOp, ...]
+    axes: AxesAnalysis
     masks: list[Operation] = field(default_factory=list)
     known: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
@@ -367,7 +386,11 @@ class _Same:
     def _equal(self, op: Operation, its: Operation) -> bool:
         if isinstance(op, tile.LoadOp) and isinstance(its, tile.LoadOp) and op in self.boxes:
             pairs = list(zip(op.indices, its.indices, strict=True))
-            return op.tensor == its.tensor and its.where is None and all(self._same(*pair) for pair in pairs)
+            assert self.mixed.axis is not None
+            key = self.mixed.axis.result
+            features = {each for each in conjuncts(op.where) if key not in self.axes(each)}
+            alike = op.tensor == its.tensor and features == set(conjuncts(its.where))
+            return alike and all(self._same(*pair) for pair in pairs)
         alike = op.properties == its.properties and len(op.operands) == len(its.operands)
         return alike and not op.regions and all(map(self._same, op.operands, its.operands))
 
@@ -382,16 +405,15 @@ def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
     assert found.folded.axis is not None
     key = found.folded.axis.result
     for box in (each.box for each in found.products):
-        where = box.load.where
-        if where is None:
-            continue
-        test, name = where.owner, box.load.tensor.string_value()
-        if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
-            raise NoRoles(f"whether a key of {name} is read rests on more than its place")
-        end = test.lhs if test.rhs is key else test.rhs
-        extent = spec.enclosing_tensor(box.load, name).shape[box.keys_along]
-        if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
-            raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")
+        name = box.load.tensor.string_value()
+        for where in (each for each in conjuncts(box.load.where) if box.features not in axes(each)):
+            test = where.owner
+            if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
+                raise NoRoles(f"whether a key of {name} is read rests on more than its place")
+            end = test.lhs if test.rhs is key else test.rhs
+            extent = spec.enclosing_tensor(box.load, name).shape[box.keys_along]
+            if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
+                raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")
 
 
 def _choose(found: Roled) -> None:
@@ -400,13 +422,14 @@ def _choose(found: Roled) -> None:
     if any(op.divides is not None for op in choices):
         raise NoRoles("the keys of a tile must lie in one block")
     features, live = _features(found.summing), _most_live(found) + _quotients(found)
-    for keys in (128, 64):
-        # A thread has a 128th of 64 rows: sums, scores, and weights, which are two to a register.
-        fits = features // 2 + live * keys // 2 + keys // 4 <= MOST_REGISTERS
-        if fits and _memory(found, keys) <= MACHINES["cuda:90"].shared:
-            found.tile_keys = keys
-            return
-    raise NoRoles("its tiles have no room in registers")
+    # A thread has a 128th of 64 rows: sums, scores, and weights, two to a register, of this turn and of the one before.
+    fitting = [keys for keys in (128, 64) if features // 2 + live * keys // 2 + keys // 2 <= MOST_REGISTERS]
+    if not fitting:
+        raise NoRoles("its tiles have no room in registers")
+    fitting = [keys for keys in fitting if _memory(found, keys) <= MACHINES["cuda:90"].shared]
+    if not fitting:
+        raise NoRoles("its tiles have no room in shared memory")
+    found.tile_keys = fitting[0]
 
 
 def _memory(found: Roled, keys: int) -> int:
@@ -423,10 +446,13 @@ def _features(products: Iterable[Multiplied]) -> int:
 
 
 def _quotients(found: Roled) -> int:
-    """How many quotients a turn computes of the places of keys: what is no sum of them is not made again."""
+    """How many tiles quotients take that a turn computes of the places of keys: what is no sum is not made again.
+
+    Each takes one, and another while it is compared.
+    """
     axes, axis = AxesAnalysis(), found.folded.axis
     divisions = [op for op in found.folded.body.block.ops if isinstance(op, arith.FloorDivSIOp | spec.ModOp)]
-    return sum(axis is not None and axis.result in axes(op.results[0]) for op in divisions)
+    return 2 * sum(axis is not None and axis.result in axes(op.results[0]) for op in divisions)
 
 
 def _most_live(found: Roled) -> int:
