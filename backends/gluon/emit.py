@@ -20,7 +20,7 @@ from attndsl.ir.analyses.roled import NoRoles, roled
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import ModuleOp, Operation, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, arith, scf
 from attndsl.printable import printable
 
 IMPORTS = """from triton.experimental import gluon
@@ -238,6 +238,8 @@ class GluonKernel(TritonKernel):
                 self._line(op, "fence_async_shared()")
             case roles.AwaitOp():
                 self._await(op)
+            case arith.AddiOp() | arith.AndIOp() if self.text.is_place(op.results[0]):
+                pass
             case tile.RangeOp() if all(isinstance(user, NAMING) for user in tile.users(op.result)):
                 pass
             case tile.LoadOp() if len(self.text.axes_of(op.result)) == 2 and op.apart is None:

@@ -14,7 +14,7 @@ from attndsl.backends.text import ATOM, Text
 from attndsl.backends.triton.expressions import HALF_TYPES, TritonExpressions
 from attndsl.ir import roles, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Operation, SSAValue
+from attndsl.ir.xdsl import Operation, SSAValue, arith
 
 WARPS = 4
 """The warps of a consumer."""
@@ -85,6 +85,15 @@ class GluonExpressions(TritonExpressions):
         """Whether an axis is that of a consumer's rows."""
         return not isinstance(axis.owner, tile.RangeOp) or self._order[axis][0] <= 1
 
+    def is_place(self, value: SSAValue) -> bool:
+        """Whether a tile only says where others lie, or are read: it is made where that is, and takes no registers."""
+        made = isinstance(value.owner, arith.AddiOp | arith.AndIOp) and len(self.axes_of(value)) == 2
+        users = tile.users(value) if made else []
+        return made and all(isinstance(op, tile.LoadOp | tile.StoreOp) or self._places(op) for op in users)
+
+    def _places(self, op: Operation) -> bool:
+        return len(op.results) == 1 and self.is_place(op.results[0])
+
     def own(self, axes: Sequence[SSAValue]) -> str:
         """The layout of a tile with these axes."""
         if len(axes) == 2:
@@ -101,8 +110,9 @@ class GluonExpressions(TritonExpressions):
 
     def lined_up(self, value: SSAValue, axes: Sequence[SSAValue]) -> Text:
         own = self.axes_of(value)
-        if len(own) == 2 and self._around == "MEMORY":
-            return Text(f"gl.convert_layout({self[value].code}, {self.layout('MEMORY', self.width(own[1]))})")
+        if self.is_place(value):
+            assert isinstance(value.owner, Operation)
+            return self.make(value.owner)
         if len(own) != 1 or len(axes) != 2:
             return super().lined_up(value, axes)
         text, wanted = self[value], self._beside(own[0], axes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.roled import Multiplied
+from attndsl.ir.analyses.roled import Box, Multiplied
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import (
     AwaitOp,
@@ -106,7 +106,17 @@ class RolesKernel(RolesBuilder):
             self.place = box.load.location
             others = list(enumerate(box.load.indices))[:-1]
             start = [keys if n == box.keys_along else self._index(value) for n, value in others]
-            self._add(CopyOp(ring.sym_name.data, stage, [*start, self._number(box.first)]))
+            self._add(CopyOp(ring.sym_name.data, stage, [*start, self._first(box)]))
+
+    def _first(self, box: Box) -> SSAValue:
+        """The first of the features of a box."""
+        first = self._number(box.first)
+        for value, count in box.moved:
+            way = self._index(value)
+            if count != 1:
+                way = self._value(arith.MuliOp(way, self._number(count)))
+            first = way if constant(first) == 0 else self._value(arith.AddiOp(first, way))
+        return first
 
     def _index(self, value: SSAValue) -> SSAValue:
         """An index that is the same for a whole tile, in the role that is written."""

@@ -38,7 +38,7 @@ MOST_REGISTERS = 192
 LONGEST_FEATURES = 256
 """The widest box, and the widest product."""
 
-BARRIERS = 1024
+OTHER_MEMORY = 1024
 """The bytes of shared memory that are left to barriers, and to sums over rows."""
 
 
@@ -50,13 +50,15 @@ class NoRoles(ValueError):
 class Box:
     """A tile of keys that is a box of its tensor: the axis along which keys lie there; features are the last.
 
-    They begin there at number `first`, and where the tile has more than there are, `end` is the first that is none.
+    They begin there at number `first` and each of `moved` times its count, and where the tile has more than there are,
+    `end` is the first that is none.
     """
 
     load: tile.LoadOp
     keys_along: int
     features: SSAValue
     first: int
+    moved: tuple[tuple[SSAValue, int], ...]
     end: int | None
 
 
@@ -269,15 +271,20 @@ def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, 
         raise NoRoles(
             f"keys of {name} are no box: they lie along one axis of it, one by one, and features along the last"
         )
-    start = [(constant(value), count) for value, count in sides[-1].start.items()]
-    if axes(load.result) != {key, features} or any(value is None for value, _ in start):
-        raise NoRoles(
-            f"keys of {name} are no box: their features begin elsewhere, or another index differs within a tile"
-        )
+    if axes(load.result) != {key, features}:
+        raise NoRoles(f"keys of {name} are no box: another index differs within a tile")
+    others = [value for n, side in enumerate(sides) if n != along[0] for value in side.start]
+    if any(isinstance(value.owner, Operation) and value.owner.parent is load.parent for value in others):
+        raise NoRoles(f"keys of {name} are no box: where else they lie changes from turn to turn")
     if not _is_whole(features):
         raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
-    first = sum(int(value or 0) * count for value, count in start)
-    return Box(load, along[0], features, first, _end(load, features, first, axes))
+    start = [(value, count, constant(value)) for value, count in sides[-1].start.items()]
+    first = sum(int(known) * count for _, count, known in start if known is not None)
+    moved = tuple((value, count) for value, count, known in start if known is None)
+    end = _end(load, features, first, axes)
+    if moved and end is not None:
+        raise NoRoles(f"the features of {name} are padded, and no number says where they end")
+    return Box(load, along[0], features, first, moved, end)
 
 
 def _end(load: tile.LoadOp, features: SSAValue, first: int, axes: AxesAnalysis) -> int | None:
@@ -421,9 +428,9 @@ def _choose(found: Roled) -> None:
     choices = [op for op in operations(found.rows.parent_op() or found.rows) if isinstance(op, spec.ChoiceOp)]
     if any(op.divides is not None for op in choices):
         raise NoRoles("the keys of a tile must lie in one block")
-    features, live = _features(found.summing), _most_live(found) + _quotients(found)
+    sums, live = _features(found.summing), _most_live(found) + _quotients(found)
     # A thread has a 128th of 64 rows: sums, scores, and weights, two to a register, of this turn and of the one before.
-    fitting = [keys for keys in (128, 64) if features // 2 + live * keys // 2 + keys // 2 <= MOST_REGISTERS]
+    fitting = [keys for keys in (128, 64) if sums // 2 + live * keys // 2 + keys // 2 <= MOST_REGISTERS]
     if not fitting:
         raise NoRoles("its tiles have no room in registers")
     fitting = [keys for keys in fitting if _memory(found, keys) <= MACHINES["cuda:90"].shared]
@@ -437,7 +444,7 @@ def _memory(found: Roled, keys: int) -> int:
     multiplied, summed = _features(found.scoring), _features(found.summing)
     # Each row has its queries there, and passes through it, half at a time, when results are laid out to be stored.
     rows = found.tile_rows * (2 * multiplied + summed)
-    return rows + 2 * found.stages * keys * (multiplied + summed) + BARRIERS
+    return rows + 2 * found.stages * keys * (multiplied + summed) + OTHER_MEMORY
 
 
 def _features(products: Iterable[Multiplied]) -> int:
