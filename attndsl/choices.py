@@ -12,3 +12,6 @@ SPLITS = "SPLITS"
 """Into how many splits the keys are cut."""
 
 CHOICES = (ROWS, KEYS, SPLITS)
+
+ROLES = "ROLES"
+"""Whether the warps of a program have roles, 1 or 0, where a file holds kernels of both forms."""

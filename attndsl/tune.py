@@ -1,6 +1,7 @@
 """Schedules tried on the GPU that is to run them, to find one faster than what the tables choose: `attndsl tune`.
 
-The tables are the cost model's, and good; this looks at its neighbours. A schedule is timed in turns with the tables'
+The tables are the cost model's, and good; this looks at its neighbours, and at the other form of the kernels where
+warps may have roles. A schedule is timed in turns with the tables'
 choice, on copies of the same inputs, once its outputs agree with those of that choice.
 """
 
@@ -18,7 +19,7 @@ import torch
 from attndsl.bench.contest import TOLERANCE, Contestant, Inputs, Refused, contest, lent
 from attndsl.bench.timing import Clock
 from attndsl.calling import Arguments
-from attndsl.choices import KEYS, ROWS, SPLITS
+from attndsl.choices import KEYS, ROLES, ROWS, SPLITS
 from attndsl.ir.context import parse_module
 from attndsl.ir.machines import DEFAULT, MACHINES
 from attndsl.op.gpu import GpuCalls
@@ -72,15 +73,18 @@ class Tuning:
         elements = {*self._bound.types.values(), *op.binding.output_elements(self._bound)} & TOLERANCE.keys()
         self._element = max(elements, key=TOLERANCE.__getitem__, default="f32")
         self.tables, self.splits = self._chosen({})
+        self._plain, _ = self._chosen({ROLES: 0})
 
     def schedules(self) -> list[Schedule]:
-        """What to try: what is kept, then the neighbours of the tables' choice, the nearest first."""
+        """What to try: what is kept, the other form, then the neighbours of the tables' choice, the nearest first."""
         artifact = self._program.artifact
         found = candidates(parse_module(artifact.ir["tile"]), MACHINES[artifact.machine or DEFAULT])
-        near = sorted(found, key=lambda schedule: _distance(schedule, self.tables))
+        near = sorted(found, key=lambda schedule: _distance(schedule, self._plain))
         kept = self._program.tuned.get(self._bound.dims)
-        rest = (schedule for schedule in near if schedule not in (kept, self.tables) and not self._emptier(schedule))
-        return [*([kept] if kept else []), *rest]
+        other = {ROLES: 1 - self.tables.get(ROLES, 0)}
+        forms = [other] if other != kept and self._has_roles({ROLES: 1}) else []
+        rest = (schedule for schedule in near if schedule not in (kept, self._plain) and not self._emptier(schedule))
+        return [*([kept] if kept else []), *forms, *rest]
 
     def trials(self, schedules: Iterable[Schedule], seconds: float) -> Iterator[Trial]:
         """Tries schedules; begins none after so many seconds."""
@@ -127,10 +131,10 @@ class Tuning:
     def _first_call(self, schedule: Schedule) -> tuple[Plan, list[torch.Tensor]]:
         """How to call with a schedule, and what that writes. Raises what shows that it does not fit the device."""
         launches = partial(self._program.launches, schedule=schedule)
-        cleared = self._program.artifact.signature.partial
+        cleared = self._program.artifact.cleared
         given, written = lent(self._signature, self._inputs)
         plan, outputs = first_call(launches, given, self._outputs, self._bound.params, cleared)
-        if (spills := _spills(plan)) > self._spills:
+        if ROLES not in schedule and (spills := _spills(plan)) > self._spills:  # another form has another slow path
             raise Refused(f"it spills {spills} registers a thread")
         return plan, [*outputs, *written]
 
@@ -138,11 +142,18 @@ class Tuning:
         """What a call's first kernel is launched with, and into how many splits the keys are cut."""
         kernel, _, arguments, options = next(iter(self._launches(schedule)))
         given = dict(zip(kernel.arg_names, arguments, strict=True))
-        return {**{name: given[name] for name in (ROWS, KEYS) if name in given}, **options}, given.get(SPLITS, 1)
+        roles = {ROLES: 1} if self._has_roles(schedule) else {}
+        sizes = {name: given[name] for name in (ROWS, KEYS) if name in given}
+        return {**roles, **sizes, **options}, given.get(SPLITS, 1)
+
+    def _has_roles(self, schedule: Schedule) -> bool:
+        """Whether warps have roles with a schedule: other kernels are launched than where none are asked for."""
+        kernels, plain = ([kernel for kernel, *_ in self._launches(s)] for s in (schedule, {**schedule, ROLES: 0}))
+        return kernels != plain
 
     def _emptier(self, schedule: Schedule) -> bool:
         """Whether tiles of half as many rows are no more tiles."""
-        if schedule.get(ROWS, 1) <= self.tables.get(ROWS, 1):
+        if schedule.get(ROWS, 1) <= self._plain.get(ROWS, 1):
             return False
         counts = (
             sum(programs for _, programs, *_ in self._launches({**schedule, ROWS: rows, SPLITS: 1}))

@@ -51,10 +51,11 @@ After:
     spec.tensor @k "input" "bf16" ["N", "16"]
     spec.tensor @v "input" "bf16" ["N", "16"]
     spec.tensor @o "output" "f32" ["M", "16"]
+    spec.tensor @sums_taken "workspace" "i32" [] partial
     tile.kernel @sums form "whole" {
       %zero = arith.constant 0 : index
       %D = arith.constant 16 : index
-      %none = arith.constant 0.0 : f32
+      %none = arith.constant 0.000000e+00 : f32
       %M = spec.dim "M"
       %N = spec.dim "N"
       %ROWS = spec.choice "ROWS"
@@ -66,7 +67,7 @@ After:
       %d = tile.range "d" from %zero to %D size %D
       %e = tile.range "e" from %zero to %D size %D
       %q = tile.load @q[%i, %d] where %i_in : f32
-      %z = tile.broadcast %none over (%i, %e) : f32 to f32
+      %z = tile.broadcast %none over(%i, %e) : f32 to f32
       %sum = tile.loop %j0 = %zero to %N step %KEYS iter_args(%acc = %z) -> (f32) {
         %j_end = arith.addi %j0, %KEYS : index
         %j = tile.range "j" from %j0 to %j_end size %KEYS
@@ -86,8 +87,8 @@ After:
     }
     tile.kernel @sums form "roles" {
       %0 = arith.constant 64 : index
-      %1 = arith.constant 1 : index
-      %2 = arith.constant 127 : index
+      %1 = arith.constant 127 : index
+      %2 = arith.constant 1 : index
       %3 = arith.constant 0 : index
       %4 = arith.constant 128 : index
       %zero = arith.constant 0 : index
@@ -96,94 +97,154 @@ After:
       %M = spec.dim "M"
       %N = spec.dim "N"
       %i0 = tile.program "i" to %M step %4
-      %5 = arith.maxsi %N, %3 : index
-      %6 = arith.addi %5, %2 : index
-      %7 = arith.floordivsi %6, %4 : index
-      %visits = arith.maxsi %7, %1 : index
       roles.ring @k_ring of @k along [0 : index, 1 : index] sizes [128 : index, 16 : index] stages 2 readers 2
       roles.ring @v_ring of @v along [0 : index, 1 : index] sizes [128 : index, 16 : index] stages 2 readers 2
+      roles.ring @q_ring of @q along [0 : index, 1 : index] sizes [64 : index, 16 : index] stages 2 readers 1
+      roles.board @numbers stages 2 readers 2
       roles.producer registers 24 {
-        roles.wait "empty" @k_ring[%3] phase %1
-        roles.expect @k_ring[%3] bytes 4096
-        roles.copy @k_ring[%3] from(%zero, %3)
-        tile.loop %turn = %1 to %visits step %1 {
-          %k_stage, %k_phase = roles.turn %turn of 2
-          %8 = arith.subi %1, %k_phase : index
-          roles.wait "empty" @k_ring[%k_stage] phase %8
+        roles.walk(%3, %3) take {
+        ^bb0(%walked: index, %used: index):
+          %number_stage, %number_phase = roles.turn %walked of 2
+          %number = roles.take @sums_taken
+          %5 = arith.subi %2, %number_phase : index
+          roles.wait "empty" @numbers[%number_stage] phase %5
+          roles.post @numbers[%number_stage] %number
+          roles.go %number
+        } do {
+        ^bb0(%number_1: index, %walked_1: index, %used_1: index):
+          %i0_1 = roles.programs %number_1 of(%i0) : index
+          %6 = arith.maxsi %N, %3 : index
+          %7 = arith.addi %6, %1 : index
+          %8 = arith.floordivsi %7, %4 : index
+          %visits = arith.maxsi %8, %2 : index
+          %9, %q_phase = roles.turn %walked_1 of 1
+          %10 = arith.subi %2, %q_phase : index
+          roles.wait "empty" @q_ring[%3] phase %10
+          roles.expect @q_ring[%3] bytes 2048
+          roles.copy @q_ring[%3] from(%i0_1, %zero)
+          %11 = arith.addi %i0_1, %0 : index
+          %12 = arith.subi %2, %q_phase : index
+          roles.wait "empty" @q_ring[%2] phase %12
+          roles.expect @q_ring[%2] bytes 2048
+          roles.copy @q_ring[%2] from(%11, %zero)
+          %k_stage, %k_phase = roles.turn %used_1 of 2
+          %13 = arith.subi %2, %k_phase : index
+          roles.wait "empty" @k_ring[%k_stage] phase %13
           roles.expect @k_ring[%k_stage] bytes 4096
-          %j0 = arith.muli %turn, %4 : index
-          roles.copy @k_ring[%k_stage] from(%j0, %3)
-          %before = arith.subi %turn, %1 : index
-          %v_stage, %v_phase = roles.turn %before of 2
-          %9 = arith.subi %1, %v_phase : index
-          roles.wait "empty" @v_ring[%v_stage] phase %9
-          roles.expect @v_ring[%v_stage] bytes 4096
-          %j0_1 = arith.muli %before, %4 : index
-          roles.copy @v_ring[%v_stage] from(%j0_1, %3)
-          tile.yield
+          roles.copy @k_ring[%k_stage] from(%zero, %zero)
+          tile.loop %turn = %2 to %visits step %2 {
+            %j0 = arith.muli %turn, %4 : index
+            %14 = arith.addi %used_1, %turn : index
+            %k_stage_1, %k_phase_1 = roles.turn %14 of 2
+            %15 = arith.subi %2, %k_phase_1 : index
+            roles.wait "empty" @k_ring[%k_stage_1] phase %15
+            roles.expect @k_ring[%k_stage_1] bytes 4096
+            roles.copy @k_ring[%k_stage_1] from(%j0, %zero)
+            %before = arith.subi %turn, %2 : index
+            %j0_1 = arith.muli %before, %4 : index
+            %16 = arith.addi %used_1, %before : index
+            %v_stage, %v_phase = roles.turn %16 of 2
+            %17 = arith.subi %2, %v_phase : index
+            roles.wait "empty" @v_ring[%v_stage] phase %17
+            roles.expect @v_ring[%v_stage] bytes 4096
+            roles.copy @v_ring[%v_stage] from(%j0_1, %zero)
+            tile.yield
+          }
+          %last = arith.subi %visits, %2 : index
+          %j0_2 = arith.muli %last, %4 : index
+          %18 = arith.addi %used_1, %last : index
+          %v_stage_1, %v_phase_1 = roles.turn %18 of 2
+          %19 = arith.subi %2, %v_phase_1 : index
+          roles.wait "empty" @v_ring[%v_stage_1] phase %19
+          roles.expect @v_ring[%v_stage_1] bytes 4096
+          roles.copy @v_ring[%v_stage_1] from(%j0_2, %zero)
+          %20 = arith.addi %walked_1, %2 : index
+          %21 = arith.addi %used_1, %visits : index
+                    tile.unsigned %7, %8, %visits, %walked_1, %used_1, %20, %21 : index, index, index, index, index,
+              index, index
+          roles.next %20, %21
         }
-        %last = arith.subi %visits, %1 : index
-        %v_stage_1, %v_phase_1 = roles.turn %last of 2
-        %10 = arith.subi %1, %v_phase_1 : index
-        roles.wait "empty" @v_ring[%v_stage_1] phase %10
-        roles.expect @v_ring[%v_stage_1] bytes 4096
-        %j0_2 = arith.muli %last, %4 : index
-        roles.copy @v_ring[%v_stage_1] from(%j0_2, %3)
       }
-      roles.consumers 2 registers 240 rows from %i0 step 64 {
-      ^bb0(%first: index):
-        %i_end = arith.addi %first, %0 : index
-        %i = tile.range "i" from %first to %i_end size %0
-        %i_in = arith.cmpi slt, %i, %M : index
-        %d = tile.range "d" from %zero to %D size %D
-        %e = tile.range "e" from %zero to %D size %D
-        %q = tile.load @q[%i, %d] where %i_in : f32
-        %z = tile.broadcast %none over(%i, %e) : f32 to f32
-        %place = tile.range "place" from %3 to %4 size %4
-        %q_1 = roles.operand %q as "bf16" shared : f32
-        %j_end = arith.addi %zero, %4 : index
-        %j = tile.range "j" from %zero to %j_end size %4
-        roles.wait "full" @k_ring[%3] phase %3
-        %k = roles.view @k_ring[%3] over(%j, %d) : f32
-        %scoring = roles.product %q_1, %k over %d : f32
-        %scores = roles.await %scoring pending 0 : f32
-        roles.release @k_ring[%3]
-        %w = math.tanh %scores : f32
-        %w_1 = roles.operand %w as "bf16" from %j to %place : f32
-        %z_1, %w_2 = tile.loop %turn_1 = %1 to %visits step %1 iter_args(%z_2 = %z, %w_3 = %w_1) -> (f32, f32) {
-          %k_stage_1, %k_phase_1 = roles.turn %turn_1 of 2
-          %j0_3 = arith.muli %turn_1, %4 : index
-          %j_end_1 = arith.addi %j0_3, %4 : index
-          %j_1 = tile.range "j" from %j0_3 to %j_end_1 size %4
-          roles.wait "full" @k_ring[%k_stage_1] phase %k_phase_1
-          %k_1 = roles.view @k_ring[%k_stage_1] over(%j_1, %d) : f32
-          %scoring_1 = roles.product %q_1, %k_1 over %d : f32
-          %before_1 = arith.subi %turn_1, %1 : index
-          %v_stage_2, %v_phase_2 = roles.turn %before_1 of 2
-          roles.wait "full" @v_ring[%v_stage_2] phase %v_phase_2
-          %v = roles.view @v_ring[%v_stage_2] over(%place, %e) : f32
-          %weighing = roles.product %w_3, %v over %place onto %z_2 : f32
-          %scores_1 = roles.await %scoring_1 pending 1 : f32
-          roles.release @k_ring[%k_stage_1]
-          %w_4 = math.tanh %scores_1 : f32
-          %sums = roles.await %weighing pending 0 : f32
-          roles.release @v_ring[%v_stage_2]
-          %w_5 = roles.operand %w_4 as "bf16" from %j_1 to %place : f32
-          tile.yield %sums, %w_5 : f32, f32
+      roles.consumers 2 registers 240 {
+      ^bb0(%part: index):
+        roles.walk(%3, %3) take {
+        ^bb0(%walked_2: index, %used_2: index):
+          %number_stage_1, %number_phase_1 = roles.turn %walked_2 of 2
+          roles.wait "full" @numbers[%number_stage_1] phase %number_phase_1
+          %number_2 = roles.number @numbers[%number_stage_1]
+          roles.go %number_2
+        } do {
+        ^bb0(%number_3: index, %walked_3: index, %used_3: index):
+          %number_stage_2, %number_phase_2 = roles.turn %walked_3 of 2
+          roles.release @numbers[%number_stage_2]
+          %i0_2 = roles.programs %number_3 of(%i0) : index
+          %22 = arith.maxsi %N, %3 : index
+          %23 = arith.addi %22, %1 : index
+          %24 = arith.floordivsi %23, %4 : index
+          %visits_1 = arith.maxsi %24, %2 : index
+          %first = roles.share 64 rows from %i0_2 part %part
+          %i_end = arith.addi %first, %0 : index
+          %i = tile.range "i" from %first to %i_end size %0
+          %i_in = arith.cmpi slt, %i, %M : index
+          %d = tile.range "d" from %zero to %D size %D
+          %e = tile.range "e" from %zero to %D size %D
+          %z = tile.broadcast %none over(%i, %e) : f32 to f32
+          %place = tile.range "place" from %3 to %4 size %4
+          %25, %q_phase_1 = roles.turn %walked_3 of 1
+          roles.wait "full" @q_ring[%part] phase %q_phase_1
+          %q = roles.view @q_ring[%part] over(%i, %d) : f32
+          %j_end = arith.addi %zero, %4 : index
+          %j = tile.range "j" from %zero to %j_end size %4
+          %k_stage_2, %k_phase_2 = roles.turn %used_3 of 2
+          roles.wait "full" @k_ring[%k_stage_2] phase %k_phase_2
+          %k = roles.view @k_ring[%k_stage_2] over(%j, %d) : f32
+          %scoring = roles.product %q, %k over %d : f32
+          %scores = roles.await %scoring pending 0 : f32
+          roles.release @k_ring[%k_stage_2]
+          %w = math.tanh %scores : f32
+          %w_1 = roles.operand %w as "bf16" from %j to %place : f32
+          %z_1, %w_2 = tile.loop %turn_1 = %2 to %visits_1 step %2 iter_args(%z_2 = %z, %w_3 = %w_1) -> (f32, f32) {
+            %j0_3 = arith.muli %turn_1, %4 : index
+            %j_end_1 = arith.addi %j0_3, %4 : index
+            %j_1 = tile.range "j" from %j0_3 to %j_end_1 size %4
+            %26 = arith.addi %used_3, %turn_1 : index
+            %k_stage_3, %k_phase_3 = roles.turn %26 of 2
+            roles.wait "full" @k_ring[%k_stage_3] phase %k_phase_3
+            %k_1 = roles.view @k_ring[%k_stage_3] over(%j_1, %d) : f32
+            %scoring_1 = roles.product %q, %k_1 over %d : f32
+            %before_1 = arith.subi %turn_1, %2 : index
+            %27 = arith.addi %used_3, %before_1 : index
+            %v_stage_2, %v_phase_2 = roles.turn %27 of 2
+            roles.wait "full" @v_ring[%v_stage_2] phase %v_phase_2
+            %v = roles.view @v_ring[%v_stage_2] over(%place, %e) : f32
+            %weighing = roles.product %w_3, %v over %place onto %z_2 : f32
+            %scores_1 = roles.await %scoring_1 pending 1 : f32
+            roles.release @k_ring[%k_stage_3]
+            %w_4 = math.tanh %scores_1 : f32
+            %sums = roles.await %weighing pending 0 : f32
+            roles.release @v_ring[%v_stage_2]
+            %w_5 = roles.operand %w_4 as "bf16" from %j_1 to %place : f32
+            tile.yield %sums, %w_5 : f32, f32
+          }
+          roles.release @q_ring[%part]
+          %last_1 = arith.subi %visits_1, %2 : index
+          %28 = arith.addi %used_3, %last_1 : index
+          %v_stage_3, %v_phase_3 = roles.turn %28 of 2
+          roles.wait "full" @v_ring[%v_stage_3] phase %v_phase_3
+          %v_1 = roles.view @v_ring[%v_stage_3] over(%place, %e) : f32
+          %weighing_1 = roles.product %w_2, %v_1 over %place onto %z_1 : f32
+          %sums_1 = roles.await %weighing_1 pending 0 : f32
+          roles.release @v_ring[%v_stage_3]
+          %some = arith.cmpi sgt, %24, %3 : index
+          %sum = arith.select %some, %sums_1, %z : f32
+          tile.store @o[%i, %e] = %sum where %i_in : f32
+          %29 = arith.addi %walked_3, %2 : index
+          %30 = arith.addi %used_3, %visits_1 : index
+                    tile.unsigned %23, %24, %visits_1, %first, %walked_3, %used_3, %29, %30 : index, index, index,
+              index, index, index, index, index
+          roles.next %29, %30
         }
-        %last_1 = arith.subi %visits, %1 : index
-        %v_stage_3, %v_phase_3 = roles.turn %last_1 of 2
-        roles.wait "full" @v_ring[%v_stage_3] phase %v_phase_3
-        %v_1 = roles.view @v_ring[%v_stage_3] over(%place, %e) : f32
-        %weighing_1 = roles.product %w_2, %v_1 over %place onto %z_1 : f32
-        %sums_1 = roles.await %weighing_1 pending 0 : f32
-        roles.release @v_ring[%v_stage_3]
-        %some = arith.cmpi sgt, %7, %3 : index
-        %sum = arith.select %some, %sums_1, %z : f32
-        tile.store @o[%i, %e] = %sum where %i_in : f32
-        tile.kept %q : f32
       }
-      tile.unsigned %6, %7, %visits : index, index, index
     }
 
 
@@ -192,7 +253,9 @@ each piece of values. A stage then has several boxes, which are announced, waite
 
 Both loops become one over all tiles, in the same order, with a condition around what masks; a program that sees no key
 walks one tile, and forgets it. What stands before the loops and is the same for all rows is computed before the roles.
-Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says; others stay alone.
+Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says; others stay alone. Where
+`attndsl.ir.analyses.roles_gain` finds that it pays, the kernel has a schedule, `{"ROLES" = 1}`, so that a launch may
+take it by itself; one without is for calls that ask for it.
 
 Requires: choose-index-width, and all before. Exactness: reassociates. Idempotent.
 """
@@ -201,11 +264,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from attndsl.ir import tile
+from attndsl.choices import ROLES
+from attndsl.ir import spec, tile
 from attndsl.ir.analyses.roled import NoRoles, roled
+from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import remove_dead
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass
+from attndsl.ir.statements import of_kind
+from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass
 from attndsl.passes.roles.kernel import RolesKernel
 
 
@@ -233,7 +299,14 @@ class AssignRoles(ModulePass):
             except NoRoles:
                 continue
             found = replace(found, tile_keys=self.keys or found.tile_keys, part_rows=self.rows or found.part_rows)
-            made = RolesKernel(kernel, found)
+            counter = spec.TensorOp(f"{kernel.entry.data}_taken", "workspace", "i32", [], partial=True)
+            counter.location = kernel.location
+            op.body.block.insert_op_before(counter, kernels[0])
+            made = RolesKernel(kernel, found, counter.sym_name.data)
             op.body.block.insert_op_after(made.kernel, kernel)
             made.write()
             remove_dead(made.kernel)
+            for load in of_kind(made.kernel, tile.LoadOp):
+                load.box = None  # rings are all that is copied
+            if loss(found) is None:
+                made.kernel.schedules = ArrayAttr([DictionaryAttr({ROLES: IntegerAttr.from_index_int_value(1)})])

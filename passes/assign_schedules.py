@@ -102,10 +102,11 @@ SPACE = {ROWS: (16, 32, 64, 128), KEYS: (16, 32, 64, 128), "num_warps": (4, 8), 
 def candidates(module: ModuleOp, machine: Machine) -> list[dict[str, int]]:
     """The schedules of `SPACE` that the model says fit: what tuning may ask of a call.
 
-    They fit all kernels at once but those that merge splits, whose tiles are their own.
+    They fit all kernels at once but those that merge splits, or whose warps have roles: their tiles are their own.
     """
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
-    asked = [Footprint.of(kernel) for kernel in kernels if not kernel.merges]
+    plain = [kernel for kernel in kernels if kernel.form is None or kernel.form.data != "roles"]
+    asked = [Footprint.of(kernel) for kernel in plain if not kernel.merges]
     if not asked:
         return []
     sizes: dict[str, tuple[int, ...]] = dict(SPACE)

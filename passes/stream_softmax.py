@@ -38,7 +38,9 @@ After:
       %m, %l, %a = attn.stream %x2, (%y) over %j : f32, f32, (f32)
       %zero = arith.constant 0.0 : f32
       %empty = arith.cmpf oeq, %l, %zero : f32
-      %mean = arith.divf %a, %l : f32
+      %one = arith.constant 1.0 : f32
+      %share = arith.divf %one, %l : f32
+      %mean = arith.mulf %a, %share : f32
       %r = arith.select %empty, %zero, %mean : f32
       attn.write @o[%i] = %r : f32
     }

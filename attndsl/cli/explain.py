@@ -36,6 +36,7 @@ from attndsl.op.explain import (
     heading,
     limit_of,
     quantity,
+    taken,
     traffic,
 )
 from attndsl.printable import file_stem
@@ -91,7 +92,8 @@ def command(
     if as_json:
         costs = replace(needed, work=computed(source, artifact, dims, needed.work))
         limit = limit_of(artifact, costs)
-        chosen = {"types": dict(artifact.types), "dims": dims, "schedule": dict(artifact.schedule)}
+        schedule = {**artifact.schedule, **taken(source, artifact, dims)}
+        chosen = {"types": dict(artifact.types), "dims": dims, "schedule": schedule}
         show_json({**chosen, **asdict(costs), "needed": needed.work, "limit": limit and limit.seconds})
     elif opened:
         limit = limit_of(artifact, replace(needed, work=computed(source, artifact, dims, needed.work)))

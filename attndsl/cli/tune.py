@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from attndsl.checking.evaluate import with_defaults
-from attndsl.choices import KEYS, ROWS
+from attndsl.choices import KEYS, ROLES, ROWS
 from attndsl.cli.gpu import gpu
 from attndsl.cli.memory import require_memory
 from attndsl.cli.options import (
@@ -29,7 +29,7 @@ from attndsl.syntax.source import Source
 if TYPE_CHECKING:
     from attndsl.tune import Trial, Tuning
 
-WORDS = {ROWS: "rows", KEYS: "keys", "num_warps": "warps", "num_stages": "stages"}
+WORDS = {ROWS: "rows", KEYS: "keys", "num_warps": "warps", "num_stages": "stages", ROLES: "roles"}
 """What the table calls the choices of a schedule."""
 
 
@@ -103,15 +103,17 @@ def _show(title: str, tuning: Tuning, trials: Sequence[Trial], possible: int, be
     console = Console(highlight=False, soft_wrap=True)
     console.print(title)
     table = Table()
-    for column in (*WORDS.values(), "splits", "µs", "ratio"):
+    tried = [tuning.tables, *(trial.schedule for trial in trials)]
+    words = {name: word for name, word in WORDS.items() if name != ROLES or any(ROLES in each for each in tried)}
+    for column in (*words.values(), "splits", "µs", "ratio"):
         table.add_column(column, justify="right")
     table.add_column("")
     if reference := [trial.tables for trial in trials if trial.tables is not None]:
         time = statistics.median(reference)
-        table.add_row(*_cells(tuning.tables, tuning.splits), f"{time * 1e6:.1f}", "1.00", "the tables' choice")
+        table.add_row(*_cells(words, tuning.tables, tuning.splits), f"{time * 1e6:.1f}", "1.00", "the tables' choice")
     for trial in sorted(trials, key=lambda trial: trial.ratio):
         timed = ("", "") if trial.seconds is None else (f"{trial.seconds * 1e6:.1f}", f"{trial.ratio:.2f}")
-        table.add_row(*_cells(trial.schedule, trial.splits), *timed, trial.note)
+        table.add_row(*_cells(words, trial.schedule, trial.splits), *timed, trial.note)
     console.print(table)
     console.print(f"{len(trials)} of {possible} schedules were tried.")
     if best is None:
@@ -120,9 +122,10 @@ def _show(title: str, tuning: Tuning, trials: Sequence[Trial], possible: int, be
         console.print(f"Kept: {_schedule(best.schedule)}, {best.ratio:.2f} of the time of the tables' choice.")
 
 
-def _cells(schedule: Mapping[str, int], splits: int) -> list[str]:
-    return [*(str(schedule.get(name, "")) for name in WORDS), str(splits)]
+def _cells(names: Iterable[str], schedule: Mapping[str, int], splits: int) -> list[str]:
+    return [*(str(schedule.get(name, "")) for name in names), str(splits)]
 
 
 def _schedule(schedule: Mapping[str, int]) -> str:
-    return ", ".join(f"{schedule[name]} {word}" for name, word in WORDS.items() if name in schedule)
+    said = {ROLES: "roles" if schedule.get(ROLES) else "no roles"}
+    return ", ".join(said.get(name, f"{schedule[name]} {word}") for name, word in WORDS.items() if name in schedule)

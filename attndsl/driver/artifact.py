@@ -15,7 +15,8 @@ class Artifact:
 
     `types` binds each type variable to an element type. `source` is the generated program; `ir` holds the text of the
     IR by stage, `attn` and `tile`; `schedule` is what was chosen, in the order in which `explain` tells it.
-    `machine` is the GPU or CPU that the code suits, of attndsl.ir.machines.
+    `machine` is the GPU or CPU that the code suits, of attndsl.ir.machines. `cleared` are the workspaces that are 0
+    when a call begins.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Artifact:
     ir: Mapping[str, str]
     schedule: Mapping[str, int | str]
     machine: str | None = None
+    cleared: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The artifact as values that `json` can write."""
@@ -38,9 +40,11 @@ class Artifact:
             "ir": dict(self.ir),
             "schedule": dict(self.schedule),
             "machine": self.machine,
+            "cleared": list(self.cleared),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Artifact:
         """What `to_json` gave, after a journey through JSON."""
-        return cls(**{**data, "signature": Signature.from_json(data["signature"])})
+        made = {"signature": Signature.from_json(data["signature"]), "cleared": tuple(data["cleared"])}
+        return cls(**{**data, **made})

@@ -16,7 +16,11 @@ from attndsl.driver.targets import Target, target_of
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
 from attndsl.ir.legal import IllegalModule
+from attndsl.ir.spec import TensorOp
 from attndsl.ir.xdsl import ModuleOp
+
+ROLES_PASS = "assign-roles"
+"""The pass that gives roles to warps."""
 
 
 def compile_spec(
@@ -35,10 +39,11 @@ def compile_spec(
     """
     row = target_of(target)
     module, stages = lower(spec, types, target, sizes, machine, boxes)
+    steps = _pipeline(row, spec, sizes, machine, boxes).tile
     try:
         source = row.emitter()(module, spec.source.text)
     except IllegalModule as error:
-        ran = passes_of(_pipeline(row, spec, sizes, machine, boxes).tile)
+        ran = passes_of(steps)
         raise CompilerError(report_illegal(row.name, error, ran, stages["attn"])) from error
     return Artifact(
         name=spec.name,
@@ -47,8 +52,9 @@ def compile_spec(
         signature=summarise(spec),
         source=source,
         ir=stages,
-        schedule={**_sizes(row), **_pinned(spec), **describe(module)},
+        schedule={**_sizes(row), **_pinned(spec), **describe(module, any(step.name == ROLES_PASS for step in steps))},
         machine=row.machine(machine),
+        cleared=_cleared(module),
     )
 
 
@@ -85,6 +91,12 @@ def _pipeline(row: Target, spec: Spec, sizes: Mapping[str, int], machine: str | 
     features = feature_dims(spec) if row.specialised else ()
     known = {dim: size for dim, size in sizes.items() if dim in features}
     return row.lowering(known=known, machine=machine, boxes=boxes)
+
+
+def _cleared(module: ModuleOp) -> tuple[str, ...]:
+    """The workspaces that are 0 when a call begins."""
+    tensors = (op for op in module.body.block.ops if isinstance(op, TensorOp))
+    return tuple(op.sym_name.data for op in tensors if op.role.data == "workspace" and op.partial is not None)
 
 
 def _sizes(row: Target) -> dict[str, int | str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from attndsl.ir import roles, tile
+from attndsl.ir import tile
+from attndsl.ir.analyses.roled import NoRoles, roled
+from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
 from attndsl.ir.rewrite import number_in
@@ -11,24 +13,40 @@ from attndsl.ir.statements import of_kind
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1
 
+ONLY_ASKED = "only where they are asked for"
+"""How it begins what is told of roles that no launch takes by itself."""
 
-def describe(module: ModuleOp) -> dict[str, str]:
-    """What was chosen and why, by name; the names of several kernels have the kernel's after them."""
+
+def describe(module: ModuleOp, gives_roles: bool = False) -> dict[str, str]:
+    """What was chosen and why, by name; the names of several kernels have the kernel's after them.
+
+    Where the pipeline `gives_roles` to warps, it is told too whether and why they have some.
+    """
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     told: dict[str, str] = {}
     for kernel in kernels:
         suffix = f" ({kernel.entry.data})" if len(kernels) > 1 else ""
-        told.update({f"{name}{suffix}": text for name, text in _kernel(kernel).items()})
+        form = kernel.form.data if kernel.form is not None else ""
+        if form != "roles":  # whose roles are told of the plain kernel
+            told.update({f"{name}{suffix}": text for name, text in _kernel(kernel).items()})
+        if form == "whole" and gives_roles:
+            told[f"roles{suffix}"] = _roles(kernel)
     return told
 
 
+def _roles(kernel: tile.KernelOp) -> str:
+    """The roles of a kernel's warps, and whether a launch takes them by itself; or why there are none."""
+    try:
+        found = roled(kernel)
+    except NoRoles as reason:
+        return f"none: {reason}"
+    lost = loss(found)
+    taken = "where a launch can" if lost is None else f"{ONLY_ASKED}, since {lost}"
+    folding = f"{found.consumers} groups of four fold {found.part_rows} rows each"
+    return f"{taken}: one warp copies, {folding}, {found.tile_keys} keys a tile, {found.stages} stages"
+
+
 def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
-    rings = [op for op in kernel.body.block.ops if isinstance(op, roles.RingOp)]
-    for op in kernel.body.block.ops:
-        if isinstance(op, roles.ConsumersOp):
-            keys, stages = next(iter(rings[0].box.values())), rings[0].stages.value.data
-            folding = f"{op.count.value.data} groups of four fold {op.step.value.data} rows each"
-            return {"roles": f"where a launch can: one warp copies, {folding}, {keys} keys a tile, {stages} stages"}
     programs = of_kind(kernel, tile.ProgramOp)
     loops = [op for op in kernel.body.block.ops if isinstance(op, tile.LoopOp) and _folds(op)]
     told = {"programs": ", ".join(op.variable.data for op in programs) or "one"}

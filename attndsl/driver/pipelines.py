@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from attndsl.ir.machines import ANY_CPU, PROCESSORS
@@ -254,9 +254,9 @@ def triton(options: Options) -> Pipeline:
 def gluon(options: Options) -> Pipeline:
     """For Hopper GPUs: the pipeline of Triton, and kernels whose warps have roles beside those that can have them.
 
-    These copy tiles by rings; the plain kernels beside them are for calls whose strides allow no copy of boxes.
+    The plain kernels are those of Triton's file: a launch takes them where roles do not pay, or no box can be copied.
     """
-    plain = triton(replace(options, boxes=False))
+    plain = triton(options)
     roles = Step("assign-roles", "last: roles are made of what a plain kernel does, statements included")
     return Pipeline(plain.attn, (*plain.tile, roles))
 

@@ -122,6 +122,9 @@ TARGETS: dict[str, Target] = {
 }
 """Every target by name."""
 
+ROLES_TARGET = "gluon"
+"""The target whose files hold Triton's kernels, and beside them those whose warps have roles: what calls take there."""
+
 
 def target_of(name: str) -> Target:
     """The target of that name. Raises UnknownTarget."""

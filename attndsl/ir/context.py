@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from attndsl.ir.attn import ATTN
 from attndsl.ir.hints import settle_hints
-from attndsl.ir.roles import ROLES_LEVEL
 from attndsl.ir.spec import SPEC
 from attndsl.ir.tile import TILE
 from attndsl.ir.traits import RULES
+from attndsl.ir.walks import ROLES_LEVEL
 from attndsl.ir.wellformed import VERIFIERS
 from attndsl.ir.xdsl import Context, ModuleOp, Parser, Printer, arith, builtin, math, scf
 

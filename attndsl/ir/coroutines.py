@@ -1,25 +1,27 @@
 """The roles of a program, interpreted: coroutines, and barriers that mean what those of a GPU mean.
 
-Whatever order roles run in, none that they do not wait for is promised. So a program is run twice: once what copies is
-as far ahead as it can be and copies land as late as they can, once the other way round. What would be a race, or would
-never end, on a GPU raises RolesFail, which names the ring and the stage.
+Whatever order roles run in, none that they do not wait for is promised. So a grid is run twice: once by one program,
+whose role that copies is as far ahead as it can be and whose copies land as late as they can, and once the other way
+round, by two. What would be a race, or would never end, on a GPU raises RolesFail, which names the ring and the stage.
 """
 
 from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from attndsl.ir import roles, tile
+from attndsl.ir import roles, tile, walks
 from attndsl.ir.arrays import NamedArray, rounded, sum_along
 from attndsl.ir.meaning import Array
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue
+from attndsl.storage import as_stored, decode
 
 
 class Runs(Protocol):
@@ -33,6 +35,9 @@ class Runs(Protocol):
 
     def run(self, op: Operation) -> None:
         """Runs an operation that is no role's."""
+
+
+Places = tuple[np.ndarray[Any, Any], ...]
 
 
 class RolesFail(RuntimeError):
@@ -68,7 +73,7 @@ class _Barrier:
 
 @dataclass(eq=False)
 class _Stage:
-    """One stage of a ring: what lies in it, and who has still to read it."""
+    """One stage of a ring or a board: what lies in it, how many have still to release it, and who has."""
 
     name: str
     full: _Barrier
@@ -76,14 +81,19 @@ class _Stage:
     boxes: dict[str, Array] = field(default_factory=dict)
     fills: int = 0
     landing: set[str] = field(default_factory=set)
-    readers: set[str] = field(default_factory=set)
+    unread: int = 0
+    released: set[str] = field(default_factory=set)
     reading: list[_Product] = field(default_factory=list)
+
+    def fill(self) -> None:
+        """Begins a use: what is filled lands, and is read by as many as release it."""
+        self.unread, self.released = self.empty.count, set()
 
 
 @dataclass(eq=False)
 class _Product:
     op: roles.ProductOp
-    stage: _Stage
+    stages: list[_Stage]
     lhs: NamedArray
     rhs: NamedArray
     onto: NamedArray | _Product | None
@@ -102,12 +112,17 @@ class _Program:
     """The rings of one program, and the copies that are under way."""
 
     def __init__(self, run: Runs, kernel: tile.KernelOp, copies_first: bool) -> None:
+        self.grid = Grid.of(run, kernel)
         self.copies_first = copies_first
         self.copies: list[_Copy] = []
         self.stages: dict[tuple[str, int], _Stage] = {}
-        rings = [op for op in kernel.body.block.ops if isinstance(op, roles.RingOp)]
-        self.filled_with = {ring.sym_name.data: ring.filled_with for ring in rings}
-        for ring in (ring for ring in rings if ring.beside is None):
+        self.ends = set[str]()  # stages of a board that hold the number at which there is no tile
+        rings = [op for op in kernel.body.block.ops if isinstance(op, roles.RingOp | roles.BoardOp)]
+        self.filled_with = {
+            ring.sym_name.data: ring.filled_with if isinstance(ring, roles.RingOp) else ring.sym_name.data
+            for ring in rings
+        }
+        for ring in (ring for ring in rings if self.filled_with[ring.sym_name.data] == ring.sym_name.data):
             name = ring.sym_name.data
             for n in range(ring.stages.value.data):
                 barriers = _Barrier(1), _Barrier(ring.readers.value.data)
@@ -118,11 +133,10 @@ class _Program:
             if isinstance(op, roles.RoleOp)
             for n in range(op.count.value.data if isinstance(op, roles.ConsumersOp) else 1)
         ]
-        self.readers = {role.name for role in self.roles if isinstance(role.op, roles.ConsumersOp)}
 
-    def walk(self) -> None:
-        """Runs all roles to their ends. Raises RolesFail."""
-        order = sorted(self.roles, key=lambda role: (role.name in self.readers) == self.copies_first)
+    def walk(self) -> Iterator[None]:
+        """Runs all roles to their ends, a round at a time. Raises RolesFail."""
+        order = sorted(self.roles, key=lambda role: isinstance(role.op, roles.ConsumersOp) == self.copies_first)
         running = {role: role.steps() for role in order}
         while running:
             moved = False
@@ -134,13 +148,14 @@ class _Program:
             if not moved and not self.land():
                 waiting = "; ".join(f"{role.name} waits until {role.waits_for}" for role in running)
                 raise RolesFail(f"nothing goes on: {waiting}")
+            yield
         while self.land():
             pass
         for stage in self.stages.values():
-            if stage.readers:
+            if stage.unread and stage.name not in self.ends:
                 raise RolesFail(
                     f"roles walk different numbers of tiles: {stage.name} was filled {stage.fills} times, "
-                    f"and {', '.join(sorted(stage.readers))} has not released it"
+                    f"and {stage.unread} of its readers have not released it"
                 )
 
     def land(self) -> bool:
@@ -153,8 +168,37 @@ class _Program:
         stage.landing.remove(landed.ring)
         stage.full.land(landed.bytes)
         if stage.full.missing == 0:
-            stage.readers = set(self.readers)
+            stage.fill()
         return True
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What programs a kernel would have: the values of each program variable, in the order in which they start."""
+
+    values: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, run: Runs, kernel: tile.KernelOp) -> Grid:
+        """The grid of a call."""
+        found = []
+        for op in (op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)):
+            values = range(0, run.scalar(op.extent), run.scalar(op.step))
+            found.append(tuple(reversed(values) if op.descending is not None else values))
+        return cls(tuple(found))
+
+    @property
+    def size(self) -> int:
+        """How many programs there would be."""
+        return math.prod(map(len, self.values))
+
+    def place(self, number: int) -> tuple[int, ...]:
+        """The values of the program variables in the program of a number: its digits."""
+        digits = []
+        for values in reversed(self.values):
+            number, digit = divmod(number, len(values))
+            digits.append(values[digit])
+        return tuple(reversed(digits))
 
 
 class _Role:
@@ -170,8 +214,7 @@ class _Role:
         self.done = 0
         self.waits_for = ""
         if isinstance(op, roles.ConsumersOp):
-            first = run.scalar(op.first) + number * op.step.value.data
-            self.run.values[op.body.block.args[0]] = NamedArray(np.int64(first))  # type: ignore[arg-type]
+            self.gives(op.body.block.args[0], number)
 
     def steps(self) -> Iterator[None]:
         """Goes on until something has to be waited for, again and again."""
@@ -185,6 +228,8 @@ class _Role:
                 self.waits_for = f"{stage.name} is {op.barrier.data}"
                 while not barrier.has_ended(self.run.scalar(op.phase)):
                     yield
+            elif isinstance(op, walks.WalkOp):
+                yield from self.walk(op)
             elif isinstance(op, tile.LoopOp) and any(op.name.startswith("roles.") for op in operations(op)):
                 yield from self.loop(op)
             else:
@@ -203,19 +248,62 @@ class _Role:
             carried = [run.values[value] for value in op.end.values]
         run.values.update(zip(op.results, carried, strict=True))
 
+    def walk(self, op: walks.WalkOp) -> Iterator[None]:
+        """One tile after another, as long as there is one."""
+        run, takes, does = self.run, op.take.block, op.body.block
+        carried = [run.values[value] for value in op.start]
+        while True:
+            run.values.update(zip(takes.args, carried, strict=True))
+            yield from self.block(takes)
+            number = run.values[op.goes.number]
+            if int(number.array) >= self.program.grid.size:
+                self.program.ends.update(
+                    self.stage(each).name for each in takes.ops if isinstance(each, walks.NumberOp)
+                )
+                return
+            run.values.update(zip(does.args, [number, *carried], strict=True))
+            yield from self.block(does)
+            carried = [run.values[value] for value in op.carries.values]
+
+    def gives(self, value: SSAValue, number: int) -> None:
+        """Lets an integer have a value."""
+        self.run.values[value] = NamedArray(np.int64(number))  # type: ignore[arg-type]
+
     def step(self, op: Operation) -> None:
         run = self.run
         match op:
+            case walks.GoOp() | walks.NextOp():
+                pass
+            case walks.TakeOp():
+                counter = run.arrays[op.counter.string_value()]
+                self.gives(op.result, int(counter))
+                counter += 1
+            case walks.PostOp():
+                stage = self.stage(op)
+                name = op.ring.string_value()
+                self.is_free(stage, name)
+                stage.boxes[name], stage.fills = np.int64(run.scalar(op.number)), stage.fills + 1  # type: ignore[assignment]
+                stage.fill()
+                stage.full.arrive()
+            case walks.NumberOp():
+                self.gives(op.result, int(self.readable(op)))
+            case walks.ShareOp():
+                self.gives(op.result, run.scalar(op.first) + run.scalar(op.part) * op.rows.value.data)
+            case walks.ProgramsOp():
+                for variable, place in zip(op.values, self.program.grid.place(run.scalar(op.number)), strict=True):
+                    self.gives(variable, place)
             case roles.TurnOp():
                 turn, stages = run.scalar(op.turn), op.stages.value.data
-                run.values[op.stage] = NamedArray(np.int64(turn % stages))  # type: ignore[arg-type]
-                run.values[op.phase] = NamedArray(np.int64(turn // stages % 2))  # type: ignore[arg-type]
+                self.gives(op.stage, turn % stages)
+                self.gives(op.phase, turn // stages % 2)
             case roles.ExpectOp():
                 stage = self.stage(op)
                 stage.fills += 1
                 stage.full.arrive(op.count.value.data)
             case roles.CopyOp():
                 self.copy(op)
+            case roles.PutOp():
+                self.put(op)
             case roles.ViewOp():
                 self.view(op)
             case roles.OperandOp():
@@ -228,9 +316,10 @@ class _Role:
                 self.wait(op)
             case roles.ReleaseOp():
                 stage = self.stage(op)
-                if self.name not in stage.readers:
+                if not stage.unread or self.name in stage.released:
                     raise RolesFail(f"{self.name} releases {stage.name}, which it has not, or no more, to read")
-                stage.readers.remove(self.name)
+                stage.unread -= 1
+                stage.released.add(self.name)
                 stage.empty.arrive()
             case _:
                 run.run(op)
@@ -241,51 +330,80 @@ class _Role:
             raise RolesFail(f"{self.name} means stage {n} of @{name}, which has none of that number")
         return self.program.stages[name, n]
 
+    def box(self, boxes: roles.BoxesOp, start: Sequence[SSAValue]) -> tuple[list[int], Places, Places]:
+        """How long a box is along each axis of its tensor, which places of it lie in the tensor, and where there."""
+        shape = self.run.arrays[boxes.tensor.string_value()].shape
+        sizes = [boxes.box.get(axis, 1) for axis in range(len(shape))]
+        first = [self.run.scalar(value) for value in start]
+        places = [np.arange(at, at + size) for at, size in zip(first, sizes, strict=True)]
+        ends = list(shape)
+        if isinstance(boxes, roles.RingOp) and boxes.end is not None:
+            ends[-1] = min(ends[-1], boxes.end.value.data)
+        inside = [(place >= 0) & (place < end) for place, end in zip(places, ends, strict=True)]
+        return sizes, np.ix_(*inside), np.ix_(*(p[i] for p, i in zip(places, inside, strict=True)))
+
+    def put(self, op: roles.PutOp) -> None:
+        boxes = op.outbox
+        if not 0 <= self.run.scalar(op.stage) < boxes.stages.value.data:
+            raise RolesFail(f"{self.name} means a stage that @{boxes.sym_name.data} has not")
+        sizes, inside, places = self.box(boxes, op.start)
+        element = boxes.declaration.element.data
+        tile_ = np.broadcast_to(self.run.values[op.value].along(tuple(op.axes)), list(boxes.box.values()))
+        stored = decode(as_stored(tile_, element), element).reshape(sizes)
+        self.run.arrays[boxes.tensor.string_value()][places] = stored[inside]
+
     def copy(self, op: roles.CopyOp) -> None:
         stage, ring, name = self.stage(op), op.declaration, op.ring.string_value()
-        if stage.reading or stage.readers or name in stage.landing:
-            by = ", ".join(sorted(stage.readers)) or ("a product that is under way" if stage.reading else "a copy")
-            raise RolesFail(f"{stage.name} is filled again while {by} still has it")
+        self.is_free(stage, name)
         tensor = self.run.arrays[ring.tensor.string_value()]
-        start = [self.run.scalar(value) for value in op.start]
-        sizes = [ring.box.get(axis, 1) for axis in range(tensor.ndim)]
-        places = [np.arange(at, at + size) for at, size in zip(start, sizes, strict=True)]
-        ends = list(tensor.shape)
-        if ring.end is not None:
-            ends[-1] = min(ends[-1], ring.end.value.data)
-        inside = [(place >= 0) & (place < end) for place, end in zip(places, ends, strict=True)]
+        sizes, inside, places = self.box(ring, op.start)
         box = np.zeros(sizes, tensor.dtype)
-        box[np.ix_(*inside)] = tensor[np.ix_(*(p[i] for p, i in zip(places, inside, strict=True)))]
+        box[inside] = tensor[places]
         stage.landing.add(name)
         self.program.copies.append(_Copy(stage, name, box.reshape(list(ring.box.values())), ring.bytes))
         if not self.program.copies_first:
             self.program.land()
 
-    def view(self, op: roles.ViewOp) -> None:
-        stage, box = self.stage(op), self.stage(op).boxes.get(op.ring.string_value())
+    def is_free(self, stage: _Stage, name: str) -> None:
+        """Raises RolesFail where a stage is still read, or filled, whose box of a ring is filled."""
+        if stage.reading or stage.unread or name in stage.landing:
+            by = "a reader" if stage.unread else "a product that is under way" if stage.reading else "a copy"
+            raise RolesFail(f"{stage.name} is filled again while {by} still has it")
+
+    def readable(self, op: walks.NumberOp | roles.ViewOp) -> Array:
+        """What lies in a stage. Raises RolesFail where that is not this role's to read."""
+        stage = self.stage(op)
+        box = stage.boxes.get(op.ring.string_value())
         if box is None or stage.landing:
             raise RolesFail(f"{self.name} reads {stage.name} before the copy into it has landed")
-        if self.name not in stage.readers:
+        if self.name in stage.released:
             raise RolesFail(f"{self.name} reads {stage.name}, which it has released")
-        self.views[op.result] = stage
-        self.run.values[op.result] = NamedArray(box, tuple(op.axes))
+        return box
+
+    def view(self, op: roles.ViewOp) -> None:
+        self.run.values[op.result] = NamedArray(self.readable(op), tuple(op.axes))
+        self.views[op.result] = self.stage(op)
 
     def product(self, op: roles.ProductOp) -> None:
         onto = None if op.onto is None else self.made.get(op.onto) or self.run.values[op.onto]
-        stage = self.views[op.rhs]
-        made = _Product(op, stage, self.run.values[op.lhs], self.run.values[op.rhs], onto)
-        stage.reading.append(made)
+        stages = [self.views[value] for value in (op.lhs, op.rhs) if value in self.views]
+        made = _Product(op, stages, self.run.values[op.lhs], self.run.values[op.rhs], onto)
+        for stage in stages:
+            stage.reading.append(made)
         self.products.append(made)
         self.made[op.result] = made
 
     def wait(self, op: roles.AwaitOp) -> None:
         for made in self.products[: max(0, len(self.products) - op.pending.value.data)]:
             made.result = _multiplied(made)
-            made.stage.reading.remove(made)
+            for stage in made.stages:
+                stage.reading.remove(made)
             self.products.remove(made)
         result = self.made[op.product].result
         if result is None:
-            raise RolesFail(f"{self.name} takes a product with {self.made[op.product].stage.name} that is under way")
+            raise RolesFail(
+                f"{self.name} takes a product with {self.made[op.product].stages[-1].name} that is under way"
+            )
         self.run.values[op.result] = result
 
 
@@ -301,6 +419,11 @@ def _multiplied(made: _Product) -> NamedArray:
 
 
 def run_roles(run: Runs, kernel: tile.KernelOp) -> None:
-    """Runs the roles of a program, both ways. Raises RolesFail."""
-    for copies_first in (True, False):
-        _Program(run, kernel, copies_first).walk()
+    """Runs the programs of a kernel, both ways. Raises RolesFail."""
+    for copies_first, programs in ((True, 1), (False, 2)):
+        for op in operations(kernel):
+            if isinstance(op, walks.TakeOp):
+                run.arrays[op.counter.string_value()][...] = 0
+        beside = [_Program(run, kernel, copies_first).walk() for _ in range(programs)]
+        while beside:
+            beside = [program for program in beside if next(program, program) is not program]

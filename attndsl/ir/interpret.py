@@ -75,8 +75,8 @@ def interpret(
                 continue
             if not runs(op, dims, params, choices[SPLITS], with_roles=True):
                 continue
-            if isinstance(op, attn.KernelOp):
-                run.block(op.body.block)
+            if isinstance(op, attn.KernelOp) or any(isinstance(each, roles.RoleOp) for each in op.body.block.ops):
+                run.block(op.body.block)  # roles take the programs of their kernel themselves
             else:
                 run.programs(list(op.body.block.ops))
     return {name: encode(array, run.elements[name]) for name, array in run.outputs.items()}
@@ -194,7 +194,7 @@ class Run(OverKeys):
                 self.homes = self.homes or Homes()
             case tile.IntoOp():
                 self.put(op)
-            case roles.RingOp() | roles.ProducerOp():
+            case roles.RingOp() | roles.BoardOp() | roles.OutboxOp() | roles.ProducerOp() | tile.ProgramOp():
                 pass
             case roles.ConsumersOp():
                 kernel = op.parent_op()

@@ -3,19 +3,23 @@
 A stage that is released may be filled at once. A product reads it until it is awaited. What reads it into registers is
 worse: an instruction that loads has not loaded yet when the next one begins, and a release waits for no load. So such a
 stage is released only after something that is known to be complete has needed what was read: a product that was
-awaited. No tolerance finds where that is missing: a few numbers are those of the next tile.
+awaited. No tolerance finds where that is missing: a few numbers are those of the next tile. The number of a tile is
+needed by the test whether there is one: a stage of a board is released behind that.
 """
 
 from __future__ import annotations
 
-from attndsl.ir import roles, tile
+from attndsl.ir import roles, tile, walks
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException
 
 Stage = tuple[str, SSAValue]
 
-OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp)
-OF_CONSUMERS = (roles.ReleaseOp, roles.ViewOp, roles.OperandOp, roles.ProductOp, roles.AwaitOp)
+OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp, walks.TakeOp, walks.PostOp)
+OF_CONSUMERS = (
+    *(roles.ReleaseOp, roles.ViewOp, roles.OperandOp, roles.ProductOp, roles.AwaitOp),
+    *(roles.PutOp, walks.NumberOp),
+)
 
 
 def verify_role(role: roles.RoleOp) -> None:
@@ -53,6 +57,10 @@ class _Walk:
                     self._expect(op)
                 case roles.CopyOp():
                     self._copy(op)
+                case walks.PostOp():
+                    self._needs("empty", op)
+                case walks.NumberOp():
+                    self._needs("full", op)
                 case roles.ViewOp():
                     self._needs("full", op)
                     self.views.setdefault(_stage(op), []).append(op)
@@ -100,6 +108,11 @@ class _Walk:
     def _release(self, op: roles.ReleaseOp) -> None:
         stage = _stage(op)
         name = f"@{stage[0]}"
+        if isinstance(op.holder, roles.BoardOp):
+            walk = op.parent_op()
+            if not isinstance(walk, walks.WalkOp) or op.parent is walk.take.block:
+                raise VerifyException(f"a stage of {name} is released behind the test that needs its number")
+            return
         if stage not in self.views:
             raise VerifyException(f"a stage of {name} is released by who reads it")
         for view in self.views.pop(stage):
@@ -110,7 +123,7 @@ class _Walk:
                         raise VerifyException(
                             f"a stage of {name} is released before anything has needed what was read from it"
                         )
-                elif user not in self.complete:
+                elif user not in self.complete and user.parent is op.parent:  # of a turn all are awaited in it
                     raise VerifyException(f"a stage of {name} is released while a product reads it")
         self.waited.discard(("full", stage))
 
@@ -128,4 +141,5 @@ class _Walk:
 
 
 def _stage(op: roles.StageOp) -> Stage:
-    return op.declaration.filled_with, op.stage
+    holder = op.holder
+    return holder.filled_with if isinstance(holder, roles.RingOp) else op.ring.string_value(), op.stage

@@ -18,6 +18,7 @@ from attndsl.ir.xdsl import (
     IntegerAttr,
     IntegerType,
     IRDLOperation,
+    IsTerminator,
     ModuleOp,
     Operation,
     PatternRewriter,
@@ -30,7 +31,6 @@ from attndsl.ir.xdsl import (
     arith,
     i1,
     index,
-    scf,
 )
 
 __all__ = [
@@ -209,7 +209,7 @@ def say(kernel: Operation, statement: type[tile.ValuesOp], values: Iterable[SSAV
         assert last is not None
         said = statement(found)
         said.location = last.location
-        if isinstance(last, tile.YieldOp | scf.YieldOp):
+        if last.has_trait(IsTerminator):
             block.insert_op_before(said, last)
         else:
             block.insert_op_after(said, last)

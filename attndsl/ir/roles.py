@@ -11,9 +11,9 @@ are the products that run while something else is computed.
       roles.copy @k_ring[%stage] from(%b, %h, %j0, %zero)
       ...
     }
-    roles.consumers 2 registers 240 rows from %i0 step 64 {
-    ^bb0(%first : index):
-      %i = tile.range "i" from %first to %end size %c64
+    roles.consumers 2 registers 240 {
+    ^bb0(%part : index):
+      ...
       roles.wait "full" @k_ring[%stage] phase %zero
       %k = roles.view @k_ring[%stage] over(%j, %d) : f32
       %later = roles.product %q, %k over %d : f32
@@ -30,16 +30,16 @@ apart: who waits says which one it waits for, and use n of a stage has phase n m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from attndsl.ir.loop import LoopOp, verify_axis
-from attndsl.ir.spec import Float, TensorOp, declarations, enclosing_tensor
+from attndsl.ir.spec import Float, TensorOp, enclosing_tensor
 from attndsl.ir.traits import Axes, Removes, Variables, WellFormed
 from attndsl.ir.xdsl import (
     ArrayAttr,
     Attribute,
     AttrSizedOperandSegments,
     Block,
-    Dialect,
     IndexType,
     IntegerAttr,
     IRDLOperation,
@@ -75,28 +75,14 @@ def _integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
     return ArrayAttr([IntegerAttr(value, index) for value in values])
 
 
-@irdl_op_definition
-class RingOp(IRDLOperation):
-    """Shared memory for `stages` boxes of a tensor: `sizes` elements `along` two of its axes, one of all others.
+class BoxesOp(IRDLOperation):
+    """Shared memory for `stages` boxes of a tensor: `sizes` elements `along` two of its axes, one of all others."""
 
-    What of a box lies outside of the tensor is 0, and what lies from `end` on along its last axis. So many `readers`
-    release a stage before it is filled again. A ring that lies `beside` another has no barriers: its stages are
-    filled, full and released with those of the other.
-    """
-
-    name = "roles.ring"
     sym_name = prop_def(SymbolNameConstraint())
     tensor = prop_def(SymbolRefAttr)
     along = prop_def(ArrayAttr[IntegerAttr])
     sizes = prop_def(ArrayAttr[IntegerAttr])
     stages = prop_def(IntegerAttr[IndexType])
-    readers = prop_def(IntegerAttr[IndexType])
-    beside = opt_prop_def(SymbolRefAttr)
-    end = opt_prop_def(IntegerAttr[IndexType])
-    assembly_format = (
-        "$sym_name `of` $tensor `along` $along `sizes` $sizes (`end` $end^)? `stages` $stages `readers` $readers "
-        "(`beside` $beside^)? attr-dict"
-    )
 
     def __init__(
         self,
@@ -105,9 +91,7 @@ class RingOp(IRDLOperation):
         along: Sequence[int],
         sizes: Sequence[int],
         stages: int,
-        readers: int,
-        beside: str | None = None,
-        end: int | None = None,
+        **more: Attribute | None,
     ) -> None:
         super().__init__(
             properties={
@@ -116,21 +100,9 @@ class RingOp(IRDLOperation):
                 "along": _integers(along),
                 "sizes": _integers(sizes),
                 "stages": IntegerAttr(stages, index),
-                "readers": IntegerAttr(readers, index),
-                "beside": None if beside is None else SymbolRefAttr(beside),
-                "end": None if end is None else IntegerAttr(end, index),
+                **more,
             }
         )
-
-    @property
-    def filled_with(self) -> str:
-        """The name of the ring that has its barriers."""
-        return self.sym_name.data if self.beside is None else self.beside.string_value()
-
-    @property
-    def together(self) -> list[RingOp]:
-        """The rings whose stages are filled with those of this one, itself among them."""
-        return [ring for ring in declarations_of(self) if ring.filled_with == self.filled_with]
 
     @property
     def declaration(self) -> TensorOp:
@@ -154,8 +126,65 @@ class RingOp(IRDLOperation):
             raise VerifyException(f"boxes are of f16 or bf16, not of {self.declaration.element.data}")
         if len(self.along) != 2 or len(self.sizes) != 2 or not 0 <= along[0] < along[-1] == rank - 1:
             raise VerifyException("a box lies along two axes of its tensor, the last one among them")
-        if min(self.stages.value.data, self.readers.value.data, *self.box.values()) < 1:
-            raise VerifyException("has a stage, a reader and an element at least")
+        if min(self.stages.value.data, *self.box.values()) < 1:
+            raise VerifyException("has a stage and an element at least")
+
+
+@irdl_op_definition
+class RingOp(BoxesOp):
+    """Shared memory for boxes that are read.
+
+    What of a box lies outside of its tensor is 0, and what lies from `end` on along its last axis. So many `readers`
+    release a stage before it is filled again. A ring that lies `beside` another has no barriers: its stages are
+    filled, full and released with those of the other.
+    """
+
+    name = "roles.ring"
+    readers = prop_def(IntegerAttr[IndexType])
+    beside = opt_prop_def(SymbolRefAttr)
+    end = opt_prop_def(IntegerAttr[IndexType])
+    assembly_format = (
+        "$sym_name `of` $tensor `along` $along `sizes` $sizes (`end` $end^)? `stages` $stages `readers` $readers "
+        "(`beside` $beside^)? attr-dict"
+    )
+
+    def __init__(
+        self,
+        name: str,
+        tensor: SymbolRefAttr,
+        along: Sequence[int],
+        sizes: Sequence[int],
+        stages: int,
+        readers: int,
+        beside: str | None = None,
+        end: int | None = None,
+    ) -> None:
+        super().__init__(
+            name,
+            tensor,
+            along,
+            sizes,
+            stages,
+            readers=IntegerAttr(readers, index),
+            beside=None if beside is None else SymbolRefAttr(beside),
+            end=None if end is None else IntegerAttr(end, index),
+        )
+
+    @property
+    def filled_with(self) -> str:
+        """The name of the ring that has its barriers."""
+        return self.sym_name.data if self.beside is None else self.beside.string_value()
+
+    @property
+    def together(self) -> list[RingOp]:
+        """The rings whose stages are filled with those of this one, itself among them."""
+        rings = [holder for holder in holders_of(self) if isinstance(holder, RingOp)]
+        return [ring for ring in rings if ring.filled_with == self.filled_with]
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.readers.value.data < 1:
+            raise VerifyException("has a reader at least")
         if self.end is not None and self.end.value.data < 1:
             raise VerifyException("ends where its tensor does, or before")
         alike = [ring for ring in self.together if (ring.stages, ring.readers) == (self.stages, self.readers)]
@@ -163,32 +192,80 @@ class RingOp(IRDLOperation):
             raise VerifyException("lies beside a ring with barriers, of as many stages and readers")
 
 
+@irdl_op_definition
+class OutboxOp(BoxesOp):
+    """Shared memory for boxes that are written, from where they are copied while something else is computed."""
+
+    name = "roles.outbox"
+    assembly_format = "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages attr-dict"
+
+
+@irdl_op_definition
+class BoardOp(IRDLOperation):
+    """Shared memory for `stages` numbers of tiles; so many `readers` release a stage before it is written again."""
+
+    name = "roles.board"
+    sym_name = prop_def(SymbolNameConstraint())
+    stages = prop_def(IntegerAttr[IndexType])
+    readers = prop_def(IntegerAttr[IndexType])
+    assembly_format = "$sym_name `stages` $stages `readers` $readers attr-dict"
+
+    def __init__(self, name: str, stages: int, readers: int) -> None:
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "stages": IntegerAttr(stages, index),
+                "readers": IntegerAttr(readers, index),
+            }
+        )
+
+    def verify_(self) -> None:
+        if min(self.stages.value.data, self.readers.value.data) < 1:
+            raise VerifyException("has a stage and a reader at least")
+
+
+Holder = RingOp | BoardOp | OutboxOp
+
+
+def barred(holder: Holder) -> TypeGuard[RingOp | BoardOp]:
+    """Whether a memory has barriers of its own."""
+    return isinstance(holder, BoardOp) or (isinstance(holder, RingOp) and holder.beside is None)
+
+
 class StageOp(IRDLOperation):
-    """What is about one stage of a ring. Its operands come after those of the operation itself."""
+    """What is about one stage of a ring, a board or an outbox. Its operands come after those of the operation."""
 
     ring = prop_def(SymbolRefAttr)
     stage = operand_def(IndexType)
 
     @property
-    def declaration(self) -> RingOp:
-        """The ring; raises VerifyException where the kernel has none of that name."""
+    def holder(self) -> Holder:
+        """What has the stage; raises VerifyException where the kernel has none of that name."""
         name = self.ring.string_value()
-        found = [ring for ring in declarations_of(self) if ring.sym_name.data == name]
+        found = [each for each in holders_of(self) if each.sym_name.data == name]
         if len(found) != 1:
             raise VerifyException(f"{'no ring is' if not found else 'several rings are'} called @{name}")
         return found[0]
 
+    @property
+    def declaration(self) -> RingOp:
+        """The ring; raises VerifyException where it is none."""
+        if not isinstance(found := self.holder, RingOp):
+            raise VerifyException(f"@{self.ring.string_value()} holds no boxes")
+        return found
+
     def verify_(self) -> None:
-        if isinstance(self, BARRED) and self.declaration.beside is not None:
-            raise VerifyException(f"means the barriers of @{self.declaration.filled_with}")
+        holder = self.holder
+        if isinstance(self, BARRED) and isinstance(holder, RingOp) and holder.beside is not None:
+            raise VerifyException(f"means the barriers of @{holder.filled_with}")
 
 
-def declarations_of(op: Operation) -> list[RingOp]:
-    """The rings of the kernel that an operation stands in."""
+def holders_of(op: Operation) -> list[Holder]:
+    """The rings, boards and outboxes of the kernel that an operation stands in."""
     kernel = op
     while (parent := kernel.parent_op()) is not None and parent.name != "builtin.module":
         kernel = parent
-    return [each for region in kernel.regions for each in region.ops if type(each) is RingOp]
+    return [each for region in kernel.regions for each in region.ops if isinstance(each, Holder)]
 
 
 @irdl_op_definition
@@ -259,6 +336,40 @@ class CopyOp(StageOp):
         super().verify_()
         if len(self.start) != len(self.declaration.declaration.shape):
             raise VerifyException("says where its box begins along each axis of the tensor")
+
+
+@irdl_op_definition
+class PutOp(StageOp):
+    """Puts a tile, its axes `over` those of a box, into a stage of an outbox, and begins to copy it to its tensor.
+
+    Before that it waits until what lay in the stage has been copied. What lies outside of the tensor is not written.
+    """
+
+    name = "roles.put"
+    value = operand_def(Float)
+    axes = var_operand_def(IndexType)
+    start = var_operand_def(IndexType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$ring `[` $stage `]` $value `over` `(` $axes `)` `to` `(` $start `)` attr-dict `:` type($value)"
+
+    def __init__(
+        self, outbox: str, stage: SSAValue, value: SSAValue, axes: Sequence[SSAValue], start: Sequence[SSAValue]
+    ) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(outbox)}, operands=[value, axes, start, stage])
+
+    @property
+    def outbox(self) -> OutboxOp:
+        """The outbox; raises VerifyException where it is none."""
+        if not isinstance(found := self.holder, OutboxOp):
+            raise VerifyException(f"@{self.ring.string_value()} is no outbox")
+        return found
+
+    def verify_(self) -> None:
+        super().verify_()
+        if len(self.start) != len(self.outbox.declaration.shape) or len(self.axes) != 2:
+            raise VerifyException("says where its box begins along each axis of the tensor, and the axes of its tile")
+        for axis in self.axes:
+            verify_axis(axis)
 
 
 @irdl_op_definition
@@ -366,7 +477,7 @@ class ProductOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_axis(self.over)
-        if not isinstance(self.lhs.owner, OperandOp | LoopOp | Block):
+        if not isinstance(self.lhs.owner, OperandOp | ViewOp | LoopOp | Block):
             raise VerifyException(
                 "has a left factor that lies where products take it from, as roles.operand puts it there"
             )
@@ -421,58 +532,42 @@ class ProducerOp(RoleOp):
 
 @irdl_op_definition
 class ConsumersOp(RoleOp):
-    """The groups of four warps that multiply and fold: `count`, number n with the rows from `first` + n `step` on."""
+    """The groups of four warps that multiply and fold: `count`, each of which knows its number."""
 
     name = "roles.consumers"
     count = prop_def(IntegerAttr[IndexType])
-    step = prop_def(IntegerAttr[IndexType])
-    first = operand_def(IndexType)
     traits = traits_def(NoTerminator(), WellFormed())
-    assembly_format = "$count `registers` $registers `rows` `from` $first `step` $step $body attr-dict"
+    assembly_format = "$count `registers` $registers $body attr-dict"
 
-    def __init__(self, count: int, registers: int, first: SSAValue, step: int) -> None:
+    def __init__(self, count: int, registers: int) -> None:
         super().__init__(
-            properties={
-                "registers": IntegerAttr(registers, index),
-                "count": IntegerAttr(count, index),
-                "step": IntegerAttr(step, index),
-            },
-            operands=[first],
+            properties={"registers": IntegerAttr(registers, index), "count": IntegerAttr(count, index)},
             regions=[Region(Block(arg_types=[index]))],
         )
 
     def verify_(self) -> None:
         if [argument.type for argument in self.body.block.args] != [index]:
-            raise VerifyException("knows the first of its rows")
+            raise VerifyException("knows its number")
 
 
 BARRED = (WaitOp, ExpectOp, ReleaseOp)
 """What is about the barriers of a stage."""
 
-ACTIONS = (RingOp, WaitOp, ExpectOp, CopyOp, ReleaseOp)
-"""What a role does that gives no value."""
-
-
-def tensors_of(kernel: Operation) -> list[TensorOp]:
-    """The tensors that the rings of a kernel hold boxes of."""
-    rings = {op.tensor.string_value() for op in kernel.walk() if isinstance(op, RingOp)}
-    return [tensor for tensor in declarations(kernel, TensorOp) if tensor.sym_name.data in rings]
-
-
-ROLES_LEVEL = Dialect(
-    "roles",
-    [
-        RingOp,
-        TurnOp,
-        WaitOp,
-        ExpectOp,
-        CopyOp,
-        ReleaseOp,
-        ViewOp,
-        OperandOp,
-        ProductOp,
-        AwaitOp,
-        ProducerOp,
-        ConsumersOp,
-    ],
+ROLE_OPERATIONS = (
+    RingOp,
+    BoardOp,
+    OutboxOp,
+    TurnOp,
+    WaitOp,
+    ExpectOp,
+    CopyOp,
+    PutOp,
+    ReleaseOp,
+    ViewOp,
+    OperandOp,
+    ProductOp,
+    AwaitOp,
+    ProducerOp,
+    ConsumersOp,
 )
+"""What roles do; `attndsl.ir.walks` has how they go from tile to tile."""

@@ -63,9 +63,14 @@ class Stream:
         return terms.apply(arith.AddfOp, terms.apply(arith.MulfOp, total, scale), part)
 
     def mean(self, total: V, summed: V, terms: Terms[V]) -> V:
-        """The weighted mean of values; 0 where no key has a weight."""
+        """The weighted mean of values; 0 where no key has a weight.
+
+        A row has one total and many values: its reciprocal is taken once. Of a total that is not 0 there is one: the
+        largest score alone has the weight 1.
+        """
         empty = terms.apply(arith.CmpfOp, total, terms.number(0.0), "oeq")
-        return terms.apply(arith.SelectOp, empty, terms.number(0.0), terms.apply(arith.DivfOp, summed, total))
+        share = terms.apply(arith.DivfOp, terms.number(1.0), total)
+        return terms.apply(arith.SelectOp, empty, terms.number(0.0), terms.apply(arith.MulfOp, summed, share))
 
     def logarithm(self, maximum: V, total: V, terms: Terms[V]) -> V:
         """The logarithm, to base e, of the sum of the exponentials."""

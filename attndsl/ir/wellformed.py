@@ -300,6 +300,7 @@ def _writes(kernel: Operation, write: type[Access], read: type[Access]) -> None:
     written, taken = set[str](), set[str]()
     for op in of_kind(kernel, write):
         written.add(op.tensor.string_value())
+    written |= {op.outbox.tensor.string_value() for op in of_kind(kernel, roles.PutOp)}
     for op in of_kind(kernel, read):
         taken.add(op.tensor.string_value())
     if not written:

@@ -13,9 +13,9 @@ from attndsl.checking.symbolic import evaluate
 from attndsl.checking.typed import Kind
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.hints import did_you_mean
-from attndsl.driver.library import checked
+from attndsl.driver.library import artifact_of, checked
 from attndsl.driver.signature import Signature, TensorSignature
-from attndsl.driver.targets import place_of, target_of
+from attndsl.driver.targets import ROLES_TARGET, TARGETS, place_of, target_of
 from attndsl.ir.machines import MACHINES, PROCESSORS, Device
 from attndsl.op.checks import shown
 from attndsl.storage import ELEMENTS
@@ -136,12 +136,32 @@ def computed(source: Source, artifact: Artifact, dims: Mapping[str, int], needed
     from attndsl.ir.work import work_of
 
     signature = artifact.signature
-    given = {tensor.name for tensor in signature.inputs}
-    left_out = [tensor.name for tensor in checked(source).inputs if tensor.name not in given]
-    spec = unmasked(checked(source, *left_out))
+    spec = unmasked(checked(source, *_left_out(source, signature)))
     sizes = {dim: dims[dim] for dim in signature.features} if target_of(artifact.target).specialised else {}
     module, _ = lower(spec, artifact.types, artifact.target, sizes, artifact.machine)
     return work_of(module, dims, _params(signature, dims))
+
+
+def _left_out(source: Source, signature: Signature) -> list[str]:
+    """The inputs of a spec that a signature does without."""
+    given = {tensor.name for tensor in signature.inputs}
+    return [tensor.name for tensor in checked(source).inputs if tensor.name not in given]
+
+
+def taken(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> dict[str, str]:
+    """On a GPU where warps can have roles: which have some, or why none, and which form of its kernels a call takes."""
+    if artifact.machine not in TARGETS[ROLES_TARGET].machines:
+        return {}
+    from attndsl.op.forms import form
+
+    signature = artifact.signature
+    if artifact.target != ROLES_TARGET:
+        sizes = {dim: dims[dim] for dim in signature.features}
+        left_out = _left_out(source, signature)
+        artifact = artifact_of(source, artifact.types, ROLES_TARGET, sizes, artifact.machine, left_out)
+    told = {name: str(text) for name, text in artifact.schedule.items() if name.partition(" ")[0] == "roles"}
+    found = form(artifact, dims, _params(signature, dims))
+    return told if found is None else {**told, "form": found}
 
 
 def explain(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> str:
@@ -165,7 +185,8 @@ def explained(source: Source, artifact: Artifact, dims: Mapping[str, int]) -> li
     types = ", ".join(f"{name} = {element}" for name, element in artifact.types.items())
     rows = [("types", types)] if types else []
     rows += [("dims", ", ".join(f"{name} = {dims[name]}" for name in artifact.signature.dims))]
-    rows += [(name.replace("_", " "), _said(value)) for name, value in artifact.schedule.items()]
+    chosen = {**artifact.schedule, **taken(source, artifact, dims)}
+    rows += [(name.replace("_", " "), _said(value)) for name, value in chosen.items()]
     if artifact.machine in PROCESSORS:
         rows.append(("products", chosen_products(artifact.machine)))
         if (tiles := chosen_tiles(artifact.machine)) is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ import torch
 from attndsl.backends.gpu.failing import compiling
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.module import load_module
+from attndsl.driver.targets import ROLES_TARGET, TARGETS
 from attndsl.driver.tuned import Tuned
 from attndsl.ir.machines import MACHINES
 from attndsl.op import errors
@@ -33,6 +35,9 @@ from attndsl.python_names import launches_name
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
+
+GLUON = (3, 6)
+"""The first version of Triton whose Gluon lets roles begin as generated files do."""
 
 _TOLD: Mapping[type, Callable[[Any], object]] = {float: float.hex, int: int, bool: repr, type(None): repr}
 """What tells a parameter from all others: 0.0 equals -0.0, True equals 1, and NaN not itself. None rests on shapes."""
@@ -116,7 +121,7 @@ class GpuCalls:
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
             signature, made = self._binding.signature, self.outputs(bound, device)
             with compiling(signature.name):
-                plan, outputs = first_call(launches, inputs, made, bound.params, signature.partial, out)
+                plan, outputs = first_call(launches, inputs, made, bound.params, program.artifact.cleared, out)
             self._kernels.update(launch.kernel for launch in plan.launches)
             if len(self._plans) >= PLANS:
                 self._plans.clear()
@@ -152,10 +157,19 @@ class GpuCalls:
             name = self._binding.signature.name
             if importlib.util.find_spec("triton") is None:
                 raise errors.TritonMissing(name, pip_install("triton"))
-            artifact = self._binding.artifact("triton", sizes, machine(), **bound.types)
-            launches = load_module(artifact)[launches_name(name)]
+            artifact, module = self._loaded(sizes, bound.types)
+            launches = module[launches_name(name)]
             self._programs[key] = GpuProgram(artifact, launches, Tuned(described(device), artifact.source))
         return self._programs[key]
+
+    def _loaded(self, sizes: Mapping[str, int], types: Mapping[str, str]) -> tuple[Artifact, dict[str, Any]]:
+        """An artifact for the current GPU, and what it defines: with roles where the GPU, Triton and the spec do."""
+        if has_roles():
+            artifact = self._binding.artifact(ROLES_TARGET, sizes, machine(), **types)
+            with suppress(ImportError):  # of Gluon, which is experimental: a later Triton may have other names, or none
+                return artifact, load_module(artifact)
+        artifact = self._binding.artifact("triton", sizes, machine(), **types)
+        return artifact, load_module(artifact)
 
 
 def described(device: torch.device) -> str:
@@ -163,6 +177,16 @@ def described(device: torch.device) -> str:
     import triton
 
     return f"{torch.cuda.get_device_name(device)}, Triton {triton.__version__}"
+
+
+def has_roles() -> bool:
+    """Whether code for the current GPU may give roles to warps, of Gluon as the installed Triton has it."""
+    import triton
+    from triton.runtime import driver
+
+    target = driver.active.get_current_target()
+    version = tuple(map(int, triton.__version__.split(".")[:2]))
+    return version >= GLUON and f"{target.backend}:{target.arch}" in TARGETS[ROLES_TARGET].machines
 
 
 def machine() -> str:

@@ -128,48 +128,51 @@ def first_call(
     inputs: Mapping[str, torch.Tensor],
     outputs: Mapping[str, Output],
     params: Mapping[str, Any],
-    partial: Collection[str] = (),
+    cleared: Collection[str] = (),
     out: Sequence[torch.Tensor] | None = None,
 ) -> tuple[Plan, list[torch.Tensor]]:
     """Makes a call through Triton, which compiles what it has not yet; how to make it again, and its outputs.
 
-    A kernel calls the pointer of a tensor as `pointer_name` says, and writes a workspace before it reads it. Of those
-    that are `partial` rows may leave elements unwritten, which are 0: they are cleared for each call.
+    A kernel calls the pointer of a tensor as `pointer_name` says, and writes a workspace before it reads it, but for
+    those that are `cleared` for each call: they are 0 when it begins.
     """
     made = outputs_of(outputs.values(), out)
-    given = Arguments(tuple(inputs.values()), tuple(made))
+    # Boxes are told by the tensors that they are of, of which none must be another one's too.
+    given = Arguments(tuple(tensor.detach() for tensor in inputs.values()), tuple(made))
     names = Arguments(tuple(inputs), tuple(outputs))
     numbers = {pointer_name(name): number for number, name in enumerate(names)}
+    known = [(tensor, number) for number, tensor in enumerate(given)]
     workspaces: dict[str, int] = {}
     launches = []
     for kernel, programs, arguments, options in given.passed_to(program, params):
         fixed = list(arguments)
-        pointers, boxes, taken = [], [], list[tuple[torch.Tensor, int]]()
+        pointers, boxes = [], []
         for position, (name, argument) in enumerate(zip(kernel.arg_names, arguments, strict=True)):
             if not isinstance(argument, torch.Tensor):
-                if (base := getattr(argument, "base", None)) is not None:
-                    boxes.append((position, next(number for tensor, number in taken if tensor is base)))
-                    fixed[position] = copy(argument)
-                    fixed[position].base = None  # a plan keeps no memory of a call
                 continue
             if name not in numbers:
                 assert not any(_share_memory(argument, tensor) for tensor in given), f"{name} is no workspace"
                 numbers[name] = len(numbers)
                 workspaces[name] = -(-argument.nbytes // ALIGNMENT) * ALIGNMENT
             pointers.append((position, numbers[name]))
-            taken.append((argument, numbers[name]))
+            known.append((argument, numbers[name]))
             fixed[position] = 0
+        for position, argument in enumerate(arguments):
+            if (base := getattr(argument, "base", None)) is not None:
+                boxes.append((position, next(number for tensor, number in known if tensor is base)))
+                fixed[position] = copy(argument)
+                fixed[position].base = None  # a plan keeps no memory of a call
         compiled = kernel[(programs,)](*arguments, **options)
         launches.append(Launch(compiled, programs, tuple(fixed), tuple(pointers), tuple(boxes)))
-    cleared = workspaces.keys() & map(pointer_name, partial)
-    ordered = sorted(workspaces, key=lambda name: name not in cleared)  # those that are cleared lie first
+    at_zero = workspaces.keys() & map(pointer_name, cleared)
+    ordered = sorted(workspaces, key=lambda name: name not in at_zero)  # those that are cleared lie first
     *starts, scratch = accumulate((workspaces[name] for name in ordered), initial=0)
     offsets = dict(zip(ordered, starts, strict=True))
     plan = Plan(
         device=next(iter(inputs.values())).device,
         outputs=tuple(outputs.values()),
         scratch=scratch,
-        cleared=sum(workspaces[name] for name in cleared),
+        cleared=sum(workspaces[name] for name in at_zero),
         offsets=tuple(offsets[name] for name in workspaces),
         launches=tuple(launches),
         reaches=tuple(map(_reach, (*inputs.values(), *(out or ())))),

@@ -7,21 +7,22 @@ makes the rings and lets the roles begin. Its launcher takes them where boxes of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from attndsl.backends.gluon.expressions import GluonExpressions, shared_layout
+from attndsl.backends.gluon.expressions import GluonExpressions, in_shared_memory, shared_layout
 from attndsl.backends.gluon.legal import LEGAL
-from attndsl.backends.gpu.launcher import BOX_STRIDES, IN_ROLES, WHOLE, kernel_name
+from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel, emit_with
 from attndsl.backends.writer import Writer
-from attndsl.ir import roles, tile
+from attndsl.ir import roles, tile, walks
 from attndsl.ir.analyses.roled import NoRoles, roled
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import ModuleOp, Operation, arith, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
 from attndsl.printable import printable
+from attndsl.python_names import pointer_name
 
 IMPORTS = """from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -30,14 +31,44 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+_store_box = tma.async_store if hasattr(tma, "async_store") else tma.async_copy_shared_to_global
 _copy_box = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 """
 
-BOXES = f'''{BOX_STRIDES}
+LEAST_ROWS = 65
+"""The rows from which on a program with roles has more than one consumer's."""
 
-def _has_roles(rows, device, *tensors):
-    """Whether the warps of a program have roles: on a Hopper GPU, for many rows, where boxes can be copied."""
-    if rows <= 64 or device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
+LEAST_KEYS = 2048
+"""The keys from which on roles pay: what a program with roles does before its first product costs much of few turns.
+
+On an H200 a causal call of 32 x 4 heads took 1.2 times as long with roles as without at 1024 keys, and 0.79 at 4096.
+"""
+
+BUSY = 0.8
+"""The part of all processors' time that tiles of rows must fill: with roles each has a processor to itself, and of the
+last round some have none; roles save about a fifth.
+"""
+
+BOXES = f'''
+
+def _roles_pay(rows, keys, tiles, device):
+    """Whether roles are faster: for more rows than one consumer has, many keys, and tiles that leave few idle."""
+    processors = _processors(device)
+    rounds = triton.cdiv(tiles, processors)
+    return rows >= {LEAST_ROWS} and keys >= {LEAST_KEYS} and tiles > {BUSY} * rounds * processors
+
+
+def _has_roles(asked, splits, pays, *tensors):
+    """Whether warps have roles: on a Hopper GPU, where boxes can be copied, if that pays or is asked for.
+
+    Other tiles or warps, or several splits, are asked of the plain form.
+    """
+    asked, device = asked or {{}}, tensors[0].device
+    if "ROLES" in asked:
+        wanted = asked["ROLES"] and asked.get("SPLITS", 1) == 1
+    else:
+        wanted = pays and splits == 1 and not asked.keys() - {{"SPLITS"}}
+    if not wanted or device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
         return False
     return all(_box_strides(x) is not None for x in tensors)
 
@@ -99,26 +130,30 @@ class GluonKernel(TritonKernel):
         """The function of each role, and the kernel's."""
         entry, out = self.kernel.entry.data, self.out
         ops = list(self.kernel.body.block.ops)
-        self.rings = [op for op in ops if isinstance(op, roles.RingOp)]
+        self.boxed = [op for op in ops if isinstance(op, roles.BoxesOp)]
+        self.tiles = self.names.like("tiles")
         found = [op for op in ops if isinstance(op, roles.RoleOp)]
         self.role_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in found}
-        self.text.begin(self.rings[0].box[self.rings[0].along.data[0].value.data])
-        self.descriptors: dict[roles.RingOp, str] = {}
+        self.text.begin(next(iter(self.boxed[0].box.values())))
+        self.descriptors: dict[roles.BoxesOp, str] = {}
         self.memory: dict[str, str] = {}
         self.barriers: dict[tuple[str, str], str] = {}
-        for ring in self.rings:
-            self._name_ring(ring)
+        for ring in self.boxed:
+            self.descriptors[ring] = self.names.like(f"{_plain(ring)}_boxes")
+        self.holders = roles.holders_of(found[0])
+        for holder in self.holders:
+            self._name(holder)
         # What stands before the roles is written first, so that they know the names of what it computes.
         main = self.out = Writer(out.source)
         with main.indented():
-            self._programs()
+            main.line(f"{self.tiles} = {' * '.join(self.counts.values())}")
             self._block(self.kernel.body.block)
         known = self._known()
         self.taken: dict[roles.RoleOp, list[str]] = {}
         for op in found:
             self._role(op, known, out)
         self.out = out
-        boxes = [self.descriptors[ring] for ring in self.rings]
+        boxes = [self.descriptors[ring] for ring in self.boxed]
         self._heading("gluon.jit", [_gluon(argument) for argument in [*boxes, *self.arguments]])
         out.append(main, _gluon)
         with out.indented():
@@ -126,23 +161,21 @@ class GluonKernel(TritonKernel):
         out.line("")
         out.line("")
 
-    def _name_ring(self, ring: roles.RingOp) -> None:
-        name = ring.sym_name.data
-        plain = name.removesuffix("_ring")
-        self.descriptors[ring] = self.names.like(f"{plain}_boxes")
+    def _name(self, holder: roles.Holder) -> None:
+        name = holder.sym_name.data
         self.memory[name] = self.names.like(name)
-        if ring.beside is None:
+        if roles.barred(holder):
             for barrier in roles.BARRIERS:
-                self.barriers[name, barrier] = self.names.like(f"{plain}_{barrier}")
+                self.barriers[name, barrier] = self.names.like(f"{_plain(holder)}_{barrier}")
 
     def _known(self) -> dict[str, str]:
         """What a role may be given: names, and what its function says of them."""
-        known = dict.fromkeys(self.descriptors.values(), "")
+        known = dict.fromkeys([*dict.fromkeys(self.descriptors.values()), self.tiles], "")
         known |= {name: type_ for name, _, type_ in (argument.partition(":") for argument in self.arguments)}
         values = [result for op in self.kernel.body.block.ops for result in op.results]
         known |= dict.fromkeys((self.names[value] for value in values if value in self.names), "")
-        rings = [name for ring in self.memory for name in (self.memory[ring], *self._barriers(ring))]
-        return known | dict.fromkeys(rings, "")
+        memory = [name for ring in self.memory for name in (self.memory[ring], *self._barriers(ring))]
+        return known | dict.fromkeys(memory, "")
 
     def _barriers(self, ring: str) -> list[str]:
         return [self.barriers[ring, barrier] for barrier in roles.BARRIERS if (ring, barrier) in self.barriers]
@@ -151,11 +184,8 @@ class GluonKernel(TritonKernel):
         """The function of a role, which is given what its text names."""
         self.text.layouts.clear()
         body = self.out = Writer(out.source)
-        part = self.names.like("part") if isinstance(op, roles.ConsumersOp) else ""
+        part = self.names[op.body.block.args[0]] if isinstance(op, roles.ConsumersOp) else ""
         with body.indented():
-            if isinstance(op, roles.ConsumersOp):
-                first, step = self.names[op.body.block.args[0]], op.step.value.data
-                self._line(op, f"{first} = {self.text[op.first].code} + {part} * {step}")
             self._block(op.body.block)
         code = "\n".join(line for line in body.text().splitlines() if not line.lstrip().startswith("#"))
         words = set(re.findall(r"\b[^\W\d]\w*", code))
@@ -173,25 +203,31 @@ class GluonKernel(TritonKernel):
         out.line("")
         out.line("")
 
+    def _barriers_of(self, holder: roles.RingOp | roles.BoardOp) -> None:
+        """Makes the barriers of a ring or a board."""
+        name, stages, out = holder.sym_name.data, holder.stages.value.data, self.out
+        for barrier in self._barriers(name):
+            out.line(f"{barrier} = gl.allocate_shared_memory(gl.int64, [{stages}, 1], mbarrier.MBarrierLayout())")
+        stage = self.names.like("stage")
+        out.line(f"for {stage} in gl.static_range({stages}):")
+        with out.indented():
+            for barrier, count in zip(self._barriers(name), (1, holder.readers.value.data), strict=True):
+                out.line(f"mbarrier.init({barrier}.index({stage}), count={count})")
+
     def _begin(self, found: list[roles.RoleOp]) -> None:
         """Makes the rings, and lets the roles begin: the first consumer is the kernel's own warps."""
         out = self.out
-        for ring in self.rings:
-            name, (rows, columns) = ring.sym_name.data, ring.box.values()
-            stages, element = ring.stages.value.data, GLUON_TYPES[ring.declaration.element.data]
-            layout = shared_layout(columns)
-            out.line(
-                f"{self.memory[name]} = gl.allocate_shared_memory({element}, [{stages}, {rows}, {columns}], {layout})"
-            )
-            if ring.beside is not None:
-                continue
-            for barrier in self._barriers(name):
-                out.line(f"{barrier} = gl.allocate_shared_memory(gl.int64, [{stages}, 1], mbarrier.MBarrierLayout())")
-            stage = self.names.like("stage")
-            out.line(f"for {stage} in gl.static_range({stages}):")
-            with out.indented():
-                for barrier, count in zip(self._barriers(name), (1, ring.readers.value.data), strict=True):
-                    out.line(f"mbarrier.init({barrier}.index({stage}), count={count})")
+        for holder in self.holders:
+            name, stages = self.memory[holder.sym_name.data], holder.stages.value.data
+            if isinstance(holder, roles.BoardOp):
+                made = f"gl.int32, [{stages}, 1], {ONE_NUMBER}"
+            else:
+                rows, columns = holder.box.values()
+                element = GLUON_TYPES[holder.declaration.element.data]
+                made = f"{element}, [{stages}, {rows}, {columns}], {shared_layout(columns)}"
+            out.line(f"{name} = gl.allocate_shared_memory({made})")
+            if roles.barred(holder):
+                self._barriers_of(holder)
         out.line("fence_async_shared()")
         parts, warps, registers = [], list[int](), list[int]()
         for op in sorted(found, key=lambda op: isinstance(op, roles.ProducerOp)):
@@ -211,13 +247,26 @@ class GluonKernel(TritonKernel):
 
     def _statement(self, op: Operation) -> None:
         match op:
-            case roles.RingOp() | roles.RoleOp():
+            case roles.BoxesOp() | roles.BoardOp() | roles.RoleOp():
                 pass
+            case walks.WalkOp():
+                self._walk(op)
+            case walks.ProgramsOp():
+                self._digits(self.text[op.number].code, op.programs, op.values)
+            case walks.ShareOp():
+                first, part = self.text[op.first].code, self.text[op.part].code
+                self._line(op, f"{self.names[op.result]} = {first} + {part} * {op.rows.value.data}")
+            case walks.TakeOp():
+                counter = pointer_name(op.counter.string_value())
+                self._line(op, f'{self.names[op.result]} = gl.atomic_add({counter}, 1, sem="relaxed")')
+            case walks.PostOp():
+                number = f"gl.full([1], 0, gl.int32, {THREADS.format(1)}) + {self.text[op.number].within(9)}"
+                self._line(op, f"{self._stage(op)}.store({number})")
+                self._line(op, f"mbarrier.arrive({self._barrier(op, 'full')}, count=1)")
+            case walks.NumberOp():
+                self._line(op, f"{self.names[op.result]} = gl.sum({self._stage(op)}.load({THREADS.format(4)}), 0)")
             case roles.TurnOp():
-                stages = op.stages.value.data
-                turn = self.text[op.turn].within(7)
-                self._line(op, f"{self.names[op.stage]} = ({turn} % {stages}).to(gl.int32)")
-                self._line(op, f"{self.names[op.phase]} = ({turn} // {stages} % 2).to(gl.int32)")
+                self._turn(op)
             case roles.WaitOp():
                 barrier = self._barrier(op, op.barrier.data)
                 self._line(op, f"mbarrier.wait({barrier}, {self.text[op.phase].code})")
@@ -227,10 +276,10 @@ class GluonKernel(TritonKernel):
                 self._copy(op)
             case roles.ReleaseOp():
                 self._line(op, f"mbarrier.arrive({self._barrier(op, 'empty')}, count=1)")
+            case roles.PutOp():
+                self._put(op)
             case roles.ViewOp():
-                self.text.keep(
-                    op.result, Text(f"{self.memory[op.ring.string_value()]}.index({self.text[op.stage].code})")
-                )
+                self.text.keep(op.result, Text(self._stage(op)))
             case roles.ProductOp():
                 self._call(op, f"{self.names[op.result]} = ", self.text.product(op))
             case roles.OperandOp() if op.shared is not None:
@@ -254,18 +303,59 @@ class GluonKernel(TritonKernel):
             case _:
                 super()._statement(op)
 
+    def _walk(self, op: walks.WalkOp) -> None:
+        """Takes a tile, and another one after each, as long as there is one."""
+        takes, does = op.take.block, op.body.block
+        number = self.names[op.goes.number]
+        self.names.bind(does.args[0], number)
+        carried = does.args[1:]
+        for start, first, argument in zip(op.start, takes.args, carried, strict=True):
+            name = self.names[argument]
+            self.names.bind(first, name)
+            self._line(op, f"{name} = gl.to_tensor({self.text[start].code}).to(gl.int64)")
+        self._block(takes)
+        self._line(op, f"while {number} < {self.tiles}:")
+        with self.out.indented():
+            self._block(does)
+            self._yield(carried, op.carries.values)
+            self._block(takes)
+        if any(isinstance(each, roles.PutOp) for each in does.ops):
+            self._line(op, "tma.store_wait(0)")
+
+    def _turn(self, op: roles.TurnOp) -> None:
+        turn, stages = self.text[op.turn].within(7), op.stages.value.data
+        through = turn if stages == 1 else f"{turn} // {stages}"
+        for value, text in ((op.stage, f"{turn} % {stages}"), (op.phase, f"{through} % 2")):
+            if value.uses:
+                self._line(op, f"{self.names[value]} = ({text}).to(gl.int32)")
+
+    def _stage(self, op: roles.StageOp) -> str:
+        return f"{self.memory[op.ring.string_value()]}.index({self.text[op.stage].code})"
+
     def _barrier(self, op: roles.StageOp, barrier: str) -> str:
-        return f"{self.barriers[op.declaration.filled_with, barrier]}.index({self.text[op.stage].code})"
+        holder = op.holder
+        name = holder.filled_with if isinstance(holder, roles.RingOp) else holder.sym_name.data
+        return f"{self.barriers[name, barrier]}.index({self.text[op.stage].code})"
 
     def _copy(self, op: roles.CopyOp) -> None:
-        ring, name = op.declaration, op.ring.string_value()
-        start = [
-            self.text[value].code if constant(value) is not None else f"{self.text[value].within(9)}.to(gl.int32)"
-            for value in op.start
-        ]
-        given = [self.descriptors[ring], f"[{', '.join(start)}]", self._barrier(op, "full")]
-        given.append(f"{self.memory[name]}.index({self.text[op.stage].code})")
+        given = [self.descriptors[op.declaration], self._corner(op.start), self._barrier(op, "full")]
+        given.append(self._stage(op))
         self._call(op, "", ["_copy_box(", *given, ")"])
+
+    def _corner(self, start: Sequence[SSAValue]) -> str:
+        """Where a box begins."""
+        places = [
+            self.text[value].code if constant(value) is not None else f"{self.text[value].within(9)}.to(gl.int32)"
+            for value in start
+        ]
+        return f"[{', '.join(places)}]"
+
+    def _put(self, op: roles.PutOp) -> None:
+        stage, element = self._stage(op), GLUON_TYPES[op.outbox.declaration.element.data]
+        self._line(op, "tma.store_wait(0)")
+        self._line(op, f"{stage}.store({self.text[op.value].within(9)}.to({element}))")
+        self._line(op, "fence_async_shared()")
+        self._call(op, "", ["_store_box(", self.descriptors[op.outbox], self._corner(op.start), stage, ")"])
 
     def _await(self, op: roles.AwaitOp) -> None:
         """The register operands of a product stay where they are until it is complete."""
@@ -273,7 +363,7 @@ class GluonKernel(TritonKernel):
         assert isinstance(product, roles.ProductOp)
         name, waited = self.names[op.result], self.text[op.product].code
         pending = op.pending.value.data
-        if isinstance(product.lhs.owner, roles.OperandOp) and product.lhs.owner.shared is not None:
+        if in_shared_memory(product.lhs):
             self._line(op, f"{name} = warpgroup_mma_wait({pending}, deps=[{waited}])")
             return
         factor = self.text[product.lhs].code
@@ -306,6 +396,18 @@ class GluonKernel(TritonKernel):
 
 NAMING = (roles.ViewOp, roles.ProductOp, roles.OperandOp)
 """What takes an axis only to say which one it means."""
+
+
+ONE_NUMBER = "gl.SwizzledSharedLayout(1, 1, 1, [0])"
+"""The layout of a number in shared memory."""
+
+THREADS = "gl.BlockedLayout([1], [32], [{}], [0])"
+"""The layout of a number that all threads of so many warps have."""
+
+
+def _plain(holder: roles.BoxesOp | roles.BoardOp) -> str:
+    """What the names of parts of a ring, a board or an outbox begin with."""
+    return holder.sym_name.data.removesuffix("_ring").removesuffix("_outbox")
 
 
 def _called(op: roles.RoleOp) -> str:

@@ -34,6 +34,12 @@ def shared_layout(columns: int) -> str:
     return f"gl.NVMMASharedLayout({min(128, 2 * columns)}, 16, 2)"
 
 
+def in_shared_memory(factor: SSAValue) -> bool:
+    """Whether a left factor lies in shared memory."""
+    op = factor.owner
+    return isinstance(op, roles.ViewOp) or (isinstance(op, roles.OperandOp) and op.shared is not None)
+
+
 class GluonExpressions(TritonExpressions):
     """The text of the values of one role; `layouts` are those that it has named."""
 
@@ -177,8 +183,7 @@ class GluonExpressions(TritonExpressions):
         assert isinstance(view, roles.ViewOp)
         right = self[op.rhs].code + (".permute((1, 0))" if op.over is view.axes[1] else "")
         left, axes = self[op.lhs].code, self.axes_of(op.result)
-        shared = isinstance(op.lhs.owner, roles.OperandOp) and op.lhs.owner.shared is not None
-        if not shared and self._columns(op.lhs) != self.width(axes[1]):
+        if not in_shared_memory(op.lhs) and self._columns(op.lhs) != self.width(axes[1]):
             left = f"gl.convert_layout({left}, {self.layout('FACTOR', self.width(axes[1]))})"
         if op.onto is not None:
             return ["warpgroup_mma(", left, right, self[op.onto].code, "is_async=True", ")"]

@@ -22,7 +22,7 @@ from attndsl.ir.analyses.facts import Unsigned
 from attndsl.ir.analyses.widths import LARGEST_TILE
 from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number_in
-from attndsl.ir.roles import RingOp
+from attndsl.ir.roles import BoxesOp, RingOp
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named, of_kind
 from attndsl.ir.workspaces import left_by_several
@@ -146,11 +146,13 @@ class Launcher:
 
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
+        in_roles = any(each.kernel.form == IN_ROLES for each in launched)
         launched = [each for each in launched if each.kernel.form != IN_ROLES]
         rows = [each.rows is not None for each in launched]
         splits = any(each.kernel.form == SPLIT for each in launched)
         boxes = any(each.taken.boxes for each in launched)
-        needed = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_SPLITS, splits), (BOX, boxes))
+        choose = ((CHOOSE, not all(rows)), (CHOOSE_ROWS, True), (CHOOSE_SPLITS, splits))
+        needed = (*choose, (BOX_STRIDES, boxes or in_roles), (BOX, boxes))
         return "\n\n" + "".join(map(_table, launched)) + "".join(text for text, wanted in needed if wanted)
 
     def write(self, launched: Sequence[Launched]) -> None:
@@ -289,31 +291,40 @@ class Launcher:
         return counts
 
     def _roles(self, launched: Launched, whole: Launched, named: Sequence[str]) -> None:
-        """The launch of a kernel whose warps have roles, where rows are many and boxes can be copied.
+        """The launch of a kernel whose warps have roles, where boxes can be copied, if it pays or is asked for.
 
         `named` are the names of how many values each program variable has, in order.
         """
         programs = [op for op in launched.kernel.walk() if isinstance(op, tile.ProgramOp)]
-        rings = [op for op in launched.kernel.walk() if isinstance(op, RingOp)]
+        rings = [op for op in launched.kernel.walk() if isinstance(op, BoxesOp)]
         tensors = dict.fromkeys(python_name(ring.tensor.string_value()) for ring in rings)
         assert whole.rows is not None, "kernels with roles have rows"
-        asked = f"_has_roles({whole.text.limit(whole.rows)}, {self.device}, {', '.join(tensors)})"
-        self.out.line(f"if SPLITS == 1 and schedule is None and {asked}:")
+        counts = dict(zip(programs, named, strict=True))
+        own = {op: launched.text.count(op) for op in programs if constant(op.step) != 1}
+        pays = "False"
+        if launched.kernel.schedules:
+            texts = [whole.text.limit(whole.rows), whole.keys, _grid({**counts, **own}.values()), self.device]
+            pays = f"_roles_pay({', '.join(texts)})"
+        self.out.listed("if _has_roles(", ["schedule", "SPLITS", pays, *tensors], "):")
         with self.out.indented():
-            counts = dict(zip(programs, named, strict=True))
-            for program, count in counts.items():
-                if constant(program.step) != 1:
-                    self.out.line(f"{count} = {launched.text.count(program)}")
-            self._launch(launched, counts, [_boxes(ring) for ring in rings], str(ROLES_OPTIONS).replace("'", '"'))
+            for program, count in own.items():
+                self.out.line(f"{counts[program]} = {count}")
+            for tensor in launched.taken.tensors:
+                if tensor.role.data == "workspace":
+                    self._allocate(tensor)
+            staying = f"min({_grid(counts.values())}, _processors({self.device}))"
+            options = str(ROLES_OPTIONS).replace("'", '"')
+            self._launch(launched, counts, [_boxes(ring) for ring in rings], staying, options)
 
     def _launch(
         self,
         launched: Launched,
         counts: Mapping[tile.ProgramOp, str],
         boxes: Sequence[str] = (),
+        programs: str | None = None,
         options: str | None = None,
     ) -> None:
-        """One launch, with the options that are given, or else those of the schedule that was chosen."""
+        """One launch: with as many programs as there are, or fewer, and options, or those of the chosen schedule."""
         name, kernel, taken, text = launched
         self.out.listed("INDEX = tl.int32 if sum([", terms(kernel), "]) < 2**31 else tl.int64")
         self.out.line(f"{self.arguments} = (")
@@ -333,14 +344,14 @@ class Launcher:
                 lengths = ("1" if length is None else text(length) for length in box.lengths)
                 self.out.line(f"_box({python_name(box.tensor)}, {', '.join(lengths)}),")
         self.out.line(")")
-        given = [name, _grid(counts.values()), self.arguments, options or f"_options({self.chosen})"]
+        given = [name, programs or _grid(counts.values()), self.arguments, options or f"_options({self.chosen})"]
         self.out.listed(f"{self.launches}.append((", given, "))")
 
 
-def _boxes(ring: RingOp) -> str:
-    """The descriptor of a ring's boxes, as a launch makes it."""
+def _boxes(ring: BoxesOp) -> str:
+    """The descriptor of the boxes of a ring, or an outbox, as a launch makes it."""
     sizes = [str(ring.box.get(axis, 1)) for axis in range(len(ring.declaration.shape))]
-    end = "" if ring.end is None else f"[..., :{ring.end.value.data}]"
+    end = f"[..., :{ring.end.value.data}]" if isinstance(ring, RingOp) and ring.end is not None else ""
     return f"_boxes({python_name(ring.tensor.string_value())}{end}, [{', '.join(sizes)}])"
 
 
@@ -460,7 +471,7 @@ def _box_strides(tensor):
     return [*strides, 1] if 0 < min(tensor.shape) and max(tensor.shape) < 2**31 else None
 '''
 
-BOX = f'''{BOX_STRIDES}
+BOX = '''
 
 def _box(tensor, *lengths):
     """What a GPU copies boxes of a tensor by, of such lengths along its axes; None where it cannot."""

@@ -11,6 +11,7 @@ from attndsl.ir.analyses.facts import executed, leaves
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.sizes import leaf_of, size_of
 from attndsl.ir.statements import named, operations
+from attndsl.ir.walks import TakeOp
 from attndsl.ir.xdsl import Operation, SSAValue
 from attndsl.python_names import python_name
 
@@ -31,9 +32,9 @@ class Parameters:
     `strides` holds the names of each tensor's strides, and `varying` those whose values no code is made for. `dims`,
     `splits` (how many a launch cuts the keys into) and `params` change from call to call, and so do `quotients`, which
     a launch computes once for all programs; `counts` holds how many values the program variables have from whose number
-    they are read. Code is made for each value of `static` dims, which are those that the sizes of tiles depend on, of
-    `sizes`, and of `choices`, the sizes of tiles that a schedule holds. `boxes` are what loads copy at once, where the
-    tensors of a call allow it.
+    they are read, all of them where programs take tiles until there is none. Code is made for each value of `static`
+    dims, which are those that the sizes of tiles depend on, of `sizes`, and of `choices`, the sizes of tiles that a
+    schedule holds. `boxes` are what loads copy at once, where the tensors of a call allow it.
     """
 
     executed: Collection[Operation]
@@ -56,6 +57,8 @@ class Parameters:
         found = executed(kernel)
         ops = [op for op in operations(kernel) if op in found]
         used = {op.tensor.string_value() for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp)}
+        counters = {op.counter.string_value() for op in ops if isinstance(op, TakeOp)}
+        used |= counters
         taken = tuple(t for t in tensors if t.sym_name.data in used)
         sizes = tuple({size_key(op.result): op.result for op in ops if isinstance(op, tile.PaddedOp)}.values())
         static = {leaf.owner.dim.data for size in sizes for leaf in leaves(size) if isinstance(leaf.owner, spec.DimOp)}
@@ -75,7 +78,7 @@ class Parameters:
             splits=tuple(name for name, op in chosen.items() if op.most is not None),
             params=tuple(params.values()),
             quotients=tuple(result for op in ops for result in op.results if result in launched),
-            counts=tuple(op for n, op in enumerate(programs) if n > 0 or op.descending is not None),
+            counts=tuple(op for n, op in enumerate(programs) if n > 0 or op.descending is not None or counters),
             static=tuple(d for d in dims if d in static),
             sizes=sizes,
             choices=tuple(name for name, op in chosen.items() if op.most is None),

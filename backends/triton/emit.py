@@ -145,7 +145,11 @@ class TritonKernel:
             return
         number = self.names.fresh("program")
         self.out.line(f"{number} = tl.program_id(0)")
-        for place, op in enumerate(programs):
+        self._digits(number, programs, [op.result for op in programs])
+
+    def _digits(self, number: str, programs: Sequence[tile.ProgramOp], values: Sequence[SSAValue]) -> None:
+        """Lets values be those of the program variables in the program of a number."""
+        for place, (op, value) in enumerate(zip(programs, values, strict=True)):
             later = [self.counts[other] for other in programs[place + 1 :]]
             digit = number
             if later:
@@ -156,7 +160,7 @@ class TritonKernel:
                 digit = f"({self.counts[op]} - 1 - {digit})"
             step = "" if constant(op.step) == 1 else f" * {self.text[op.step].code}"
             digit = f"{digit if digit == number or op.descending is not None else f'({digit})'}.to(tl.int64)"
-            self.out.line(f"{self.names[op.result]} = {digit}{step}")
+            self.out.line(f"{self.names[value]} = {digit}{step}")
 
     # --- statements
 

@@ -10,26 +10,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.roled import Box, Multiplied
+from attndsl.ir.analyses.boxes import Side
+from attndsl.ir.analyses.roled import Box, Multiplied, put_of
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import (
     AwaitOp,
+    BoardOp,
     ConsumersOp,
     CopyOp,
     ExpectOp,
     OperandOp,
+    OutboxOp,
     ProducerOp,
     ProductOp,
+    PutOp,
     ReleaseOp,
     RingOp,
+    TurnOp,
     ViewOp,
     WaitOp,
 )
+from attndsl.ir.walks import GoOp, NextOp, NumberOp, PostOp, ProgramsOp, ShareOp, TakeOp, WalkOp
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.roles.turns import RolesBuilder
 
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 """A thread's: two groups of consumers leave the one warp that copies as few as there can be."""
+
+BOARD_STAGES = 2
+"""The role that copies is a tile ahead of the others, and takes the number of the next one meanwhile."""
 
 Carried = list[SSAValue]
 
@@ -40,26 +49,97 @@ class RolesKernel(RolesBuilder):
     def write(self) -> None:
         """The kernel's body."""
         found, last = self.found, self.found.folded
-        before, after = self._around()
-        rowwise = [op for op in before if not self._is_shared(op)]
-        for op in before:
-            if self._is_shared(op):
+        before, self.after = self._around()
+        shared = [op for op in before if self._is_shared(op)]
+        self.rowwise = [op for op in before if not self._is_shared(op)]
+        self.placed = self._placed(shared)
+        for op in shared:
+            if op not in self.placed:
                 self._shared(op)
+        self.programs = [op for op in shared if isinstance(op, tile.ProgramOp)]
         self.place = last.location
-        self._visits()
-        self.rings = self._rings(found.scoring), self._rings(found.summing)
-        first = self.copies[found.rows.result]
-        producer, outer = ProducerOp(PRODUCER_REGISTERS), self.block
-        self._add(producer)
-        self.block = producer.body.block
-        kept = dict(self.copies)
-        self._producer()
-        self.copies, self.block = kept, outer
-        consumers = ConsumersOp(found.consumers, CONSUMER_REGISTERS, first, found.part_rows)
-        self._add(consumers)
-        self.block = consumers.body.block
-        self._consumers(first, rowwise, after)
+        readers, keys = found.consumers, found.tile_keys
+        self.keys, self.values = ([each.box for each in products] for products in (found.scoring, found.summing))
+        self.rings = [self._rings(boxes, keys, found.stages, readers) for boxes in (self.keys, self.values)]
+        self.queries = self._rings(found.queries, found.part_rows, readers, 1)
+        stores = [op for op in self.after if isinstance(op, tile.StoreOp) and found.outboxes]
+        puts = [(op, put_of(op, found.row_axis.result, self.axes)) for op in stores]
+        self.outboxes = {op: (box, self._outbox(box, found.part_rows, readers)) for op, box in puts if box is not None}
+        self.board = BoardOp("numbers", BOARD_STAGES, readers)
+        self._add(self.board)
+        self._role(ProducerOp(PRODUCER_REGISTERS))
+        self._role(ConsumersOp(found.consumers, CONSUMER_REGISTERS))
         self._say()
+
+    def _board_turn(self, walked: SSAValue) -> TurnOp:
+        """The stage and the phase of the board that a tile has before which so many were walked."""
+        turn = TurnOp(walked, BOARD_STAGES)
+        self._add(turn)
+        turn.stage.name_hint, turn.phase.name_hint = "number_stage", "number_phase"
+        return turn
+
+    def _placed(self, shared: list[Operation]) -> set[Operation]:
+        """The operations that rest on which program it is, and are computed for each tile."""
+        found: set[Operation] = set()
+        for op in shared:
+            owners = [value.owner for value in op.operands]
+            if any(isinstance(owner, tile.ProgramOp) or owner in found for owner in owners):
+                found.add(op)
+        return found
+
+    def _role(self, role: ProducerOp | ConsumersOp) -> None:
+        """A role, which walks the tiles that its program takes."""
+        outer, kept = self.block, dict(self.copies)
+        self._add(role)
+        self.block = role.body.block
+        zero, one = self._number(0), self._number(1)
+        walk = WalkOp([zero, zero])
+        self._add(walk)
+        self._take(walk, isinstance(role, ProducerOp))
+        self.block = walk.body.block
+        number, self.walked, self.used = self.block.args
+        number.name_hint, self.walked.name_hint, self.used.name_hint = "number", "walked", "used"
+        if isinstance(role, ConsumersOp):
+            turn = self._board_turn(self.walked)
+            self._add(ReleaseOp(self.board.sym_name.data, turn.stage))
+        values = ProgramsOp(number, [self.copies[op.result] for op in self.programs])
+        self._add(values)
+        for op, value in zip(self.programs, values.values, strict=True):
+            self._stands(op.result, value)
+        for op in self.plain.body.block.ops:
+            if op in self.placed:
+                self.place = op.location
+                self._clone(op)
+        self.place = self.found.folded.location
+        self._visits()
+        if isinstance(role, ProducerOp):
+            self._producer()
+        else:
+            part = role.body.block.args[0]
+            part.name_hint = "part"
+            self._consumers(part)
+        self.place = self.found.folded.location
+        walked = self._value(arith.AddiOp(self.walked, one))
+        used = self._value(arith.AddiOp(self.used, self.visits))
+        self._add(NextOp([walked, used]))
+        self.non_negative += [self.walked, self.used, walked, used]
+        self.copies, self.block = kept, outer
+
+    def _take(self, walk: WalkOp, takes: bool) -> None:
+        """Which tile is next: the role that copies takes its number and posts it, others read it."""
+        self.block, name = walk.take.block, self.board.sym_name.data
+        walked, used = self.block.args
+        walked.name_hint, used.name_hint = "walked", "used"
+        turn = self._board_turn(walked)
+        if takes:
+            number = self._value(TakeOp(self.counter), "number")
+            free = self._value(arith.SubiOp(self._number(1), turn.phase))
+            self._add(WaitOp("empty", name, turn.stage, free))
+            self._add(PostOp(name, turn.stage, number))
+        else:
+            self._add(WaitOp("full", name, turn.stage, turn.phase))
+            number = self._value(NumberOp(name, turn.stage), "number")
+        self._add(GoOp(number))
 
     def _around(self) -> tuple[list[Operation], list[Operation]]:
         """The operations before and after the loops."""
@@ -80,43 +160,65 @@ class RolesKernel(RolesBuilder):
         self._clone(op)
 
     def _producer(self) -> None:
-        """Keys of the first tile; keys of each other and values of that before it; values of the last one."""
+        """Queries and keys of the first tile; keys of each other and values of that before it; values of the last."""
         keys, values = self.rings
-        zero = self._number(0)
-        self._copy(keys, self.found.scoring, zero, zero, zero)
+        found, zero = self.found, self._number(0)
+        if self.queries:
+            phase = self._query_phase()
+            for part in range(found.consumers):
+                rows = self.copies[found.rows.result]
+                if part:
+                    rows = self._value(arith.AddiOp(rows, self._number(part * found.part_rows)))
+                self._copy(self.queries, found.queries, rows, self._number(part), phase)
+        self._copy(keys, self.keys, self._begin(zero), *self._turn(zero, keys[0]))
         turn, done = self._turns([])
-        self._copy(keys, self.found.scoring, turn, *self._turn(turn, keys[0]))
+        self._copy(keys, self.keys, self._begin(turn), *self._turn(turn, keys[0]))
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
-        self._copy(values, self.found.summing, before, *self._turn(before, values[0]))
+        self._copy(values, self.values, self._begin(before), *self._turn(before, values[0]))
         done([])
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        self._copy(values, self.found.summing, last, *self._turn(last, values[0]))
+        self._copy(values, self.values, self._begin(last), *self._turn(last, values[0]))
+
+    def _query_phase(self) -> SSAValue:
+        """The phase of a tile's queries: each consumer has a stage of its own, which is used once a tile."""
+        op = TurnOp(self.walked, 1)
+        self._add(op)
+        op.phase.name_hint = f"{self.queries[0].tensor.string_value()}_phase"
+        return op.phase
 
     def _copy(
-        self, rings: list[RingOp], products: Sequence[Multiplied], turn: SSAValue, stage: SSAValue, phase: SSAValue
+        self, rings: list[RingOp], boxes: Sequence[Box], first: SSAValue, stage: SSAValue, phase: SSAValue
     ) -> None:
-        """Fills a stage with the tile of a turn, once it is empty, all its boxes at once."""
+        """Fills a stage with the tile whose axis begins at `first`, once it is empty, all its boxes at once."""
         name = rings[0].sym_name.data
-        self.place = products[0].box.load.location
-        one = self._number(1)
-        self._add(WaitOp("empty", name, stage, one if constant(phase) == 0 else self._value(arith.SubiOp(one, phase))))
+        self.place = boxes[0].load.location
+        free = self._value(arith.SubiOp(self._number(1), phase))
+        self._add(WaitOp("empty", name, stage, free))
         self._add(ExpectOp(name, stage, sum(ring.bytes for ring in rings)))
-        keys = self._begin(turn)
-        for ring, box in zip(rings, (product.box for product in products), strict=True):
+        for ring, box in zip(rings, boxes, strict=True):
             self.place = box.load.location
-            others = list(enumerate(box.load.indices))[:-1]
-            start = [keys if n == box.keys_along else self._index(value) for n, value in others]
-            self._add(CopyOp(ring.sym_name.data, stage, [*start, self._first(box)]))
+            firsts = (first if n == box.along else None for n in range(len(box.sides)))
+            self._add(CopyOp(ring.sym_name.data, stage, list(map(self._start, box.sides, firsts))))
 
-    def _first(self, box: Box) -> SSAValue:
-        """The first of the features of a box."""
-        first = self._number(box.first)
-        for value, count in box.moved:
-            way = self._index(value)
-            if count != 1:
-                way = self._value(arith.MuliOp(way, self._number(count)))
-            first = way if constant(first) == 0 else self._value(arith.AddiOp(first, way))
-        return first
+    def _start(self, side: Side, first: SSAValue | None) -> SSAValue:
+        """Where a side of a box begins, whose axis begins at `first` if that is given, and else where it does."""
+        axis = None if side.axis is None else side.axis.owner
+        known, terms = 0, list[SSAValue]()
+        for value, count in side.start.items():
+            own = first if first is not None and isinstance(axis, tile.RangeOp) and value is axis.start else None
+            own = self._index(value) if own is None else own
+            if len(side.start) == count == 1:
+                return own
+            if (number := constant(own)) is not None:
+                known += int(number) * count
+            else:
+                terms.append(own if count == 1 else self._value(arith.MuliOp(own, self._number(count))))
+        if known or not terms:
+            terms.append(self._number(known))
+        total, *rest = terms
+        for term in rest:
+            total = self._value(arith.AddiOp(total, term))
+        return total
 
     def _index(self, value: SSAValue) -> SSAValue:
         """An index that is the same for a whole tile, in the role that is written."""
@@ -127,11 +229,15 @@ class RolesKernel(RolesBuilder):
             self._clone(value.owner)
         return self.copies[value]
 
-    def _consumers(self, first: SSAValue, rowwise: list[Operation], after: list[Operation]) -> None:
-        own = self.block.args[0]
-        own.name_hint = "first"
-        for op in rowwise:
+    def _consumers(self, part: SSAValue) -> None:
+        first = self.copies[self.found.rows.result]
+        own = self._value(ShareOp(self.found.part_rows, first, part), "first")
+        self.part, self.own = part, own
+        self.non_negative.append(own)
+        for op in self.rowwise:
             self.place = op.location
+            if self._is_copied(op):
+                continue
             if op is self.found.row_axis:
                 self._row_axis(self.found.row_axis, own)
             elif isinstance(op, tile.PlaceOp) and self.found.row_axis.result in op.axes:
@@ -147,8 +253,8 @@ class RolesKernel(RolesBuilder):
         zero = self._number(0)
         keys = self._number(self.found.tile_keys)
         self.places = self._value(tile.RangeOp("place", zero, keys, keys), "place")
-        self.queries = [self._queries(product) for product in self.found.scoring]
-        pending, view = self._score(zero, zero, zero)
+        asked = self._asked(part)
+        pending, view = self._score(zero)
         scores = self._value(AwaitOp(pending, 0), "scores")
         self._release(view)
         carried, weights = self._fold(zero, scores, self.started)
@@ -156,7 +262,7 @@ class RolesKernel(RolesBuilder):
         turn, done = self._turns([*carried, self._weights(weights)])
         state: Carried = list(self.block.args[1:])
         weights = state.pop()
-        pending, view = self._score(turn, *self._turn(turn, self.rings[0][0]))
+        pending, view = self._score(turn)
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
         sums, values = self._weigh(before, weights, state)
         scores = self._value(AwaitOp(pending, len(sums)), "scores")
@@ -166,16 +272,37 @@ class RolesKernel(RolesBuilder):
         self._release(values)
         self._scale(state)
         *state, weights = done([*state, self._weights(weights)])
+        if asked is not None:
+            self._release(asked)
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
         sums, values = self._weigh(last, weights, state)
         self._await(sums, state)
         self._release(values)
-        self._finish(state, after)
+        self._finish(state, self.after)
 
-    def _queries(self, product: Multiplied) -> SSAValue:
-        """The queries that a product of scores takes."""
+    def _is_copied(self, op: Operation) -> bool:
+        """Whether an operation reads queries that only products take, which another role copies."""
+        return any(op is box.load for box in self.found.queries) and all(
+            isinstance(user, tile.DotOp) and user.parent_op() in self.found.loops for user in tile.users(op.results[0])
+        )
+
+    def _asked(self, part: SSAValue) -> ViewOp | None:
+        """Puts queries where products take them from: a stage of their ring, or memory that threads fill."""
+        boxes = self.found.queries
+        if not boxes:
+            self.asked = [self._filled(product) for product in self.found.scoring]
+            return None
+        self.place = boxes[0].load.location
+        rows = self.copies[self.found.row_axis.result]
+        views = self._views(self.queries, boxes, part, self._query_phase(), rows)
+        self.asked = [view.result for view in views]
+        return views[0]
+
+    def _filled(self, product: Multiplied) -> SSAValue:
+        """The queries that a product of scores takes, in memory that threads fill."""
         rounded, left = product.dot.rounded, product.left
         assert rounded is not None
+        self.place = left.owner.location if isinstance(left.owner, Operation) else self.place
         return self._value(OperandOp(self.copies[left], rounded.data, shared=True), left.name_hint)
 
     def _row_axis(self, axis: tile.RangeOp, first: SSAValue) -> None:
@@ -183,7 +310,7 @@ class RolesKernel(RolesBuilder):
         end = self._value(arith.AddiOp(first, rows), f"{axis.variable.data}_end")
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, rows)))
 
-    def _score(self, turn: SSAValue, stage: SSAValue, phase: SSAValue) -> tuple[SSAValue, ViewOp]:
+    def _score(self, turn: SSAValue) -> tuple[SSAValue, ViewOp]:
         """Begins the products of queries with a tile of keys, whose axis stands for that of keys from then on."""
         axis = self.found.folded.axis
         assert axis is not None
@@ -194,9 +321,9 @@ class RolesKernel(RolesBuilder):
         self._stands(axis.start, first)
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, keys)))
         key = self.copies[axis.result]
-        views = self._views(self.rings[0], self.found.scoring, stage, phase, key)
+        views = self._views(self.rings[0], self.keys, *self._turn(turn, self.rings[0][0]), key)
         pending: SSAValue | None = None
-        for queries, product, view in zip(self.queries, self.found.scoring, views, strict=True):
+        for queries, product, view in zip(self.asked, self.found.scoring, views, strict=True):
             over = self.copies[product.dot.over]
             pending = self._value(ProductOp(queries, view.result, over, pending), "scoring")
         assert pending is not None
@@ -206,19 +333,19 @@ class RolesKernel(RolesBuilder):
         """Begins the products of weights with the tile of values of a turn before."""
         summing = self.found.summing
         self.place = summing[0].dot.location
-        views = self._views(self.rings[1], summing, *self._turn(turn, self.rings[1][0]), self.places)
+        views = self._views(self.rings[1], self.values, *self._turn(turn, self.rings[1][0]), self.places)
         pairs = zip(views, summing, strict=True)
         begun = [ProductOp(weights, view.result, self.places, state[product.state]) for view, product in pairs]
         return [self._value(op, "weighing") for op in begun], views[0]
 
     def _views(
-        self, rings: list[RingOp], products: Sequence[Multiplied], stage: SSAValue, phase: SSAValue, key: SSAValue
+        self, rings: list[RingOp], boxes: Sequence[Box], stage: SSAValue, phase: SSAValue, along: SSAValue
     ) -> list[ViewOp]:
         """What lies in a stage, once it is full."""
         self._add(WaitOp("full", rings[0].sym_name.data, stage, phase))
         views = []
-        for ring, box in zip(rings, (product.box for product in products), strict=True):
-            view = ViewOp(ring.sym_name.data, stage, [key, self.copies[box.features]], box.load.result.type)
+        for ring, box in zip(rings, boxes, strict=True):
+            view = ViewOp(ring.sym_name.data, stage, [along, self.copies[box.features]], box.load.result.type)
             self._add(view)
             view.result.name_hint = box.load.result.name_hint
             views.append(view)
@@ -315,4 +442,14 @@ class RolesKernel(RolesBuilder):
             self.copies[self.found.folded.results[n]] = chosen
         for op in after:
             self.place = op.location
-            self._clone(op)
+            if isinstance(op, tile.StoreOp) and op in self.outboxes:
+                self._put(op, *self.outboxes[op])
+            else:
+                self._clone(op)
+
+    def _put(self, store: tile.StoreOp, box: Box, outbox: OutboxOp) -> None:
+        """Leaves what is stored to be copied: each consumer has a stage of its own."""
+        firsts = (self.own if n == box.along else None for n in range(len(box.sides)))
+        start = list(map(self._start, box.sides, firsts))
+        axes = [self.copies[self.found.row_axis.result], self.copies[box.features]]
+        self._add(PutOp(outbox.sym_name.data, self.part, self.copies[store.value], axes, start))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.roled import Multiplied, Roled, size_of_axis
+from attndsl.ir.analyses.roled import Box, Roled, size_of_axis
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant, index_constant, say
 from attndsl.ir.rewrite import replace as replace_with
-from attndsl.ir.roles import RingOp, TurnOp
+from attndsl.ir.roles import BoxesOp, OutboxOp, RingOp, TurnOp
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, arith, i1
 
@@ -23,14 +23,17 @@ SAYING = (tile.NarrowOp, tile.UnsignedOp, tile.KeptOp, tile.LaunchedOp)
 class RolesBuilder:
     """Builds one kernel. `copies` holds what stands for the values of the plain one, in the role that is written.
 
-    `made` has all that has stood for a value, `non_negative` integers that were made and are at least 0.
+    `counter` is the tensor that counts the tiles that are taken, `used` how many turns tiles before this one have had,
+    `made` has all that has stood for a value, and `non_negative` integers that were made and are at least 0.
     """
 
     plain: tile.KernelOp
     found: Roled
+    counter: str
     copies: dict[SSAValue, SSAValue] = field(default_factory=dict)
     made: dict[SSAValue, list[SSAValue]] = field(default_factory=dict)
     numbers: dict[int, SSAValue] = field(default_factory=dict)
+    used: SSAValue = field(init=False)
     non_negative: list[SSAValue] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -41,21 +44,29 @@ class RolesBuilder:
         self.block = self.kernel.body.block
         self.place = self.plain.location
 
-    def _rings(self, products: Sequence[Multiplied]) -> list[RingOp]:
-        """A ring for the boxes of each product, all with the barriers of the first."""
+    def _rings(self, boxes: Sequence[Box], size: int, stages: int, readers: int) -> list[RingOp]:
+        """A ring for each of several boxes of so many keys, or rows, all with the barriers of the first."""
         rings: list[RingOp] = []
-        for box in (product.box for product in products):
-            name = box.load.tensor.string_value() + (f"_{box.first}" if box.first else "")
-            taken = {op.sym_name.data for op in self.block.ops if isinstance(op, RingOp)}
-            names = chain([f"{name}_ring"], (f"{name}_ring_{n}" for n in count(2)))
-            called = next(each for each in names if each not in taken)
-            sizes = (self.found.tile_keys, size_of_axis(box.features))
-            along = (box.keys_along, len(box.load.indices) - 1)
-            beside, shared = rings[0].sym_name.data if rings else None, (self.found.stages, self.found.consumers)
-            ring = RingOp(called, box.load.tensor, along, sizes, *shared, beside, box.end)
+        for box in boxes:
+            beside = rings[0].sym_name.data if rings else None
+            sizes = _sizes(box, size)
+            ring = RingOp(self._name(box, "ring"), box.op.tensor, *sizes, stages, readers, beside, box.end)
             self._add(ring)
             rings.append(ring)
         return rings
+
+    def _outbox(self, box: Box, size: int, stages: int) -> OutboxOp:
+        """An outbox for boxes of so many rows."""
+        outbox = OutboxOp(self._name(box, "outbox"), box.op.tensor, *_sizes(box, size), stages)
+        self._add(outbox)
+        return outbox
+
+    def _name(self, box: Box, kind: str) -> str:
+        """What is new called a memory for boxes of a tensor."""
+        taken = {op.sym_name.data for op in self.block.ops if isinstance(op, BoxesOp)}
+        name = f"{box.op.tensor.string_value()}{f'_{box.first}' if box.first else ''}_{kind}"
+        more = (f"{name}_{n}" for n in itertools.count(2))
+        return next(each for each in itertools.chain([name], more) if each not in taken)
 
     def _visits(self) -> None:
         """How many tiles all roles walk: `full` ones first, where those are apart, then the others."""
@@ -101,8 +112,9 @@ class RolesBuilder:
         return turn, done
 
     def _turn(self, turn: SSAValue, ring: RingOp) -> tuple[SSAValue, SSAValue]:
-        """The stage and the phase that a turn has of a ring."""
-        op = TurnOp(turn, self.found.stages)
+        """The stage and the phase that a turn has of a ring, which tiles before this one have `used`."""
+        use = self.used if constant(turn) == 0 else self._value(arith.AddiOp(self.used, turn))
+        op = TurnOp(use, ring.stages.value.data)
         self._add(op)
         name = ring.tensor.string_value()
         op.stage.name_hint, op.phase.name_hint = f"{name}_stage", f"{name}_phase"
@@ -195,6 +207,12 @@ class RolesBuilder:
         for statement in SAYING:
             said = [value for op in operations(self.plain) if type(op) is statement for value in op.operands]
             values = [new for old in dict.fromkeys(said) for new in self.made.get(old, ())]
+            values = [value for value in values if not isinstance(value.owner, tile.ProgramOp)]  # nobody has one
             if statement is tile.UnsignedOp:
                 values += self.non_negative
             say(self.kernel, statement, dict.fromkeys(v for v in values if v.type != i1 or statement is tile.NarrowOp))
+
+
+def _sizes(box: Box, size: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Along which axes of its tensor a box lies, and how far: so many keys, or rows, and its features."""
+    return (box.along, len(box.sides) - 1), (size, size_of_axis(box.features))

@@ -42,7 +42,8 @@ def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tupl
 
     tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
     pointers = {pointer_name(op.sym_name.data): POINTERS[op.element.data] for op in tensors}
-    rings = {ring.sym_name.data.removesuffix("_ring"): ring for ring in kernel.walk() if isinstance(ring, roles.RingOp)}
+    boxes = [op for op in kernel.walk() if isinstance(op, roles.BoxesOp)]
+    rings = {re.sub("_(ring|outbox)$", "", op.sym_name.data): op for op in boxes}
     types, constants = dict[str, str](), dict[str, Any]()
     for param in function.params:
         name = param.name

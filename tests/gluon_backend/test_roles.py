@@ -196,7 +196,7 @@ def test_the_text_reads_well(name: str) -> None:
     inside = text[text.index("@gluon.jit") : text.rindex("gl.warp_specialize")]
     assert "tl." not in inside
     assert f"# {name}.attn:" in inside
-    assert max(len(line) for line in inside.splitlines() if not line.lstrip().startswith("#")) <= 125
+    assert max(len(line) for line in inside.splitlines() if not line.lstrip().startswith("#")) <= 130
 
 
 def test_boxes_end_where_features_do() -> None:

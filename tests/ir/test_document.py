@@ -13,9 +13,9 @@ from attndsl.driver.targets import TARGETS
 from attndsl.ir.attn import ATTN
 from attndsl.ir.build import build
 from attndsl.ir.context import print_module
-from attndsl.ir.roles import ROLES_LEVEL
 from attndsl.ir.spec import SPEC
 from attndsl.ir.tile import TILE
+from attndsl.ir.walks import ROLES_LEVEL
 from attndsl.ir.xdsl import Dialect, IRDLOperation, ModuleOp, UnitAttr
 from attndsl.passes import load_pass
 from attndsl.syntax.read import read_source

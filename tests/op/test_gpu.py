@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +25,7 @@ from attndsl.driver.library import checked
 from attndsl.driver.module import load_module
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature
 from attndsl.driver.tuned import Tuned
-from attndsl.op import errors, gpu, torch_op
+from attndsl.op import binding, errors, gpu, torch_op
 from attndsl.op.gpu import is_plain
 from attndsl.op.plan import Output, first_call
 from attndsl.testing import Case
@@ -113,6 +114,7 @@ def scale(make: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
     monkeypatch.setattr(gpu, "machine", lambda: "cuda:90")
+    monkeypatch.setattr(gpu, "has_roles", lambda: False)
     monkeypatch.setattr(gpu, "described", lambda device: "a GPU")
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda index: "stream", raising=False)
     real = torch.empty  # new memory is never 0 by chance
@@ -381,6 +383,88 @@ def test_code_is_made_for_a_gpu_or_what_fits_it(
     assert gpu.machine() == expected
 
 
+@pytest.mark.parametrize(
+    ("backend", "arch", "version", "expected"),
+    [
+        ("cuda", 90, "3.9.0", True),
+        ("cuda", 90, "3.6.0+git9844da95", True),
+        ("cuda", 90, "3.10.0", True),
+        ("cuda", 90, "3.5.1", False),
+        ("cuda", 80, "3.9.0", False),
+        ("cuda", 100, "3.9.0", False),
+        ("hip", "gfx942", "3.9.0", False),
+    ],
+)
+def test_warps_can_have_roles_on_hopper(
+    monkeypatch: pytest.MonkeyPatch, backend: str, arch: int | str, version: str, expected: bool
+) -> None:
+    import triton
+    from triton.runtime import driver
+
+    monkeypatch.setattr(triton, "__version__", version)
+    target = SimpleNamespace(backend=backend, arch=arch)
+    monkeypatch.setattr(driver, "_active", SimpleNamespace(get_current_target=lambda: target))
+    assert gpu.has_roles() == expected
+
+
+@pytest.mark.parametrize(
+    ("roles", "imported", "targets"),
+    [
+        (False, "missing.gluon", ["triton"]),
+        (True, "triton.language", ["gluon"]),
+        (True, "missing.gluon", ["gluon", "triton"]),
+    ],
+)
+def test_a_file_with_roles_is_taken_where_they_are_and_can_be_imported(
+    make: Any, scale: Any, monkeypatch: pytest.MonkeyPatch, roles: bool, imported: str, targets: list[str]
+) -> None:
+    op, compiler = make(SCALE, SOURCE)
+    made = []
+
+    def artifact_of(source: Any, types: Any, target: str, *more: Any) -> Any:
+        made.append(target)
+        compiler.source = f"import {imported}\n{SOURCE}" if target == "gluon" else SOURCE
+        return compiler.artifact_of(source, types, target, *more)
+
+    monkeypatch.setattr(binding, "artifact_of", artifact_of)
+    monkeypatch.setattr(gpu, "has_roles", lambda: roles)
+    for _ in range(2):
+        given = inputs()
+        assert agrees(op(**given), **given)
+    assert made == targets
+
+
+BOXED = SOURCE.replace(
+    "def sum_rows(x_ptr, x_s0, x_s1, sums_ptr",
+    """class Boxes:
+    def __init__(self, base, shape):
+        self.base, self.shape = base, shape
+
+def sum_rows(x_boxes, y_boxes, sums_ptr""",
+).replace(
+    "memory(x_ptr, (N, D), (x_s0, x_s1)).sum(1)",
+    "memory(x_boxes.base.data_ptr(), *x_boxes.shape).sum(1) + 0 * memory(y_boxes.base.data_ptr(), (1,), (1,))",
+)
+BOXED = BOXED.replace(
+    "(x, *x.stride(), sums, ones",
+    "(Boxes(x, (x.shape, x.stride())), Boxes(y, (y.shape, y.stride())), sums, ones",
+)
+
+
+def test_what_describes_boxes_is_told_of_each_calls_tensors(make: Any, scale: Any) -> None:
+    """Boxes stand before all pointers, of a tensor that no pointer is of; one tensor was twice in the first call."""
+    op, _ = make(SCALE, BOXED)
+    given = inputs()
+    given["y"] = given["x"]
+    assert agrees(op(**given), **given)
+    for _ in range(3):
+        given = inputs()
+        assert agrees(op(**given), **given)
+    (plan,) = op._tensor_calls.gpu._plans.values()
+    assert plan.launches[0].boxes == ((0, 0), (1, 1))
+    assert [argument.base for argument in plan.launches[0].arguments[:2]] == [None, None]
+
+
 class _Listed:
     """A kernel of a generated file that compiles nothing and launches nothing."""
 
@@ -389,6 +473,27 @@ class _Listed:
 
     def __getitem__(self, grid: tuple[int]) -> Callable[..., object]:
         return lambda *arguments, **options: self
+
+
+def test_kernels_with_roles_are_written_down() -> None:
+    """The launcher is told that the CPU has them; Gluon describes boxes of tensors wherever these are."""
+    op = attndsl.load("mha")
+    given = {name: torch.zeros(2, 3, 70, 64, dtype=torch.bfloat16) for name in "qkv"}
+    outputs = {"o": Output((2, 3, 70, 64), torch.bfloat16, torch.device("cpu"), partial=False)}
+    artifact = op.artifact("gluon", {"D": 64, "E": 64}, "cuda:90", T="bf16")
+    module = load_module(artifact)
+    module.update({key: _Listed(value) for key, value in module.items() if key.endswith("_kernel")})
+    module["_has_roles"] = lambda asked, *_: asked["ROLES"]
+    launches = partial(module["mha_launches"], schedule={"ROLES": 1})
+    plan, _ = first_call(launches, given, outputs, {}, artifact.cleared)
+    (launch,) = plan.launches
+    assert launch.kernel is module["mha_roles_kernel"]
+    told = {number: launch.arguments[position] for position, number in launch.boxes}
+    assert told.keys() >= {1, 2}, "keys and values"
+    assert all(box.base is None for box in told.values())
+    assert all(told[number].block_shape == [1, 1, 128, 64] for number in (1, 2))
+    assert 3 in dict(launch.pointers).values(), "outputs"
+    assert plan.cleared == 256 * len(artifact.cleared)
 
 
 @pytest.mark.parametrize("name", ["gqa", "packed_ragged", "f8_cache", "mla_paged"])
@@ -427,11 +532,13 @@ TEMPS = """attention temps {
 def test_of_the_workspaces_those_that_rows_may_leave_unwritten_are_cleared() -> None:
     op = attndsl.compile(TEMPS)
     assert op.signature.partial == ("part",)
-    module = load_module(op.artifact("triton", {}))
+    artifact = op.artifact("triton", {})
+    assert artifact.cleared == ("part",)
+    module = load_module(artifact)
     module.update({key: _Listed(value) for key, value in module.items() if key.endswith("_kernel")})
     given = {"x": torch.ones(100), "at": torch.zeros(100, dtype=torch.int32)}
     outputs = {"o": Output((100,), torch.float32, torch.device("cpu"), partial=False)}
-    plan, _ = first_call(module["temps_launches"], given, outputs, {}, op.signature.partial)
+    plan, _ = first_call(module["temps_launches"], given, outputs, {}, artifact.cleared)
     # 100 numbers of 4 bytes and 100 of 2, each from a multiple of 256 on; the latter come first.
     assert (plan.scratch, plan.cleared, plan.offsets) == (768, 256, (256, 0))
 

@@ -47,7 +47,8 @@ class Device:
         made = [output.allocate() for output in outputs.values()]
         kernel, _, arguments, options = launches(*inputs.values(), *made, **params)[0]
         sizes = dict(zip(kernel.arg_names, arguments, strict=True))
-        schedule = {"ROWS": sizes["ROWS"], "KEYS": sizes["KEYS"], **options}
+        chosen = {name: sizes[name] for name in ("ROWS", "KEYS") if name in sizes}
+        schedule = {**(chosen or {"ROLES": 1}), **options}
         if self.refuses(schedule):
             raise RuntimeError("out of resource: shared memory")
 
@@ -83,6 +84,7 @@ def device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Device:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     monkeypatch.setattr(tune, "first_call", made.first_call)
     monkeypatch.setattr(gpu, "machine", lambda: "cuda:90")
+    monkeypatch.setattr(gpu, "has_roles", lambda: False)
     monkeypatch.setattr(gpu, "described", lambda device: "a GPU")
     return made
 

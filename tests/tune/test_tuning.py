@@ -12,6 +12,7 @@ import pytest
 import attndsl
 from attndsl import tune
 from attndsl.driver.tuned import Tuned
+from attndsl.op import gpu
 from attndsl.tune import Trial
 from tests.tune.conftest import EXAMPLES, TABLES, Device, tuning, tuning_of
 
@@ -141,3 +142,37 @@ def test_an_entry_that_is_damaged_counts_for_nothing(device: Device, tmp_path: P
     assert tuned.get({"N": 8}) == {}
     tuned.put({"N": 8}, FASTER)
     assert tuned.get({"N": 5}) == FASTER
+
+
+PREFILL = {"Hq": 2, "M": 256, "N": 256, "D": 128, "E": 128}
+
+
+@pytest.mark.parametrize("pays", [False, True])
+def test_the_other_form_is_tried_first(device: Device, monkeypatch: pytest.MonkeyPatch, pays: bool) -> None:
+    """Of a file with roles, whose launcher is told that the CPU has them, and whether they pay."""
+    monkeypatch.setattr(gpu, "has_roles", lambda: True)
+    with_roles, plain = {"ROLES": 1, "num_warps": 4}, {"ROWS": 64, "KEYS": 64, "num_warps": 4, "num_stages": 3}
+    asked = {"ROLES": int(not pays)}
+    slower, faster = (with_roles, plain) if pays else (plain, with_roles)
+    search = tuning(device, **PREFILL)
+    assert asked not in search.schedules(), "no Hopper GPU"
+
+    globals_: dict[str, Any] = search._program.launches.__globals__
+
+    def has_roles(asked: Any, splits: int, pays_: bool, *tensors: Any) -> bool:
+        return bool((asked or {}).get("ROLES", pays and not asked))
+
+    monkeypatch.setattr(gpu, "load_module", lambda artifact: globals_)
+    monkeypatch.setitem(globals_, "_has_roles", has_roles)
+    search = tuning(device, **PREFILL)
+    device.microseconds = lambda schedule: 50.0 if schedule == faster else 100.0
+    assert search.tables == slower
+    first, *others = search.schedules()
+    assert first == asked and asked not in others and plain not in others
+    assert {schedule["KEYS"] for schedule in others} > {32, 64}
+    trials = list(search.trials([first], seconds=1e9))
+    best = search.best(trials)
+    assert best is not None and best.schedule == asked and best.ratio == pytest.approx(0.5)
+    search.keep(best)
+    again = tuning(device, **PREFILL).schedules()
+    assert again[0] == asked and again.count(asked) == 1

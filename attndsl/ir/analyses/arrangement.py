@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from attndsl.ir import tile
-from attndsl.ir.roles import ConsumersOp
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import Block, SSAValue
+from attndsl.ir.walks import ShareOp
+from attndsl.ir.xdsl import SSAValue
 
 ROWS_FIRST = ("batch", "rows", "keys", "columns", "features")
 """The kinds of axes, in the order in which a tile has them where nothing else is said."""
@@ -32,7 +32,7 @@ def _kind(axis: SSAValue) -> str:
     """Batches, rows and columns start where a program does, or a role, keys where a loop is, features anywhere else."""
     assert isinstance(axis.owner, tile.RangeOp)
     start = axis.owner.start.owner
-    if isinstance(start, Block) and isinstance(start.parent_op(), ConsumersOp):
+    if isinstance(start, ShareOp):
         return "batch"
     if isinstance(start, tile.ProgramOp):
         return "columns" if tile.is_column(axis) else "batch"

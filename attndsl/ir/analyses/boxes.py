@@ -39,8 +39,8 @@ class Side(NamedTuple):
         return isinstance(axis, tile.RangeOp) and dict(self.start) == {axis.start: 1}
 
 
-def box_of(op: tile.LoadOp, axes: AxesAnalysis) -> tuple[Side, ...] | None:
-    """The box that a load reads, a side for each axis of the tensor; None where what it reads is none.
+def box_of(op: tile.LoadOp | tile.StoreOp, axes: AxesAnalysis) -> tuple[Side, ...] | None:
+    """The box that a load reads, or a store writes, a side for each axis of the tensor; None where that is none.
 
     The last axis is one of the tile: of it a box has some places, of which a GPU copies 16 bytes at least.
     """
@@ -49,13 +49,14 @@ def box_of(op: tile.LoadOp, axes: AxesAnalysis) -> tuple[Side, ...] | None:
     along = [side.axis for side in found if side.axis is not None]
     if len(found) < len(sides) or not 0 < len(found) <= MOST_AXES or found[-1].axis is None:
         return None
-    return found if len(set(along)) == len(along) and set(along) == axes(op.result) else None
+    tiled = op.result if isinstance(op, tile.LoadOp) else op.value
+    return found if len(set(along)) == len(along) and set(along) == axes(tiled) else None
 
 
-def lies_inside(op: tile.LoadOp, box: tuple[Side, ...]) -> bool:
-    """Whether the load's condition, where it has one, holds just for what of its box lies in the tensor.
+def lies_inside(op: tile.LoadOp | tile.StoreOp, box: tuple[Side, ...]) -> bool:
+    """Whether the condition, where there is one, holds just for what of the box lies in the tensor.
 
-    Places outside of a tensor are copied as 0.
+    Places outside of a tensor are read as 0, and not written.
     """
     shape = enclosing_tensor(op, op.tensor.string_value()).shape
     ends = {side.axis: extent for side, extent in zip(box, shape, strict=True) if side.begins_at_axis}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from attndsl.ir import roles, spec, tile
+from attndsl.ir import spec, tile
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named, operations
+from attndsl.ir.walks import ACTIONS
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index
 
 
@@ -173,7 +174,7 @@ READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
 
 def executed(kernel: tile.KernelOp) -> set[Operation]:
     """The operations that a program executes."""
-    stack = [op for op in operations(kernel) if type(op) in (tile.StoreOp, tile.ProgramOp, *roles.ACTIONS)]
+    stack = [op for op in operations(kernel) if type(op) in (tile.StoreOp, tile.ProgramOp, *ACTIONS)]
     found: set[Operation] = set(stack)
     while stack:
         op = stack.pop()

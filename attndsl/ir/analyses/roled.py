@@ -9,10 +9,10 @@ cut into pieces, each has its products: scores are a sum of them, and the loop c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.boxes import box_of
+from attndsl.ir.analyses.boxes import Side, box_of, lies_inside
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.machines import MACHINES
@@ -48,18 +48,27 @@ class NoRoles(ValueError):
 
 @dataclass(frozen=True)
 class Box:
-    """A tile of keys that is a box of its tensor: the axis along which keys lie there; features are the last.
+    """A tile of keys, or of rows, that is a box of its tensor: `along` which axis those lie; features are the last.
 
-    They begin there at number `first` and each of `moved` times its count, and where the tile has more than there are,
-    `end` is the first that is none.
+    Where the tile has more features than there are, `end` is the first that is none.
     """
 
-    load: tile.LoadOp
-    keys_along: int
+    op: tile.LoadOp | tile.StoreOp
+    along: int
     features: SSAValue
-    first: int
-    moved: tuple[tuple[SSAValue, int], ...]
+    sides: tuple[Side, ...]
     end: int | None
+
+    @property
+    def load(self) -> tile.LoadOp:
+        """What reads it."""
+        assert isinstance(self.op, tile.LoadOp)
+        return self.op
+
+    @property
+    def first(self) -> int:
+        """The first of its features, beside what only a program knows."""
+        return sum(int(constant(value) or 0) * count for value, count in self.sides[-1].start.items())
 
 
 @dataclass(frozen=True)
@@ -84,10 +93,11 @@ class Summed(Multiplied):
 class Roled:
     """What is told apart of a kernel: `loops` are one, or that over full tiles and then that over mixed ones.
 
-    Of the last loop: `scoring` are the products whose sum, made by `joined`, is `score`, and `summing` those that are
-    added to what it carries, all with the same weights. `masks` are the selects that full tiles do without, `tested`
-    all operations that only those need. A program has `consumers`, each with `part_rows`, which walk tiles of
-    `tile_keys` in so many `stages`.
+    Of the last loop: `scoring` are the products whose sum, made by `joined`, is `score`, of `queries` where these are
+    all boxes that are multiplied as they lie in memory, and `summing` those that are added to what it carries, all with
+    the same weights. `masks` are the selects that full tiles do without, `tested` all operations that only those need.
+    A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`, and
+    `outboxes` for results where shared memory has room for them.
     """
 
     rows: tile.ProgramOp
@@ -96,6 +106,7 @@ class Roled:
     score: SSAValue
     scoring: tuple[Multiplied, ...]
     joined: frozenset[Operation]
+    queries: tuple[Box, ...]
     summing: tuple[Summed, ...]
     masks: frozenset[Operation] = frozenset()
     tested: frozenset[Operation] = frozenset()
@@ -103,6 +114,7 @@ class Roled:
     part_rows: int = ROWS_OF_A_CONSUMER
     tile_keys: int = 0
     stages: int = STAGES
+    outboxes: bool = True
 
     @property
     def folded(self) -> tile.LoopOp:
@@ -222,6 +234,7 @@ def _products(
     if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, boxes.values(), axes)):
         raise NoRoles("a tile has more axes than rows and one other")
     score, joined = _joined(scoring)
+    queries = [_queries(kernel, left[dot], row, element, axes) for dot in scoring]
     return Roled(
         rows,
         row_axis,
@@ -229,8 +242,19 @@ def _products(
         score,
         tuple(Multiplied(dot, boxes[dot], left[dot]) for dot in scoring),
         joined,
+        tuple(box for box in queries if box is not None) if None not in queries else (),
         tuple(Summed(dot, boxes[dot], left[dot], *_sum(loop, dot)) for dot in weighted),
     )
+
+
+def _queries(kernel: tile.KernelOp, value: SSAValue, row: SSAValue, element: str, axes: AxesAnalysis) -> Box | None:
+    """A tile of queries, where it is a box of its tensor, and what lies outside of that is absent."""
+    load = value.owner
+    try:
+        box = _box(kernel, load, row, element, axes) if isinstance(load, tile.LoadOp) else None
+    except NoRoles:
+        return None
+    return box if box is not None and lies_inside(box.load, box.sides) else None
 
 
 def _joined(scoring: Sequence[tile.DotOp]) -> tuple[SSAValue, frozenset[Operation]]:
@@ -264,40 +288,56 @@ def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, 
     tensor = spec.enclosing_tensor(kernel, name)
     if tensor.element.data != element or load.result not in named(kernel, tile.KeptOp):
         raise NoRoles(f"{name} is of {tensor.element.data}, and multiplied as {element}")
-    sides = box_of(load, axes)
+    return _box_along(load, load.result, key, axes)
+
+
+def _box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, axes: AxesAnalysis) -> Box:
+    """A load, or a store, of a tile as a box, along an axis of keys or of rows."""
+    name, sides = op.tensor.string_value(), box_of(op, axes)
     along = [n for n, side in enumerate(sides or ()) if side.axis is key]
     features = sides[-1].axis if sides is not None else None
     if sides is None or len(along) != 1 or features is None or features is key:
         raise NoRoles(
             f"keys of {name} are no box: they lie along one axis of it, one by one, and features along the last"
         )
-    if axes(load.result) != {key, features}:
+    if axes(tiled) != {key, features}:
         raise NoRoles(f"keys of {name} are no box: another index differs within a tile")
     others = [value for n, side in enumerate(sides) if n != along[0] for value in side.start]
-    if any(isinstance(value.owner, Operation) and value.owner.parent is load.parent for value in others):
+    block = op.parent if isinstance(op.parent_op(), tile.LoopOp) else None
+    if any(isinstance(value.owner, Operation) and value.owner.parent is block for value in others):
         raise NoRoles(f"keys of {name} are no box: where else they lie changes from turn to turn")
     if not _is_whole(features):
         raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
-    start = [(value, count, constant(value)) for value, count in sides[-1].start.items()]
-    first = sum(int(known) * count for _, count, known in start if known is not None)
-    moved = tuple((value, count) for value, count, known in start if known is None)
-    end = _end(load, features, first, axes)
-    if moved and end is not None:
+    end = _end(op, features, axes)
+    if end is not None and any(constant(value) is None for value in sides[-1].start):
         raise NoRoles(f"the features of {name} are padded, and no number says where they end")
-    return Box(load, along[0], features, first, moved, end)
+    box = Box(op, along[0], features, sides, None)
+    return box if end is None else replace(box, end=box.first + end)
 
 
-def _end(load: tile.LoadOp, features: SSAValue, first: int, axes: AxesAnalysis) -> int | None:
-    """Where the features of a load end that has more places for them."""
+def _end(op: tile.LoadOp | tile.StoreOp, features: SSAValue, axes: AxesAnalysis) -> int | None:
+    """How many features are read, or written, of a tile that has more."""
     ends = set[int]()
-    for condition in (each for each in conjuncts(load.where) if features in axes(each)):
+    for condition in (each for each in conjuncts(op.where) if features in axes(each)):
         test = condition.owner
         least = isinstance(test, arith.CmpiOp) and predicate(test) == "slt" and test.lhs is features
         end = constant(test.rhs) if isinstance(test, arith.CmpiOp) and least else None
         if end is None:
-            raise NoRoles(f"which features of {load.tensor.string_value()} are read rests on more than their number")
-        ends.add(first + int(end))
+            raise NoRoles(f"which features of {op.tensor.string_value()} are read rests on more than their number")
+        ends.add(int(end))
     return min(ends, default=None)
+
+
+def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None:
+    """The box that a store writes for the rows of a tile; None where it writes none, or adds, or not 16 bits."""
+    tensor = spec.enclosing_tensor(store, store.tensor.string_value())
+    if store.adds is not None or tensor.element.data not in BYTES or row not in axes(store.value):
+        return None
+    try:
+        box = _box_along(store, store.value, row, axes)
+    except NoRoles:
+        return None
+    return box if lies_inside(store, box.sides) else None
 
 
 def _is_whole(feature: SSAValue) -> bool:
@@ -418,7 +458,7 @@ def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
             if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
                 raise NoRoles(f"whether a key of {name} is read rests on more than its place")
             end = test.lhs if test.rhs is key else test.rhs
-            extent = spec.enclosing_tensor(box.load, name).shape[box.keys_along]
+            extent = spec.enclosing_tensor(box.load, name).shape[box.along]
             if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
                 raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")
 
@@ -428,7 +468,7 @@ def _choose(found: Roled) -> None:
     choices = [op for op in operations(found.rows.parent_op() or found.rows) if isinstance(op, spec.ChoiceOp)]
     if any(op.divides is not None for op in choices):
         raise NoRoles("the keys of a tile must lie in one block")
-    sums, live = _features(found.summing), _most_live(found) + _quotients(found)
+    sums, live = features_of(found.summing), _most_live(found) + _quotients(found)
     # A thread has a 128th of 64 rows: sums, scores, and weights, two to a register, of this turn and of the one before.
     fitting = [keys for keys in (128, 64) if sums // 2 + live * keys // 2 + keys // 2 <= MOST_REGISTERS]
     if not fitting:
@@ -437,17 +477,18 @@ def _choose(found: Roled) -> None:
     if not fitting:
         raise NoRoles("its tiles have no room in shared memory")
     found.tile_keys = fitting[0]
+    found.outboxes = _memory(found, fitting[0], True) <= MACHINES["cuda:90"].shared
 
 
-def _memory(found: Roled, keys: int) -> int:
-    """The bytes of shared memory that a program takes whose tiles have so many keys."""
-    multiplied, summed = _features(found.scoring), _features(found.summing)
-    # Each row has its queries there, and passes through it, half at a time, when results are laid out to be stored.
-    rows = found.tile_rows * (2 * multiplied + summed)
+def _memory(found: Roled, keys: int, outboxes: bool = False) -> int:
+    """The bytes of shared memory that a program takes whose tiles have so many keys, `outboxes` of results, too."""
+    multiplied, summed = features_of(found.scoring), features_of(found.summing)
+    # Each row has its queries there. Its results have an outbox, or pass through half as much as they are laid out.
+    rows = found.tile_rows * (2 * multiplied + (2 if outboxes else 1) * summed)
     return rows + 2 * found.stages * keys * (multiplied + summed) + OTHER_MEMORY
 
 
-def _features(products: Iterable[Multiplied]) -> int:
+def features_of(products: Iterable[Multiplied]) -> int:
     """How many features the boxes of products have."""
     return sum(size_of_axis(each.box.features) for each in products)
 

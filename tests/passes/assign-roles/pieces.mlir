@@ -100,14 +100,19 @@ tile.kernel @two_scores form "whole" {
 // CHECK-NEXT:   roles.ring @kv_32_ring of @kv along [0 : index, 1 : index] sizes [128 : index, 16 : index] stages 2 readers 2 beside @kv_ring
 // CHECK-NEXT:   roles.ring @kv_48_ring of @kv
 // CHECK-NEXT:   roles.ring @kv_80_ring of @kv along [0 : index, 1 : index] sizes [128 : index, 16 : index] stages 2 readers 2 beside @kv_48_ring
-// CHECK:          roles.expect @kv_ring[%6] bytes 12288
-// CHECK-NEXT:     roles.copy @kv_ring[%6] from(%zero, %6)
-// CHECK-NEXT:     roles.copy @kv_32_ring[%6] from(%zero, %3)
+// CHECK-NEXT:   roles.ring @q_ring of @q along [0 : index, 1 : index] sizes [64 : index, 32 : index] stages 2 readers 1
+// CHECK-NEXT:   roles.ring @q_32_ring of @q along [0 : index, 1 : index] sizes [64 : index, 16 : index] stages 2 readers 1 beside @q_ring
+// CHECK:          roles.expect @q_ring[%{{\d+}}] bytes 6144
+// CHECK-NEXT:     roles.copy @q_ring
+// CHECK-NEXT:     roles.copy @q_32_ring
+// CHECK:          roles.expect @kv_ring[%kv_stage] bytes 12288
+// CHECK-NEXT:     roles.copy @kv_ring[%kv_stage] from(%{{\w+}}, %{{\w+}})
+// CHECK-NEXT:     roles.copy @kv_32_ring[%kv_stage] from(%{{\w+}}, %{{\w+}})
 // CHECK:          roles.wait "full" @kv_ring
 // CHECK-NEXT:     %k = roles.view @kv_ring
 // CHECK-NEXT:     %k_1 = roles.view @kv_32_ring
-// CHECK-NEXT:     %scoring = roles.product %q_2, %k over %d : f32
-// CHECK-NEXT:     %scoring_1 = roles.product %q_3, %k_1 over %d_1 onto %scoring : f32
+// CHECK-NEXT:     %scoring = roles.product %q, %k over %d : f32
+// CHECK-NEXT:     %scoring_1 = roles.product %q_1, %k_1 over %d_1 onto %scoring : f32
 // CHECK-NEXT:     %scores = roles.await %scoring_1 pending 0 : f32
 // CHECK:          %scores_1 = roles.await %scoring_3 pending 2 : f32
 // CHECK:          %sums = roles.await %weighing pending 0 : f32

@@ -115,7 +115,7 @@ tile.kernel @turned form "whole" {
 // CHECK:      tile.kernel @sums form "whole"
 // CHECK:      tile.kernel @sums form "roles"
 // CHECK:        %z = tile.broadcast
-// CHECK:        tile.loop %turn_1 = %{{\d+}} to %visits step %{{\d+}} iter_args(%{{\w+}} = %z, %{{\w+}} = %w_1)
+// CHECK:        tile.loop %turn_1 = %{{\d+}} to %visits_1 step %{{\d+}} iter_args(%{{\w+}} = %z, %{{\w+}} = %w_1)
 // CHECK:          %sums = roles.await
 // CHECK-NEXT:     roles.release @v_ring
 // CHECK-NEXT:     %{{\w+}} = roles.operand %{{\w+}} as "bf16" from %j_1 to %place : f32

@@ -192,39 +192,44 @@ tile.kernel @sliding_window form "whole" schedules [{ROWS = 16 : index, KEYS = 6
 
 // CHECK:      tile.kernel @sliding_window form "whole"
 // CHECK:      tile.kernel @sliding_window form "roles"
-// CHECK:      %visits = arith.maxsi
-// CHECK-NEXT: roles.ring @k_ring of @k along [2 : index, 3 : index] sizes [128 : index, 16 : index] stages 2 readers 2
+// CHECK:      roles.ring @k_ring of @k along [2 : index, 3 : index] sizes [128 : index, 16 : index] stages 2 readers 2
 // CHECK-NEXT: roles.ring @v_ring of @v along [2 : index, 3 : index] sizes [128 : index, 16 : index] stages 2 readers 2
+// CHECK:      roles.board @numbers stages 2 readers 2
 // CHECK-NEXT: roles.producer registers 24 {
-// CHECK-NEXT:   roles.wait "empty" @k_ring
-// CHECK-NEXT:   roles.expect @k_ring[%{{\d+}}] bytes 4096
-// CHECK:        roles.copy @k_ring
-// CHECK-NEXT:   tile.loop %turn
+// CHECK-NEXT:   roles.walk
+// CHECK:          %number = roles.take @sliding_window_taken
+// CHECK:          roles.post @numbers
+// CHECK:        roles.programs %number_1
+// CHECK:          roles.wait "empty" @k_ring
+// CHECK-NEXT:     roles.expect @k_ring[%k_stage] bytes 4096
 // CHECK:          roles.copy @k_ring
+// CHECK-NEXT:     tile.loop %turn
+// CHECK:            roles.copy @k_ring
+// CHECK:            roles.copy @v_ring
+// CHECK-NEXT:       tile.yield
 // CHECK:          roles.copy @v_ring
-// CHECK-NEXT:     tile.yield
-// CHECK:        roles.copy @v_ring
-// CHECK-NEXT: }
-// CHECK-NEXT: roles.consumers 2 registers 240 rows from %i_h0 step 64 {
-// CHECK-NEXT: ^bb0(%first: index):
-// CHECK:        %q_1 = roles.operand %q as "bf16" shared : f32
-// CHECK:        %scores = roles.await %scoring pending 0 : f32
-// CHECK-NEXT:   roles.release @k_ring
-// CHECK:        tile.loop %turn_1
-// CHECK:          %scoring_1 = roles.product %q_1, %{{\w+}} over %d : f32
-// CHECK:          %weighing = roles.product %{{\w+}}, %v over %place onto %{{\w+}} : f32
-// CHECK-NEXT:     %scores_1 = roles.await %scoring_1 pending 1 : f32
+// CHECK:          roles.next
+// CHECK:      roles.consumers 2 registers 240 {
+// CHECK-NEXT: ^bb0(%part: index):
+// CHECK-NEXT:   roles.walk
+// CHECK:          roles.release @numbers
+// CHECK:          %first = roles.share 64 rows
+// CHECK:          %scores = roles.await %scoring pending 0 : f32
 // CHECK-NEXT:     roles.release @k_ring
-// CHECK-NEXT:     %is_full_1 = arith.cmpi slt, %turn_1, %full : index
-// CHECK-NEXT:     %{{\d+}} = scf.if %is_full_1 -> (f32) {
-// CHECK-NEXT:       scf.yield %scores_1 : f32
-// CHECK-NEXT:     } else {
-// CHECK:            arith.select
-// CHECK:          }
-// CHECK:          %sums = roles.await %weighing pending 0 : f32
+// CHECK:          tile.loop %turn_1
+// CHECK:            %scoring_1 = roles.product %{{\w+}}, %{{\w+}} over %d : f32
+// CHECK:            %weighing = roles.product %{{\w+}}, %v over %place onto %{{\w+}} : f32
+// CHECK-NEXT:       %scores_1 = roles.await %scoring_1 pending 1 : f32
+// CHECK-NEXT:       roles.release @k_ring
+// CHECK-NEXT:       %is_full_1 = arith.cmpi slt, %turn_1, %{{\w+}} : index
+// CHECK-NEXT:       %{{\d+}} = scf.if %is_full_1 -> (f32) {
+// CHECK-NEXT:         scf.yield %scores_1 : f32
+// CHECK-NEXT:       } else {
+// CHECK:              arith.select
+// CHECK:            }
+// CHECK:            %sums = roles.await %weighing pending 0 : f32
+// CHECK-NEXT:       roles.release @v_ring
+// CHECK:            tile.yield
+// CHECK:          %sums_1 = roles.await %weighing_1 pending 0 : f32
 // CHECK-NEXT:     roles.release @v_ring
-// CHECK:          tile.yield
-// CHECK:        %sums_1 = roles.await %weighing_1 pending 0 : f32
-// CHECK-NEXT:   roles.release @v_ring
-// CHECK:        scf.if
-// CHECK:        tile.store @o
+// CHECK:          scf.if

@@ -32,7 +32,9 @@ spec.tensor @l "output" "f32" ["M"]
 // CHECK-NEXT:    [[V12:%\d+]] = arith.addf [[V11]], [[V10]] : f32
 // CHECK-NEXT:    [[V13:%\d+]] = arith.mulf [[V1]], [[V8]] : f32
 // CHECK-NEXT:    [[V14:%\d+]] = arith.cmpf oeq, [[V12]], [[V5]] : f32
-// CHECK-NEXT:    [[V15:%\d+]] = arith.divf [[V13]], [[V12]] : f32
+// CHECK-NEXT:    [[ONE15:%\d+]] = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:    [[SHARE15:%\d+]] = arith.divf [[ONE15]], [[V12]] : f32
+// CHECK-NEXT:    [[V15:%\d+]] = arith.mulf [[V13]], [[SHARE15]] : f32
 // CHECK-NEXT:    %r = arith.select [[V14]], [[V5]], [[V15]] : f32
 // CHECK-NEXT:    attn.write @o[%i] = %r : f32
 // CHECK-NEXT:  }
@@ -61,7 +63,9 @@ attn.kernel @sink {
 // CHECK-NEXT:    %s_1 = arith.mulf %s, [[V1]] : f32
 // CHECK-NEXT:    %m, %l, [[V2:%\d+]] = attn.stream %s_1, (%v) over %j where %seen : f32, f32, (f32)
 // CHECK-NEXT:    [[V3:%\d+]] = arith.cmpf oeq, %l, [[V0]] : f32
-// CHECK-NEXT:    [[V4:%\d+]] = arith.divf [[V2]], %l : f32
+// CHECK-NEXT:    [[ONE4:%\d+]] = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:    [[SHARE4:%\d+]] = arith.divf [[ONE4]], %l : f32
+// CHECK-NEXT:    [[V4:%\d+]] = arith.mulf [[V2]], [[SHARE4]] : f32
 // CHECK-NEXT:    %r = arith.select [[V3]], [[V0]], [[V4]] : f32
 // CHECK-NEXT:    [[V5:%\d+]] = math.log2 %l : f32
 // CHECK-NEXT:    [[V6:%\d+]] = arith.addf %m, [[V5]] : f32
@@ -97,7 +101,9 @@ attn.kernel @shared {
 // CHECK-NEXT:    %m, %l, [[V1:%\d+]] = attn.stream %s_1, (%v) over %j where %seen : f32, f32, (f32)
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    [[V3:%\d+]] = arith.cmpf oeq, %l, [[V2]] : f32
-// CHECK-NEXT:    [[V4:%\d+]] = arith.divf [[V1]], %l : f32
+// CHECK-NEXT:    [[ONE4:%\d+]] = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:    [[SHARE4:%\d+]] = arith.divf [[ONE4]], %l : f32
+// CHECK-NEXT:    [[V4:%\d+]] = arith.mulf [[V1]], [[SHARE4]] : f32
 // CHECK-NEXT:    %r = arith.select [[V3]], [[V2]], [[V4]] : f32
 // CHECK-NEXT:    %m_1, %l_1 = attn.stream %s_1, () over %j : f32, f32, ()
 // CHECK-NEXT:    [[V5:%\d+]] = math.log2 %l_1 : f32
@@ -135,7 +141,9 @@ attn.kernel @not_shared {
 // CHECK-NEXT:    %m, %l, [[V1:%\d+]] = attn.stream %scaled, (%v) over %j : f32, f32, (f32)
 // CHECK-NEXT:    [[V2:%\d+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    [[V3:%\d+]] = arith.cmpf oeq, %l, [[V2]] : f32
-// CHECK-NEXT:    [[V4:%\d+]] = arith.divf [[V1]], %l : f32
+// CHECK-NEXT:    [[ONE4:%\d+]] = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:    [[SHARE4:%\d+]] = arith.divf [[ONE4]], %l : f32
+// CHECK-NEXT:    [[V4:%\d+]] = arith.mulf [[V1]], [[SHARE4]] : f32
 // CHECK-NEXT:    %r = arith.select [[V3]], [[V2]], [[V4]] : f32
 // CHECK-NEXT:    attn.write @o[%i] = %r : f32
 // CHECK-NEXT:  }

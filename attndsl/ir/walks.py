@@ -1,0 +1,222 @@
+"""Programs that stay: each takes tiles of the grid, one after another, until all are taken.
+
+What a program begins with and ends with then runs beside the products of its tile before, or its next one: the role
+that copies is ahead. That role takes the number of a tile from a counter that all programs share, and posts it on a
+board, from where the others read it.
+
+    roles.board @numbers stages 2 readers 2
+    roles.producer registers 24 {
+      roles.walk(%zero) take {
+      ^bb0(%done: index):
+        %number = roles.take @gqa_taken
+        %stage, %phase = roles.turn %done of 2
+        ...
+        roles.wait "empty" @numbers[%stage] phase %free
+        roles.post @numbers[%stage] %number
+        roles.go %number
+      } do {
+      ^bb1(%number: index, %done: index):
+        %b_1, %h_1, %i0_1 = roles.programs %number of(%b, %h, %i0) : index, index, index
+        ...
+        roles.next %done_and_one
+      }
+    }
+
+`tile.program` of such a kernel says what programs there would be, in order; no value of one is taken. A number at which
+there is none ends a walk: each role meets such a number once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attndsl.ir import roles, tile
+from attndsl.ir.spec import TensorOp, enclosing_tensor
+from attndsl.ir.xdsl import (
+    Block,
+    Dialect,
+    IndexType,
+    IntegerAttr,
+    IRDLOperation,
+    IsTerminator,
+    Pure,
+    Region,
+    SSAValue,
+    SymbolRefAttr,
+    VerifyException,
+    index,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+
+
+@irdl_op_definition
+class TakeOp(IRDLOperation):
+    """The number of a tile that no program has taken yet: what a counter in memory holds, which then holds one more."""
+
+    name = "roles.take"
+    counter = prop_def(SymbolRefAttr)
+    result = result_def(IndexType)
+    assembly_format = "$counter attr-dict"
+
+    def __init__(self, counter: str) -> None:
+        super().__init__(properties={"counter": SymbolRefAttr(counter)}, result_types=[index])
+
+    @property
+    def declaration(self) -> TensorOp:
+        """The counter, which is 0 when a call begins."""
+        return enclosing_tensor(self, self.counter.string_value())
+
+    def verify_(self) -> None:
+        counter = self.declaration
+        if counter.element.data != "i32" or counter.shape or counter.partial is None:
+            raise VerifyException("counts in an i32 that is 0 when a call begins")
+
+
+@irdl_op_definition
+class PostOp(roles.StageOp):
+    """Writes a number into a stage of a board, which is full then."""
+
+    name = "roles.post"
+    number = operand_def(IndexType)
+    assembly_format = "$ring `[` $stage `]` $number attr-dict"
+
+    def __init__(self, board: str, stage: SSAValue, number: SSAValue) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(board)}, operands=[number, stage])
+
+
+@irdl_op_definition
+class NumberOp(roles.StageOp):
+    """The number in a stage of a board."""
+
+    name = "roles.number"
+    result = result_def(IndexType)
+    assembly_format = "$ring `[` $stage `]` attr-dict"
+
+    def __init__(self, board: str, stage: SSAValue) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(board)}, operands=[stage], result_types=[index])
+
+
+@irdl_op_definition
+class GoOp(IRDLOperation):
+    """Goes on with the tile of this number, where there is one."""
+
+    name = "roles.go"
+    number = operand_def(IndexType)
+    traits = traits_def(IsTerminator())
+    assembly_format = "$number attr-dict"
+
+    def __init__(self, number: SSAValue) -> None:
+        super().__init__(operands=[number])
+
+
+@irdl_op_definition
+class NextOp(IRDLOperation):
+    """What a walk carries on to its next tile."""
+
+    name = "roles.next"
+    values = var_operand_def(IndexType)
+    traits = traits_def(IsTerminator())
+    assembly_format = "$values attr-dict"
+
+    def __init__(self, values: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class WalkOp(IRDLOperation):
+    """Does something for each tile that the program takes: `take` says which one is next, `body` what is done."""
+
+    name = "roles.walk"
+    start = var_operand_def(IndexType)
+    take = region_def("single_block")
+    body = region_def("single_block")
+    assembly_format = "`(` $start `)` `take` $take `do` $body attr-dict"
+
+    def __init__(self, start: Sequence[SSAValue]) -> None:
+        types = [index] * len(start)
+        regions = [Region(Block(arg_types=types)), Region(Block(arg_types=[index, *types]))]
+        super().__init__(operands=[start], regions=regions)
+
+    @property
+    def goes(self) -> GoOp:
+        """What says which tile is next."""
+        assert isinstance(self.take.block.last_op, GoOp)
+        return self.take.block.last_op
+
+    @property
+    def carries(self) -> NextOp:
+        """What goes on to the next tile."""
+        assert isinstance(self.body.block.last_op, NextOp)
+        return self.body.block.last_op
+
+    def verify_(self) -> None:
+        takes, does = self.take.block, self.body.block
+        if not isinstance(takes.last_op, GoOp) or not isinstance(does.last_op, NextOp):
+            raise VerifyException("says which tile is next, and what is carried on to it")
+        if len({len(self.start), len(takes.args), len(does.args) - 1, len(does.last_op.values)}) != 1:
+            raise VerifyException("carries as many values on as it begins with")
+        if not isinstance(self.parent_op(), roles.RoleOp):
+            raise VerifyException("stands in a role")
+
+
+@irdl_op_definition
+class ProgramsOp(IRDLOperation):
+    """The values that the program `variables` of a kernel have in the program of a number, the last varying fastest."""
+
+    name = "roles.programs"
+    number = operand_def(IndexType)
+    variables = var_operand_def(IndexType)
+    values = var_result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$number `of` `(` $variables `)` attr-dict `:` type($values)"
+
+    def __init__(self, number: SSAValue, variables: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[number, variables], result_types=[[index] * len(variables)])
+
+    @property
+    def programs(self) -> list[tile.ProgramOp]:
+        """The program variables, in order."""
+        return [value.owner for value in self.variables if isinstance(value.owner, tile.ProgramOp)]
+
+    def verify_(self) -> None:
+        kernel = self.parent_op()
+        while kernel is not None and not isinstance(kernel, tile.KernelOp):
+            kernel = kernel.parent_op()
+        known = [] if kernel is None else [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]
+        if self.programs != known or len(self.values) != len(self.variables):
+            raise VerifyException("gives a value to each program variable of its kernel, in order")
+
+
+@irdl_op_definition
+class ShareOp(IRDLOperation):
+    """The first row of consumer number `part`, of a tile of rows of which each has so many, one after the other."""
+
+    name = "roles.share"
+    first = operand_def(IndexType)
+    part = operand_def(IndexType)
+    rows = prop_def(IntegerAttr[IndexType])
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$rows `rows` `from` $first `part` $part attr-dict"
+
+    def __init__(self, rows: int, first: SSAValue, part: SSAValue) -> None:
+        super().__init__(operands=[first, part], properties={"rows": IntegerAttr(rows, index)}, result_types=[index])
+
+
+ROLES_LEVEL = Dialect(
+    "roles", [*roles.ROLE_OPERATIONS, TakeOp, PostOp, NumberOp, GoOp, NextOp, WalkOp, ProgramsOp, ShareOp]
+)
+"""Who does what, in full."""
+
+ACTIONS = (
+    *(roles.RingOp, roles.BoardOp, roles.OutboxOp),
+    *(roles.WaitOp, roles.ExpectOp, roles.CopyOp, roles.PutOp, roles.ReleaseOp, PostOp),
+)
+"""What a role does that gives no value."""

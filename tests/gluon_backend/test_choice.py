@@ -1,0 +1,170 @@
+"""Which form of its kernels a launcher takes, asked with neither a GPU nor Triton; and when roles pay."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import attndsl
+from attndsl.backends.gluon.emit import BUSY, LEAST_KEYS, LEAST_ROWS
+from attndsl.driver.artifact import Artifact
+from attndsl.driver.describe import ONLY_ASKED
+from attndsl.ir.analyses.roled import roled
+from attndsl.ir.analyses.roles_gain import arithmetic_of, loss, products_of
+from attndsl.op.forms import HOPPER, form, launched
+
+from .test_roles import kernels, plain
+
+PARAMS = {"softcap": {"cap": 50.0}}
+
+
+@cache
+def artifact(name: str, extent: int = 128, element: str = "bf16") -> Artifact:
+    op = attndsl.load(name)
+    return op.artifact("gluon", dict.fromkeys(op.signature.features, extent), "cuda:90", T=element)
+
+
+def first(schedule: Any = None, name: str = "gqa", extent: int = 128, processors: int = HOPPER, **dims: int) -> str:
+    """The form that a call's first kernel has."""
+    sizes = {"B": 4, "Hq": 32, "Hkv": 8, "M": 4096, "N": 4096, "D": extent, "E": extent, **dims}
+    kernel, _ = launched(artifact(name, extent), sizes, PARAMS.get(name, {}), schedule, processors)[0]
+    return kernel.removeprefix(f"{name}_").removesuffix("kernel").removesuffix("_") or "whole"
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (None, "roles"),
+        ({}, "roles"),
+        ({"SPLITS": 1}, "roles"),
+        ({"SPLITS": 3}, "split"),
+        ({"ROLES": 1}, "roles"),
+        ({"ROLES": 0}, "whole"),
+        ({"KEYS": 32}, "whole"),
+        ({"num_warps": 8}, "whole"),
+        ({"SPLITS": 1, "ROWS": 16}, "whole"),
+        ({"KEYS": 32, "ROLES": 1}, "roles"),
+        ({"SPLITS": 1, "ROLES": 1}, "roles"),
+        ({"SPLITS": 3, "ROLES": 1}, "split"),
+    ],
+)
+def test_what_is_asked_for_goes_before_the_rule(asked: Any, expected: str) -> None:
+    assert first(asked) == expected
+    of_few = {"split": "split", "roles": "roles" if "ROLES" in (asked or {}) else "whole"}
+    assert first(asked, M=100, N=100) == of_few.get(expected, "whole")
+
+
+def test_roles_pay_for_many_rows_and_keys() -> None:
+    """A head's rows are those of the four that share its keys."""
+    assert LEAST_ROWS % 4 == 1
+    assert first(B=64, M=LEAST_ROWS // 4 + 1) == "roles"
+    assert first(B=64, M=LEAST_ROWS // 4) == "whole"
+    assert first(N=LEAST_KEYS) == "roles"
+    assert first(N=LEAST_KEYS - 1) == "whole"
+    assert first(B=0) == first(M=0) == "split", "no program is enough for no splits"
+    assert first({"SPLITS": 1}, B=0) == first({"SPLITS": 1}, M=0) == "whole"
+
+
+def test_roles_pay_where_few_processors_have_nothing_to_do() -> None:
+    """A tile has 128 rows, so that each of 8 heads is one, and a round of 10 processors has ten."""
+    assert BUSY == 0.8
+    for batches, expected in ((1, "whole"), (2, "whole"), (3, "whole"), (4, "whole"), (5, "roles"), (7, "roles")):
+        # 8 of 10, 16 of 20, 24 of 30, 32 of 40, 40 of 40, 56 of 60
+        assert first({"SPLITS": 1}, B=batches, M=32, processors=10) == expected, batches
+
+
+def test_what_takes_much_arithmetic_for_few_features_pays_only_if_it_is_asked_for() -> None:
+    assert first(name="softcap") == first(extent=64) == "whole"
+    assert first({"ROLES": 1}, name="softcap") == first({"ROLES": 1}, extent=64) == "roles"
+
+
+@pytest.mark.parametrize(
+    ("name", "extent", "arithmetic", "pays"),
+    [("gqa", 128, 12, True), ("alibi", 128, 17, True), ("gqa", 64, 12, False), ("softcap", 128, 29, False)],
+)
+def test_what_was_measured_is_what_the_model_says(name: str, extent: int, arithmetic: int, pays: bool) -> None:
+    """Roles took 0.79, 0.95, 1.04 and 1.08 of the plain time: docs/performance.md."""
+    (kernel,) = kernels(plain(name, "bf16", extent), "whole")
+    found = roled(kernel)
+    assert (arithmetic_of(found), products_of(found)) == (arithmetic, extent / 8)
+    assert (loss(found) is None) == pays
+
+
+# --- what the generated file asks of tensors and GPUs
+
+
+class Tensor:
+    """What a launcher asks of a tensor of 16-bit numbers."""
+
+    def __init__(self, strides: tuple[int, ...] = (8192, 64, 1), address: int = 0, device: str = "cuda") -> None:
+        self.shape, self._strides, self._address = (2, 128, 64), strides, address
+        self.device = SimpleNamespace(type=device)
+
+    def stride(self, axis: int | None = None) -> Any:
+        return self._strides if axis is None else self._strides[axis]
+
+    def element_size(self) -> int:
+        return 2
+
+    def data_ptr(self) -> int:
+        return self._address
+
+
+@pytest.mark.parametrize(
+    ("tensors", "capability", "expected"),
+    [
+        ((Tensor(), Tensor()), (9, 0), True),
+        ((Tensor((64, 128, 1)),), (9, 0), True),
+        ((Tensor(), Tensor(address=8)), (9, 0), False),
+        ((Tensor((8192, 1, 64)),), (9, 0), False),
+        ((Tensor((8192, 63, 1)),), (9, 0), False),
+        ((Tensor(),), (8, 0), False),
+        ((Tensor(),), (10, 0), False),
+        ((Tensor(device="meta"),), (9, 0), False),
+        ((Tensor(device="cpu"),), (9, 0), False),
+    ],
+)
+def test_roles_that_cannot_be_are_not_taken(
+    tensors: tuple[Tensor, ...], capability: tuple[int, int], expected: bool
+) -> None:
+    pytest.importorskip("triton")
+    from attndsl.backends.gpu.aot import load
+
+    torch = SimpleNamespace(cuda=SimpleNamespace(get_device_capability=lambda device: capability))
+    has_roles = load(artifact("gqa").source, torch=torch)["_has_roles"]
+    for asked, pays in (({"ROLES": 1}, False), ({}, True), (None, True)):
+        assert has_roles(asked, 1, pays, *tensors) == expected
+    assert not has_roles({}, 1, False, *tensors) and not has_roles({"ROLES": 0}, 1, True, *tensors)
+
+
+# --- explain
+
+
+def told(name: str, extent: int = 128, **dims: int) -> tuple[str, str | None]:
+    sizes = {"B": 4, "Hq": 32, "Hkv": 8, "M": 4096, "N": 4096, "D": extent, "E": extent, **dims}
+    made = artifact(name, extent)
+    return str(made.schedule[f"roles ({name})"]), form(made, sizes, PARAMS.get(name, {}))
+
+
+def test_explain_says_which_form_is_taken_and_why() -> None:
+    roles, taken = told("gqa")
+    assert roles.startswith("where a launch can: one warp copies, 2 groups of four fold 64 rows each, ")
+    assert taken is not None and taken.startswith("with roles: ") and "gqa_roles_kernel; roles are for 65 rows" in taken
+    _, taken = told("gqa", N=1024)
+    assert taken is not None and taken.startswith("plain: ") and "2048 keys or more" in taken
+    roles, taken = told("softcap")
+    assert roles.startswith(f"{ONLY_ASKED}, since the arithmetic of a score takes 1.81 times as long as its products:")
+    assert taken is not None and taken.startswith("plain: ") and taken.endswith(" programs of softcap_kernel")
+    assert told("dense_bias") == ("none: a turn reads bias, too", None)
+
+
+def test_operators_explain_it_for_hopper() -> None:
+    op, dims = attndsl.load("gqa"), {"B": 4, "Hq": 32, "Hkv": 8, "M": 64, "N": 64, "D": 16, "E": 16}
+    lines = op.explain("cuda:90", **dims).splitlines()
+    (roles,) = (line for line in lines if line.startswith("  roles (gqa)"))
+    assert "none: its products are not of f16 or bf16" in roles, "of f32"
+    assert not [line for line in lines if line.startswith("  form")]
+    assert "roles" not in op.explain("cuda:80", **dims)

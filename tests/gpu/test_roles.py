@@ -1,0 +1,184 @@
+"""Kernels whose warps have roles, on a real Hopper GPU, beside the reference: `make test-gpu`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import attndsl
+from attndsl.backends.gluon.emit import LEAST_KEYS
+from attndsl.backends.gpu.aot import load
+from attndsl.checking.check import check
+from attndsl.checking.typed import Spec
+from attndsl.choices import ROLES
+from attndsl.driver.compile import compile_spec
+from attndsl.driver.summarise import feature_dims
+from attndsl.op.forms import ROLES_ENDING
+from attndsl.op.gpu import has_roles
+from attndsl.python_names import python_name
+from attndsl.syntax.read import read_source
+from attndsl.testing import Case
+from attndsl.testing.case import types_with
+from attndsl.testing.triton_program import TritonProgram
+
+pytestmark = pytest.mark.gpu
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+EXTENTS = [(65, 1), (129, 100), (200, 333), (260, 150), (77, 0)]
+"""Rows and keys: more rows than a tile of few has, odd ends, rows that see nothing, whole tiles, and no keys."""
+
+
+@pytest.fixture(autouse=True)
+def on_hopper() -> None:
+    if not has_roles():
+        pytest.skip("warps have roles on Hopper GPUs")
+
+
+@cache
+def spec_of(name: str) -> Spec:
+    return check(read_source(str(EXAMPLES / f"{name}.attn")))
+
+
+class Noted:
+    """A kernel that notes its launches."""
+
+    def __init__(self, name: str, kernel: Any, started: list[str]) -> None:
+        self.name, self.kernel, self.started = name, kernel, started
+
+    def __getitem__(self, grid: tuple[int]) -> Any:
+        self.started.append(self.name)
+        return self.kernel[grid]
+
+
+@cache
+def program(name: str, element: str, extent: int) -> tuple[TritonProgram, list[str]]:
+    """The file that the target `gluon` has for a spec, and the kernels that it launches from now on."""
+    spec, started = spec_of(name), list[str]()
+    sizes = dict.fromkeys(feature_dims(spec), extent)
+    source = compile_spec(spec, types_with(spec, element), "gluon", sizes).source
+    functions = load(source)
+    for kernel in [each for each in functions if each.endswith("_kernel")]:
+        functions[kernel] = Noted(kernel, functions[kernel], started)
+    return TritonProgram(source, functions[python_name(spec.name)], "cuda"), started
+
+
+def case_of(name: str, element: str, extent: int, seed: int, **dims: int) -> Case:
+    spec = spec_of(name)
+    few = {"B": 1, "H": 2, "Hq": 4, "Hkv": 2, **dict.fromkeys(feature_dims(spec), extent), **dims}
+    return Case.make(spec, element, seed, {dim: size for dim, size in few.items() if dim in spec.dims})
+
+
+@pytest.mark.parametrize(("element", "extent"), [("bf16", 128), ("f16", 64)])
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.attn")))
+def test_the_gallery_agrees_with_the_reference(name: str, element: str, extent: int) -> None:
+    """All of the gallery: kernels that get no roles stand in their files as they are without."""
+    made, started = program(name, element, extent)
+    roles = f"{ROLES_ENDING}(" in made.source
+    for seed, (rows, keys) in enumerate(EXTENTS if roles else EXTENTS[1:2]):
+        case = case_of(name, element, extent, seed, M=rows, N=keys)
+        for each in (case, case.poisoned()):
+            started.clear()
+            found = made.run(each, 1, {ROLES: 1})
+            each.check(f"gluon with {rows} rows of {keys} keys", found, narrowed=True)
+            if keys:  # of none there is no box
+                assert any(kernel.endswith(ROLES_ENDING) for kernel in started) == roles
+
+
+@pytest.mark.parametrize("name", ["gqa", "sliding_window", "alibi", "mha", "softcap"])
+def test_every_run_gives_the_same_bits(name: str) -> None:
+    """A buffer that is filled anew while some warp reads it gives other bits now and then, and no tolerance sees it."""
+    made, started = program(name, "bf16", 128)
+    case = case_of(name, "bf16", 128, 3, M=1500, N=1500)
+    started.clear()
+    first = made.run(case, 1, {ROLES: 1})
+    assert [kernel for kernel in started if kernel.endswith(ROLES_ENDING)]
+    for _ in range(20):
+        again = made.run(case, 1, {ROLES: 1})
+        assert all((again[name].view("u1") == first[name].view("u1")).all() for name in first)
+
+
+# --- operators
+
+MANY = LEAST_KEYS + 52
+"""Rows and keys for which roles pay, and that no tile divides."""
+
+
+def qkv(n: int, d: int = 128, b: int = 2, hq: int = 32, hkv: int = 8) -> dict[str, torch.Tensor]:
+    shapes = {"q": (b, hq, n, d), "k": (b, hkv, n, d), "v": (b, hkv, n, d)}
+    return {name: torch.randn(shape, device="cuda").to(torch.bfloat16) for name, shape in shapes.items()}
+
+
+def causal(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """What `gqa.attn` means, in f32, of the last rows alone."""
+    q, n = q[:, :, -300:].float(), k.shape[2]
+    k, v = (x.float().repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    i, j = torch.arange(n - q.shape[2], n, device="cuda")[:, None], torch.arange(n, device="cuda")
+    return torch.softmax((q @ k.mT / q.shape[3] ** 0.5).masked_fill(j > i, -torch.inf), -1) @ v
+
+
+def taken(op: Any) -> list[str]:
+    """The kernels that calls of an operator have launched."""
+    launches = [launch for plan in op._tensor_calls.gpu._plans.values() for launch in plan.launches]
+    return [launch.kernel.metadata.name for launch in launches]
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "roles"),
+    [(2 * LEAST_KEYS, 128, True), (MANY, 128, True), (LEAST_KEYS // 2, 128, False), (MANY, 64, False), (1, 128, False)],
+)
+def test_an_operator_takes_roles_by_its_rule(n: int, d: int, roles: bool) -> None:
+    op = attndsl.load("gqa")
+    for _ in range(3):  # the first launches through Triton, those that follow by its plan
+        given = qkv(n, d)
+        torch.testing.assert_close(op(**given)[:, :, -300:].float(), causal(**given), rtol=2**-7, atol=2**-8)
+    assert any(kernel.endswith(ROLES_ENDING) for kernel in taken(op)) == roles
+
+
+def test_what_no_box_can_be_copied_of_takes_the_plain_form() -> None:
+    op, given = attndsl.load("gqa"), qkv(MANY)
+    heads_last = {name: x.transpose(1, 2).contiguous().transpose(1, 2) for name, x in given.items()}
+    whole = torch.empty(given["k"].numel() + 1, dtype=torch.bfloat16, device="cuda")
+    odd = whole[1:].view(given["k"].shape).copy_(given["k"])
+    strided = torch.empty(*given["k"].shape[:3], 129, dtype=torch.bfloat16, device="cuda")[..., :128].copy_(given["k"])
+    wanted, told = op(**given), len(taken(op))
+    for other, roles in ((heads_last, True), ({**given, "k": odd}, False), ({**given, "k": strided}, False)):
+        torch.testing.assert_close(op(**other), wanted, rtol=2**-7, atol=2**-8)
+        assert [kernel.endswith(ROLES_ENDING) for kernel in taken(op)[told:]] == [roles]
+        told += 1
+
+
+def test_one_tensor_for_keys_and_values_says_nothing_of_later_calls() -> None:
+    op, given = attndsl.load("gqa"), qkv(MANY)
+    op(q=given["q"], k=given["k"], v=given["k"])
+    torch.testing.assert_close(op(**given)[:, :, -300:].float(), causal(**given), rtol=2**-7, atol=2**-8)
+
+
+def test_a_graph_copies_boxes_of_what_its_memory_holds() -> None:
+    op, calls = attndsl.load("gqa"), [qkv(MANY) for _ in range(3)]
+    wanted = [op(**call) for call in calls]
+    assert all(kernel.endswith(ROLES_ENDING) for kernel in taken(op))
+    held = {name: tensor.clone() for name, tensor in calls[0].items()}
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        o = op(**held)
+    for call, expected in zip(calls, wanted, strict=True):
+        for name, tensor in call.items():
+            held[name].copy_(tensor)
+        graph.replay()
+        assert torch.equal(o, expected)
+
+
+def test_gradients_of_a_call_with_roles() -> None:
+    op, given = attndsl.load("gqa"), {name: x.requires_grad_() for name, x in qkv(MANY, b=1).items()}
+    o = op(**given)
+    own = torch.autograd.grad(o.float().square().sum(), [*given.values()])
+    k, v = (given[name].repeat_interleave(4, 1) for name in "kv")
+    peer = torch.nn.functional.scaled_dot_product_attention(given["q"], k, v, is_causal=True)
+    wanted = torch.autograd.grad(peer.float().square().sum(), [*given.values()])
+    for one, other in zip(own, wanted, strict=True):
+        assert (one.float() - other.float()).norm() <= 0.02 * other.float().norm()
