@@ -24,6 +24,7 @@ PASSES = {
     "share-operands": "ShareOperands",
     "exchange-loops": "ExchangeLoops",
     "order-sums": "OrderSums",
+    "nest-loops": "NestLoops",
     "find-meetings": "FindMeetings",
     "find-columns": "FindColumns",
     "pack-rows": "PackRows",

@@ -109,7 +109,7 @@ def _narrow(over: attn.OverOp, intervals: list[Bounds], ranges: Ranges) -> None:
         start = not_far_above(start, over.extent, over, ranges, "row_start")
     extent = not_far_below(extent, over, ranges, "row_stop")
     bound = over.bound if over.bound is not None or size_of(over.extent) is None else over.extent
-    narrowed = attn.OverOp(over.variable.data, extent, bound, start)
+    narrowed = attn.OverOp(over.variable.data, extent, bound, start, within=over.within)
     replace(over, [insert_before(over, narrowed, over.variable.data)])
 
 
@@ -130,6 +130,8 @@ class _Bounder:
         return self.known[condition]
 
     def _interval(self, condition: SSAValue) -> Bounds | None:
+        if self.over.within in self.axes(condition):
+            return None  # the range is the same for all values of the outer variable
         if self.key not in self.axes(condition):
             # Without the key it holds for all of a row's keys or for none.
             upper = insert_before(self.over, arith.SelectOp(condition, self.over.extent, self._zero()))

@@ -106,7 +106,7 @@ class PrefetchGathers(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [o for o in of_kind(op, tile.LoopOp) if not o.is_mixed]:
+        for loop in [o for o in of_kind(op, tile.LoopOp) if not o.is_mixed and o.outer is None]:
             axis = loop.axis
             if axis is not None and (reads := _gathering(loop, axis)):
                 _carry(loop, axis, reads)

@@ -274,7 +274,7 @@ def _fold_split(
         block.erase_op(write)
     choice, name = _choice(over, splits), _split_name(kernel)
     split = insert_before(over, attn.GridOp(name, choice), name)
-    cut = attn.OverOp(over.variable.data, over.extent, over.bound, over.start, split, choice)
+    cut = attn.OverOp(over.variable.data, over.extent, over.bound, over.start, split, choice, over.within)
     replace(over, [insert_before(over, cut)])
     copied[keys.result] = split
     for state, workspace in workspaces.items():

@@ -58,6 +58,8 @@ def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
     for loop in loops:
         axis = loop.axis
         told["keys"] = f"{axis.variable.data}, {_size(axis)}" if axis else "one at a time"
+        if loop.outer is not None:
+            told["keys"] += f", all of them for each {loop.outer.variable.data}"
         told["range"] = _range(loop)
     later = [op for op in loops if not op.is_mixed and any(isinstance(v.owner, tile.LoopOp) for v in op.iter_args)]
     if later:

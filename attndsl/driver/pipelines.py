@@ -63,7 +63,10 @@ SIMPLIFY = (
 )
 """Makes `attn` IR simple; sound at any point before `tile`."""
 
+NESTED = Step("nest-loops", "before bound-loops: an interval of one of two indices is none of both together")
+
 TO_ROWS = (
+    NESTED,
     Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
     Step("share-operands", "compares axes by their extents; before pack-rows counts reads"),
     Step("find-meetings", "before pack-rows, which asks which rows may share a tile"),
@@ -190,6 +193,7 @@ def triton(options: Options) -> Pipeline:
         *SIMPLIFY[2:],
         *IN_THE_CHEAPER_ORDER,
         Step("fold-contractions", "before split-axes: what is read tile by tile fits tiles without being cut"),
+        NESTED,
         Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
         Step("find-meetings", "before split-axes, which makes several writes of one; pack-rows asks"),
         Step("split-axes", "tiles are powers of two; after bound-loops, while a mask is still said once"),

@@ -88,7 +88,7 @@ class Backward:
         self._wanted = tuple(wanted)
         self._taken = {*re.findall(r"\w+", spec.source.text), *spec.tensors, *_axis_names(spec)}
         self._called = _called(spec)
-        self._sums = self._fresh("A")
+        self._sums = self.fresh("A")
         self._names: dict[Expr, str] = {}
         self._saved: dict[Tensor, Saved] = {}
         self._workspaces: dict[tuple[int, Nest], list[Write]] = defaultdict(list)
@@ -153,7 +153,7 @@ class Backward:
         tensor = next((t for t, saved in self._saved.items() if saved.value is value and saved.block == block), None)
         if tensor is None:
             element = self._sums if value.kind is Kind.FLOAT else "i64"
-            tensor = Tensor(self._fresh(name), "input", element, self._room((*rows, *axes)), NOWHERE)
+            tensor = Tensor(self.fresh(name), "input", element, self._room((*rows, *axes)), NOWHERE)
             self._saved[tensor] = Saved(block, tensor, places, axes, value)
         return self.algebra.graph.read(tensor, value.kind, places, NOWHERE)
 
@@ -165,7 +165,7 @@ class Backward:
         for write in writes:
             if write.value is value:
                 return self.read(write.tensor, places)
-        tensor = Tensor(self._fresh(name), "temp", self._sums, self._room((*nest.each, *axes)), NOWHERE)
+        tensor = Tensor(self.fresh(name), "temp", self._sums, self._room((*nest.each, *axes)), NOWHERE)
         writes.append(Write(tensor, places, axes, value, NOWHERE))
         return self.read(tensor, places)
 
@@ -179,7 +179,7 @@ class Backward:
         result, indices = self._results[read.tensor.name], read.indices
         whole = tuple(axis for axis in _in_places(axes, indices) if _runs(result, indices, axis))
         if rest := sorted(axes - {*whole}, key=lambda axis: axis.name):
-            rows = {axis: replace(axis, role="each", name=self._fresh(axis.name)) for axis in rest}
+            rows = {axis: replace(axis, role="each", name=self.fresh(axis.name)) for axis in rest}
             moved = Moving(self.algebra, rows)
             indices, value = tuple(map(moved, indices)), moved(value)
             nest = replace(nest, each=(*nest.each, *rows.values()))
@@ -214,7 +214,7 @@ class Backward:
         types = {name: choices for name, choices in spec.types.items() if name in elements}
         backward = replace(
             spec,
-            name=self._fresh(f"{spec.name}_backward"),
+            name=self.fresh(f"{spec.name}_backward"),
             dims=tuple(dim for dim in spec.dims if dim in (told := _dims(*_extents(tensors)))),
             params=params,
             requires=tuple(r for r in spec.requires if _dims(r) <= told and _params(r) <= {p.name for p in params}),
@@ -272,17 +272,18 @@ class Backward:
         number, write = next((n, w) for n, b in enumerate(self.spec.blocks) for w in b.writes if w.tensor is tensor)
         element = {Kind.FLOAT: self._sums, Kind.INT: "i64", Kind.BOOL: "bool"}[self.spec.kind(tensor)]
         self._taken.discard(tensor.name)
-        mine = replace(tensor, name=self._fresh(tensor.name), role="input", element=element)
+        mine = replace(tensor, name=self.fresh(tensor.name), role="input", element=element)
         moved = Moving(self.algebra)
         self._saved[mine] = Saved(number, mine, tuple(map(moved, write.indices)), write.axes, moved(write.value))
         return mine
 
     def _named_after(self, tensor: Tensor, role: str) -> Tensor:
         """A tensor for what is given back to another, of all its extents."""
-        name = self._fresh(f"d_{tensor.name}")
+        name = self.fresh(f"d_{tensor.name}")
         return replace(tensor, name=name, role=role, default=None, broadcast=())  # type: ignore[arg-type]
 
-    def _fresh(self, name: str) -> str:
+    def fresh(self, name: str) -> str:
+        """A name that nothing has yet: this one, or with a number."""
         found, number = name, 1
         while found in self._taken:
             number += 1

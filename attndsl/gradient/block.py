@@ -34,6 +34,7 @@ from attndsl.gradient.adjoints import Adjoint
 from attndsl.gradient.algebra import NOWHERE, Moving, float_operands
 from attndsl.gradient.backward import Backward
 from attndsl.gradient.errors import UnknownAdjoint
+from attndsl.gradient.groups import Group, count_of, group_of, quotient_of, shapes
 from attndsl.gradient.nests import Nest, nest_of, variables_of
 from attndsl.gradient.places import is_inside, joined
 from attndsl.gradient.presence import Condition, conditions, forgets_a_part, is_there_with
@@ -54,7 +55,8 @@ class BlockBackward:
         self._values = {write: self._moved(write.value) for write in block.writes if write.value.kind is Kind.FLOAT}
         self._stored: dict[Expr, Expr] = {}
         self._given: dict[Reduce, list[Adjoint]] = {}
-        self._nests: dict[frozenset[Index], Nest] = {}
+        self._nests: dict[tuple[frozenset[Index], tuple[Group, ...]], Nest] = {}
+        self._groups: dict[Expr, Group] = {}
         backward.name_as_written(walk(*(write.value for write in self._values)), self._moved)
 
     def add(self) -> None:
@@ -271,7 +273,7 @@ class BlockBackward:
         if mask is not None:
             self._backward.name(mask, "mask")
         for rows, mine in self._by_nest(found, self._batches(roots)).items():
-            nest = self._nest(rows)
+            nest = self._nest(rows, self._grouped(rows, mine, mask))
             moved = self._in(nest)
             self._keep_names(moved, roots, mask)
             given = [(moved(root), _moved(adjoint, moved)) for root, adjoint in roots]
@@ -325,8 +327,9 @@ class BlockBackward:
         """What has a name has it in other variables too."""
         parts = [part for root, adjoint in roots for part in (root, *adjoint, mask) if part is not None]
         for expr in walk(*parts):
-            if (name := self._backward.name_of(expr)) is not None:
-                self._backward.name(moved(expr), name)
+            name, made = self._backward.name_of(expr), moved(expr)
+            if name is not None and not isinstance(made, IndexValue):  # a quotient may be a variable there
+                self._backward.name(made, name)
 
     def _serial(self, expr: Expr) -> int:
         return self._algebra.graph.facts(expr).serial
@@ -334,10 +337,43 @@ class BlockBackward:
     def _rows(self) -> Nest:
         return self._nest(frozenset(self._block.each))
 
-    def _nest(self, rows: frozenset[Index]) -> Nest:
-        if rows not in self._nests:
-            self._nests[rows] = nest_of(self._algebra, self._block, rows, self._backward.tensors)
-        return self._nests[rows]
+    def _grouped(self, rows: frozenset[Index], exprs: Iterable[Expr], mask: Expr | None) -> tuple[Group, ...]:
+        """Of which rows of a nest that sums over others those that get back know a quotient alone.
+
+        A mask that tells the rows of a group apart has bounds for each of them, and none for all.
+        """
+        if rows == {*self._block.each, *self._block.over}:
+            return ()
+        places: list[Expr] = []
+        for expr in exprs:
+            if not isinstance(expr, Read):
+                return ()
+            places += expr.indices
+        found = []
+        for variable in (index for index in self._block.each if index in rows):
+            quotient = quotient_of(self._algebra, variable, places)
+            if quotient is None or shapes(self._block, variable):
+                continue
+            alone = mask is None or quotient_of(self._algebra, variable, [quotient, mask]) is quotient
+            if alone and (group := self._group(quotient)) is not None:
+                found.append(group)
+        return tuple(found)
+
+    def _group(self, quotient: Apply) -> Group | None:
+        """What stands for the variable of a quotient; the groups are called what the quotient is."""
+        count = count_of(self._algebra, quotient, self._backward.spec.requires)
+        if count is not None and quotient not in self._groups:
+            (variable,) = self._algebra.free(quotient)
+            row = self._backward.name_of(quotient) or self._backward.fresh(f"{variable.name}_group")
+            group = group_of(self._algebra, quotient, count, (row, self._backward.fresh("t")))
+            self._backward.name(group.value, variable.name)
+            self._groups[quotient] = group
+        return self._groups.get(quotient)
+
+    def _nest(self, rows: frozenset[Index], groups: tuple[Group, ...] = ()) -> Nest:
+        if (rows, groups) not in self._nests:
+            self._nests[rows, groups] = nest_of(self._algebra, self._block, rows, self._backward.tensors, groups)
+        return self._nests[rows, groups]
 
 
 def _moved(adjoint: Adjoint, moved: Callable[[Expr], Expr]) -> Adjoint:

@@ -2,18 +2,19 @@
 
 An input that is read at X[f(row, key)] has at u the sum over all rows and keys whose f is u. So what f depends on are
 the rows of the gradient's nest, and the rest is summed over. Where f depends on rows alone that is the nest of the spec
-itself; where it depends on keys, rows and keys change places. An extent that depends on what stands further in then is
-a condition.
+itself; where it depends on keys, rows and keys change places. Of a variable that f divides the quotient is a row. An
+extent that depends on what stands further in then is a condition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from attndsl.checking.typed import Apply, Block, Constant, Expr, Index, IndexValue, Read, Tensor, walk
 from attndsl.gradient.algebra import Algebra, Moving
 from attndsl.gradient.errors import UnknownAdjoint
+from attndsl.gradient.groups import Group
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +27,18 @@ class Nest:
     inside: Expr | None
 
 
-def nest_of(algebra: Algebra, block: Block, rows: frozenset[Index], tensors: Mapping[Tensor, Tensor] = {}) -> Nest:
-    """The nest of which `rows`, `each` or `over` variables of a block, are the rows; `tensors` stand for others."""
+def nest_of(
+    algebra: Algebra,
+    block: Block,
+    rows: frozenset[Index],
+    tensors: Mapping[Tensor, Tensor] = {},
+    groups: Sequence[Group] = (),
+) -> Nest:
+    """The nest of which `rows`, `each` or `over` variables of a block, are the rows; `tensors` stand for others.
+
+    Of variables that have `groups`, these are the rows; what is in a group comes first of what is summed over.
+    """
+    grouped = {group.variable: group for group in groups}
     variables = (*block.each, *block.over)
     each = [index for index in variables if index in rows]
     over = [index for index in variables if index not in rows]
@@ -36,6 +47,9 @@ def nest_of(algebra: Algebra, block: Block, rows: frozenset[Index], tensors: Map
     for role, indices in (("each", each), ("over", over)):
         known = set(mapping)
         for index in indices:
+            if index in grouped:
+                mapping[index] = grouped[index].row
+                continue
             fits = _variables(index.extent) <= (set(mapping) if role == "each" else known)
             if index.role == role and fits and not _is_moved(index, mapping, tensors):
                 mapping[index] = index
@@ -45,11 +59,14 @@ def nest_of(algebra: Algebra, block: Block, rows: frozenset[Index], tensors: Map
             extent = moved(index.extent) if fits else bound
             mapping[index] = replace(index, role=role, extent=extent, bound=bound)  # type: ignore[arg-type]
             bounded += [] if fits else [index]
-    moved = Moving(algebra, mapping, tensors=tensors)
+    instead: dict[Expr, Expr] = {group.quotient: algebra.index(group.row) for group in groups}
+    instead |= {algebra.index(group.variable): group.value for group in groups}
+    moved = Moving(algebra, mapping, instead, tensors)
     inside = algebra.both(
         *(algebra.apply("ilt", algebra.index(mapping[index]), moved(index.extent)) for index in bounded)
     )
-    return Nest(tuple(mapping[i] for i in each), tuple(mapping[i] for i in over), moved, inside)
+    places = tuple(group.place for group in groups)
+    return Nest(tuple(mapping[i] for i in each), (*places, *(mapping[i] for i in over)), moved, inside)
 
 
 def _is_moved(index: Index, mapping: Mapping[Index, Index], tensors: Mapping[Tensor, Tensor]) -> bool:

@@ -42,7 +42,12 @@ def is_inside(place: Expr, extent: str) -> bool:
     low = next(term.index for term in terms if isinstance(term, IndexValue))
     (high,) = found - {low}
     sizes = expression_text(high.extent), expression_text(low.extent)
-    return extent in (" * ".join(sizes), " * ".join(reversed(sizes)))
+    for one, other in (sizes, sizes[::-1]):
+        if extent == f"{one} * {other}":
+            return True
+        if all(name.isidentifier() or name.isdigit() for name in (extent, one)) and other == f"{extent} / {one}":
+            return True
+    return False
 
 
 def _told(place: Expr) -> set[Index]:

@@ -42,7 +42,7 @@ from attndsl.ir.reductions import (
 )
 from attndsl.ir.spec import verify_access
 from attndsl.ir.traits import WellFormed
-from attndsl.ir.variables import AxisOp, ColumnOp, EachOp, GridOp, IndexOp, OverOp, RowOp
+from attndsl.ir.variables import AxisOp, ColumnOp, EachOp, GridOp, IndexOp, OuterOp, OverOp, RowOp
 from attndsl.ir.xdsl import (
     Attribute,
     AttrSizedOperandSegments,
@@ -75,8 +75,8 @@ from attndsl.ir.xdsl import (
 
 __all__ = [
     "ATTN", "AllOp", "ArgMaxOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "ColumnOp", "EachOp", "GridOp", "IndexOp",
-    "KernelOp", "LogSumExpOp", "MaxOp", "MinOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp", "SoftmaxOp",
-    "StreamOp", "SumOp", "TopOp", "TotalOp", "WeighOp", "WriteOp",
+    "KernelOp", "LogSumExpOp", "MaxOp", "MinOp", "OuterOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp",
+    "SoftmaxOp", "StreamOp", "SumOp", "TopOp", "TotalOp", "WeighOp", "WriteOp",
 ]  # fmt: skip
 
 
@@ -179,7 +179,7 @@ class WriteOp(IRDLOperation):
 ATTN = Dialect(
     "attn",
     [
-        KernelOp, EachOp, OverOp, AxisOp, GridOp, RowOp, ColumnOp, ReadOp, WriteOp, SumOp, AxisMaxOp, AxisMinOp, AllOp,
-        SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp, TopOp,
+        KernelOp, EachOp, OuterOp, OverOp, AxisOp, GridOp, RowOp, ColumnOp, ReadOp, WriteOp, SumOp, AxisMaxOp,
+        AxisMinOp, AllOp, SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp, TopOp,
     ],
 )  # fmt: skip

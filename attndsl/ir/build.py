@@ -286,6 +286,7 @@ class _KernelBuilder:
         for index_, extent, stride in zip(over, extents, reversed(strides), strict=True):
             digit = self.value(arith.FloorDivSIOp(flat, stride))
             self.variables[index_] = self.value(spec.ModOp(digit, extent))
+            self.variables[index_].name_hint = hint(index_.name)
 
     def variable(self, index_: typed.Index, op: type[attn.IndexOp]) -> SSAValue:
         extent = self.limit(index_)

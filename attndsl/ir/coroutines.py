@@ -389,6 +389,8 @@ class _Role:
         stages = [self.views[value] for value in (op.lhs, op.rhs) if value in self.views]
         made = _Product(op, stages, self.run.values[op.lhs], self.run.values[op.rhs], onto)
         for stage in stages:
+            if self.name in stage.released:
+                raise RolesFail(f"{self.name} multiplies with {stage.name}, which it has released")
             stage.reading.append(made)
         self.products.append(made)
         self.made[op.result] = made

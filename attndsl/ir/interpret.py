@@ -168,6 +168,7 @@ class Run(OverKeys):
                 self.values.update(zip(op.res, [self.values[v] for v in op.end.values], strict=True))
             case (
                 spec.AssumeOp()
+                | tile.OuterLoopOp()
                 | tile.PresentOp()
                 | tile.LaunchedOp()
                 | tile.ThreadsOp()
@@ -225,7 +226,11 @@ class Run(OverKeys):
         carried = [self.values[v] for v in op.iter_args]
         block = op.body.block
         own_ends = self.values[op.row_start].axes or self.values[op.row_stop].axes
-        for start in range(self.scalar(op.lb), self.scalar(op.ub), self.scalar(op.step)):
+        starts = range(self.scalar(op.lb), self.scalar(op.ub), self.scalar(op.step))
+        outer = range(1 if op.outer is None else self.scalar(op.outer.extent))
+        for turn, start in itertools.product(outer, starts):
+            if op.outer is not None:
+                self.values[op.outer.result] = NamedArray(np.int64(turn))  # type: ignore[arg-type]
             self.values[block.args[0]] = NamedArray(np.int64(start))  # type: ignore[arg-type]
             self.values.update(zip(block.args[1:], carried, strict=True))
             self.block(block)

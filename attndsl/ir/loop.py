@@ -65,6 +65,35 @@ def verify_axis(value: SSAValue) -> None:
 
 
 @irdl_op_definition
+class OuterLoopOp(IRDLOperation):
+    """The outer variable of a nest of two loops, of which the loop that it stands in is the inner one.
+
+    That runs whole, from its start to its end, once for each of the values 0 … extent - 1 that this gives, and carries
+    on from one to the next. What the loop's ends are rests on none of its values.
+
+        %r = tile.loop %i0 = %start to %M step %keys iter_args(%s = %s0) -> (f32) {
+          %t = tile.outer "t" to %group
+          ...
+        }
+    """
+
+    name = "tile.outer"
+    variable = prop_def(StringAttr)
+    extent = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = lazy_traits_def(lambda: (HasParent(LoopOp),))  # not pure: without uses, too, it says how often
+    assembly_format = "$variable `to` $extent attr-dict"
+
+    def __init__(self, variable: str, extent: SSAValue) -> None:
+        super().__init__(properties={"variable": StringAttr(variable)}, operands=[extent], result_types=[index])
+
+    def verify_(self) -> None:
+        around = self.parent_op()
+        if isinstance(around, LoopOp) and around.outer is not self:
+            raise VerifyException("a loop is in a nest of two: it has one tile.outer")
+
+
+@irdl_op_definition
 class YieldOp(IRDLOperation):
     """Ends a turn of a loop: what the next turn finds carried. Ends what is fused: what it gives."""
 
@@ -149,6 +178,11 @@ class LoopOp(IRDLOperation):
     def axis(self) -> RangeOp | None:
         """The tile of keys of a turn; None where a turn has a single key."""
         return next((op for op in self.body.block.ops if isinstance(op, RangeOp)), None)
+
+    @property
+    def outer(self) -> OuterLoopOp | None:
+        """The outer variable of its nest; None where it is no inner loop."""
+        return next((op for op in self.body.block.ops if isinstance(op, OuterLoopOp)), None)
 
     @property
     def is_full(self) -> bool:

@@ -24,14 +24,27 @@ class OverKeys:
         self.split: dict[SSAValue, NamedArray] = {}  # where a key is in the split
 
     def positions(self, op: Any, *values: SSAValue) -> tuple[list[Array], Array, int, tuple[SSAValue, ...]]:
-        """Arrays broadcast against the key positions, where those count, the place of their axis, and all axes."""
+        """Arrays broadcast against the key positions, where those count, the place of their axis, and all axes.
+
+        Where a position is a value of two variables, all pairs of them are one axis.
+        """
+        outer = op.over.owner.within
         conditions = [known[op.over] for known in (self.valid, self.split) if op.over in known]
+        conditions += [self.valid[outer]] if outer is not None else []
         conditions += [self.values[op.where]] if op.where is not None else []
         operands = [self.values[v] for v in values]
-        axes = tuple(dict.fromkeys(axis for operand in (*operands, *conditions) for axis in operand.axes))
+        found = dict.fromkeys(axis for operand in (*operands, *conditions) for axis in operand.axes)
+        axes = tuple(axis for axis in found if axis is not outer)
+        position = axes.index(op.over)
+        if outer is not None:
+            axes = (*axes[:position], outer, *axes[position:])
         where = functools.reduce(np.logical_and, [condition.along(axes) for condition in conditions])
         arrays = [operand.along(axes) for operand in operands]
-        return arrays, where, axes.index(op.over), axes
+        if outer is not None:
+            pairs = [self.values[variable].array.size for variable in (outer, op.over)]
+            *arrays, where = (_paired(array, position, pairs) for array in (*arrays, where))
+            axes = (*axes[:position], *axes[position + 1 :])
+        return arrays, where, position, axes
 
     def over_keys(self, op: attn.ReduceOp) -> NamedArray:
         (body,), where, position, axes = self.positions(op, op.body)
@@ -79,3 +92,12 @@ class OverKeys:
             self.values[result] = NamedArray(summed.astype(dtype), rest)
             if value is None:
                 self.values[op.maximum] = NamedArray(top.squeeze(position).astype(dtype), rest)
+
+
+def _paired(array: Array, position: int, sizes: list[int]) -> Array:
+    """An array whose axes at `position` and behind it, of these sizes or both of 1, are one."""
+    shape = array.shape[:position], array.shape[position + 2 :]
+    if array.shape[position : position + 2] == (1, 1):
+        sizes = [1, 1]
+    whole = np.broadcast_to(array, (*shape[0], *sizes, *shape[1]))
+    return whole.reshape((*shape[0], sizes[0] * sizes[1], *shape[1]))

@@ -102,8 +102,9 @@ class Ranges:
                 return Range(1, LARGEST_CHOICE)
             case spec.ParamOp():
                 return Range(-LARGEST_PARAMETER, LARGEST_PARAMETER)
-            case attn.IndexOp() | tile.ProgramOp():
-                extents = [op.extent, *([op.bound] if op.bound is not None else [])]
+            case attn.IndexOp() | tile.ProgramOp() | tile.OuterLoopOp():
+                bound = op.bound if not isinstance(op, tile.OuterLoopOp) else None
+                extents = [op.extent, *([bound] if bound is not None else [])]
                 return Range(0, max(0, min(LARGEST_SIZE, *(self._known[v].high - 1 for v in extents))))
             case tile.RangeOp():
                 return Range(0, max(0, min(LARGEST_SIZE, self._known[op.stop].high - 1)))
@@ -148,7 +149,7 @@ class Ranges:
         """
         if value not in self._sizes:
             op = value.owner
-            given = attn.IndexOp | tile.ProgramOp | tile.RangeOp | spec.ChoiceOp | tile.PaddedOp
+            given = attn.IndexOp | tile.ProgramOp | tile.OuterLoopOp | tile.RangeOp | spec.ChoiceOp | tile.PaddedOp
             parts = [v for v in _sources(value) if constant(v) is None] if _computes(op) else []
             made = isinstance(op, given) or spec.is_size(op) or (bool(parts) and all(map(self._is_size, parts)))
             made = made or (self._known[value].low >= -LARGEST_SIZE and self._is_below_size(value))

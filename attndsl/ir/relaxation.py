@@ -72,7 +72,9 @@ class Relaxation:
         """Whether a value varies with the key, and no part of it with anything else: it costs next to nothing."""
         ops = computed_in(self.loop, value)
         arguments = {v for op in ops for v in op.operands if isinstance(v.owner, Block)}
-        if any(op.regions for op in ops) or not arguments.isdisjoint(self.loop.body.block.args):
+        if any(op.regions or isinstance(op, tile.OuterLoopOp) for op in ops) or not arguments.isdisjoint(
+            self.loop.body.block.args
+        ):
             return False
         return self.axes(value) == {self.key} and all(self.axes(v) <= {self.key} for op in ops for v in op.results)
 

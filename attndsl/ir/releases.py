@@ -123,7 +123,7 @@ class _Walk:
                         raise VerifyException(
                             f"a stage of {name} is released before anything has needed what was read from it"
                         )
-                elif user not in self.complete and user.parent is op.parent:  # of a turn all are awaited in it
+                elif user not in self.complete and not _is_before(user, op):
                     raise VerifyException(f"a stage of {name} is released while a product reads it")
         self.waited.discard(("full", stage))
 
@@ -138,6 +138,17 @@ class _Walk:
                 seen.add(top)
                 stack += [use.operation for result in top.results for use in result.uses]
         return False
+
+
+def _is_before(op: Operation, release: roles.ReleaseOp) -> bool:
+    """Whether an operation stands in a loop that has ended before a release: what a turn begins is awaited in it."""
+    loop: Operation | None = op.parent_op()
+    while loop is not None and loop.parent is not release.parent:
+        loop = loop.parent_op()
+    if loop is None or loop.parent is None:
+        return False
+    order = list(loop.parent.ops)
+    return order.index(loop) < order.index(release)
 
 
 def _stage(op: roles.StageOp) -> Stage:

@@ -30,7 +30,7 @@ from functools import cache
 
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.homes import HomeOp, IntoOp, into_of
-from attndsl.ir.loop import FusedOp, LoopOp, RangeOp, YieldOp, verify_axis
+from attndsl.ir.loop import FusedOp, LoopOp, OuterLoopOp, RangeOp, YieldOp, verify_axis
 from attndsl.ir.masks import FiniteOp, MaskOp
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
@@ -105,6 +105,7 @@ __all__ = [
     "MaxOp",
     "MinOp",
     "NarrowOp",
+    "OuterLoopOp",
     "PaddedOp",
     "PlaceOp",
     "PresentOp",
@@ -599,6 +600,7 @@ TILE = Dialect(
         ProgramOp,
         RangeOp,
         LoopOp,
+        OuterLoopOp,
         FusedOp,
         YieldOp,
         PaddedOp,

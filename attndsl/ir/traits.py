@@ -61,7 +61,7 @@ class Removes(Variables):
         return tuple(op.operands)
 
     def axes(self, op: Any, result: SSAValue, merged: Axes) -> Axes:
-        return merged - {op.over}
+        return merged - {op.over, getattr(op.over.owner, "within", None)}
 
 
 class RemovesEach(Removes):

@@ -46,10 +46,24 @@ class EachOp(IndexOp):
 
 
 @irdl_op_definition
+class OuterOp(IndexOp):
+    """The outer of two variables that tell the key positions of a row apart; an `attn.over` stands within it.
+
+    Its extent is the same for all rows.
+    """
+
+    name = "attn.outer"
+
+
+@irdl_op_definition
 class OverOp(IndexOp):
     """The variable that tells the key positions of a row apart. A kernel has at most one.
 
-    It takes the values start … extent - 1, 0 … where there is no start. Both may depend on the row.
+    It takes the values start … extent - 1, 0 … where there is no start. Both may depend on the row. With `within %t` a
+    position is a value of both: each reduction over the variable is one over all pairs of them.
+
+        %t = attn.outer "t" to %group
+        %i = attn.over "i" from %j to %M within %t
 
     With `split %p of %n` this range is split into n contiguous ones, some of them perhaps empty, and it takes the
     values of number p. Where the splits are is left open, but they are the same for all that is reduced over the
@@ -62,9 +76,11 @@ class OverOp(IndexOp):
     start = opt_operand_def(IndexType)
     split = opt_operand_def(IndexType)
     splits = opt_operand_def(IndexType)
+    within = opt_operand_def(IndexType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$variable (`from` $start^)? `to` $extent (`up` `to` $bound^)? (`split` $split^ `of` $splits)? attr-dict"
+        "$variable (`from` $start^)? `to` $extent (`up` `to` $bound^)? (`split` $split^ `of` $splits)?"
+        " (`within` $within^)? attr-dict"
     )
 
     def __init__(
@@ -75,17 +91,20 @@ class OverOp(IndexOp):
         start: SSAValue | None = None,
         split: SSAValue | None = None,
         splits: SSAValue | None = None,
+        within: SSAValue | None = None,
     ) -> None:
         IRDLOperation.__init__(
             self,
             properties={"variable": StringAttr(variable)},
-            operands=[extent, bound, start, split, splits],
+            operands=[extent, bound, start, split, splits, within],
             result_types=[index],
         )
 
     def verify_(self) -> None:
         if (self.split is None) != (self.splits is None):
             raise VerifyException("`split` and `of` are given together or not at all")
+        if self.within is not None and not isinstance(self.within.owner, OuterOp):
+            raise VerifyException("stands within a value that is no attn.outer")
 
 
 @irdl_op_definition

@@ -25,6 +25,8 @@ from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, in
 
 ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp)
 
+KEYS = (attn.OuterOp, attn.OverOp)
+
 FORMS = ("whole", "split", "roles")
 
 Access = attn.ReadOp | attn.WriteOp | tile.LoadOp | tile.StoreOp
@@ -59,17 +61,22 @@ def verify_attn(kernel: attn.KernelOp) -> None:
         raise VerifyException("a kernel has at most one attn.over")
     if sum(isinstance(op, attn.ColumnOp) for op in block.ops) > 1:
         raise VerifyException("a kernel has at most one attn.column")
-    _unique(op for op in block.ops if isinstance(op, (*ROW_VARIABLES, attn.OverOp)))
+    if sum(isinstance(op, attn.OuterOp) for op in block.ops) > 1:
+        raise VerifyException("a kernel has at most one attn.outer")
+    _unique(op for op in block.ops if isinstance(op, (*ROW_VARIABLES, attn.OuterOp, attn.OverOp)))
     for op in block.ops:
         match op:
             case attn.AxisOp():
                 _independent(axes, op, op.operands, attn.IndexOp, "the extent of a feature variable")
+            case attn.OuterOp():
+                _independent(axes, op, op.operands, attn.IndexOp, f"the range of {op.variable.data}")
             case attn.IndexOp():
-                _independent(axes, op, op.operands, (attn.AxisOp, attn.OverOp), f"the range of {op.variable.data}")
+                last = -1 if isinstance(op, attn.OverOp) and op.within is not None else None
+                _independent(axes, op, op.operands[:last], (attn.AxisOp, *KEYS), f"the range of {op.variable.data}")
             case spec.AssumeOp():
                 _independent(axes, op, op.operands, attn.IndexOp, "an assumption")
             case attn.WriteOp():
-                _independent(axes, op, op.operands, attn.OverOp, "what is written")
+                _independent(axes, op, op.operands, KEYS, "what is written")
                 _independent(axes, op, op.along, attn.AxisOp, "what rows differ in that meet")
                 _placed(axes, op, (*op.indices, *op.along), op.value)
             case _ if op.has_trait(Removes) and (where := getattr(op, "where", None)) is not None:
@@ -254,6 +261,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                 _placed(axes, op, op.indices, op.value)
                 if not all(isinstance(value.owner, tile.ProgramOp) for value in op.along):
                     raise VerifyException("tile.store adds along variables of programs")
+            case tile.OuterLoopOp():
+                _independent(axes, op, op.operands, tile.RangeOp, f"the range of {op.variable.data}")
             case tile.LoopOp():
                 _independent(axes, op, (op.lb, op.ub, op.step), tile.RangeOp, "the range of a loop")
                 _verify_loop(axes, op)

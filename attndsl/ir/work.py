@@ -89,7 +89,11 @@ class _WorkCount:
                     return total + self.steps(op.result, steps, self.evaluate(op.extent), ops[position + 1 :])
                 case tile.LoopOp():
                     steps = range(self.evaluate(op.lb), self.evaluate(op.ub), self.evaluate(op.step))
-                    total += self.steps(op.body.block.args[0], steps, self.evaluate(op.ub), list(op.body.block.ops))
+                    times = 1
+                    if op.outer is not None:  # its first value stands for all
+                        times, self.at[op.outer.result] = max(0, self.evaluate(op.outer.extent)), 0
+                    body = list(op.body.block.ops)
+                    total += times * self.steps(op.body.block.args[0], steps, self.evaluate(op.ub), body)
                 case tile.FusedOp():
                     total += self.block(list(op.body.block.ops))
                 case scf.IfOp():  # of which one branch is for numbers that are not finite, and folds all again

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -190,7 +191,7 @@ class _Emitter:
                 self.store(op)
             case tile.HomeOp():
                 self.out.line(self.scratch.declaration(op))
-            case tile.YieldOp() | scf.YieldOp() | spec.AssumeOp():
+            case tile.OuterLoopOp() | tile.YieldOp() | scf.YieldOp() | spec.AssumeOp():
                 pass
             case _ if isinstance(op, tile.STATEMENTS):
                 pass
@@ -250,7 +251,10 @@ class _Emitter:
             self.names.bind(result, name)
         low, high, step = (self.text.scalar(v) for v in (op.lb, op.ub, op.step))
         span = f"{low}, {high}, {step}" if step != "1" else f"{low}, {high}" if low != "0" else high
-        with self.names.scope():
+        with self.names.scope(), ExitStack() as nest:
+            if op.outer is not None:
+                self.out.line(f"for {self.names[op.outer.result]} in range({self.text.scalar(op.outer.extent)}):")
+                nest.enter_context(self.out.indented())
             self.out.line(f"for {self.names[block.args[0]]} in range({span}):")
             with self.out.indented():
                 self.block(block)

@@ -8,6 +8,7 @@ takes its inputs, then its outputs, which the caller has allocated and which it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from attndsl.backends.gpu.launcher import HostText, Launched, Launcher, kernel_name
 from attndsl.backends.gpu.parameters import Parameters, size_key
@@ -192,6 +193,8 @@ class TritonKernel:
                 self._call(op, "", self.access.store(op))
             case tile.YieldOp() | scf.YieldOp() | spec.AssumeOp() | spec.DimOp() | spec.ParamOp() | spec.ChoiceOp():
                 pass
+            case tile.OuterLoopOp():
+                pass  # a line of the loop that it stands in
             case tile.PaddedOp() | tile.PlaceOp() | tile.WidenedOp() | tile.IdentityOp() | arith.ConstantOp():
                 pass
             case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.launched:
@@ -245,10 +248,14 @@ class TritonKernel:
         low, high, step = (self.text[v].code for v in (op.lb, op.ub, op.step))
         span = f"{low}, {high}" if step == "1" else f"{low}, {high}, {step}"
         span = f"range({span})" if op.stages is None else f"tl.range({span}, num_stages={number_in(op.stages)})"
-        self._line(op, f"for {self.names[block.args[0]]} in {span}:")
-        with self.out.indented():
-            self._block(block)
-            self._yield(carried, op.end.values)
+        with ExitStack() as nest:
+            if op.outer is not None:
+                self._line(op.outer, f"for {self.names[op.outer.result]} in range({self.text[op.outer.extent].code}):")
+                nest.enter_context(self.out.indented())
+            self._line(op, f"for {self.names[block.args[0]]} in {span}:")
+            with self.out.indented():
+                self._block(block)
+                self._yield(carried, op.end.values)
 
     def _choice(self, op: scf.IfOp) -> None:
         """States that are kept where the condition holds, and computed anew elsewhere."""

@@ -168,7 +168,8 @@ class TritonExpressions(Values):
     def as_index(self, value: SSAValue, text: Text) -> str:
         """A text, cast to INDEX."""
         # What code is made for is a plain integer, and so are, in Triton's interpreter, the variables of loops.
-        plain = all(isinstance(leaf.owner, Block) or self._is_known(leaf) for leaf in leaves(value))
+        turns = (Block, tile.OuterLoopOp)
+        plain = all(isinstance(leaf.owner, turns) or self._is_known(leaf) for leaf in leaves(value))
         return f"tl.cast({text.code}, INDEX)" if plain else f"{text.within(ATOM)}.to(INDEX)"
 
     def operand(self, value: SSAValue, axes: Sequence[SSAValue], narrow: bool, wide: bool = False) -> Text:

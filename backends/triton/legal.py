@@ -80,7 +80,7 @@ LEGAL = LegalForms(
         tile.StoreOp: (IllegalForm("of one value to many places", _repeats),),
         spec.ChoiceOp: (UNKNOWN,),
         scf.IfOp: (IllegalForm("that keeps no state", _keeps_nothing),),
-        **dict.fromkeys((tile.LoopOp, tile.YieldOp, scf.YieldOp), ()),
+        **dict.fromkeys((tile.LoopOp, tile.OuterLoopOp, tile.YieldOp, scf.YieldOp), ()),
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp, spec.RandomOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.NarrowOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.CoversOp, tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),

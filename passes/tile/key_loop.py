@@ -59,7 +59,10 @@ class KeyLoop:
     def lower(self) -> dict[SSAValue, SSAValue]:
         """Adds the loop to the program; what each result of the reductions has become."""
         build = self.build
-        self.lowering.need(self.over.operands, self.at)
+        within = self.over.within
+        self.lowering.need([v for v in self.over.operands if v is not within], self.at)
+        if within is not None:
+            self.lowering.need([outer_of(within).extent], self.at)
         low, high, *own = self.range()
         plans: Plans = {op: self.plans(op) for op in self.reductions}
         sequential = any(plan.form == "loop" for found in plans.values() for plan in found)
@@ -84,6 +87,12 @@ class KeyLoop:
         starts = [state for op in self.reductions for state in self.start(op)]
         block = build.loop_block(starts)
         block.args[0].name_hint = hint(name if sequential else f"{name}0")
+        place = self.at
+        if over.within is not None:
+            outer = outer_of(over.within)
+            turns = tile.OuterLoopOp(outer.variable.data, self.lowering.get(outer.extent, self.at))
+            turn = build.add(turns, block, outer.variable.data)
+            place = place.within(BlockScope(block, outer.result, {outer.result: turn}))
         scope = BlockScope(block, over.result, {over.result: block.args[0]})
         axis: SSAValue | None = None
         before_end: list[SSAValue] = []
@@ -97,7 +106,7 @@ class KeyLoop:
         if self.fixed and not sequential:
             before_end = [build.add(arith.CmpiOp(span.high, key, "sgt"), block, f"{name}_in")]
             own += before_end if span.row_stop is None else []
-        at = replace(self.at.of(over).within(scope), own=tuple(own), before_end=tuple(before_end))
+        at = replace(place.of(over).within(scope), own=tuple(own), before_end=tuple(before_end))
         carried, ended = list(block.args[1:]), []
         for op in self.reductions:
             self.lowering.need(wanted(op, plans[op]), at)
@@ -216,6 +225,12 @@ class KeyLoop:
         """The axes of the conditions under which a key counts."""
         conditions = [*conjuncts(op.where), *(end for end in (self.over.start, self.over.extent) if end is not None)]
         return frozenset[SSAValue]().union(*(self.lowering.tile_axes(condition, self.at) for condition in conditions))
+
+
+def outer_of(variable: SSAValue) -> attn.OuterOp:
+    """The operation that gives the outer variable of keys."""
+    assert isinstance(variable.owner, attn.OuterOp), "the verifier holds that"
+    return variable.owner
 
 
 def _in_turn(plans: Plans) -> Plans:

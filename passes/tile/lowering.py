@@ -43,7 +43,7 @@ class Lowering:
         for variable in self.axes(value):
             if isinstance(variable.owner, attn.RowOp):
                 varying.add(self.rows[0].result)
-            elif not isinstance(variable.owner, attn.GridOp) and not self.runs(variable, at):
+            elif not isinstance(variable.owner, attn.GridOp | attn.OuterOp) and not self.runs(variable, at):
                 varying.add(variable)
         return frozenset(varying)
 

@@ -77,16 +77,16 @@ def test_roles_pay_where_few_processors_have_nothing_to_do() -> None:
 
 
 def test_what_takes_much_arithmetic_for_few_features_pays_only_if_it_is_asked_for() -> None:
-    assert first(name="softcap") == first(extent=64) == "whole"
-    assert first({"ROLES": 1}, name="softcap") == first({"ROLES": 1}, extent=64) == "roles"
+    assert first(name="softcap") == "whole"
+    assert first({"ROLES": 1}, name="softcap") == first(extent=64) == "roles"
 
 
 @pytest.mark.parametrize(
     ("name", "extent", "arithmetic", "pays"),
-    [("gqa", 128, 12, True), ("alibi", 128, 17, True), ("gqa", 64, 12, False), ("softcap", 128, 29, False)],
+    [("gqa", 128, 12, True), ("alibi", 128, 17, True), ("gqa", 64, 12, True), ("softcap", 128, 29, False)],
 )
 def test_what_was_measured_is_what_the_model_says(name: str, extent: int, arithmetic: int, pays: bool) -> None:
-    """Roles took 0.79, 0.95, 1.04 and 1.08 of the plain time: docs/performance.md."""
+    """Roles took 0.81, 0.90, 0.80 and 1.14 of the plain time: docs/performance.md."""
     (kernel,) = kernels(plain(name, "bf16", extent), "whole")
     found = roled(kernel)
     assert (arithmetic_of(found), products_of(found)) == (arithmetic, extent / 8)
@@ -153,8 +153,8 @@ def test_explain_says_which_form_is_taken_and_why() -> None:
     roles, taken = told("gqa")
     assert roles.startswith("where a launch can: one warp copies, 2 groups of four fold 64 rows each, ")
     assert taken is not None and taken.startswith("with roles: ") and "gqa_roles_kernel; roles are for 65 rows" in taken
-    _, taken = told("gqa", N=1024)
-    assert taken is not None and taken.startswith("plain: ") and "2048 keys or more" in taken
+    _, taken = told("gqa", N=LEAST_KEYS - 1)
+    assert taken is not None and taken.startswith("plain: ") and f"{LEAST_KEYS} keys or more" in taken
     roles, taken = told("softcap")
     assert roles.startswith(f"{ONLY_ASKED}, since the arithmetic of a score takes 1.81 times as long as its products:")
     assert taken is not None and taken.startswith("plain: ") and taken.endswith(" programs of softcap_kernel")

@@ -10,9 +10,12 @@ from attndsl.checking.check import check
 from attndsl.checking.typed import usual_element
 from attndsl.gradient import gradient
 from attndsl.ir import tile
+from attndsl.ir.rewrite import constant
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, Form
 from attndsl.testing.stages import lower
+
+from .differences import slopes_differ
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -29,3 +32,60 @@ def test_pairs_of_rows_and_keys_are_products_of_matrices(name: str, target: str)
         loads = {op.tensor.string_value() for op in kernel.walk() if isinstance(op, tile.LoadOp)}
         if {"q", "k"} <= loads:
             assert sum(isinstance(op, tile.DotOp) for op in kernel.walk()) >= 2
+
+
+SHARED = ["mqa", *(pytest.param(n, marks=pytest.mark.matrix) for n in ("gqa", "sliding_window", "packed_ragged"))]
+"""Specs whose heads share keys."""
+
+
+@pytest.mark.parametrize("target", ["numpy", "triton"])
+@pytest.mark.parametrize("name", SHARED)
+def test_heads_that_share_a_key_are_a_loop_around_queries(name: str, target: str) -> None:
+    """Nothing is added to memory, and the queries of a tile of keys have bounds."""
+    text = (EXAMPLES / f"{name}.attn").read_text(encoding="utf-8")
+    backward = check(Source(gradient(check(Source(text)), of=("k", "v")).backward))
+    types = {name: usual_element(choices) for name, choices in backward.types.items()}
+    module = lower(Case(backward, types, {}, {}, {}), Form(target))
+    assert not any(isinstance(op, tile.StoreOp) and op.adds is not None for op in module.walk())
+    loops = [op for op in module.walk() if isinstance(op, tile.LoopOp) and op.outer is not None and op.axis is not None]
+    assert loops and all(sum(isinstance(op, tile.DotOp) for op in loop.walk()) >= 4 for loop in loops)
+    assert all(constant(loop.lb) is None for loop in loops)
+
+
+GROUPED = """attention grouped {{
+    dims H, G, M, N, D
+
+    input  q : f64[H, M, D]
+    input  k : f64[G, N, D]
+    input  w : i32[H]
+    output o : f64[H, M, D]
+
+    {require}
+
+    each h in H, i in M
+    over j in N
+
+    mask = {mask}
+
+    o[h,i,:] = softmax(q[h,i,:] . k[h / {size}, j, :], mask) . k[h / {size}, j, :]
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("require", "size", "mask", "grouped"),
+    [
+        ("require H % 2 == 0", "2", "j <= i", True),
+        ("require H % G == 0", "(H / G)", "j <= i", True),
+        ("require H % G == 0", "(H / G)", "j <= i + h / (H / G)", True),
+        ("", "2", "j <= i", False),  # the last group may be smaller
+        ("", "(H / G)", "j <= i", False),
+        ("require H % 2 == 0", "2", "i - w[h] < j", False),  # each row of a group has its own bounds
+        ("require H % 2 == 0", "2", "j <= i + h", False),
+    ],
+)
+def test_groups_are_rows_where_they_are_alike(require: str, size: str, mask: str, grouped: bool) -> None:
+    """What tells the rows of a group apart keeps them apart; the gradient is right either way."""
+    spec = check(Source(GROUPED.format(require=require, size=size, mask=mask)))
+    assert ("over t in" in gradient(spec, of=("k",)).backward) == grouped
+    assert slopes_differ(spec, Case.make(spec, "f64", seed=2, dims={"H": 4, "G": 2}, hostile=True)) == []

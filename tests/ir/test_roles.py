@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attndsl.ir import roles, spec, tile
+from attndsl.ir import roles, spec, tile, walks
 from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.coroutines import RolesFail
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
@@ -35,7 +35,7 @@ def module(name: str = "sums") -> ModuleOp:
     return found
 
 
-def run(found: ModuleOp, rows: int = 5, keys: int = 21) -> np.ndarray[Any, Any]:
+def run(found: ModuleOp, rows: int = 9, keys: int = 21) -> np.ndarray[Any, Any]:
     """What the kernel writes."""
     random = np.random.default_rng(0)
     shapes = {"q": (rows, 16), "k": (keys, 16), "v": (keys, 16), "turned": (16, keys)}
@@ -132,6 +132,40 @@ def a_product_that_is_not_awaited(found: ModuleOp) -> None:
     each(found, roles.AwaitOp)[1].pending = IntegerAttr(2, index)
 
 
+def a_number_that_nobody_releases(found: ModuleOp) -> None:
+    drop(each(found, roles.ReleaseOp, "numbers")[0])
+
+
+def a_phase_of_numbers_that_is_not_flipped(found: ModuleOp) -> None:
+    wait = each(found, roles.WaitOp, "numbers", roles.ConsumersOp)[0]
+    wait.operands[0] = wait.operands[1]
+
+
+def a_number_that_nobody_waits_for(found: ModuleOp) -> None:
+    drop(each(found, roles.WaitOp, "numbers", roles.ConsumersOp)[0])
+
+
+def a_number_over_one_that_is_not_read(found: ModuleOp) -> None:
+    drop(each(found, roles.WaitOp, "numbers", roles.ProducerOp)[0])
+
+
+def queries_that_nobody_releases(found: ModuleOp) -> None:
+    drop(each(found, roles.ReleaseOp, "q_ring")[0])
+
+
+def queries_that_are_released_too_early(found: ModuleOp) -> None:
+    release = each(found, roles.ReleaseOp, "q_ring")[0]
+    loop = next(op for op in release.parent.ops if isinstance(op, tile.LoopOp))
+    assert loop.parent is not None
+    release.detach()
+    loop.parent.insert_op_before(release, loop)
+
+
+def turns_that_begin_anew_with_each_tile(found: ModuleOp) -> None:
+    (walk,) = each(found, walks.WalkOp, within=roles.ProducerOp)
+    walk.carries.operands[1] = walk.start[0]
+
+
 BUGS: dict[Callable[[ModuleOp], None], str] = {
     a_missing_release: "the producer waits until stage 0 of @v_ring is empty",
     a_stage_too_few: "means stage 1 of @k_ring, which has none of that number",
@@ -144,6 +178,12 @@ BUGS: dict[Callable[[ModuleOp], None], str] = {
     bytes_that_nobody_copies: "waits until stage 0 of @k_ring is full",
     a_reader_too_many: "the producer waits until stage 0 of @k_ring is empty",
     a_product_that_is_not_awaited: "takes a product with stage [01] of @k_ring that is under way",
+    a_number_that_nobody_releases: "the producer waits until stage 0 of @numbers is empty",
+    a_phase_of_numbers_that_is_not_flipped: "of @numbers",
+    a_number_that_nobody_waits_for: "reads stage 0 of @numbers before the copy into it has landed",
+    queries_that_nobody_releases: "the producer waits until stage 0 of @q_ring is empty",
+    queries_that_are_released_too_early: "multiplies with stage [01] of @q_ring, which it has released",
+    turns_that_begin_anew_with_each_tile: "of @[kv]_ring",
 }
 
 
@@ -212,6 +252,9 @@ REFUSED: dict[Callable[[ModuleOp], None], str] = {
     a_missing_wait: "roles.view waits until its stage of @v_ring is full",
     bytes_that_nobody_copies: "a copy into @k_ring is announced before, with its 128 bytes",
     a_product_that_is_not_awaited: "that its product may be one of them",
+    a_number_that_nobody_waits_for: "roles.number waits until its stage of @numbers is full",
+    a_number_over_one_that_is_not_read: "roles.post waits until its stage of @numbers is empty",
+    queries_that_are_released_too_early: "a stage of @q_ring is released while a product reads it",
 }
 
 

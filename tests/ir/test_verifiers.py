@@ -105,6 +105,15 @@ ATTN_RULES = [
         attn('%p = attn.column "p" to %N\n%r = attn.column "r" to %N'),
         "a kernel has at most one attn.column",
     ),
+    (attn('%t = attn.outer "t" to %N\n%u = attn.outer "u" to %N'), "a kernel has at most one attn.outer"),
+    (attn('%t = attn.outer "t" to %i'), "the range of t depends on attn.each i"),
+    (attn('%t = attn.outer "t" to %N\n%k = attn.each "k" to %t'), "the range of k depends on attn.outer t"),
+    (attn("").replace('"j" to %N', '"j" to %N within %M'), "stands within a value that is no attn.outer"),
+    (attn('%t = attn.outer "t" to %N', "attn.write @o[%t] = %one : f32"), "what is written depends on attn.outer t"),
+    (
+        attn("").replace('%j = attn.over "j" to %N', '%t = attn.outer "t" to %N\n%j = attn.over "j" to %t within %t'),
+        "the range of j depends on attn.outer t",
+    ),
     (attn('%k = attn.each "j" to %N'), "two variables are called j"),
     (attn("", ""), "a kernel writes something: attn.kernel has no attn.write"),
     (
@@ -405,6 +414,15 @@ TILE_RULES = [
         "tile.dot writes over what it reads: its operand lives in @h, too",
     ),
     (tile("%yes = arith.constant true\ntile.present %yes"), "stands in a loop over keys"),
+    (tile('%t = tile.outer "t" to %N'), "'tile.outer' expects parent op"),
+    (
+        tile(LOOP.format(low="%c0", body='%t = tile.outer "t" to %N\n%u = tile.outer "u" to %N\ntile.yield %a : f32')),
+        "a loop is in a nest of two: it has one tile.outer",
+    ),
+    (
+        tile(LOOP.format(low="%c0", body='%t = tile.outer "t" to %i\ntile.yield %a : f32')),
+        "the range of t depends on tile.range i",
+    ),
     (tile(HOLDS.format(axis="%i", stop="%N")), "stands in the loop over its keys"),
     (tile(HOLDS.format(axis="%m0", stop="%N")), "works over a value that is no tile.range"),
     (tile(HOLDS.format(axis="%m", stop="%m0")), "has ends that the loop does not change"),
@@ -479,7 +497,10 @@ EVERY_OP = [
         %m, %l, %a = attn.stream %v, (%v) over %j where %yes : f32, f32, (f32)
         """,
         "attn.write @o[%i] = %one where %yes : f32",
-    ).replace('"j" to %N', '"j" from %c0 to %N up to %M split %c0 of %N'),
+    ).replace(
+        '%j = attn.over "j" to %N',
+        '%p = attn.outer "p" to %N\n%j = attn.over "j" from %c0 to %N up to %M split %c0 of %N within %p',
+    ),
     shared(
         'tile.threads share "i" where %c',
         """
@@ -504,6 +525,7 @@ EVERY_OP = [
         %r = tile.repeat %y from %j to %d times 2 : f32 to f32
         %flat = tile.flatten %y from %i, %j at %c0 to %d : f32 to f32
         %l = tile.loop full stages 2 %n = %c0 to %N step %c4 rows from %c0 to %i iter_args(%a = %zero) -> (f32) {
+          %p = tile.outer "p" to %M
           tile.present %yes
           %m = tile.range "m" from %n to %N size %c4
           tile.holds %yes over %m from %c0 to %c4

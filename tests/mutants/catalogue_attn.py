@@ -241,6 +241,25 @@ def larger_for_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, simplify_indices, "replace", settled)
 
 
+# --- nest-loops
+
+
+@spoils("numpy", "nest-loops")
+def outer_digit_is_the_first(module: ModuleOp) -> None:
+    """The outer of two indices is taken for 0 wherever it is read."""
+    for op in every(module, attn.OuterOp):
+        zero = insert_before(op, index_constant(0))
+        op.result.replace_uses_with_if(zero, lambda use: not isinstance(use.operation, attn.OverOp))
+
+
+@spoils("triton", "nest-loops")
+def outer_index_runs_once_less(module: ModuleOp) -> None:
+    """The last value of the outer of two indices is none."""
+    for op in every(module, attn.OuterOp):
+        less = insert_before(op, arith.SubiOp(op.extent, insert_before(op, index_constant(1))))
+        op.operands[0] = less
+
+
 # --- bound-loops
 
 

@@ -69,6 +69,17 @@ def adjoints_of_reductions_are_1(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("reference", GRADIENT)
+def first_of_a_group_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the rows that share a key those of the first place in each group are summed."""
+
+    def first(group_of: Any, algebra: Algebra, *given: Any) -> Any:
+        group = group_of(algebra, *given)
+        return replace(group, place=replace(group.place, extent=algebra.number(1), bound=algebra.number(1)))
+
+    wraps(monkeypatch, block, "group_of", first)
+
+
+@planted("reference", GRADIENT)
 def weights_not_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The weight of a score of -inf is exp(-inf - -inf) in a row that sees nothing else."""
 

@@ -48,6 +48,13 @@ def position_of_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @spoils("numpy", "tile")
+def nest_of_one_loop(module: ModuleOp) -> None:
+    """Of a nest of two loops the inner one runs once."""
+    for op in every(module, tile.OuterLoopOp):
+        op.operands[0] = insert_before(op.parent_op(), index_constant(1))
+
+
+@spoils("numpy", "tile")
 def no_rescaling(module: ModuleOp) -> None:
     """What was summed under a smaller maximum is added as it is."""
     for op in module.walk():

@@ -42,7 +42,7 @@ class Signs:
             case Block():
                 loop = owner.parent_op()
                 return isinstance(loop, tile.LoopOp) and value is owner.args[0] and self.nonnegative(loop.lb)
-            case spec.ChoiceOp() | tile.ProgramOp() | tile.PaddedOp():
+            case spec.ChoiceOp() | tile.ProgramOp() | tile.OuterLoopOp() | tile.PaddedOp():
                 return True
             case spec.DimOp() | spec.ParamOp():
                 return spec.is_size(owner)
@@ -95,7 +95,7 @@ class Unsigned:
         return value in self._named if known is None else known >= 0
 
 
-GIVEN = (Block, tile.LoadOp, tile.RangeOp, tile.ProgramOp, tile.LoopOp, spec.ChoiceOp)
+GIVEN = (Block, tile.LoadOp, tile.RangeOp, tile.ProgramOp, tile.LoopOp, tile.OuterLoopOp, spec.ChoiceOp)
 """What gives an integer that arithmetic is not looked through."""
 
 LAUNCHED = (spec.DimOp, spec.ParamOp, spec.ChoiceOp, arith.ConstantOp)
@@ -151,7 +151,7 @@ READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
     tile.ProgramOp: lambda op: (op.extent,) if op.bound is not None else (),
     tile.RangeOp: lambda op: (op.start, op.size),
     # Where the keys of a row end, the body of a loop asks if it has to.
-    tile.LoopOp: lambda op: (op.lb, op.ub, op.step, *op.iter_args),
+    tile.LoopOp: lambda op: (op.lb, op.ub, op.step, *op.iter_args, *(() if op.outer is None else op.outer.results)),
     tile.PaddedOp: lambda op: (),
     spec.ChoiceOp: lambda op: (),
     tile.PlaceOp: lambda op: (*op.shared, *op.near, *(axis.owner.size for axis in op.axes)),

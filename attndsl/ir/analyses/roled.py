@@ -164,6 +164,8 @@ def roled(kernel: tile.KernelOp) -> Roled:
     if len(loops) == 2 and loops[1].iter_args != loops[0].results:
         raise NoRoles("what one loop over keys ends with is not what the next begins with")
     last = loops[-1]
+    if last.outer is not None:
+        raise NoRoles("keys are walked in a nest of loops")
     if last.axis is None or any(op.regions for op in last.body.block.ops):
         raise NoRoles("keys are walked one by one")
     found = _products(kernel, last, rows, row_axis, loops, axes)

@@ -66,6 +66,8 @@ class Widths:
             case tile.ProgramOp():
                 limit = op.bound or op.extent
                 return self.bound(limit) if is_launch_time(limit) else None
+            case tile.OuterLoopOp():
+                return self.bound(op.extent)
             case tile.RangeOp():
                 return self._sum([op.start, op.size])
             case tile.MaxOp() | tile.MinOp():

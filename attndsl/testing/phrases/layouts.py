@@ -18,6 +18,7 @@ keys
     2 | until
     2 | gathered
     2 | pair
+    nested
     fixed
 
 each
@@ -58,6 +59,10 @@ over@gathered
 over@pair
     t in Y, u in X
     t in 3, u in Y
+over@nested
+    t in 3, j in N
+    t in H, j in N
+    t in G, j in M
 over@fixed
     j in 5
     j in p
@@ -108,6 +113,8 @@ at_keys@gathered
     t of K
 at_keys@pair
     t, u of Y, X
+at_keys@nested
+    t, j of H, N
 
 o_sums
     {o_place}

@@ -65,6 +65,12 @@ line
     i / 2 + {amount}
     {amount}
     salt[] + i
+line@nested
+    4 | i
+    2 | i + N - M
+    i - {amount}
+    i + t
+    N - i - t
 left
     j
     -j

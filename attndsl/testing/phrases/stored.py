@@ -93,6 +93,10 @@ head
     minimum(h, G - 1)
     0
     head_of[h]
+head@nested
+    3 | h / (H / G)
+    (h + t) % G
+    t
 head@flat
     0
     G - 1
@@ -120,6 +124,10 @@ place
     2 | (i + j) * 999999937 % 7
     (if flag then j else 0)
     {hash} % 5
+place@nested
+    6 | j
+    j + t
+    j - 2 * t
 place@found
     3 | j
     j + 1
