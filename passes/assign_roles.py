@@ -247,6 +247,10 @@ After:
       }
     }
 
+
+Where features are cut into pieces, a turn has a product for each: those of scores one onto the other, and a sum for
+each piece of values. A stage then has several boxes, which are announced, waited for and released at once.
+
 Both loops become one over all tiles, in the same order, with a condition around what masks; a program that sees no key
 walks one tile, and forgets it. What stands before the loops and is the same for all rows is computed before the roles.
 Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says; others stay alone. Where

@@ -78,16 +78,16 @@ class _Stage:
     name: str
     full: _Barrier
     empty: _Barrier
-    box: Array | None = None
+    boxes: dict[str, Array] = field(default_factory=dict)
     fills: int = 0
-    landing: bool = False
+    landing: set[str] = field(default_factory=set)
     unread: int = 0
     released: set[str] = field(default_factory=set)
     reading: list[_Product] = field(default_factory=list)
 
     def fill(self) -> None:
         """Begins a use: what is filled lands, and is read by as many as release it."""
-        self.landing, self.unread, self.released = False, self.empty.count, set()
+        self.unread, self.released = self.empty.count, set()
 
 
 @dataclass(eq=False)
@@ -96,13 +96,14 @@ class _Product:
     stages: list[_Stage]
     lhs: NamedArray
     rhs: NamedArray
-    onto: NamedArray | None
+    onto: NamedArray | _Product | None
     result: NamedArray | None = None
 
 
 @dataclass
 class _Copy:
     stage: _Stage
+    ring: str
     box: Array
     bytes: int
 
@@ -116,7 +117,12 @@ class _Program:
         self.copies: list[_Copy] = []
         self.stages: dict[tuple[str, int], _Stage] = {}
         self.ends = set[str]()  # stages of a board that hold the number at which there is no tile
-        for ring in (op for op in kernel.body.block.ops if isinstance(op, roles.RingOp | roles.BoardOp)):
+        rings = [op for op in kernel.body.block.ops if isinstance(op, roles.RingOp | roles.BoardOp)]
+        self.filled_with = {
+            ring.sym_name.data: ring.filled_with if isinstance(ring, roles.RingOp) else ring.sym_name.data
+            for ring in rings
+        }
+        for ring in (ring for ring in rings if self.filled_with[ring.sym_name.data] == ring.sym_name.data):
             name = ring.sym_name.data
             for n in range(ring.stages.value.data):
                 barriers = _Barrier(1), _Barrier(ring.readers.value.data)
@@ -157,9 +163,12 @@ class _Program:
         if not self.copies:
             return False
         landed = self.copies.pop(0)
-        landed.stage.box = landed.box
-        landed.stage.fill()
-        landed.stage.full.land(landed.bytes)
+        stage = landed.stage
+        stage.boxes[landed.ring] = landed.box
+        stage.landing.remove(landed.ring)
+        stage.full.land(landed.bytes)
+        if stage.full.missing == 0:
+            stage.fill()
         return True
 
 
@@ -271,8 +280,9 @@ class _Role:
                 counter += 1
             case walks.PostOp():
                 stage = self.stage(op)
-                self.is_free(stage)
-                stage.box, stage.fills = np.int64(run.scalar(op.number)), stage.fills + 1  # type: ignore[assignment]
+                name = op.ring.string_value()
+                self.is_free(stage, name)
+                stage.boxes[name], stage.fills = np.int64(run.scalar(op.number)), stage.fills + 1  # type: ignore[assignment]
                 stage.fill()
                 stage.full.arrive()
             case walks.NumberOp():
@@ -287,7 +297,9 @@ class _Role:
                 self.gives(op.stage, turn % stages)
                 self.gives(op.phase, turn // stages % 2)
             case roles.ExpectOp():
-                self.stage(op).full.arrive(op.count.value.data)
+                stage = self.stage(op)
+                stage.fills += 1
+                stage.full.arrive(op.count.value.data)
             case roles.CopyOp():
                 self.copy(op)
             case roles.PutOp():
@@ -313,7 +325,7 @@ class _Role:
                 run.run(op)
 
     def stage(self, op: roles.StageOp) -> _Stage:
-        name, n = op.ring.string_value(), self.run.scalar(op.stage)
+        name, n = self.program.filled_with[op.ring.string_value()], self.run.scalar(op.stage)
         if (name, n) not in self.program.stages:
             raise RolesFail(f"{self.name} means stage {n} of @{name}, which has none of that number")
         return self.program.stages[name, n]
@@ -324,7 +336,10 @@ class _Role:
         sizes = [boxes.box.get(axis, 1) for axis in range(len(shape))]
         first = [self.run.scalar(value) for value in start]
         places = [np.arange(at, at + size) for at, size in zip(first, sizes, strict=True)]
-        inside = [(place >= 0) & (place < extent) for place, extent in zip(places, shape, strict=True)]
+        ends = list(shape)
+        if isinstance(boxes, roles.RingOp) and boxes.end is not None:
+            ends[-1] = min(ends[-1], boxes.end.value.data)
+        inside = [(place >= 0) & (place < end) for place, end in zip(places, ends, strict=True)]
         return sizes, np.ix_(*inside), np.ix_(*(p[i] for p, i in zip(places, inside, strict=True)))
 
     def put(self, op: roles.PutOp) -> None:
@@ -338,38 +353,39 @@ class _Role:
         self.run.arrays[boxes.tensor.string_value()][places] = stored[inside]
 
     def copy(self, op: roles.CopyOp) -> None:
-        stage, ring = self.stage(op), op.declaration
-        self.is_free(stage)
+        stage, ring, name = self.stage(op), op.declaration, op.ring.string_value()
+        self.is_free(stage, name)
         tensor = self.run.arrays[ring.tensor.string_value()]
         sizes, inside, places = self.box(ring, op.start)
         box = np.zeros(sizes, tensor.dtype)
         box[inside] = tensor[places]
-        stage.landing, stage.fills = True, stage.fills + 1
-        self.program.copies.append(_Copy(stage, box.reshape(list(ring.box.values())), ring.bytes))
+        stage.landing.add(name)
+        self.program.copies.append(_Copy(stage, name, box.reshape(list(ring.box.values())), ring.bytes))
         if not self.program.copies_first:
             self.program.land()
 
-    def is_free(self, stage: _Stage) -> None:
-        """Raises RolesFail where a stage that is filled is still read, or filled."""
-        if stage.reading or stage.unread or stage.landing:
-            by = "a reader" if stage.unread else "a copy" if stage.landing else "a product that is under way"
+    def is_free(self, stage: _Stage, name: str) -> None:
+        """Raises RolesFail where a stage is still read, or filled, whose box of a ring is filled."""
+        if stage.reading or stage.unread or name in stage.landing:
+            by = "a reader" if stage.unread else "a product that is under way" if stage.reading else "a copy"
             raise RolesFail(f"{stage.name} is filled again while {by} still has it")
 
     def readable(self, op: walks.NumberOp | roles.ViewOp) -> Array:
         """What lies in a stage. Raises RolesFail where that is not this role's to read."""
         stage = self.stage(op)
-        if stage.box is None or stage.landing:
+        box = stage.boxes.get(op.ring.string_value())
+        if box is None or stage.landing:
             raise RolesFail(f"{self.name} reads {stage.name} before the copy into it has landed")
         if self.name in stage.released:
             raise RolesFail(f"{self.name} reads {stage.name}, which it has released")
-        return stage.box
+        return box
 
     def view(self, op: roles.ViewOp) -> None:
         self.run.values[op.result] = NamedArray(self.readable(op), tuple(op.axes))
         self.views[op.result] = self.stage(op)
 
     def product(self, op: roles.ProductOp) -> None:
-        onto = None if op.onto is None else self.run.values[op.onto]
+        onto = None if op.onto is None else self.made.get(op.onto) or self.run.values[op.onto]
         stages = [self.views[value] for value in (op.lhs, op.rhs) if value in self.views]
         made = _Product(op, stages, self.run.values[op.lhs], self.run.values[op.rhs], onto)
         for stage in stages:
@@ -400,7 +416,8 @@ def _multiplied(made: _Product) -> NamedArray:
     position = axes.index(made.op.over)
     rest = axes[:position] + axes[position + 1 :]
     total = sum_along(left * right, position)
-    return NamedArray(total if made.onto is None else total + made.onto.along(rest), rest)
+    onto = made.onto.result if isinstance(made.onto, _Product) else made.onto
+    return NamedArray(total if onto is None else total + onto.along(rest), rest)
 
 
 def run_roles(run: Runs, kernel: tile.KernelOp) -> None:

@@ -41,7 +41,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.waited: set[tuple[str, Stage]] = set()
-        self.announced: dict[Stage, int] = {}
+        self.announced: dict[Stage, list[str]] = {}
         self.views: dict[Stage, list[roles.ViewOp]] = {}
         self.under_way: list[roles.ProductOp] = []
         self.complete: set[Operation] = set()
@@ -54,7 +54,7 @@ class _Walk:
                     self.waited.add((op.barrier.data, _stage(op)))
                 case roles.ExpectOp():
                     self._needs("empty", op)
-                    self.announced[_stage(op)] = op.count.value.data
+                    self._expect(op)
                 case roles.CopyOp():
                     self._copy(op)
                 case walks.PostOp():
@@ -74,16 +74,29 @@ class _Walk:
                     raise VerifyException("no product is under way where a loop begins")
         if self.under_way:
             raise VerifyException("a product is awaited in the turn that begins it")
+        if left := [ring for rings in self.announced.values() for ring in rings]:
+            raise VerifyException(f"what is announced is copied, into @{', @'.join(left)}, too")
 
     def _needs(self, barrier: str, op: roles.StageOp) -> None:
         if (barrier, _stage(op)) not in self.waited:
-            raise VerifyException(f"{op.name} waits until its stage of @{op.ring.string_value()} is {barrier}")
+            raise VerifyException(f"{op.name} waits until its stage of @{_stage(op)[0]} is {barrier}")
+
+    def _expect(self, op: roles.ExpectOp) -> None:
+        self._needs("empty", op)
+        rings = op.declaration.together
+        if op.count.value.data != sum(ring.bytes for ring in rings):
+            raise VerifyException(
+                f"a copy into @{op.ring.string_value()} is announced before, with "
+                f"{'its' if len(rings) == 1 else 'all'} {sum(ring.bytes for ring in rings)} bytes"
+            )
+        self.announced[_stage(op)] = [ring.sym_name.data for ring in rings]
 
     def _copy(self, op: roles.CopyOp) -> None:
         self._needs("empty", op)
-        ring = op.declaration
-        if self.announced.pop(_stage(op), None) != ring.bytes:
-            raise VerifyException(f"a copy into @{ring.sym_name.data} is announced before, with its {ring.bytes} bytes")
+        ring, announced = op.ring.string_value(), self.announced.get(_stage(op), [])
+        if ring not in announced:
+            raise VerifyException(f"a copy into @{ring} is announced before, with its bytes")
+        announced.remove(ring)
 
     def _await(self, op: roles.AwaitOp) -> None:
         ended = len(self.under_way) - op.pending.value.data
@@ -94,7 +107,7 @@ class _Walk:
 
     def _release(self, op: roles.ReleaseOp) -> None:
         stage = _stage(op)
-        name = f"@{op.ring.string_value()}"
+        name = f"@{stage[0]}"
         if isinstance(op.holder, roles.BoardOp):
             walk = op.parent_op()
             if not isinstance(walk, walks.WalkOp) or op.parent is walk.take.block:
@@ -139,4 +152,5 @@ def _is_before(op: Operation, release: roles.ReleaseOp) -> bool:
 
 
 def _stage(op: roles.StageOp) -> Stage:
-    return op.ring.string_value(), op.stage
+    holder = op.holder
+    return holder.filled_with if isinstance(holder, roles.RingOp) else op.ring.string_value(), op.stage

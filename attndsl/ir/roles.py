@@ -30,6 +30,7 @@ apart: who waits says which one it waits for, and use n of a stage has phase n m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from attndsl.ir.loop import LoopOp, verify_axis
 from attndsl.ir.spec import Float, TensorOp, enclosing_tensor
@@ -84,7 +85,13 @@ class BoxesOp(IRDLOperation):
     stages = prop_def(IntegerAttr[IndexType])
 
     def __init__(
-        self, name: str, tensor: SymbolRefAttr, along: Sequence[int], sizes: Sequence[int], stages: int, **more: int
+        self,
+        name: str,
+        tensor: SymbolRefAttr,
+        along: Sequence[int],
+        sizes: Sequence[int],
+        stages: int,
+        **more: Attribute | None,
     ) -> None:
         super().__init__(
             properties={
@@ -93,7 +100,7 @@ class BoxesOp(IRDLOperation):
                 "along": _integers(along),
                 "sizes": _integers(sizes),
                 "stages": IntegerAttr(stages, index),
-                **{prop: IntegerAttr(value, index) for prop, value in more.items()},
+                **more,
             }
         )
 
@@ -125,21 +132,64 @@ class BoxesOp(IRDLOperation):
 
 @irdl_op_definition
 class RingOp(BoxesOp):
-    """Shared memory for boxes that are read. What of a box lies outside of its tensor is 0.
+    """Shared memory for boxes that are read.
 
-    So many `readers` release a stage before it is filled again.
+    What of a box lies outside of its tensor is 0, and what lies from `end` on along its last axis. So many `readers`
+    release a stage before it is filled again. A ring that lies `beside` another has no barriers: its stages are
+    filled, full and released with those of the other.
     """
 
     name = "roles.ring"
     readers = prop_def(IntegerAttr[IndexType])
+    beside = opt_prop_def(SymbolRefAttr)
+    end = opt_prop_def(IntegerAttr[IndexType])
     assembly_format = (
-        "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages `readers` $readers attr-dict"
+        "$sym_name `of` $tensor `along` $along `sizes` $sizes (`end` $end^)? `stages` $stages `readers` $readers "
+        "(`beside` $beside^)? attr-dict"
     )
+
+    def __init__(
+        self,
+        name: str,
+        tensor: SymbolRefAttr,
+        along: Sequence[int],
+        sizes: Sequence[int],
+        stages: int,
+        readers: int,
+        beside: str | None = None,
+        end: int | None = None,
+    ) -> None:
+        super().__init__(
+            name,
+            tensor,
+            along,
+            sizes,
+            stages,
+            readers=IntegerAttr(readers, index),
+            beside=None if beside is None else SymbolRefAttr(beside),
+            end=None if end is None else IntegerAttr(end, index),
+        )
+
+    @property
+    def filled_with(self) -> str:
+        """The name of the ring that has its barriers."""
+        return self.sym_name.data if self.beside is None else self.beside.string_value()
+
+    @property
+    def together(self) -> list[RingOp]:
+        """The rings whose stages are filled with those of this one, itself among them."""
+        rings = [holder for holder in holders_of(self) if isinstance(holder, RingOp)]
+        return [ring for ring in rings if ring.filled_with == self.filled_with]
 
     def verify_(self) -> None:
         super().verify_()
         if self.readers.value.data < 1:
             raise VerifyException("has a reader at least")
+        if self.end is not None and self.end.value.data < 1:
+            raise VerifyException("ends where its tensor does, or before")
+        alike = [ring for ring in self.together if (ring.stages, ring.readers) == (self.stages, self.readers)]
+        if not any(ring.sym_name.data == self.filled_with and ring.beside is None for ring in alike):
+            raise VerifyException("lies beside a ring with barriers, of as many stages and readers")
 
 
 @irdl_op_definition
@@ -177,6 +227,11 @@ class BoardOp(IRDLOperation):
 Holder = RingOp | BoardOp | OutboxOp
 
 
+def barred(holder: Holder) -> TypeGuard[RingOp | BoardOp]:
+    """Whether a memory has barriers of its own."""
+    return isinstance(holder, BoardOp) or (isinstance(holder, RingOp) and holder.beside is None)
+
+
 class StageOp(IRDLOperation):
     """What is about one stage of a ring, a board or an outbox. Its operands come after those of the operation."""
 
@@ -200,7 +255,9 @@ class StageOp(IRDLOperation):
         return found
 
     def verify_(self) -> None:
-        assert self.holder is not None
+        holder = self.holder
+        if isinstance(self, BARRED) and isinstance(holder, RingOp) and holder.beside is not None:
+            raise VerifyException(f"means the barriers of @{holder.filled_with}")
 
 
 def holders_of(op: Operation) -> list[Holder]:
@@ -254,7 +311,7 @@ class WaitOp(StageOp):
 
 @irdl_op_definition
 class ExpectOp(StageOp):
-    """Announces how many bytes will be copied into a stage, which is full when they have landed."""
+    """Announces how many bytes will be copied into a stage, and beside it: it is full when they have landed."""
 
     name = "roles.expect"
     count = prop_def(IntegerAttr[IndexType])
@@ -402,7 +459,8 @@ class OperandOp(IRDLOperation):
 class ProductOp(IRDLOperation):
     """Begins a product of matrices, as `tile.dot` has them; its sums are added to those of `onto`.
 
-    It is under way until `roles.await` has it: only that takes its result. Products of a role end in their order.
+    It is under way until `roles.await` has it: only that takes its result, and a product that is added `onto` it.
+    Products of a role end in their order.
     """
 
     name = "roles.product"
@@ -425,8 +483,12 @@ class ProductOp(IRDLOperation):
             )
         if not isinstance(self.rhs.owner, ViewOp):
             raise VerifyException("has a right factor that lies in a ring")
-        if any(not isinstance(use.operation, AwaitOp) for use in self.result.uses):
-            raise VerifyException("only roles.await takes a product that is under way")
+        users = [use.operation for use in self.result.uses]
+        if any(not isinstance(op, AwaitOp) and not self._goes_on(op) for op in users):
+            raise VerifyException("only roles.await takes a product that is under way, or one that goes on with it")
+
+    def _goes_on(self, op: Operation) -> bool:
+        return isinstance(op, ProductOp) and op.onto is self.result and self.result not in (op.lhs, op.rhs)
 
 
 @irdl_op_definition
@@ -487,6 +549,9 @@ class ConsumersOp(RoleOp):
         if [argument.type for argument in self.body.block.args] != [index]:
             raise VerifyException("knows its number")
 
+
+BARRED = (WaitOp, ExpectOp, ReleaseOp)
+"""What is about the barriers of a stage."""
 
 ROLE_OPERATIONS = (
     RingOp,

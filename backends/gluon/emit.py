@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from attndsl.backends.gluon.expressions import GluonExpressions, shared_layout
+from attndsl.backends.gluon.expressions import GluonExpressions, in_shared_memory, shared_layout
 from attndsl.backends.gluon.legal import LEGAL
 from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
 from attndsl.backends.text import Text
@@ -20,7 +20,7 @@ from attndsl.ir.analyses.roled import NoRoles, roled
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
 from attndsl.printable import printable
 from attndsl.python_names import pointer_name
 
@@ -165,8 +165,9 @@ class GluonKernel(TritonKernel):
     def _name(self, holder: roles.Holder) -> None:
         name = holder.sym_name.data
         self.memory[name] = self.names.like(name)
-        for barrier in roles.BARRIERS if not isinstance(holder, roles.OutboxOp) else ():
-            self.barriers[name, barrier] = self.names.like(f"{_plain(holder)}_{barrier}")
+        if roles.barred(holder):
+            for barrier in roles.BARRIERS:
+                self.barriers[name, barrier] = self.names.like(f"{_plain(holder)}_{barrier}")
 
     def _known(self) -> dict[str, str]:
         """What a role may be given: names, and what its function says of them."""
@@ -226,7 +227,7 @@ class GluonKernel(TritonKernel):
                 element = GLUON_TYPES[holder.declaration.element.data]
                 made = f"{element}, [{stages}, {rows}, {columns}], {shared_layout(columns)}"
             out.line(f"{name} = gl.allocate_shared_memory({made})")
-            if not isinstance(holder, roles.OutboxOp):
+            if roles.barred(holder):
                 self._barriers_of(holder)
         out.line("fence_async_shared()")
         parts, warps, registers = [], list[int](), list[int]()
@@ -287,6 +288,8 @@ class GluonKernel(TritonKernel):
                 self._line(op, "fence_async_shared()")
             case roles.AwaitOp():
                 self._await(op)
+            case arith.AddiOp() | arith.AndIOp() if self.text.is_place(op.results[0]):
+                pass
             case tile.RangeOp() if all(isinstance(user, NAMING) for user in tile.users(op.result)):
                 pass
             case tile.LoadOp() if len(self.text.axes_of(op.result)) == 2 and op.apart is None:
@@ -331,7 +334,9 @@ class GluonKernel(TritonKernel):
         return f"{self.memory[op.ring.string_value()]}.index({self.text[op.stage].code})"
 
     def _barrier(self, op: roles.StageOp, barrier: str) -> str:
-        return f"{self.barriers[op.ring.string_value(), barrier]}.index({self.text[op.stage].code})"
+        holder = op.holder
+        name = holder.filled_with if isinstance(holder, roles.RingOp) else holder.sym_name.data
+        return f"{self.barriers[name, barrier]}.index({self.text[op.stage].code})"
 
     def _copy(self, op: roles.CopyOp) -> None:
         given = [self.descriptors[op.declaration], self._corner(op.start), self._barrier(op, "full")]
@@ -359,7 +364,7 @@ class GluonKernel(TritonKernel):
         assert isinstance(product, roles.ProductOp)
         name, waited = self.names[op.result], self.text[op.product].code
         pending = op.pending.value.data
-        if product.onto is None:
+        if in_shared_memory(product.lhs):
             self._line(op, f"{name} = warpgroup_mma_wait({pending}, deps=[{waited}])")
             return
         factor = self.text[product.lhs].code

@@ -14,7 +14,7 @@ from attndsl.backends.text import ATOM, Text
 from attndsl.backends.triton.expressions import HALF_TYPES, TritonExpressions
 from attndsl.ir import roles, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Operation, SSAValue
+from attndsl.ir.xdsl import Operation, SSAValue, arith
 
 WARPS = 4
 """The warps of a consumer."""
@@ -32,6 +32,12 @@ LAYOUTS = {
 def shared_layout(columns: int) -> str:
     """The layout of tiles in shared memory from where products and copies of boxes take them, of 16 bits an element."""
     return f"gl.NVMMASharedLayout({min(128, 2 * columns)}, 16, 2)"
+
+
+def in_shared_memory(factor: SSAValue) -> bool:
+    """Whether a left factor lies in shared memory."""
+    op = factor.owner
+    return isinstance(op, roles.ViewOp) or (isinstance(op, roles.OperandOp) and op.shared is not None)
 
 
 class GluonExpressions(TritonExpressions):
@@ -85,6 +91,15 @@ class GluonExpressions(TritonExpressions):
         """Whether an axis is that of a consumer's rows."""
         return not isinstance(axis.owner, tile.RangeOp) or self._order[axis][0] <= 1
 
+    def is_place(self, value: SSAValue) -> bool:
+        """Whether a tile only says where others lie, or are read: it is made where that is, and takes no registers."""
+        made = isinstance(value.owner, arith.AddiOp | arith.AndIOp) and len(self.axes_of(value)) == 2
+        users = tile.users(value) if made else []
+        return made and all(isinstance(op, tile.LoadOp | tile.StoreOp) or self._places(op) for op in users)
+
+    def _places(self, op: Operation) -> bool:
+        return len(op.results) == 1 and self.is_place(op.results[0])
+
     def own(self, axes: Sequence[SSAValue]) -> str:
         """The layout of a tile with these axes."""
         if len(axes) == 2:
@@ -101,6 +116,9 @@ class GluonExpressions(TritonExpressions):
 
     def lined_up(self, value: SSAValue, axes: Sequence[SSAValue]) -> Text:
         own = self.axes_of(value)
+        if self.is_place(value):
+            assert isinstance(value.owner, Operation)
+            return self.make(value.owner)
         if len(own) != 1 or len(axes) != 2:
             return super().lined_up(value, axes)
         text, wanted = self[value], self._beside(own[0], axes)
@@ -147,24 +165,27 @@ class GluonExpressions(TritonExpressions):
         return Text(f"gl.convert_layout({text.code}, {self.layout('FACTOR', self._columns(op.result))})")
 
     def _columns(self, factor: SSAValue) -> int:
-        """How many columns the products have whose left factor a value is."""
-        for use in factor.uses:
-            user = use.operation
+        """How many columns the widest product has whose left factor a value is."""
+        found = 0
+        for user in (use.operation for use in factor.uses):
             if isinstance(user, roles.ProductOp):
-                return self.width(self.axes_of(user.result)[1])
-            if isinstance(user, tile.LoopOp):
-                return self._columns(user.body.block.args[1 + list(user.iter_args).index(factor)])
-            if isinstance(user, tile.YieldOp) and isinstance(loop := user.parent_op(), tile.LoopOp):
-                return self._columns(loop.results[list(user.values).index(factor)])
-        raise AssertionError("a left factor is one of a product")
+                found = max(found, self.width(self.axes_of(user.result)[1]))
+            elif isinstance(user, tile.LoopOp):
+                found = max(found, self._columns(user.body.block.args[1 + list(user.iter_args).index(factor)]))
+            elif isinstance(user, tile.YieldOp) and isinstance(loop := user.parent_op(), tile.LoopOp):
+                found = max(found, self._columns(loop.results[list(user.values).index(factor)]))
+        assert found, "a left factor is one of a product"
+        return found
 
     def product(self, op: roles.ProductOp) -> list[str]:
         """A product, in the parts between which a long line may be broken."""
         view = op.rhs.owner
         assert isinstance(view, roles.ViewOp)
         right = self[op.rhs].code + (".permute((1, 0))" if op.over is view.axes[1] else "")
+        left, axes = self[op.lhs].code, self.axes_of(op.result)
+        if not in_shared_memory(op.lhs) and self._columns(op.lhs) != self.width(axes[1]):
+            left = f"gl.convert_layout({left}, {self.layout('FACTOR', self.width(axes[1]))})"
         if op.onto is not None:
-            return ["warpgroup_mma(", self[op.lhs].code, right, self[op.onto].code, "is_async=True", ")"]
-        axes = self.axes_of(op.result)
+            return ["warpgroup_mma(", left, right, self[op.onto].code, "is_async=True", ")"]
         zeros = f"gl.zeros({self.shape(axes)}, gl.float32, {self.own(axes)})"
-        return ["warpgroup_mma(", self[op.lhs].code, right, zeros, "use_acc=False", "is_async=True", ")"]
+        return ["warpgroup_mma(", left, right, zeros, "use_acc=False", "is_async=True", ")"]

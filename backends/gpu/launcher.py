@@ -22,7 +22,7 @@ from attndsl.ir.analyses.facts import Unsigned
 from attndsl.ir.analyses.widths import LARGEST_TILE
 from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number_in
-from attndsl.ir.roles import BoxesOp
+from attndsl.ir.roles import BoxesOp, RingOp
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named, of_kind
 from attndsl.ir.workspaces import left_by_several
@@ -351,7 +351,8 @@ class Launcher:
 def _boxes(ring: BoxesOp) -> str:
     """The descriptor of the boxes of a ring, or an outbox, as a launch makes it."""
     sizes = [str(ring.box.get(axis, 1)) for axis in range(len(ring.declaration.shape))]
-    return f"_boxes({python_name(ring.tensor.string_value())}, [{', '.join(sizes)}])"
+    end = f"[..., :{ring.end.value.data}]" if isinstance(ring, RingOp) and ring.end is not None else ""
+    return f"_boxes({python_name(ring.tensor.string_value())}{end}, [{', '.join(sizes)}])"
 
 
 def _dims(launched: Iterable[Launched]) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import Side
-from attndsl.ir.analyses.roled import Box, put_of
+from attndsl.ir.analyses.roled import Box, Multiplied, put_of
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import (
     AwaitOp,
@@ -59,9 +59,11 @@ class RolesKernel(RolesBuilder):
         self.programs = [op for op in shared if isinstance(op, tile.ProgramOp)]
         self.place = last.location
         readers, keys = found.consumers, found.tile_keys
-        self.rings = [self._ring(box, keys, found.stages, readers) for box in (found.keys, found.values)]
-        self.queries = None if found.queries is None else self._ring(found.queries, found.part_rows, readers, 1)
-        puts = [(op, put_of(op, found.row_axis.result, self.axes)) for op in self.after if isinstance(op, tile.StoreOp)]
+        self.keys, self.values = ([each.box for each in products] for products in (found.scoring, found.summing))
+        self.rings = [self._rings(boxes, keys, found.stages, readers) for boxes in (self.keys, self.values)]
+        self.queries = self._rings(found.queries, found.part_rows, readers, 1)
+        stores = [op for op in self.after if isinstance(op, tile.StoreOp) and found.outboxes]
+        puts = [(op, put_of(op, found.row_axis.result, self.axes)) for op in stores]
         self.outboxes = {op: (box, self._outbox(box, found.part_rows, readers)) for op, box in puts if box is not None}
         self.board = BoardOp("numbers", BOARD_STAGES, readers)
         self._add(self.board)
@@ -161,50 +163,62 @@ class RolesKernel(RolesBuilder):
         """Queries and keys of the first tile; keys of each other and values of that before it; values of the last."""
         keys, values = self.rings
         found, zero = self.found, self._number(0)
-        if self.queries is not None and found.queries is not None:
+        if self.queries:
             phase = self._query_phase()
             for part in range(found.consumers):
                 rows = self.copies[found.rows.result]
                 if part:
                     rows = self._value(arith.AddiOp(rows, self._number(part * found.part_rows)))
                 self._copy(self.queries, found.queries, rows, self._number(part), phase)
-        self._copy(keys, found.keys, self._begin(zero), *self._turn(zero, keys))
+        self._copy(keys, self.keys, self._begin(zero), *self._turn(zero, keys[0]))
         turn, done = self._turns([])
-        self._copy(keys, found.keys, self._begin(turn), *self._turn(turn, keys))
+        self._copy(keys, self.keys, self._begin(turn), *self._turn(turn, keys[0]))
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
-        self._copy(values, found.values, self._begin(before), *self._turn(before, values))
+        self._copy(values, self.values, self._begin(before), *self._turn(before, values[0]))
         done([])
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        self._copy(values, found.values, self._begin(last), *self._turn(last, values))
+        self._copy(values, self.values, self._begin(last), *self._turn(last, values[0]))
 
     def _query_phase(self) -> SSAValue:
         """The phase of a tile's queries: each consumer has a stage of its own, which is used once a tile."""
         op = TurnOp(self.walked, 1)
         self._add(op)
-        op.phase.name_hint = f"{self.queries.tensor.string_value()}_phase" if self.queries is not None else None
+        op.phase.name_hint = f"{self.queries[0].tensor.string_value()}_phase"
         return op.phase
 
-    def _copy(self, ring: RingOp, box: Box, first: SSAValue, stage: SSAValue, phase: SSAValue) -> None:
-        """Fills a stage with the tile whose axis begins at `first`, once it is empty."""
-        name = ring.sym_name.data
-        self.place = box.load.location
+    def _copy(
+        self, rings: list[RingOp], boxes: Sequence[Box], first: SSAValue, stage: SSAValue, phase: SSAValue
+    ) -> None:
+        """Fills a stage with the tile whose axis begins at `first`, once it is empty, all its boxes at once."""
+        name = rings[0].sym_name.data
+        self.place = boxes[0].load.location
         free = self._value(arith.SubiOp(self._number(1), phase))
         self._add(WaitOp("empty", name, stage, free))
-        self._add(ExpectOp(name, stage, ring.bytes))
-        firsts = (first if n == box.along else None for n in range(len(box.sides)))
-        self._add(CopyOp(name, stage, list(map(self._start, box.sides, firsts))))
+        self._add(ExpectOp(name, stage, sum(ring.bytes for ring in rings)))
+        for ring, box in zip(rings, boxes, strict=True):
+            self.place = box.load.location
+            firsts = (first if n == box.along else None for n in range(len(box.sides)))
+            self._add(CopyOp(ring.sym_name.data, stage, list(map(self._start, box.sides, firsts))))
 
     def _start(self, side: Side, first: SSAValue | None) -> SSAValue:
         """Where a side of a box begins, whose axis begins at `first` if that is given, and else where it does."""
         axis = None if side.axis is None else side.axis.owner
-        total = None
+        known, terms = 0, list[SSAValue]()
         for value, count in side.start.items():
             own = first if first is not None and isinstance(axis, tile.RangeOp) and value is axis.start else None
             own = self._index(value) if own is None else own
-            term = own if count == 1 else self._value(arith.MuliOp(own, self._number(count)))
-            if constant(term) != 0 or len(side.start) == 1:
-                total = term if total is None else self._value(arith.AddiOp(total, term))
-        return self._number(0) if total is None else total
+            if len(side.start) == count == 1:
+                return own
+            if (number := constant(own)) is not None:
+                known += int(number) * count
+            else:
+                terms.append(own if count == 1 else self._value(arith.MuliOp(own, self._number(count))))
+        if known or not terms:
+            terms.append(self._number(known))
+        total, *rest = terms
+        for term in rest:
+            total = self._value(arith.AddiOp(total, term))
+        return total
 
     def _index(self, value: SSAValue) -> SSAValue:
         """An index that is the same for a whole tile, in the role that is written."""
@@ -243,50 +257,53 @@ class RolesKernel(RolesBuilder):
         pending, view = self._score(zero)
         scores = self._value(AwaitOp(pending, 0), "scores")
         self._release(view)
-        carried, weights, factor = self._fold(zero, view, scores, self.started)
-        carried[self.found.state] = self._scaled(carried[self.found.state], factor)
+        carried, weights = self._fold(zero, scores, self.started)
+        self._scale(carried)
         turn, done = self._turns([*carried, self._weights(weights)])
         state: Carried = list(self.block.args[1:])
         weights = state.pop()
         pending, view = self._score(turn)
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
-        sums, values = self._weigh(before, weights, state[self.found.state])
-        scores = self._value(AwaitOp(pending, 1), "scores")
+        sums, values = self._weigh(before, weights, state)
+        scores = self._value(AwaitOp(pending, len(sums)), "scores")
         self._release(view)
-        state, weights, factor = self._fold(turn, view, scores, state)
-        total = self._value(AwaitOp(sums, 0), "sums")
+        state, weights = self._fold(turn, scores, state)
+        self._await(sums, state)
         self._release(values)
-        state[self.found.state] = self._scaled(total, factor)
+        self._scale(state)
         *state, weights = done([*state, self._weights(weights)])
         if asked is not None:
             self._release(asked)
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        sums, values = self._weigh(last, weights, state[self.found.state])
-        state[self.found.state] = self._value(AwaitOp(sums, 0), "sums")
+        sums, values = self._weigh(last, weights, state)
+        self._await(sums, state)
         self._release(values)
         self._finish(state, self.after)
 
     def _is_copied(self, op: Operation) -> bool:
         """Whether an operation reads queries that only products take, which another role copies."""
-        queries = self.found.queries
-        if queries is None or op is not queries.load:
-            return False
-        return all(
+        return any(op is box.load for box in self.found.queries) and all(
             isinstance(user, tile.DotOp) and user.parent_op() in self.found.loops for user in tile.users(op.results[0])
         )
 
     def _asked(self, part: SSAValue) -> ViewOp | None:
         """Puts queries where products take them from: a stage of their ring, or memory that threads fill."""
-        score, box = self.found.score, self.found.queries
-        outer = score.rhs if score.lhs.owner is self.found.keys.load else score.lhs
-        assert score.rounded is not None
-        self.place = outer.owner.location if isinstance(outer.owner, Operation) else self.place
-        if box is None or self.queries is None:
-            self.asked = self._value(OperandOp(self.copies[outer], score.rounded.data, shared=True), outer.name_hint)
+        boxes = self.found.queries
+        if not boxes:
+            self.asked = [self._filled(product) for product in self.found.scoring]
             return None
-        view = self._view(self.queries, part, self._query_phase(), self.copies[self.found.row_axis.result], box)
-        self.asked = view.result
-        return view
+        self.place = boxes[0].load.location
+        rows = self.copies[self.found.row_axis.result]
+        views = self._views(self.queries, boxes, part, self._query_phase(), rows)
+        self.asked = [view.result for view in views]
+        return views[0]
+
+    def _filled(self, product: Multiplied) -> SSAValue:
+        """The queries that a product of scores takes, in memory that threads fill."""
+        rounded, left = product.dot.rounded, product.left
+        assert rounded is not None
+        self.place = left.owner.location if isinstance(left.owner, Operation) else self.place
+        return self._value(OperandOp(self.copies[left], rounded.data, shared=True), left.name_hint)
 
     def _row_axis(self, axis: tile.RangeOp, first: SSAValue) -> None:
         rows = self._number(self.found.part_rows)
@@ -294,50 +311,71 @@ class RolesKernel(RolesBuilder):
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, rows)))
 
     def _score(self, turn: SSAValue) -> tuple[SSAValue, ViewOp]:
-        """Begins the product of queries with a tile of keys, whose axis stands for that of keys from then on."""
+        """Begins the products of queries with a tile of keys, whose axis stands for that of keys from then on."""
         axis = self.found.folded.axis
         assert axis is not None
-        self.place = self.found.score.location
+        self.place = self.found.scoring[0].dot.location
         first = self._begin(turn)
         keys = self._number(self.found.tile_keys)
         end = self._value(arith.AddiOp(first, keys), f"{axis.variable.data}_end")
         self._stands(axis.start, first)
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, keys)))
-        score = self.found.score
         key = self.copies[axis.result]
-        view = self._view(self.rings[0], *self._turn(turn, self.rings[0]), key, self.found.keys)
-        over = self.copies[score.over]
-        return self._value(ProductOp(self.asked, view.result, over, None), "scoring"), view
+        views = self._views(self.rings[0], self.keys, *self._turn(turn, self.rings[0][0]), key)
+        pending: SSAValue | None = None
+        for queries, product, view in zip(self.asked, self.found.scoring, views, strict=True):
+            over = self.copies[product.dot.over]
+            pending = self._value(ProductOp(queries, view.result, over, pending), "scoring")
+        assert pending is not None
+        return pending, views[0]
 
-    def _weigh(self, turn: SSAValue, weights: SSAValue, onto: SSAValue) -> tuple[SSAValue, ViewOp]:
-        """Begins the product of weights with the tile of values of a turn before."""
-        self.place = self.found.weighted.location
-        view = self._view(self.rings[1], *self._turn(turn, self.rings[1]), self.places, self.found.values)
-        return self._value(ProductOp(weights, view.result, self.places, onto), "weighing"), view
+    def _weigh(self, turn: SSAValue, weights: SSAValue, state: Carried) -> tuple[Carried, ViewOp]:
+        """Begins the products of weights with the tile of values of a turn before."""
+        summing = self.found.summing
+        self.place = summing[0].dot.location
+        views = self._views(self.rings[1], self.values, *self._turn(turn, self.rings[1][0]), self.places)
+        pairs = zip(views, summing, strict=True)
+        begun = [ProductOp(weights, view.result, self.places, state[product.state]) for view, product in pairs]
+        return [self._value(op, "weighing") for op in begun], views[0]
 
-    def _view(self, ring: RingOp, stage: SSAValue, phase: SSAValue, along: SSAValue, box: Box) -> ViewOp:
-        name = ring.sym_name.data
-        self._add(WaitOp("full", name, stage, phase))
-        view = ViewOp(name, stage, [along, self.copies[box.features]], box.load.result.type)
-        self._add(view)
-        view.result.name_hint = box.load.result.name_hint
-        return view
+    def _views(
+        self, rings: list[RingOp], boxes: Sequence[Box], stage: SSAValue, phase: SSAValue, along: SSAValue
+    ) -> list[ViewOp]:
+        """What lies in a stage, once it is full."""
+        self._add(WaitOp("full", rings[0].sym_name.data, stage, phase))
+        views = []
+        for ring, box in zip(rings, boxes, strict=True):
+            view = ViewOp(ring.sym_name.data, stage, [along, self.copies[box.features]], box.load.result.type)
+            self._add(view)
+            view.result.name_hint = box.load.result.name_hint
+            views.append(view)
+        return views
 
     def _release(self, view: ViewOp) -> None:
         self._add(ReleaseOp(view.ring.string_value(), view.stage))
 
-    def _fold(
-        self, turn: SSAValue, view: ViewOp, scores: SSAValue, carried: Sequence[SSAValue]
-    ) -> tuple[Carried, SSAValue, SSAValue | None]:
-        """From scores to what is carried, weights, and the factor of the sums, which are left as they are."""
+    def _await(self, sums: Carried, state: Carried) -> None:
+        """Takes sums that are under way to what is carried."""
+        for value, product in zip(sums, self.found.summing, strict=True):
+            state[product.state] = self._value(AwaitOp(value, 0), "sums")
+
+    def _scale(self, state: Carried) -> None:
+        """Multiplies sums with the factor that a turn has for them."""
+        for product in self.found.summing:
+            if product.factor is not None:
+                value = arith.MulfOp(state[product.state], self.copies[product.factor])
+                state[product.state] = self._value(value)
+
+    def _fold(self, turn: SSAValue, scores: SSAValue, carried: Sequence[SSAValue]) -> tuple[Carried, SSAValue]:
+        """From scores to what is carried, and weights; sums are left as they are."""
         found, loop = self.found, self.found.folded
         assert loop.axis is not None
-        outer = {id(op) for op in (loop.axis, found.added, found.score, found.weighted, loop.end)}
-        outer |= {id(box.load) for box in (found.keys, found.values)}
-        if found.factor is not None:
-            sums = found.added.operands
-            outer |= {id(value.owner) for value in sums if value is not found.weighted.result}
-        self.copies[found.score.result] = scores
+        outer = {id(op) for op in (loop.axis, loop.end, *found.joined)}
+        for each in found.products:
+            outer |= {id(each.dot), id(each.box.load)}
+        for each in found.summing:
+            outer |= {id(each.added), *(id(value.owner) for value in each.added.operands)}
+        self.copies[found.score] = scores
         self.copies.update(zip(loop.body.block.args[1:], carried, strict=True))
         begins = self._before_axis()
         for op in loop.body.block.ops:
@@ -348,11 +386,9 @@ class RolesKernel(RolesBuilder):
                 self._mask(op, turn)
             else:
                 self._clone(op)
-        ended = [carried[n] if n == found.state else self.copies[value] for n, value in enumerate(loop.end.values)]
-        weighted = found.weighted
-        weights = weighted.rhs if weighted.lhs.owner is found.values.load else weighted.lhs
-        factor = None if found.factor is None else self.copies[found.factor]
-        return ended, self.copies[weights], factor
+        sums = {each.state for each in found.summing}
+        ended = [carried[n] if n in sums else self.copies[value] for n, value in enumerate(loop.end.values)]
+        return ended, self.copies[found.summing[0].left]
 
     def _before_axis(self) -> set[Operation]:
         """The operations of a turn that say where its tile begins, and ends."""
@@ -394,12 +430,9 @@ class RolesKernel(RolesBuilder):
         self.copies[op.result] = choice.results[0]
 
     def _weights(self, weights: SSAValue) -> SSAValue:
-        rounded, axis = self.found.weighted.rounded, self.found.folded.axis
+        rounded, axis = self.found.summing[0].dot.rounded, self.found.folded.axis
         assert rounded is not None and axis is not None
         return self._value(OperandOp(weights, rounded.data, self.copies[axis.result], self.places), weights.name_hint)
-
-    def _scaled(self, sums: SSAValue, factor: SSAValue | None) -> SSAValue:
-        return sums if factor is None else self._value(arith.MulfOp(sums, factor))
 
     def _finish(self, state: Carried, after: list[Operation]) -> None:
         """What follows the loops; a program whose rows see no key goes on with what they began with."""

@@ -44,11 +44,16 @@ class RolesBuilder:
         self.block = self.kernel.body.block
         self.place = self.plain.location
 
-    def _ring(self, box: Box, size: int, stages: int, readers: int) -> RingOp:
-        """A ring for boxes of so many keys, or rows."""
-        ring = RingOp(self._name(box, "ring"), box.op.tensor, *_sizes(box, size), stages, readers=readers)
-        self._add(ring)
-        return ring
+    def _rings(self, boxes: Sequence[Box], size: int, stages: int, readers: int) -> list[RingOp]:
+        """A ring for each of several boxes of so many keys, or rows, all with the barriers of the first."""
+        rings: list[RingOp] = []
+        for box in boxes:
+            beside = rings[0].sym_name.data if rings else None
+            sizes = _sizes(box, size)
+            ring = RingOp(self._name(box, "ring"), box.op.tensor, *sizes, stages, readers, beside, box.end)
+            self._add(ring)
+            rings.append(ring)
+        return rings
 
     def _outbox(self, box: Box, size: int, stages: int) -> OutboxOp:
         """An outbox for boxes of so many rows."""
@@ -59,7 +64,7 @@ class RolesBuilder:
     def _name(self, box: Box, kind: str) -> str:
         """What is new called a memory for boxes of a tensor."""
         taken = {op.sym_name.data for op in self.block.ops if isinstance(op, BoxesOp)}
-        name = f"{box.op.tensor.string_value()}_{kind}"
+        name = f"{box.op.tensor.string_value()}{f'_{box.first}' if box.first else ''}_{kind}"
         more = (f"{name}_{n}" for n in itertools.count(2))
         return next(each for each in itertools.chain([name], more) if each not in taken)
 

@@ -22,7 +22,9 @@ from .test_roles import TAKEN, kernels, sizes_of, spec_of, text_of
 
 pytest.importorskip("triton")
 
-SMALL = ("causal_end", "f16", 64)
+SMALL = ("causal_end", "f16", 64, 64)
+WIDE = [("mha", "bf16", 256, 256)]
+PIECES = [("mha", "bf16", 192, 128), ("alibi", "f16", 96, 80), ("gated_output", "bf16", 72, 112)]
 
 
 class Compiled(NamedTuple):
@@ -60,7 +62,7 @@ def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tupl
     return types, constants
 
 
-def compiled(name: str, element: str, extent: int, tmp_path: Path) -> list[Compiled]:
+def compiled(name: str, element: str, extent: int, values: int, tmp_path: Path) -> list[Compiled]:
     """All kernels of a spec whose warps have roles."""
     import triton
     from triton import knobs
@@ -69,8 +71,8 @@ def compiled(name: str, element: str, extent: int, tmp_path: Path) -> list[Compi
     from triton.experimental.gluon._runtime import GluonASTSource
 
     found = spec_of(name)
-    module, _ = lower(found, types_with(found, element), "gluon", sizes_of(found, extent))
-    functions, made = load(text_of(name, element, extent)), []
+    module, _ = lower(found, types_with(found, element), "gluon", sizes_of(found, extent, values))
+    functions, made = load(text_of(name, element, extent, values)), []
     for kernel in kernels(module, "roles"):
         function = functions[f"{kernel.entry.data}_roles_kernel"]
         types, constants = signature_of(function, module, kernel)
@@ -103,9 +105,12 @@ def loops(instructions: list[tuple[int, str, str]]) -> list[list[str]]:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize(("name", "element", "extent"), [SMALL, *((name, "bf16", 128) for name in TAKEN)])
-def test_no_loop_over_keys_spills(name: str, element: str, extent: int, tmp_path: Path) -> None:
-    made = compiled(name, element, extent, tmp_path)
+@pytest.mark.parametrize(
+    ("name", "element", "extent", "values"),
+    [SMALL, *WIDE, *PIECES, *((name, "bf16", 128, 128) for name in TAKEN)],
+)
+def test_no_loop_over_keys_spills(name: str, element: str, extent: int, values: int, tmp_path: Path) -> None:
+    made = compiled(name, element, extent, values, tmp_path)
     assert made
     for code in made:
         assert code.shared <= TARGETS["cuda:90"].machine.shared

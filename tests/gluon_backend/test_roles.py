@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from attndsl.checking.check import check
@@ -19,6 +20,7 @@ from attndsl.ir.context import context
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.passes.assign_roles import AssignRoles
+from attndsl.storage import decode, encode
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, types_with
@@ -27,14 +29,17 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 TAKEN = (
     "alibi",
+    "append_latent",
     "causal_end",
     "causal_start",
     "chunked_local",
     "co_attention",
+    "fused_qkv",
     "gated_output",
     "gqa",
     "lse",
     "mha",
+    "mla_latent",
     "mqa",
     "prefix_lm",
     "qk_clip",
@@ -53,12 +58,10 @@ REFUSED = {
     "document_mask": "data are looked through for where keys lie",
     "dropout": "numbers are drawn for every key",
     "f8_cache": "k_f8 is of f8e4m3, and multiplied as bf16",
-    "fused_qkv": "keys of qkv are no box",
     "int8_cache": "keys or values are computed",
-    "mla_latent": "takes 3 products of matrices, and not two",
     "packed_ragged": "data say how many there are",
     "qk_norm": "its products are not of f16 or bf16",
-    "rotary": "takes 3 products of matrices, and not two",
+    "rotary": "its products are not of f16 or bf16",
 }
 
 EXTENTS = [(5, 9), (9, 3), (1, 1), (3, 0), (0, 4), (8, 16), (7, 23)]
@@ -70,8 +73,9 @@ def spec_of(name: str) -> Spec:
     return check(read_source(str(EXAMPLES / f"{name}.attn")))
 
 
-def sizes_of(spec: Spec, extent: int) -> dict[str, int]:
-    return dict.fromkeys(feature_dims(spec), extent)
+def sizes_of(spec: Spec, extent: int, values: int = 0) -> dict[str, int]:
+    """Features: `values`, where that is given, those of values."""
+    return {dim: values if values and dim == "E" else extent for dim in feature_dims(spec)}
 
 
 @cache
@@ -81,8 +85,8 @@ def plain(name: str, element: str, extent: int) -> ModuleOp:
     return lower(spec, types_with(spec, element), "triton", sizes_of(spec, extent), "cuda:90")[0]
 
 
-def with_roles(name: str, element: str, rows: int, keys: int) -> ModuleOp:
-    module = plain(name, element, 16).clone()
+def with_roles(name: str, element: str, rows: int, keys: int, features: int = 16) -> ModuleOp:
+    module = plain(name, element, features).clone()
     AssignRoles(rows=rows, keys=keys).apply(context(), module)
     module.verify()
     return module
@@ -93,12 +97,15 @@ def kernels(module: ModuleOp, form: str) -> list[tile.KernelOp]:
     return [op for op in found if op.form is not None and op.form.data == form]
 
 
-def held(name: str, element: str, dims: Mapping[str, int], seed: int, rows: int = 2, keys: int = 4) -> None:
+def held(
+    name: str, element: str, dims: Mapping[str, int], seed: int, rows: int = 2, keys: int = 4, features: int = 16
+) -> None:
     """Raises Disagreement where roles give something else than the reference, absent keys poisoned or not."""
-    module = with_roles(name, element, rows, keys)
+    module = with_roles(name, element, rows, keys, features)
     spec = spec_of(name)
-    few = {dim: size for dim, size in {"B": 1, "H": 2, "Hq": 4, "Hkv": 2}.items() if dim in spec.dims}
-    case = Case.make(spec, element, seed, {**few, **sizes_of(spec, 16), **dims})
+    extents = {"B": 1, "H": 2, "Hq": 4, "Hkv": 2, "S": sum(dims.values())}
+    few = {dim: size for dim, size in extents.items() if dim in spec.dims}
+    case = Case.make(spec, element, seed, {**few, **sizes_of(spec, features), **dims})
     for each in (case, case.poisoned()):
         found = interpret(module, each.arrays, each.dims, each.params, {**SMALL_CHOICES, "SPLITS": 1})
         each.check("assign-roles", found, narrowed=True)
@@ -114,6 +121,18 @@ def test_roles_agree_with_the_reference(name: str) -> None:
 def test_roles_agree_with_the_reference_at_all_extents(name: str) -> None:
     for seed, (rows, keys) in enumerate(EXTENTS):
         held(name, ("bf16", "f16")[seed % 2], {"M": rows, "N": keys}, seed)
+
+
+@pytest.mark.parametrize("name", ["gqa", "mla_latent"])
+def test_pieces_of_features_agree_with_the_reference(name: str) -> None:
+    held(name, "bf16", {"M": 5, "N": 9}, 0, features=48)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", TAKEN)
+def test_pieces_of_features_agree_with_the_reference_at_all_extents(name: str) -> None:
+    for seed, (rows, keys) in enumerate(EXTENTS[TAKEN.index(name) % 3 :: 3]):
+        held(name, ("bf16", "f16")[seed % 2], {"M": rows, "N": keys}, seed, features=(80, 48)[seed % 2])
 
 
 @pytest.mark.matrix
@@ -142,14 +161,27 @@ def test_the_gallery_is_taken_or_refused_as_said() -> None:
 
 
 def test_features_that_no_box_has_are_refused() -> None:
-    (kernel,) = kernels(plain("mha", "bf16", 256), "whole")
-    with pytest.raises(NoRoles, match="no power of two from 16 to 128"):
+    (kernel,) = kernels(plain("mha", "bf16", 512), "whole")
+    with pytest.raises(NoRoles, match="no power of two from 16 to 256"):
         roled(kernel)
 
 
-def text_of(name: str, element: str = "bf16", extent: int = 128) -> str:
+@pytest.mark.parametrize(("name", "extent", "keys"), [("mha", 128, 128), ("mha", 256, 64), ("qk_clip", 64, 64)])
+def test_tiles_have_as_many_keys_as_there_is_room_for(name: str, extent: int, keys: int) -> None:
+    assert roled(kernels(plain(name, "bf16", extent), "whole")[0]).tile_keys == keys
+
+
+@pytest.mark.parametrize(
+    ("name", "extent", "where"), [("qk_clip", 256, "registers"), ("mla_latent", 192, "shared memory")]
+)
+def test_what_has_no_room_is_refused(name: str, extent: int, where: str) -> None:
+    with pytest.raises(NoRoles, match=f"its tiles have no room in {where}"):
+        roled(kernels(plain(name, "bf16", extent), "whole")[0])
+
+
+def text_of(name: str, element: str = "bf16", extent: int = 128, values: int = 0) -> str:
     spec = spec_of(name)
-    return compile_spec(spec, types_with(spec, element), "gluon", sizes_of(spec, extent)).source
+    return compile_spec(spec, types_with(spec, element), "gluon", sizes_of(spec, extent, values)).source
 
 
 def test_golden(golden: Callable[[Path, str], None]) -> None:
@@ -165,6 +197,11 @@ def test_the_text_reads_well(name: str) -> None:
     assert "tl." not in inside
     assert f"# {name}.attn:" in inside
     assert max(len(line) for line in inside.splitlines() if not line.lstrip().startswith("#")) <= 130
+
+
+def test_boxes_end_where_features_do() -> None:
+    text = text_of("mha", extent=72)
+    assert "_boxes(k, [1, 1, 128, 64])" in text and "_boxes(k[..., :72], [1, 1, 128, 16])" in text
 
 
 def test_what_gets_no_roles_is_the_plain_file() -> None:
@@ -213,6 +250,33 @@ MASKS = (
 )
 
 
+BESIDE = """attention beside() {
+    dims B, M, N, D
+    types T
+    input  q  : T[B, M, D]
+    input  kv : T[B, N, 2 * D]
+    output o  : T[B, M, D]
+    each b in B, i in M
+    over j in N
+    o[b,i,:] = softmax(q[b,i,:] . kv[b,j,:D] / sqrt(D)) . kv[b,j,D:]
+}
+"""
+
+
+@pytest.mark.parametrize("features", [24, 40, 48])
+def test_what_lies_beside_the_features_of_keys_is_not_multiplied(features: int) -> None:
+    """Keys are padded with 0, and not with what a fused tensor holds beside them: Inf times 0 would be NaN."""
+    spec = check(Source(BESIDE, "beside.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, features), "cuda:90")
+    AssignRoles(rows=2, keys=4).apply(context(), module)
+    module.verify()
+    assert kernels(module, "roles")
+    case = Case.make(spec, "bf16", 0, {"B": 2, "D": features, "M": 5, "N": 9})
+    case.arrays["kv"][..., features:] = encode(np.full((2, 9, features), np.inf), "bf16")
+    found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
+    assert np.all(decode(found["o"], "bf16") == np.inf)
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("mask", MASKS)
 def test_masks_and_scores_in_any_combination(mask: str) -> None:
@@ -221,12 +285,13 @@ def test_masks_and_scores_in_any_combination(mask: str) -> None:
         weights = "softmax(score, mask)" if mask else "softmax(score)"
         text = TEMPLATE.format(score=score, mask=mask, weights=weights)
         spec = check(Source(text, "drawn.attn"))
-        module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 16), "cuda:90")
+        features, values = ((16, 16), (48, 16), (24, 80))[seed % 3]
+        module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, features, values), "cuda:90")
         AssignRoles(rows=1 + seed % 3, keys=(1, 4, 16)[seed % 3]).apply(context(), module)
         module.verify()
         taken += len(kernels(module, "roles"))
         for rows, keys in EXTENTS[seed % 2 :: 2]:
-            case = Case.make(spec, "bf16", seed, {"B": 2, "H": 2, "D": 16, "E": 16, "M": rows, "N": keys})
+            case = Case.make(spec, "bf16", seed, {"B": 2, "H": 2, "D": features, "E": values, "M": rows, "N": keys})
             for each in (case, case.poisoned()):
                 found = interpret(module, each.arrays, each.dims, each.params, {**SMALL_CHOICES, "SPLITS": 1})
                 each.check("assign-roles", found, narrowed=True)

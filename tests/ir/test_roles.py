@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attndsl.ir import roles, tile, walks
+from attndsl.ir import roles, spec, tile, walks
 from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.coroutines import RolesFail
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import IntegerAttr, ModuleOp, Operation, VerifyException, arith, index, math
+from attndsl.ir.xdsl import IntegerAttr, ModuleOp, Operation, SymbolRefAttr, VerifyException, arith, index, math
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.storage import encode
 
-CASE = Path(__file__).parents[1] / "passes" / "assign-roles" / "sums.mlir"
+CASES = Path(__file__).parents[1] / "passes" / "assign-roles"
 
 
-def module() -> ModuleOp:
+def module(name: str = "sums") -> ModuleOp:
     """A sum of weights by values, in the form with roles: 2 rows for each consumer, 4 keys a tile."""
-    found = parse_module(CASE.read_text(encoding="utf-8"), CASE.name)
+    found = parse_module((CASES / f"{name}.mlir").read_text(encoding="utf-8"), name)
     for op in list(found.body.block.ops):
-        if isinstance(op, tile.KernelOp) and op.entry.data != "sums":
+        if isinstance(op, tile.KernelOp) and op.entry.data != name:
             found.body.block.erase_op(op)
     AssignRoles(rows=2, keys=4).apply(context(), found)
     found.verify()
@@ -39,6 +39,8 @@ def run(found: ModuleOp, rows: int = 9, keys: int = 21) -> np.ndarray[Any, Any]:
     """What the kernel writes."""
     random = np.random.default_rng(0)
     shapes = {"q": (rows, 16), "k": (keys, 16), "v": (keys, 16), "turned": (16, keys)}
+    if any(op.sym_name.data == "kv" for op in found.walk() if isinstance(op, spec.TensorOp)):
+        shapes = {"q": (rows, 48), "kv": (keys, 96)}
     arrays = {name: encode(random.integers(-2, 3, shape).astype(float), "bf16") for name, shape in shapes.items()}
     arrays["table"] = np.zeros(keys, np.int32)
     return interpret(found, arrays, {"M": rows, "N": keys}, {}, {**SMALL_CHOICES, "SPLITS": 1})["o"]
@@ -55,10 +57,11 @@ def drop(op: Any) -> None:
     op.erase()
 
 
+@pytest.mark.parametrize("name", ["sums", "pieces"])
 @pytest.mark.parametrize("rows", [0, 1, 5])
 @pytest.mark.parametrize("keys", [0, 1, 4, 21])
-def test_roles_compute_what_the_plain_kernel_does(rows: int, keys: int) -> None:
-    with_roles = module()
+def test_roles_compute_what_the_plain_kernel_does(rows: int, keys: int, name: str) -> None:
+    with_roles = module(name)
     plain = with_roles.clone()
     for op in list(plain.body.block.ops):
         if isinstance(op, tile.KernelOp) and op.form is not None and op.form.data == "roles":
@@ -66,8 +69,9 @@ def test_roles_compute_what_the_plain_kernel_does(rows: int, keys: int) -> None:
     np.testing.assert_allclose(run(with_roles, rows, keys), run(plain, rows, keys), rtol=1e-5, atol=1e-5)
 
 
-def test_the_text_reads_back() -> None:
-    text = print_module(module())
+@pytest.mark.parametrize("name", ["sums", "pieces"])
+def test_the_text_reads_back(name: str) -> None:
+    text = print_module(module(name))
     assert print_module(parse_module(text)) == text
 
 
@@ -190,6 +194,57 @@ def test_a_planted_bug_is_found(bug: Callable[[ModuleOp], None]) -> None:
     bug(found)
     with pytest.raises(RolesFail, match=BUGS[bug]):
         run(found)
+
+
+def a_box_that_is_not_copied(found: ModuleOp) -> None:
+    drop(each(found, roles.CopyOp, "kv_80_ring")[0])
+
+
+def bytes_of_one_box(found: ModuleOp) -> None:
+    each(found, roles.ExpectOp, "kv_ring")[0].count = IntegerAttr(4 * 32 * 2, index)
+
+
+def pieces_that_are_not_awaited(found: ModuleOp) -> None:
+    each(found, roles.AwaitOp)[1].pending = IntegerAttr(3, index)
+
+
+IN_PIECES: dict[Callable[[ModuleOp], None], tuple[str, str]] = {
+    a_box_that_is_not_copied: (
+        "waits until stage 0 of @kv_48_ring is full",
+        "what is announced is copied, into @kv_80_ring, too",
+    ),
+    bytes_of_one_box: (
+        "stage 0 of @kv_ring",
+        "a copy into @kv_ring is announced before, with all 384 bytes",
+    ),
+    pieces_that_are_not_awaited: (
+        "takes a product with stage [01] of @kv_ring that is under way",
+        "that its product may be one of them",
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", IN_PIECES, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_in_pieces_is_found(bug: Callable[[ModuleOp], None]) -> None:
+    found = module("pieces")
+    run(found)
+    bug(found)
+    ran, verified = IN_PIECES[bug]
+    with pytest.raises(VerifyException, match=verified):
+        found.verify()
+    with pytest.raises(RolesFail, match=ran):
+        run(found)
+
+
+def test_a_ring_beside_another_has_no_barriers() -> None:
+    found = module("pieces")
+    each(found, roles.WaitOp, "kv_ring")[0].ring = SymbolRefAttr("kv_32_ring")
+    with pytest.raises(VerifyException, match="means the barriers of @kv_ring"):
+        found.verify()
+    found = module("pieces")
+    next(op for op in found.walk() if isinstance(op, roles.RingOp)).stages = IntegerAttr(3, index)
+    with pytest.raises(VerifyException, match="lies beside a ring with barriers, of as many stages and readers"):
+        found.verify()
 
 
 REFUSED: dict[Callable[[ModuleOp], None], str] = {

@@ -60,7 +60,7 @@ SIMPLE = ("canonicalize", "cse", "simplify-indices")
 def test_every_pass_rewrites_something() -> None:
     """Of the specs that are drawn: no pass is left untried, but for one that tests/gluon_backend tries.
 
-    What warps with roles can do is dense, in 16 bits, of 64 features or 128: none is drawn so.
+    What warps with roles can do is dense, and in 16 bits: none is drawn so.
     """
     changed: Counter[str] = Counter(dict.fromkeys(PASSES.keys() - {"assign-roles"}, 0))
     for number in range(24):

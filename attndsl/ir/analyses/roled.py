@@ -2,17 +2,21 @@
 
 Taken is a kernel that folds tiles of keys in one loop, or in one over full tiles and one over mixed ones, whose turn is
 two products with arithmetic between: that of a tile of queries with one of keys, and that of what is made of it with a
-tile of values, which is added to what the loop carries. Keys and values are boxes of their tensors.
+tile of values, which is added to what the loop carries. Keys and values are boxes of their tensors. Where features are
+cut into pieces, each has its products: scores are a sum of them, and the loop carries a sum for each piece of values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import Side, box_of, lies_inside
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import conjuncts
+from attndsl.ir.machines import MACHINES
+from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import BYTES
 from attndsl.ir.statements import named, operations
@@ -28,10 +32,14 @@ CONSUMERS = 2
 STAGES = 2
 """Three brought nothing on an H200, and one takes the copies out from under the products."""
 
-MOST_REGISTERS = 160
+MOST_REGISTERS = 192
 """What the tiles of a loop may take of a thread's 240 registers: with more it spills. Queries lie in shared memory."""
 
-LONGEST_FEATURES = 128
+LONGEST_FEATURES = 256
+"""The widest box, and the widest product."""
+
+OTHER_MEMORY = 1024
+"""The bytes of shared memory that are left to barriers, and to sums over rows."""
 
 
 class NoRoles(ValueError):
@@ -40,12 +48,16 @@ class NoRoles(ValueError):
 
 @dataclass(frozen=True)
 class Box:
-    """A tile of keys, or of rows, that is a box of its tensor: `along` which axis those lie; features are the last."""
+    """A tile of keys, or of rows, that is a box of its tensor: `along` which axis those lie; features are the last.
+
+    Where the tile has more features than there are, `end` is the first that is none.
+    """
 
     op: tile.LoadOp | tile.StoreOp
     along: int
     features: SSAValue
     sides: tuple[Side, ...]
+    end: int | None
 
     @property
     def load(self) -> tile.LoadOp:
@@ -53,40 +65,66 @@ class Box:
         assert isinstance(self.op, tile.LoadOp)
         return self.op
 
+    @property
+    def first(self) -> int:
+        """The first of its features, beside what only a program knows."""
+        return sum(int(constant(value) or 0) * count for value, count in self.sides[-1].start.items())
+
+
+@dataclass(frozen=True)
+class Multiplied:
+    """A product of a turn, of `left` and a box."""
+
+    dot: tile.DotOp
+    box: Box
+    left: SSAValue
+
+
+@dataclass(frozen=True)
+class Summed(Multiplied):
+    """A product that `added` adds to the carried value number `state`, after this is multiplied with `factor`."""
+
+    state: int
+    added: Operation
+    factor: SSAValue | None
+
 
 @dataclass
 class Roled:
     """What is told apart of a kernel: `loops` are one, or that over full tiles and then that over mixed ones.
 
-    Of the last loop: `score` and `weighted` are its products, `keys` and `values` the boxes that they read, as
-    `queries` are where they lie in memory as they are multiplied; `state` says which carried value the second product
-    is added to, `added` is that sum, and `factor` what the carried value is multiplied with before. `masks` are the
-    selects that full tiles do without, `tested` all operations that only those need. A program has `consumers`, each
-    with `part_rows`, which walk tiles of `tile_keys` in so many `stages`.
+    Of the last loop: `scoring` are the products whose sum, made by `joined`, is `score`, of `queries` where these are
+    all boxes that are multiplied as they lie in memory, and `summing` those that are added to what it carries, all with
+    the same weights. `masks` are the selects that full tiles do without, `tested` all operations that only those need.
+    A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`, and
+    `outboxes` for results where shared memory has room for them.
     """
 
     rows: tile.ProgramOp
     row_axis: tile.RangeOp
     loops: tuple[tile.LoopOp, ...]
-    score: tile.DotOp
-    weighted: tile.DotOp
-    keys: Box
-    values: Box
-    queries: Box | None
-    state: int
-    added: Operation
-    factor: SSAValue | None
+    score: SSAValue
+    scoring: tuple[Multiplied, ...]
+    joined: frozenset[Operation]
+    queries: tuple[Box, ...]
+    summing: tuple[Summed, ...]
     masks: frozenset[Operation] = frozenset()
     tested: frozenset[Operation] = frozenset()
     consumers: int = CONSUMERS
     part_rows: int = ROWS_OF_A_CONSUMER
     tile_keys: int = 0
     stages: int = STAGES
+    outboxes: bool = True
 
     @property
     def folded(self) -> tile.LoopOp:
         """The last loop, whose turn is right for every tile."""
         return self.loops[-1]
+
+    @property
+    def products(self) -> tuple[Multiplied, ...]:
+        """All products of a turn."""
+        return (*self.scoring, *self.summing)
 
     @property
     def goes_on(self) -> bool:
@@ -132,7 +170,7 @@ def roled(kernel: tile.KernelOp) -> Roled:
         raise NoRoles("keys are walked one by one")
     found = _products(kernel, last, rows, row_axis, loops, axes)
     if len(loops) == 2:
-        same = _Same(loops[0], last, (found.keys.load, found.values.load))
+        same = _Same(loops[0], last, tuple(each.box.load for each in found.products), axes)
         same.hold()
         found.masks, found.tested = frozenset(same.masks), frozenset(same.tested())
     for op in block.ops:
@@ -166,40 +204,49 @@ def _products(
     loops: tuple[tile.LoopOp, ...],
     axes: AxesAnalysis,
 ) -> Roled:
-    """The two products of a turn."""
+    """The products of a turn."""
     assert loop.axis is not None
     key, row, body = loop.axis.result, row_axis.result, list(loop.body.block.ops)
     dots = [op for op in body if isinstance(op, tile.DotOp)]
-    if len(dots) != 2:
-        raise NoRoles(f"a tile of keys takes {len(dots)} products of matrices, and not two")
     halves = {op.rounded.data for op in dots if op.rounded is not None}
     if len(halves) != 1 or not halves <= BYTES.keys() or any(op.rounded is None for op in dots):
         raise NoRoles("its products are not of f16 or bf16")
     element = halves.pop()
-    score, weighted = dots if dots[1].over is key else reversed(dots)
-    if score.over is key or weighted.over is not key:
-        raise NoRoles("its products are not one over features and one over keys")
-    boxes = []
-    for dot in (score, weighted):
+    scoring, weighted = [op for op in dots if op.over is not key], [op for op in dots if op.over is key]
+    if not scoring or not weighted:
+        raise NoRoles("its products are not some over features and some over keys")
+    boxes = {}
+    for dot in (*scoring, *weighted):
         loads = [v.owner for v in (dot.lhs, dot.rhs) if isinstance(v.owner, tile.LoadOp) and v.owner in body]
         if len(loads) != 1:
             raise NoRoles("keys or values are computed, and not read as they are multiplied")
-        boxes.append(_box(kernel, loads[0], key, element, axes))
-    if axes(score.result) != {row, key} or axes(weighted.result) != {row, boxes[1].features}:
+        boxes[dot] = _box(kernel, loads[0], key, element, axes)
+    if any(axes(dot.result) != {row, key if dot in scoring else boxes[dot].features} for dot in boxes):
         raise NoRoles("its products have more axes than rows, keys and features")
     for op in body:
-        if isinstance(op, tile.LoadOp) and op not in (boxes[0].load, boxes[1].load):
+        if isinstance(op, tile.LoadOp) and not any(op is box.load for box in boxes.values()):
             raise NoRoles(f"a turn reads {op.tensor.string_value()}, too")
     if any(isinstance(op, spec.RandomOp) for op in body):
         raise NoRoles("numbers are drawn for every key, which takes the registers of scores")
-    outer = score.rhs if score.lhs.owner is boxes[0].load else score.lhs
-    if isinstance(outer.owner, Block) or outer.owner in body:
+    left = {dot: dot.rhs if dot.lhs.owner is box.load else dot.lhs for dot, box in boxes.items()}
+    if any(isinstance(left[dot].owner, Block) or left[dot].owner in body for dot in scoring):
         raise NoRoles("what keys are multiplied with changes from turn to turn")
-    if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, boxes, axes)):
+    if len({left[dot] for dot in weighted}) > 1:
+        raise NoRoles("values are multiplied with several tiles of weights")
+    if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, boxes.values(), axes)):
         raise NoRoles("a tile has more axes than rows and one other")
-    state, added, factor = _sum(loop, weighted)
-    queries = _queries(kernel, outer, row, element, axes)
-    return Roled(rows, row_axis, loops, score, weighted, boxes[0], boxes[1], queries, state, added, factor)
+    score, joined = _joined(scoring)
+    queries = [_queries(kernel, left[dot], row, element, axes) for dot in scoring]
+    return Roled(
+        rows,
+        row_axis,
+        loops,
+        score,
+        tuple(Multiplied(dot, boxes[dot], left[dot]) for dot in scoring),
+        joined,
+        tuple(box for box in queries if box is not None) if None not in queries else (),
+        tuple(Summed(dot, boxes[dot], left[dot], *_sum(loop, dot)) for dot in weighted),
+    )
 
 
 def _queries(kernel: tile.KernelOp, value: SSAValue, row: SSAValue, element: str, axes: AxesAnalysis) -> Box | None:
@@ -212,13 +259,29 @@ def _queries(kernel: tile.KernelOp, value: SSAValue, row: SSAValue, element: str
     return box if box is not None and lies_inside(box.load, box.sides) else None
 
 
-def _tiles(kernel: tile.KernelOp, boxes: list[Box], axes: AxesAnalysis) -> Iterator[Axes]:
-    """The axes of all tiles of a kernel but its boxes."""
-    boxed = [box.load.tensor for box in boxes]
+def _joined(scoring: Sequence[tile.DotOp]) -> tuple[SSAValue, frozenset[Operation]]:
+    """The sum of products, and what adds them up, which nothing else takes."""
+    parts: list[SSAValue] = [dot.result for dot in scoring]
+    joined = set[Operation]()
+    while len(parts) > 1:
+        users = [tile.users(part) for part in parts]
+        sums = [found[0] for found in users if len(found) == 1 and isinstance(found[0], arith.AddfOp)]
+        both = next((op for op in sums if sums.count(op) == 2), None)
+        if both is None:
+            raise NoRoles("a turn has several tiles of scores")
+        joined.add(both)
+        parts = [both.results[0], *(part for part in parts if part not in both.operands)]
+    return parts[0], frozenset(joined)
+
+
+def _tiles(kernel: tile.KernelOp, boxes: Iterable[Box], axes: AxesAnalysis) -> Iterator[Axes]:
+    """The axes of all tiles of a kernel but its boxes, and what says which of their elements are read."""
+    boxed = {box.load.tensor for box in boxes}
+    loads = {op for op in operations(kernel) if isinstance(op, tile.LoadOp) and op.tensor in boxed and op.apart is None}
     for op in operations(kernel):
-        if isinstance(op, tile.LoadOp) and op.tensor in boxed and op.apart is None:
-            continue
-        yield from (axes(result) for result in op.results)
+        users = [user for result in op.results for user in tile.users(result)]
+        if op not in loads and not (users and loads.issuperset(users)):
+            yield from (axes(result) for result in op.results)
 
 
 def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, axes: AxesAnalysis) -> Box:
@@ -239,13 +302,32 @@ def _box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, a
         raise NoRoles(
             f"keys of {name} are no box: they lie along one axis of it, one by one, and features along the last"
         )
-    if axes(tiled) != {key, features} or any(constant(start) != 0 for start in sides[-1].start):
-        raise NoRoles(
-            f"keys of {name} are no box: their features begin elsewhere, or another index differs within a tile"
-        )
+    if axes(tiled) != {key, features}:
+        raise NoRoles(f"keys of {name} are no box: another index differs within a tile")
+    others = [value for n, side in enumerate(sides) if n != along[0] for value in side.start]
+    block = op.parent if isinstance(op.parent_op(), tile.LoopOp) else None
+    if any(isinstance(value.owner, Operation) and value.owner.parent is block for value in others):
+        raise NoRoles(f"keys of {name} are no box: where else they lie changes from turn to turn")
     if not _is_whole(features):
         raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
-    return Box(op, along[0], features, sides)
+    end = _end(op, features, axes)
+    if end is not None and any(constant(value) is None for value in sides[-1].start):
+        raise NoRoles(f"the features of {name} are padded, and no number says where they end")
+    box = Box(op, along[0], features, sides, None)
+    return box if end is None else replace(box, end=box.first + end)
+
+
+def _end(op: tile.LoadOp | tile.StoreOp, features: SSAValue, axes: AxesAnalysis) -> int | None:
+    """How many features are read, or written, of a tile that has more."""
+    ends = set[int]()
+    for condition in (each for each in conjuncts(op.where) if features in axes(each)):
+        test = condition.owner
+        least = isinstance(test, arith.CmpiOp) and predicate(test) == "slt" and test.lhs is features
+        end = constant(test.rhs) if isinstance(test, arith.CmpiOp) and least else None
+        if end is None:
+            raise NoRoles(f"which features of {op.tensor.string_value()} are read rests on more than their number")
+        ends.add(int(end))
+    return min(ends, default=None)
 
 
 def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None:
@@ -301,6 +383,7 @@ class _Same:
     full: tile.LoopOp
     mixed: tile.LoopOp
     boxes: tuple[tile.LoadOp, ...]
+    axes: AxesAnalysis
     masks: list[Operation] = field(default_factory=list)
     known: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
@@ -352,7 +435,11 @@ class _Same:
     def _equal(self, op: Operation, its: Operation) -> bool:
         if isinstance(op, tile.LoadOp) and isinstance(its, tile.LoadOp) and op in self.boxes:
             pairs = list(zip(op.indices, its.indices, strict=True))
-            return op.tensor == its.tensor and its.where is None and all(self._same(*pair) for pair in pairs)
+            assert self.mixed.axis is not None
+            key = self.mixed.axis.result
+            features = {each for each in conjuncts(op.where) if key not in self.axes(each)}
+            alike = op.tensor == its.tensor and features == set(conjuncts(its.where))
+            return alike and all(self._same(*pair) for pair in pairs)
         alike = op.properties == its.properties and len(op.operands) == len(its.operands)
         return alike and not op.regions and all(map(self._same, op.operands, its.operands))
 
@@ -366,50 +453,68 @@ def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
     slow = any(isinstance(op, scf.IfOp) for op in block.ops)
     assert found.folded.axis is not None
     key = found.folded.axis.result
-    for box in (found.keys, found.values):
-        where = box.load.where
-        if where is None:
-            continue
-        test, name = where.owner, box.load.tensor.string_value()
-        if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
-            raise NoRoles(f"whether a key of {name} is read rests on more than its place")
-        end = test.lhs if test.rhs is key else test.rhs
-        extent = spec.enclosing_tensor(box.load, name).shape[box.along]
-        if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
-            raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")
+    for box in (each.box for each in found.products):
+        name = box.load.tensor.string_value()
+        for where in (each for each in conjuncts(box.load.where) if box.features not in axes(each)):
+            test = where.owner
+            if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
+                raise NoRoles(f"whether a key of {name} is read rests on more than its place")
+            end = test.lhs if test.rhs is key else test.rhs
+            extent = spec.enclosing_tensor(box.load, name).shape[box.along]
+            if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
+                raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")
 
 
 def _choose(found: Roled) -> None:
-    """The keys of a tile: as many as registers have room for."""
+    """The keys of a tile: as many as registers and shared memory have room for."""
     choices = [op for op in operations(found.rows.parent_op() or found.rows) if isinstance(op, spec.ChoiceOp)]
     if any(op.divides is not None for op in choices):
         raise NoRoles("the keys of a tile must lie in one block")
-    features, live = size_of_axis(found.values.features), _most_live(found) + _quotients(found)
-    for keys in (128, 64):
-        # A thread has a 128th of 64 rows: sums, scores, and weights, which are two to a register.
-        if features // 2 + live * keys // 2 + keys // 4 <= MOST_REGISTERS:
-            found.tile_keys = keys
-            return
-    raise NoRoles("its tiles have no room in registers")
+    sums, live = features_of(found.summing), _most_live(found) + _quotients(found)
+    # A thread has a 128th of 64 rows: sums, scores, and weights, two to a register, of this turn and of the one before.
+    fitting = [keys for keys in (128, 64) if sums // 2 + live * keys // 2 + keys // 2 <= MOST_REGISTERS]
+    if not fitting:
+        raise NoRoles("its tiles have no room in registers")
+    fitting = [keys for keys in fitting if _memory(found, keys) <= MACHINES["cuda:90"].shared]
+    if not fitting:
+        raise NoRoles("its tiles have no room in shared memory")
+    found.tile_keys = fitting[0]
+    found.outboxes = _memory(found, fitting[0], True) <= MACHINES["cuda:90"].shared
+
+
+def _memory(found: Roled, keys: int, outboxes: bool = False) -> int:
+    """The bytes of shared memory that a program takes whose tiles have so many keys, `outboxes` of results, too."""
+    multiplied, summed = features_of(found.scoring), features_of(found.summing)
+    # Each row has its queries there. Its results have an outbox, or pass through half as much as they are laid out.
+    rows = found.tile_rows * (2 * multiplied + (2 if outboxes else 1) * summed)
+    return rows + 2 * found.stages * keys * (multiplied + summed) + OTHER_MEMORY
+
+
+def features_of(products: Iterable[Multiplied]) -> int:
+    """How many features the boxes of products have."""
+    return sum(size_of_axis(each.box.features) for each in products)
 
 
 def _quotients(found: Roled) -> int:
-    """How many quotients a turn computes of the places of keys: what is no sum of them is not made again."""
+    """How many tiles quotients take that a turn computes of the places of keys: what is no sum is not made again.
+
+    Each takes one, and another while it is compared.
+    """
     axes, axis = AxesAnalysis(), found.folded.axis
     divisions = [op for op in found.folded.body.block.ops if isinstance(op, arith.FloorDivSIOp | spec.ModOp)]
-    return sum(axis is not None and axis.result in axes(op.results[0]) for op in divisions)
+    return 2 * sum(axis is not None and axis.result in axes(op.results[0]) for op in divisions)
 
 
 def _most_live(found: Roled) -> int:
     """How many tiles made of scores a turn has at once, at most; what is made of places alone is made again."""
     body = list(found.folded.body.block.ops)
     place = {op: n for n, op in enumerate(body)}
-    axes, made, most = AxesAnalysis(), [found.score.result], 1
+    axes, made, most = AxesAnalysis(), [found.score], 1
     live: dict[SSAValue, int] = {}
     for n, op in enumerate(body):
         for value in op.results:
-            rests = value is found.score.result or any(operand in made for operand in op.operands)
-            if rests and len(axes(value)) == 2 and value is not found.weighted.result:
+            rests = value is found.score or any(operand in made for operand in op.operands)
+            if rests and len(axes(value)) == 2 and not any(op is each.dot for each in found.summing):
                 made.append(value)
                 live[value] = max((place[use.operation] for use in value.uses if use.operation in place), default=n)
         most = max(most, sum(last > n for last in live.values()))

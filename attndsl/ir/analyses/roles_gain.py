@@ -7,7 +7,7 @@ to what an H200 took (docs/performance.md, "With roles").
 from __future__ import annotations
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.roled import Roled, size_of_axis
+from attndsl.ir.analyses.roled import Roled, features_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.xdsl import Operation, arith, math
@@ -54,12 +54,13 @@ def arithmetic_of(found: Roled) -> int:
     assert loop.axis is not None
     pair = {found.row_axis.result, loop.axis.result}
     made = [op for op in loop.body.block.ops if is_elementwise(op) or isinstance(op, REDUCTIONS)]
-    return sum(COSTS.get(type(op), 1) for op in made if any(pair <= axes(v) for v in (*op.operands, *op.results)))
+    taken = sum(COSTS.get(type(op), 1) for op in made if any(pair <= axes(v) for v in (*op.operands, *op.results)))
+    return taken - len(found.joined)  # pieces of a score are added up by their products
 
 
 def products_of(found: Roled) -> float:
     """What the products of a score take, of the key's features and of the value's, in the same unit."""
-    return (size_of_axis(found.keys.features) + size_of_axis(found.values.features)) / TERMS_AT_ONCE
+    return features_of(found.products) / TERMS_AT_ONCE
 
 
 def loss(found: Roled) -> str | None:
