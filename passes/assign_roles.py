@@ -116,7 +116,7 @@ After:
           %6 = arith.maxsi %N, %3 : index
           %7 = arith.addi %6, %1 : index
           %8 = arith.floordivsi %7, %4 : index
-          %visits = arith.maxsi %8, %2 : index
+          %visits = roles.turns %8
           %9, %q_phase = roles.turn %walked_1 of 1
           %10 = arith.subi %2, %q_phase : index
           roles.wait "empty" @q_ring[%3] phase %10
@@ -181,7 +181,7 @@ After:
           %22 = arith.maxsi %N, %3 : index
           %23 = arith.addi %22, %1 : index
           %24 = arith.floordivsi %23, %4 : index
-          %visits_1 = arith.maxsi %24, %2 : index
+          %visits_1 = roles.turns %24
           %first = roles.share 64 rows from %i0_2 part %part
           %i_end = arith.addi %first, %0 : index
           %i = tile.range "i" from %first to %i_end size %0
@@ -246,7 +246,6 @@ After:
         }
       }
     }
-
 
 Where features are cut into pieces, a turn has a product for each: those of scores one onto the other, and a sum for
 each piece of values. A stage then has several boxes, which are announced, waited for and released at once.

@@ -287,6 +287,8 @@ class _Role:
                 stage.full.arrive()
             case walks.NumberOp():
                 self.gives(op.result, int(self.readable(op)))
+            case walks.TurnsOp():
+                self.gives(op.result, max(1, run.scalar(op.tiles)))
             case walks.ShareOp():
                 self.gives(op.result, run.scalar(op.first) + run.scalar(op.part) * op.rows.value.data)
             case walks.ProgramsOp():

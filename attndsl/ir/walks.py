@@ -195,6 +195,20 @@ class ProgramsOp(IRDLOperation):
 
 
 @irdl_op_definition
+class TurnsOp(IRDLOperation):
+    """How many turns a tile has of so many tiles of keys: one at least. It fits in 32 bits, as places of boxes do."""
+
+    name = "roles.turns"
+    tiles = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$tiles attr-dict"
+
+    def __init__(self, tiles: SSAValue) -> None:
+        super().__init__(operands=[tiles], result_types=[index])
+
+
+@irdl_op_definition
 class ShareOp(IRDLOperation):
     """The first row of consumer number `part`, of a tile of rows of which each has so many, one after the other."""
 
@@ -211,7 +225,7 @@ class ShareOp(IRDLOperation):
 
 
 ROLES_LEVEL = Dialect(
-    "roles", [*roles.ROLE_OPERATIONS, TakeOp, PostOp, NumberOp, GoOp, NextOp, WalkOp, ProgramsOp, ShareOp]
+    "roles", [*roles.ROLE_OPERATIONS, TakeOp, PostOp, NumberOp, GoOp, NextOp, WalkOp, ProgramsOp, TurnsOp, ShareOp]
 )
 """Who does what, in full."""
 

@@ -13,6 +13,7 @@ from attndsl.ir.rewrite import constant, index_constant, say
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.roles import BoxesOp, OutboxOp, RingOp, TurnOp
 from attndsl.ir.statements import operations
+from attndsl.ir.walks import TurnsOp
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, arith, i1
 
 SAYING = (tile.NarrowOp, tile.UnsignedOp, tile.KeptOp, tile.LaunchedOp)
@@ -73,7 +74,7 @@ class RolesBuilder:
         counts = [self._count(loop) for loop in self.found.loops]
         self.full = counts[0] if len(counts) == 2 else None
         self.total = counts[0] if len(counts) == 1 else self._value(arith.AddiOp(counts[0], counts[1]))
-        self.visits = self._value(arith.MaxSIOp(self.total, self._number(1)), "visits")
+        self.visits = self._value(TurnsOp(self.total), "visits")
         if self.full is not None:
             self.full.name_hint = "full"
         self.non_negative += [self.total, self.visits]
