@@ -1,7 +1,8 @@
 """Operators of torch that take a spec's text for an argument: what exported programs call, in any process.
 
-A graph that a file holds cannot name an operator that some other process has registered. Import this only when torch is
-in use.
+A graph that a file holds cannot name an operator that some other process has registered. A text stands on one line in
+it: Inductor of torch 2.11 writes what nodes take into comments of the code for GPUs. Import this only when torch is in
+use.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from attndsl.op.torch_library import Arguments, define
 from attndsl.op.torch_op import TensorCalls, register
 from attndsl.syntax.source import Source
 
+ON_ONE_LINE = "unicode_escape"
+"""How a text is written without ends of lines."""
+
 _SPEC = "str spec, str left_out, str said"
-"""A text, inputs that calls leave out, and element types that they say, `A=f32`: names with spaces between."""
+"""A text on one line, inputs that calls leave out, and element types that they say, `A=f32`, with spaces between."""
 
 _PARAMS = "str params, SymInt[] ints, float[] floats, bool[] flags"
 """The names of parameters that are given, and their values, those of one kind together."""
@@ -34,7 +38,8 @@ _library = torch.library.Library("attndsl", "FRAGMENT")
 @lru_cache(maxsize=256)
 def _calls(spec: str, left_out: str, said: str) -> TensorCalls:
     types = dict(each.split("=") for each in said.split())
-    return register(CompiledSpec(Source(spec), tuple(left_out.split()), types))
+    text = spec.encode("ascii").decode(ON_ONE_LINE)
+    return register(CompiledSpec(Source(text), tuple(left_out.split()), types))
 
 
 class _Text:
@@ -108,7 +113,8 @@ def call(
 ) -> Sequence[torch.Tensor]:
     """The outputs of a call by the text of a spec."""
     binding, signature = kernels.binding, kernels.binding.signature
-    spec = binding.spec.text, " ".join(binding.left_out), " ".join(f"{n}={e}" for n, e in binding.said.items())
+    text = binding.spec.text.encode(ON_ONE_LINE).decode("ascii")
+    spec = text, " ".join(binding.left_out), " ".join(f"{n}={e}" for n, e in binding.said.items())
     given = _values(signature, params)
     plain = [inputs[tensor.name] for tensor in signature.inputs if not tensor.in_place]
     in_place = [inputs[tensor.name] for tensor in signature.inputs if tensor.in_place]

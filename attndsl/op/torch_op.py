@@ -28,7 +28,10 @@ from attndsl.op.torch_library import Inputs, count_flops, define, schema, severa
 
 Overload = torch._ops.OpOverload[..., Any]
 
-_is_exporting = getattr(torch.compiler, "is_exporting", lambda: False)
+
+def _is_exporting() -> bool:
+    """Whether a program is being exported: Dynamo of torch 2.11 holds `is_exporting()` true in all that it traces."""
+    return getattr(torch.compiler, "_is_exporting_flag", False)
 
 
 @dataclass(slots=True)

@@ -168,7 +168,7 @@ def test_torch_compile_keeps_it_whole(gqa: Any, dynamic: bool) -> None:
 
 
 def test_torch_export_keeps_it_whole() -> None:
-    """By its text, which another process can read."""
+    """By its text, which another process can read, on one line: some write it into comments of generated code."""
     op = attndsl.load("gqa")
 
     class Attention(torch.nn.Module):
@@ -177,8 +177,24 @@ def test_torch_export_keeps_it_whole() -> None:
 
     program = torch.export.export(Attention(), tuple(tensors().values()))
     (node,) = (node for node in program.graph.nodes if node.target is torch.ops.attndsl.call.default)
-    assert node.args[0] == op.spec.text
+    assert node.args[0].encode().decode("unicode_escape") == op.spec.text
+    assert "\n" not in node.args[0]
     assert torch.equal(program.module()(*tensors().values()), op(**tensors()))
+
+
+def test_what_is_compiled_in_this_process_names_its_operator() -> None:
+    """A text is for programs that leave it: Dynamo of torch 2.11 takes all that it traces for these."""
+    op, seen = attndsl.load("gqa"), list[Any]()
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        seen.extend(node.target for node in graph.graph.nodes if node.op == "call_function")
+        return graph.forward
+
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda q, k, v: op(q=q, k=k, v=v), backend=backend, fullgraph=True)
+    assert torch.equal(compiled(**tensors()), op(**tensors()))
+    assert seen
+    assert torch.ops.attndsl.call.default not in seen
 
 
 def test_torch_may_come_after_the_operator_and_first_meet_it_while_compiling() -> None:
