@@ -105,8 +105,11 @@ def _narrow(over: attn.OverOp, intervals: list[Bounds], ranges: Ranges) -> None:
         if interval.upper is not None:
             extent = insert_before(over, arith.MinSIOp(extent, interval.upper), "row_stop")
     if start is not None and start is not over.start:
-        start = insert_before(over, arith.MaxSIOp(start, insert_before(over, index_constant(0))), "row_start")
-        start = not_far_above(start, over.extent, over, ranges, "row_start")
+        zero, limit = insert_before(over, index_constant(0)), over.extent
+        start = insert_before(over, arith.MaxSIOp(start, zero), "row_start")
+        if ranges(limit).low < 0:  # a start is never before 0, also where there are no keys
+            limit = insert_before(over, arith.MaxSIOp(limit, zero))
+        start = not_far_above(start, limit, over, ranges, "row_start")
     extent = not_far_below(extent, over, ranges, "row_stop")
     bound = over.bound if over.bound is not None or size_of(over.extent) is None else over.extent
     narrowed = attn.OverOp(over.variable.data, extent, bound, start, within=over.within)

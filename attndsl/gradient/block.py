@@ -37,7 +37,7 @@ from attndsl.gradient.errors import UnknownAdjoint
 from attndsl.gradient.groups import Group, count_of, group_of, quotient_of, shapes
 from attndsl.gradient.nests import Nest, nest_of, variables_of
 from attndsl.gradient.places import is_inside, joined
-from attndsl.gradient.presence import Condition, conditions, forgets_a_part, is_there_with
+from attndsl.gradient.presence import Condition, conditions, forgets_a_part, is_there_with, rests_on_axis
 from attndsl.gradient.sweep import reaching, sweep
 
 Roots = list[tuple[Expr, Adjoint]]
@@ -113,7 +113,7 @@ class BlockBackward:
     def _of_rows(self, roots: Roots) -> None:
         """Gives back what a row gives to what it reads itself, and to its reductions."""
         nest = self._nest(frozenset(self._block.each))
-        for expr, adjoint in sweep(self._algebra, roots, self._differentiated(roots)).items():
+        for expr, adjoint in sweep(self._algebra, roots, self._differentiated(roots), alone=True).items():
             if isinstance(expr, Reduce):
                 self._given[expr].append(adjoint)
             elif isinstance(expr, Read):
@@ -163,9 +163,25 @@ class BlockBackward:
         algebra, seen = self._algebra, [reduce.score, *(joined("and", reduce.mask) if reduce.mask is not None else ())]
         if reduce.value is None or is_there_with(reduce.value, seen):
             return reduce.score
-        axes = [e for e in walk(reduce.value) if isinstance(e, IndexValue) and e.index.role == "axis"]
-        first = Moving(algebra, instead=dict.fromkeys(axes, algebra.number(0)))(reduce.value)
-        return algebra.apply("fselect", algebra.apply("feq", first, first), reduce.score, reduce.score)
+        axes = {e.index for e in walk(reduce.value) if isinstance(e, IndexValue) and e.index.role == "axis"}
+        same = [algebra.index(axis) for axis in axes if not rests_on_axis(reduce.value, axis)]
+        there = self._is_there(Moving(algebra, instead=dict.fromkeys(same, algebra.number(0)))(reduce.value))
+        return algebra.apply("fselect", there, reduce.score, reduce.score)
+
+    def _is_there(self, value: Expr) -> Expr:
+        """A truth value that is absent where a number is, or any element of it along axes that differ in that."""
+        there = self._algebra.apply("feq", value, value)
+        free = sorted(self._algebra.free(value), key=lambda index: index.name)
+        for axis in (index for index in free if index.role == "axis" and rests_on_axis(value, index)):
+            there = self._algebra.graph.reduce_axis("min", axis, there, NOWHERE)
+        return there
+
+    def _where_whole(self, value: Expr, adjoint: Expr) -> Adjoint:
+        """The adjoint of what a reduction folds of a key, absent where any element of it is."""
+        free = self._algebra.free(value)
+        if not forgets_a_part(value) and not any(i.role == "axis" and rests_on_axis(value, i) for i in free):
+            return Adjoint(adjoint)
+        return Adjoint(self._algebra.apply("fselect", self._is_there(value), adjoint, adjoint))
 
     def _weight(self, reduce: Reduce) -> Expr:
         """The weight of a key, exp(score - lse): 0 where the score is -inf, of a row that sees nothing else too."""
@@ -221,7 +237,7 @@ class BlockBackward:
         algebra = self._algebra
         match reduce.function:
             case "sum":
-                return [(reduce.score, self._where_present(reduce.score, given))]
+                return [(reduce.score, self._where_whole(reduce.score, given))]
             case "logsumexp":
                 return [(reduce.score, Adjoint(algebra.multiply(self._weight(reduce), given)))]
             case "softmax" if reduce.value is not None:
@@ -229,7 +245,10 @@ class BlockBackward:
                 product = self._over_axes(algebra.multiply(given, reduce.value), reduce.score)
                 score = algebra.multiply(weight, algebra.subtract(product, self._delta(reduce, given)))
                 back = Adjoint(self._backward.name(score, "ds"))
-                return [(reduce.value, Adjoint(algebra.multiply(weight, given))), (reduce.score, back)]
+                return [
+                    (reduce.value, self._where_whole(reduce.value, algebra.multiply(weight, given))),
+                    (reduce.score, back),
+                ]
             case "max" | "min":  # all to the key that has it, the first of several
                 mine = algebra.apply("ieq", self._place(reduce), self._position())
                 return [(reduce.score, Adjoint(given, mine))]

@@ -9,7 +9,19 @@ import re
 from collections.abc import Iterable, Iterator
 
 from attndsl.checking.text import expression_text
-from attndsl.checking.typed import Apply, Constant, Expr, Index, IndexValue, Read, Reduce, ReduceAxis, operands, walk
+from attndsl.checking.typed import (
+    Apply,
+    Constant,
+    Expr,
+    Index,
+    IndexValue,
+    ParamValue,
+    Read,
+    Reduce,
+    ReduceAxis,
+    operands,
+    walk,
+)
 from attndsl.gradient.algebra import float_operands
 from attndsl.gradient.places import is_inside
 
@@ -69,10 +81,13 @@ def forgets_a_part(expr: Expr) -> bool:
 
 
 def rests_on_axis(expr: Expr, axis: Index) -> bool:
-    """Whether some elements of an expression along an axis may be absent, and others not."""
+    """Whether some elements of an expression along an axis may be absent, and others not.
+
+    What dims and numbers alone decide is taken to be there.
+    """
     for index in (index for part in walk(expr) for index, _ in _own(part)):
         variables = {e.index for e in walk(index) if isinstance(e, IndexValue)}
-        if axis in variables and (len(variables) > 1 or any(isinstance(e, Read) for e in walk(index))):
+        if axis in variables and (len(variables) > 1 or any(isinstance(e, ParamValue | Read) for e in walk(index))):
             return True
     return False
 

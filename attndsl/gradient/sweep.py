@@ -35,21 +35,25 @@ def sweep(
     wanted: Collection[Expr],
     mask: Expr | None = None,
     keep: Keep | None = None,
+    alone: bool = False,
 ) -> dict[Expr, Adjoint]:
     """The adjoints of `wanted`, of the adjoints of `roots`.
 
     Where there is an inner loop, of `over` variables, there is `keep`, and the turns are those where `mask` holds; else
-    all adjoints are 0 where it does not. Raises UnknownAdjoint.
+    all adjoints are 0 where it does not. Elements along axes are absent together, or `alone`. Raises UnknownAdjoint.
     """
-    return _Sweep(algebra, wanted, mask, keep).run(list(roots))
+    return _Sweep(algebra, wanted, mask, keep, alone).run(list(roots))
 
 
 class _Sweep:
-    def __init__(self, algebra: Algebra, wanted: Collection[Expr], mask: Expr | None, keep: Keep | None) -> None:
+    def __init__(
+        self, algebra: Algebra, wanted: Collection[Expr], mask: Expr | None, keep: Keep | None, alone: bool
+    ) -> None:
         self._algebra = algebra
         self._wanted = wanted
         self._mask = mask
         self._keep = keep
+        self._alone = alone
         self._in_turns: dict[Expr, list[Adjoint]] = defaultdict(list)
         self._summed: dict[Expr, list[Adjoint]] = defaultdict(list)
 
@@ -147,7 +151,7 @@ class _Sweep:
         if folded and where is not None:
             axes |= _axes(algebra.free(where))
             value, where = algebra.where(where, value), None
-        if any(rests_on_axis(value, axis) for axis in axes - own):
+        if self._alone and any(rests_on_axis(value, axis) for axis in axes - own):
             raise UnknownAdjoint("a sum along an axis of which elements may be absent")
         value = algebra.sum_over(axes - own, value)
         for axis in sorted(within - own - axes, key=lambda axis: axis.name):

@@ -132,7 +132,7 @@ class Op:
         self._make_form(inputs, ())
         return self._forms[inputs, ()]
 
-    def saying(self, **types: Any) -> Op:
+    def saying(self, /, **types: Any) -> Op:
         """The operator of calls that say these element types, which only outputs have. Raises CallError."""
         said = tuple((name, element_of(element)) for name, element in types.items())
         if not said:

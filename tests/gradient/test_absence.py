@@ -83,6 +83,36 @@ SPECS = {
         each i in M over j in t[i]
         o[i,:] = softmax(q[i] * k[j], j != i) . v[j,:]
     }""",
+    "vectors that leave their tensor, weighted": """attention t {
+        dims M, N, P, E
+        input  q : f64[M]
+        input  k : f64[N]
+        input  v : f64[P, E + 1]
+        input  t : i32[N]
+        output o : f64[M, E]
+        each i in M over j in N
+        o[i,:] = softmax(q[i] * k[j]) . v[t[j], j : j + E]
+    }""",
+    "vectors that leave their tensor, in a sum": """attention t(p: int = 2) {
+        dims M, N, P, E
+        input  q : f64[M]
+        input  k : f64[N]
+        input  v : f64[P, E + 1]
+        input  t : i32[N]
+        output o : f64[M, E]
+        each i in M over j in N
+        o[i,:] = sum(q[i] * k[j] * v[t[j], p * j / 3 : p * j / 3 + E])
+    }""",
+    "elements that data choose": """attention t {
+        dims M, N, E
+        input  q : f64[M]
+        input  v : f64[N, E]
+        input  t : i32[E]
+        output o : f64[M, E]
+        each i in M over j in N
+        let x[e in E] = v[j, t[e]]
+        o[i,:] = sum(q[i] * x)
+    }""",
 }
 
 

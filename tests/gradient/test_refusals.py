@@ -14,6 +14,15 @@ def spec_of(body: str, inputs: str = "input x : f32[M] input k : f32[N] output o
     return f"attention t {{ dims M, N {inputs} each i in M over j in N {body} }}"
 
 
+PARTS = """attention t(p: int) {
+    dims E
+    input  x : f32[E]
+    output o : f32[E, E]
+    each i in E
+    o[i,:] = x[i] * x[p : p + E]
+}"""
+
+
 @pytest.mark.parametrize(
     ("text", "of", "said"),
     [
@@ -42,6 +51,11 @@ def spec_of(body: str, inputs: str = "input x : f32[M] input k : f32[N] output o
             spec_of("o[i] = f32(a[i])", "input a : i32[M] output o : f32[M] input b : i32[N]"),
             (),
             "t has no gradient: it has no input that is stored as floats.",
+        ),
+        (
+            PARTS,
+            ("x",),
+            "t has no gradient yet: a sum along an axis of which elements may be absent has no rule.",
         ),
     ],
 )

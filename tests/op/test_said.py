@@ -12,6 +12,7 @@ import pytest
 import attndsl
 from attndsl.op.errors import CallError
 from attndsl.op.op import Op
+from attndsl.syntax.source import Source
 
 CAST = """
 attention cast(scale: f32 = 1.0) {
@@ -80,6 +81,13 @@ def test_the_operator_tells_of_it(cast: Op) -> None:
     assert cast.artifact(U="bf16").types["U"] == "bf16"
     form = pickle.loads(pickle.dumps(cast.saying(U="f16", V="f64")))
     np.testing.assert_array_equal(form(X).o, X.astype(np.float16))
+
+
+def test_any_name_says_a_type() -> None:
+    text = "attention t { types self = f16 | f32 dims M input x : f32[M] output o : self[M] each i in M o[i] = x[i] }"
+    op = Op(Source(text))
+    for o in (op(X, self="f16"), op.saying(self="f16")(X)):
+        np.testing.assert_array_equal(o, X.astype(np.float16))
 
 
 def test_torch_compiles_calls_that_say_types(cast: Op) -> None:
