@@ -31,6 +31,8 @@ SIZES = {
     "D": (1, 2, 3, 4, 4, 5, 8, 16, 24, 40),
     "E": (1, 2, 3, 4, 5, 8),
     "K": (1, 3, 5),
+    "P": (3, 1, 2, 4),
+    "S": (2, 1, 3, 4, 2),
 }
 """Extents to draw from, the simplest first; other dims have those of `OTHER_SIZES`."""
 

@@ -93,8 +93,10 @@ def weights_not_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
 def masks_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs give back that a mask leaves out, and keys beyond the end of a row."""
 
-    def unmasked(original: Any, a: Any, roots: Any, wanted: Any, mask: Any = None, keep: Any = None) -> Any:
-        return original(a, roots, wanted, None, keep)
+    def unmasked(
+        original: Any, a: Any, roots: Any, wanted: Any, mask: Any = None, keep: Any = None, alone: bool = False
+    ) -> Any:
+        return original(a, roots, wanted, None, keep, alone)
 
     wraps(monkeypatch, block, "sweep", unmasked)
 
