@@ -15,7 +15,7 @@ where its sink is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -49,11 +49,6 @@ STORAGE_KINDS = {
 
 ROUNDED_INTS = ("i8", "u8")
 """Element types of ints that a float may be written to: the nearest int that they hold."""
-
-
-def usual_element(choices: Sequence[str]) -> str:
-    """What a type variable of these choices stands for where nothing says: f32 or i32 where it may, else the first."""
-    return next((element for element in ("f32", "i32") if element in choices), choices[0])
 
 
 COMPUTED: Mapping[Kind, str] = {Kind.FLOAT: "computed", Kind.INT: "computed int", Kind.BOOL: "computed bool"}

@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from attndsl.calling import Arguments
+from attndsl.checking.elements import usual_element
 from attndsl.checking.extents import Origin, Term, origins
 from attndsl.checking.spelling import show
 from attndsl.checking.symbolic import Expression, evaluate, leaves, line_of, order_of
-from attndsl.checking.typed import usual_element
 
 
 @dataclass(frozen=True, slots=True)

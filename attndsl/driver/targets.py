@@ -1,6 +1,6 @@
 """The targets, a row each: what code can be made for, how the IR is brought there, and who spells it.
 
-Importing this imports neither passes nor emitters: a row says where they are.
+Importing this imports neither pipelines, passes nor emitters: a row says where they are.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from attndsl.choices import CHOICES
 from attndsl.driver.hints import did_you_mean
-from attndsl.driver.pipelines import Options, Pipeline, gluon, numpy, triton
 from attndsl.ir.machines import ANY_CPU, DEFAULT, MACHINES, PROCESSORS, Machine, Processor
 
 if TYPE_CHECKING:
+    from attndsl.driver.pipelines import Options, Pipeline
     from attndsl.ir.legal import LegalForms
     from attndsl.ir.xdsl import ModuleOp
 
@@ -27,7 +27,7 @@ Emit = Callable[["ModuleOp", str], str]
 class Target:
     """A language that specs are compiled to: all that tells it from the others.
 
-    `pipeline` brings freshly built IR to what `emitter` takes, which `legal` says; both are imported when they are
+    `pipeline` brings freshly built IR to what `emitter` takes, which `legal` says; all are imported when they are
     called for. `tiles` are the rows and keys of a tile, 0 where a launch chooses; `chooses` names all that it does.
     Code of a target with `machines` is for one of these GPUs, and takes torch tensors; that of others takes NumPy
     arrays, and may suit one of several `processors`. `default` is the machine that code is for where none is named.
@@ -57,6 +57,8 @@ class Target:
 
         `boxes` are those of `Options`. Raises UnknownTarget for a machine that code cannot be made for.
         """
+        from attndsl.driver.pipelines import Options
+
         rows, keys = tiles or self.tiles
         return self.pipeline(Options(rows, keys, known, self.machine(machine) or self.default, boxes))
 
@@ -84,12 +86,21 @@ def _found_in(module: str, name: str) -> Callable[[], Any]:
     return lambda: getattr(import_module(module), name)
 
 
+def _pipeline(name: str) -> Callable[[Options], Pipeline]:
+    """The pipeline that attndsl.driver.pipelines calls `name`; what calls compiled programs needs none."""
+
+    def pipeline(options: Options) -> Pipeline:
+        return _found_in("attndsl.driver.pipelines", name)()(options)  # type: ignore[no-any-return]
+
+    return pipeline
+
+
 TARGETS: dict[str, Target] = {
     row.name: row
     for row in (
         Target(
             "numpy",
-            pipeline=numpy,
+            pipeline=_pipeline("numpy"),
             legal=_found_in("attndsl.backends.numpy.legal", "LEGAL"),
             emitter=_found_in("attndsl.backends.numpy.emit", "emit"),
             tiles=(128, 512),  # whose scores stay in the second-level cache of a CPU core
@@ -97,7 +108,7 @@ TARGETS: dict[str, Target] = {
         ),
         Target(
             "triton",
-            pipeline=triton,
+            pipeline=_pipeline("triton"),
             legal=_found_in("attndsl.backends.triton.legal", "LEGAL"),
             emitter=_found_in("attndsl.backends.triton.emit", "emit"),
             tiles=(0, 0),
@@ -108,7 +119,7 @@ TARGETS: dict[str, Target] = {
         ),
         Target(
             "gluon",
-            pipeline=gluon,
+            pipeline=_pipeline("gluon"),
             legal=_found_in("attndsl.backends.gluon.legal", "LEGAL"),
             emitter=_found_in("attndsl.backends.gluon.emit", "emit"),
             tiles=(0, 0),

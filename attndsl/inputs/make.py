@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from attndsl.checking.elements import usual_element
 from attndsl.checking.evaluate import Number, evaluate, with_defaults
-from attndsl.checking.typed import STORAGE_KINDS, Kind, Spec, usual_element
+from attndsl.checking.typed import STORAGE_KINDS, Kind, Spec
 from attndsl.inputs.dims import default_params
 from attndsl.inputs.ranges import IndexRange, integer_ranges, positive_inputs
 from attndsl.storage import ELEMENTS, encode

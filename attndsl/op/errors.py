@@ -5,27 +5,45 @@ A message names the input, the dim, what the call gave and what the spec wants.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
-from typing import ClassVar
+from inspect import get_annotations
+from typing import ClassVar, dataclass_transform
 
 
-@dataclass(eq=False, repr=False)
+@dataclass_transform(eq_default=False)
 class WordedError(Exception):
-    """An error whose words have its fields in them; another process gets it whole."""
+    """An error whose words have its fields in them; another process gets it whole.
+
+    Fields are declared as those of a dataclass, which takes ten times as long to make: the first call of any operator
+    would wait for fifty of them.
+    """
 
     message: ClassVar[str]
+    field_names: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.field_names = (*cls.field_names, *get_annotations(cls))
+
+    def __init__(self, *values: object, **named: object) -> None:
+        found = dict(zip(self.field_names, values, strict=False)) | named
+        if len(values) + len(named) != len(found) or found.keys() != {*self.field_names}:
+            raise TypeError(f"{type(self).__name__} takes {', '.join(self.field_names)}")
+        super().__init__(*values)
+        vars(self).update(found)
 
     def __str__(self) -> str:
-        return self.message.format(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return self.message.format(**self._fields)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 
     def __reduce__(self) -> tuple[type[WordedError], tuple[object, ...]]:
-        return type(self), astuple(self)
+        return type(self), (*self._fields.values(),)
+
+    @property
+    def _fields(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.field_names}
 
 
-@dataclass(eq=False, repr=False)
 class CallError(WordedError):
     """A call of a compiled spec that does not fit it; `spec` is the spec's name."""
 
@@ -35,7 +53,6 @@ class CallError(WordedError):
 # --- names
 
 
-@dataclass(eq=False, repr=False)
 class TooManyInputs(CallError, TypeError):
     found: int
     wanted: int
@@ -44,14 +61,12 @@ class TooManyInputs(CallError, TypeError):
     message = "{spec} takes {wanted} inputs by position, and has {found}: parameters go by name, {call}"
 
 
-@dataclass(eq=False, repr=False)
 class GivenTwice(CallError, TypeError):
     name: str
 
     message = "{name} is given twice to {spec}: by position, and by name"
 
 
-@dataclass(eq=False, repr=False)
 class UnknownArgument(CallError, TypeError):
     name: str
     hint: str
@@ -60,7 +75,6 @@ class UnknownArgument(CallError, TypeError):
     message = "{spec} has no argument {name}{hint} It is called as {call}"
 
 
-@dataclass(eq=False, repr=False)
 class MissingArgument(CallError, TypeError):
     names: str
     call: str
@@ -68,7 +82,6 @@ class MissingArgument(CallError, TypeError):
     message = "{spec} needs {names} too: {call}"
 
 
-@dataclass(eq=False, repr=False)
 class NoDefault(CallError, TypeError):
     name: str
     call: str
@@ -76,14 +89,12 @@ class NoDefault(CallError, TypeError):
     message = "{name} is nothing that a call of {spec} may leave out: {call}"
 
 
-@dataclass(eq=False, repr=False)
 class NothingGiven(CallError, TypeError):
     call: str
 
     message = "{spec} needs an input to know where it computes, and all are left out: {call}"
 
 
-@dataclass(eq=False, repr=False)
 class LeftOutTells(CallError, TypeError):
     names: str
     told: str
@@ -91,7 +102,6 @@ class LeftOutTells(CallError, TypeError):
     message = "{spec} knows {told} from {names} alone, which is left out"
 
 
-@dataclass(eq=False, repr=False)
 class NotHeld(CallError, TypeError):
     name: str
     found: str
@@ -104,7 +114,6 @@ class NotHeld(CallError, TypeError):
 # --- kinds
 
 
-@dataclass(eq=False, repr=False)
 class NotAnArray(CallError, TypeError):
     name: str
     found: str
@@ -112,7 +121,6 @@ class NotAnArray(CallError, TypeError):
     message = "{name} is of type {found}: {spec} takes NumPy arrays or torch tensors"
 
 
-@dataclass(eq=False, repr=False)
 class PlainNumber(CallError, TypeError):
     name: str
     value: str
@@ -124,7 +132,6 @@ class PlainNumber(CallError, TypeError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class PackedTensor(CallError, TypeError):
     name: str
     found: str
@@ -133,7 +140,6 @@ class PackedTensor(CallError, TypeError):
     message = "{name} is {found}, but {spec} takes tensors whose memory is their elements; pass {plain}"
 
 
-@dataclass(eq=False, repr=False)
 class MixedFrameworks(CallError, TypeError):
     first: str
     first_framework: str
@@ -145,7 +151,6 @@ class MixedFrameworks(CallError, TypeError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class WrongParameter(CallError, TypeError):
     name: str
     value: str
@@ -154,7 +159,6 @@ class WrongParameter(CallError, TypeError):
     message = "{name} is {value}, but {spec} wants {wanted}"
 
 
-@dataclass(eq=False, repr=False)
 class WrongElement(CallError, TypeError):
     name: str
     found: str
@@ -163,7 +167,6 @@ class WrongElement(CallError, TypeError):
     message = "{name} holds {found}, but {spec} wants {wanted}"
 
 
-@dataclass(eq=False, repr=False)
 class WrongType(CallError, TypeError):
     name: str
     found: str
@@ -172,7 +175,6 @@ class WrongType(CallError, TypeError):
     message = "{name} is {found}, but {spec} wants {wanted}, which its outputs then have"
 
 
-@dataclass(eq=False, repr=False)
 class TypesDiffer(CallError, TypeError):
     name: str
     found: str
@@ -186,7 +188,6 @@ class TypesDiffer(CallError, TypeError):
 # --- extents
 
 
-@dataclass(eq=False, repr=False)
 class RanksDiffer(CallError, ValueError):
     name: str
     shape: tuple[int, ...]
@@ -197,7 +198,6 @@ class RanksDiffer(CallError, ValueError):
     message = "{name} has {rank} dimensions, its shape is {shape}, but {spec} wants {wanted}: {declared}"
 
 
-@dataclass(eq=False, repr=False)
 class DimsDiffer(CallError, ValueError):
     name: str
     dim: str
@@ -213,7 +213,6 @@ class DimsDiffer(CallError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class WrongExtent(CallError, ValueError):
     name: str
     found: int
@@ -225,7 +224,6 @@ class WrongExtent(CallError, ValueError):
     message = "{name} has {found} in dimension {dimension}, but {spec} wants {extent} = {wanted}{because}"
 
 
-@dataclass(eq=False, repr=False)
 class NoDimGives(CallError, ValueError):
     name: str
     found: int
@@ -240,7 +238,6 @@ class NoDimGives(CallError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class NoDimTold(NoDimGives):
     message = (
         "{name} has {found} in dimension {dimension}, where {spec} wants {extent}, "
@@ -248,7 +245,6 @@ class NoDimTold(NoDimGives):
     )
 
 
-@dataclass(eq=False, repr=False)
 class DimTooLarge(CallError, ValueError):
     name: str
     dim: str
@@ -258,7 +254,6 @@ class DimTooLarge(CallError, ValueError):
     message = "{name} says {dim} = {found}, but a dim of {spec} is at most {largest}"
 
 
-@dataclass(eq=False, repr=False)
 class UndefinedExtent(CallError, ValueError):
     name: str
     dimension: int
@@ -268,7 +263,6 @@ class UndefinedExtent(CallError, ValueError):
     message = "{name} cannot have {extent} in dimension {dimension}: that divides by zero{because}"
 
 
-@dataclass(eq=False, repr=False)
 class UndefinedDefault(CallError, ValueError):
     name: str
     formula: str
@@ -277,7 +271,6 @@ class UndefinedDefault(CallError, ValueError):
     message = "{name} is left out of a call of {spec}, and is no {formula}, which divides by zero{because}"
 
 
-@dataclass(eq=False, repr=False)
 class ExtentIsNegative(CallError, ValueError):
     name: str
     dimension: int
@@ -288,7 +281,6 @@ class ExtentIsNegative(CallError, ValueError):
     message = "{name} cannot have {extent} = {found} in dimension {dimension}{because}"
 
 
-@dataclass(eq=False, repr=False)
 class RequirementFails(CallError, ValueError):
     condition: str
     because: str
@@ -299,7 +291,6 @@ class RequirementFails(CallError, ValueError):
 # --- out=
 
 
-@dataclass(eq=False, repr=False)
 class OutputsCounted(CallError, TypeError):
     found: int
     wanted: int
@@ -308,7 +299,6 @@ class OutputsCounted(CallError, TypeError):
     message = "out has {found} tensors, but {spec} writes {wanted}: out={call}"
 
 
-@dataclass(eq=False, repr=False)
 class WrongOutput(CallError, ValueError):
     name: str
     found: str
@@ -317,14 +307,12 @@ class WrongOutput(CallError, ValueError):
     message = "out has {found} for {name}, but {spec} writes {wanted}"
 
 
-@dataclass(eq=False, repr=False)
 class OutputIsReadOnly(CallError, ValueError):
     name: str
 
     message = "out has an array for {name} that {spec} may not write to"
 
 
-@dataclass(eq=False, repr=False)
 class OutputOverlaps(CallError, ValueError):
     name: str
     other: str
@@ -334,7 +322,6 @@ class OutputOverlaps(CallError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class InoutIsReadOnly(CallError, ValueError):
     name: str
 
@@ -343,7 +330,6 @@ class InoutIsReadOnly(CallError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class InoutOverlaps(CallError, ValueError):
     name: str
     other: str
@@ -357,7 +343,6 @@ class InoutOverlaps(CallError, ValueError):
 # --- where and how
 
 
-@dataclass(eq=False, repr=False)
 class DevicesDiffer(CallError, ValueError):
     name: str
     device: str
@@ -367,7 +352,6 @@ class DevicesDiffer(CallError, ValueError):
     message = "{name} is on {device}, but {first} is on {first_device}: give all inputs of {spec} on one device"
 
 
-@dataclass(eq=False, repr=False)
 class WrongDevice(CallError, ValueError):
     name: str
     device: str
@@ -375,7 +359,6 @@ class WrongDevice(CallError, ValueError):
     message = "{name} is on {device}, but {spec} computes on CPUs and on GPUs that torch calls cuda; pass {name}.cpu()"
 
 
-@dataclass(eq=False, repr=False)
 class ThreadsUnclear(CallError, ValueError):
     variable: str
     said: str
@@ -383,14 +366,12 @@ class ThreadsUnclear(CallError, ValueError):
     message = "{variable} is {said!r}: it is how many threads a call of {spec} may have, 1 or more"
 
 
-@dataclass(eq=False, repr=False)
 class TritonMissing(CallError, ImportError):
     install: str
 
     message = "{spec} needs the package triton for tensors of a GPU, which is not installed: {install}"
 
 
-@dataclass(eq=False, repr=False)
 class GradientWanted(CallError, ValueError):
     name: str
 
@@ -400,14 +381,12 @@ class GradientWanted(CallError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class NotDifferentiable(GradientWanted):
     why: str
 
     message = "{name} requires a gradient: {why} Call {spec} under torch.no_grad(), or detach {name}"
 
 
-@dataclass(eq=False, repr=False)
 class TransformWanted(GradientWanted):
     message = (
         "{name} requires a gradient by a transform of torch.func, which takes none through an operator of torch: "
@@ -415,17 +394,14 @@ class TransformWanted(GradientWanted):
     )
 
 
-@dataclass(eq=False, repr=False)
 class SecondGradientWanted(CallError, ValueError):
     message = "a gradient of {spec} is to be differentiated, which has none: make it without create_graph"
 
 
-@dataclass(eq=False, repr=False)
 class TangentWanted(GradientWanted):
     message = "{name} carries a tangent of forward-mode differentiation, which {spec} does not give: detach {name}"
 
 
-@dataclass(eq=False, repr=False)
 class OutputDifferentiated(GradientWanted):
     message = (
         "out has a tensor for {name} that is differentiated, which nothing that {spec} writes can be: "
@@ -433,12 +409,10 @@ class OutputDifferentiated(GradientWanted):
     )
 
 
-@dataclass(eq=False, repr=False)
 class BatchWanted(CallError, ValueError):
     message = "{spec} does not run under this torch.vmap: give it the whole batch at once, as a dim of the spec"
 
 
-@dataclass(eq=False, repr=False)
 class NotBatched(BatchWanted):
     name: str
 

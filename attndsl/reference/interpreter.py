@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from attndsl.checking.elements import usual_element
 from attndsl.checking.evaluate import with_defaults
 from attndsl.checking.numbers import single
-from attndsl.checking.typed import Block, Index, Kind, Spec, Tensor, computed_in, usual_element
+from attndsl.checking.typed import Block, Index, Kind, Spec, Tensor, computed_in
 from attndsl.reference.dims import dims_of, shape_of
 from attndsl.reference.row import Environment, Row
 from attndsl.storage import WIDE, decode, element_among

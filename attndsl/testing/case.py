@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from attndsl.checking.elements import usual_element
 from attndsl.checking.evaluate import Number, evaluate, with_defaults
-from attndsl.checking.typed import Kind, Spec, usual_element
+from attndsl.checking.typed import Kind, Spec
 from attndsl.inputs import copied, default_dims, default_params, layouts_of, make_inputs, poison_absent, relay
 from attndsl.reference import reference
 from attndsl.reference.agreement import Agreement, compare

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from attndsl.checking.check import check
-from attndsl.checking.typed import usual_element
+from attndsl.checking.elements import usual_element
 from attndsl.gradient import NoGradient, gradient
 from attndsl.syntax.source import Source
 from attndsl.testing import Case

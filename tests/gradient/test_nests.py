@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attndsl.checking.check import check
-from attndsl.checking.typed import usual_element
+from attndsl.checking.elements import usual_element
 from attndsl.gradient import gradient
 from attndsl.ir import tile
 from attndsl.ir.rewrite import constant

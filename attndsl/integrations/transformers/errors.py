@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from attndsl.op.errors import WordedError
 
 
-@dataclass(eq=False, repr=False)
 class ModelError(WordedError):
     """Something that attention of transformers has and ours has not."""
 
@@ -15,7 +12,6 @@ class ModelError(WordedError):
 # --- at register()
 
 
-@dataclass(eq=False, repr=False)
 class NotInstalled(ModelError, ImportError):
     package: str
     install: str
@@ -23,7 +19,6 @@ class NotInstalled(ModelError, ImportError):
     message = "{package} is not installed: {install}"
 
 
-@dataclass(eq=False, repr=False)
 class OldTransformers(ModelError, ImportError):
     found: str
     install: str
@@ -31,7 +26,6 @@ class OldTransformers(ModelError, ImportError):
     message = "transformers {found} makes its masks in another way than attndsl knows: {install}"
 
 
-@dataclass(eq=False, repr=False)
 class NotForModels(ModelError, ValueError):
     spec: str
     why: str
@@ -42,7 +36,6 @@ class NotForModels(ModelError, ValueError):
 # --- at a model
 
 
-@dataclass(eq=False, repr=False)
 class NoInterface(ModelError, ValueError):
     model: str
     name: str
@@ -53,7 +46,6 @@ class NoInterface(ModelError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class MaskIsAdded(ModelError, ValueError):
     message = (
         "the model adds its attention mask to something, so it computes attention by itself; attndsl's masks are not "
@@ -64,7 +56,6 @@ class MaskIsAdded(ModelError, ValueError):
 # --- at a call
 
 
-@dataclass(eq=False, repr=False)
 class DropoutWanted(ModelError, ValueError):
     module: str
     rate: float
@@ -75,7 +66,6 @@ class DropoutWanted(ModelError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class WeightsWanted(ModelError, ValueError):
     module: str
 
@@ -85,7 +75,6 @@ class WeightsWanted(ModelError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class PagesWanted(ModelError, ValueError):
     module: str
 
@@ -95,7 +84,6 @@ class PagesWanted(ModelError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class UnknownMask(ModelError, TypeError):
     module: str
     found: str
@@ -106,7 +94,6 @@ class UnknownMask(ModelError, TypeError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class DistanceUnknown(ModelError, ValueError):
     module: str
     mask: str
@@ -117,7 +104,6 @@ class DistanceUnknown(ModelError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class StartLacks(ModelError, ValueError):
     spec: str
     module: str
@@ -128,7 +114,6 @@ class StartLacks(ModelError, ValueError):
     )
 
 
-@dataclass(eq=False, repr=False)
 class SpecLacks(ModelError, ValueError):
     spec: str
     module: str
