@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from attndsl.driver.files import write_atomically
+from attndsl.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

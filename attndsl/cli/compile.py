@@ -20,10 +20,10 @@ from attndsl.cli.options import (
     without_option,
 )
 from attndsl.cli.output import live_line, show, show_json
-from attndsl.driver.files import write_together
 from attndsl.driver.library import artifact_of, checked, signature_of
 from attndsl.driver.signature import Signature
 from attndsl.driver.targets import TARGETS, UnknownTarget, place_of
+from attndsl.files import write_together
 from attndsl.printable import file_stem
 from attndsl.syntax.source import Source
 

@@ -18,9 +18,9 @@ from attndsl.cli.options import (
     without_option,
 )
 from attndsl.cli.output import show
-from attndsl.driver.files import write_together
 from attndsl.driver.library import checked, signature_of
 from attndsl.driver.targets import places
+from attndsl.files import write_together
 from attndsl.printable import file_stem
 from attndsl.syntax.source import Source
 

@@ -9,7 +9,7 @@ import click
 from attndsl.cli.options import read_spec, specs_argument
 from attndsl.cli.output import show, show_errors
 from attndsl.diagnostics.base import SpecError
-from attndsl.driver.files import write_atomically
+from attndsl.files import write_atomically
 
 
 @click.command("fmt")

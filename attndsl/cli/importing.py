@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from attndsl.cli.output import show
-from attndsl.driver.files import write_atomically, write_together
+from attndsl.files import write_atomically, write_together
 from attndsl.packages import pip_install
 
 

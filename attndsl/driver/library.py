@@ -12,11 +12,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attndsl.cache import user_cache
 from attndsl.driver.artifact import Artifact
-from attndsl.driver.cache import user_cache
 from attndsl.driver.fingerprint import fingerprint
 from attndsl.driver.signature import Signature
-from attndsl.driver.targets import target_of
 from attndsl.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ def artifact_of(
     `sizes` and `machine` are those of `compile_spec`; `left_out` are inputs that calls leave out. Raises SpecError
     where the spec has mistakes, UnknownTarget, Untold.
     """
+    from attndsl.driver.targets import target_of  # what loads a spec asks no target
+
     made_for = (*sorted(types.items()), *sorted(sizes.items()), target_of(target).machine(machine), tuple(left_out))
     cache, key = user_cache(), _key("artifact", source, target, *map(str, made_for))
     if (entry := cache.get(key)) is not None:

@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from attndsl.driver.cache import DiskCache, user_cache
+from attndsl.cache import DiskCache, user_cache
 
 FOLDER = "tuned"
 """Where they are in the cache's folder: what a minute of measuring found goes with nothing that is made in a second."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attndsl.backends.numpy.prelude import PRELUDE
-from attndsl.driver.cache import DiskCache, user_cache
+from attndsl.cache import DiskCache, user_cache
 from attndsl.driver.fingerprint import fingerprint
 from attndsl.ir.machines import ANY_CPU, PROCESSORS
 from attndsl.op.blas import described, on_one_thread

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cache
-from importlib.resources import files
 from itertools import chain, islice, pairwise, takewhile
 from typing import Any
 
-from lark import Lark, Token, UnexpectedToken, v_args
+from lark import Token, UnexpectedToken, v_args
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
@@ -19,6 +18,7 @@ from attndsl.diagnostics import MAX_ERRORS, Diagnostic, SpecError
 from attndsl.syntax import tree
 from attndsl.syntax.brackets import unmatched_bracket
 from attndsl.syntax.characters import odd_lexemes
+from attndsl.syntax.parser import parser
 from attndsl.syntax.source import MAX_BYTES, Source, Span
 
 MAX_TOKENS = 20_000
@@ -85,11 +85,11 @@ def _tree(source: Source) -> tree.AttentionNode:
     if last is not None:
         raise SpecError(source, [errors.limits.TooManyTokens(Span(*last.span()), limit=MAX_TOKENS)])
     try:
-        attention: tree.AttentionNode = _Builder().transform(_parser().parse(text))
+        attention: tree.AttentionNode = _Builder().transform(parser().parse(text))
     except UnexpectedToken as error:
         from attndsl.syntax.recover import syntax_errors  # most specs are right
 
-        raise SpecError(source, [*syntax_errors(error, source, _parser(), bracket)]) from None
+        raise SpecError(source, [*syntax_errors(error, source, parser(), bracket)]) from None
     for node, depth in _walk(attention):
         if depth > MAX_DEPTH:
             raise SpecError(source, [errors.limits.NestedTooDeeply(node.span, limit=MAX_DEPTH)])
@@ -98,31 +98,19 @@ def _tree(source: Source) -> tree.AttentionNode:
 
 def tokens(source: Source) -> Iterator[Token]:
     """Every token of a text in order, comments and white space among them; for a text that parses."""
-    return _parser().lex(source.text, dont_ignore=True)
+    return parser().lex(source.text, dont_ignore=True)
 
 
 @cache
 def words() -> frozenset[str]:
     """The words of the language, which are no names."""
-    patterns = (str(terminal.pattern.value) for terminal in _parser().terminals)
+    patterns = (str(terminal.pattern.value) for terminal in parser().terminals)
     return frozenset(filter(str.isidentifier, patterns))
 
 
 def lexemes() -> dict[str, str]:
     """The regular expression of every terminal of the grammar, by its name there."""
-    return {terminal.name: terminal.pattern.to_regexp() for terminal in _parser().terminals}
-
-
-@cache
-def _parser() -> Lark:
-    grammar = files("attndsl.syntax").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(
-        grammar,
-        parser="lalr",
-        lexer="basic",  # keywords are keywords everywhere, so that a spec reads the same in every context
-        propagate_positions=True,
-        maybe_placeholders=True,
-    )
+    return {terminal.name: terminal.pattern.to_regexp() for terminal in parser().terminals}
 
 
 def _walk(root: tree.Node) -> Iterator[tuple[tree.Node, int]]:

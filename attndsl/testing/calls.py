@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from attndsl.cache import ENVIRONMENT
 from attndsl.checking.evaluate import Number, evaluate
 from attndsl.checking.omission import Untold, without
 from attndsl.checking.typed import Kind
-from attndsl.driver.cache import ENVIRONMENT
 from attndsl.inputs import relay
 from attndsl.op.op import Op
 from attndsl.storage import ELEMENTS, decode

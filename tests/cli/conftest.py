@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from attndsl import cache
 from attndsl.cli.group import run
-from attndsl.driver import cache
 
 
 @dataclass(frozen=True)

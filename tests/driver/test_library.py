@@ -11,9 +11,10 @@ from types import ModuleType
 
 import pytest
 
+from attndsl import cache
 from attndsl.checking.typed import Spec
 from attndsl.diagnostics import SpecError
-from attndsl.driver import cache, fingerprint, library
+from attndsl.driver import fingerprint, library
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.passes import run_pipeline
 from attndsl.driver.signature import Signature

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import attndsl
+from attndsl import cache
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names, spec_names
 from attndsl.backends.writer import Writer
 from attndsl.cli.group import run
-from attndsl.driver import cache
 from attndsl.driver.compile import compile_spec
 from attndsl.driver.errors import CompilerError
 from attndsl.driver.library import checked

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import attndsl
+from attndsl.cache import ENVIRONMENT, user_cache
 from attndsl.cli.group import run
-from attndsl.driver.cache import ENVIRONMENT, user_cache
 from attndsl.op.gpu import GpuCalls
 from attndsl.op.torch_tensors import check
 

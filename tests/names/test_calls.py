@@ -12,9 +12,9 @@ import pytest
 import torch
 
 import attndsl
+from attndsl import cache
 from attndsl.cli import run as timed
 from attndsl.cli.group import run
-from attndsl.driver import cache
 from attndsl.op.op import Op
 
 from .hostile import TEMPLATE, Names, case_of, fillings, spec_of

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import attndsl
+from attndsl import cache
 from attndsl.backends.gpu.manifest import launcher
 from attndsl.backends.gpu.targets import TARGETS
 from attndsl.backends.triton.emit import emit
@@ -22,7 +23,6 @@ from attndsl.checking.check import check
 from attndsl.cli import run as timed
 from attndsl.cli.group import run
 from attndsl.diagnostics import SpecError
-from attndsl.driver import cache
 from attndsl.ir.build import build
 from attndsl.ir.context import parse_module, print_module
 from attndsl.printable import in_place, printable, printable_lines

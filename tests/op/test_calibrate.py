@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import attndsl
-from attndsl.driver import cache
+from attndsl import cache
 from attndsl.ir.machines import PROCESSORS
 from attndsl.op import calibrate
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import attndsl
-from attndsl.driver import cache
-from attndsl.driver.cache import CacheWarning
+from attndsl import cache
+from attndsl.cache import CacheWarning
 from attndsl.op.explain import limit_of, traffic
 
 GALLERY = Path(__file__).parents[2] / "examples"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attndsl.driver import cache
+from attndsl import cache
 from attndsl.op import calibrate
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import attndsl
-from attndsl.driver.cache import ENVIRONMENT
+from attndsl.cache import ENVIRONMENT
 from attndsl.driver.library import checked
 from attndsl.driver.module import load_module
 from attndsl.driver.signature import ParamSignature, Signature, TensorSignature

@@ -15,7 +15,7 @@ import attndsl
 from attndsl import tune
 from attndsl.bench.inputs import random_tensors
 from attndsl.bench.timing import Time, Turn
-from attndsl.driver.cache import ENVIRONMENT
+from attndsl.cache import ENVIRONMENT
 from attndsl.driver.library import checked
 from attndsl.op import gpu
 from attndsl.op.op import Op

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from attndsl.driver import cache as cache_module
-from attndsl.driver.cache import CacheWarning, DiskCache, user_cache
+from attndsl import cache as cache_module
+from attndsl.cache import CacheWarning, DiskCache, user_cache
 from attndsl.driver.tuned import Tuned
 
 A, B, C = (letter * 64 for letter in "abc")
@@ -116,7 +116,7 @@ def test_a_full_disk_leaves_no_half_entry(folder: Path) -> None:
     program = f"""
 import resource, signal, warnings
 from pathlib import Path
-from attndsl.driver.cache import CacheWarning, DiskCache
+from attndsl.cache import CacheWarning, DiskCache
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
 cache = DiskCache(Path({str(folder)!r}))
@@ -142,8 +142,8 @@ def test_a_killed_writer_leaves_nothing_that_is_read_or_stays(folder: Path) -> N
     program = f"""
 import json, os, time
 from pathlib import Path
-from attndsl.driver import files
-from attndsl.driver.cache import DiskCache
+from attndsl import files
+from attndsl.cache import DiskCache
 def die(*_, **__):
     print("writing", flush=True)
     time.sleep(60)
@@ -170,7 +170,7 @@ def test_many_writers_and_readers_at_once(folder: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from attndsl.driver.cache import DiskCache
+from attndsl.cache import DiskCache
 cache = DiskCache(Path({str(folder)!r}), limit=40_000)
 for round in range(150):
     key = str(round % 5) * 64

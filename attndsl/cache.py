@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from attndsl.driver.files import TEMPORARY, write_atomically
+from attndsl.files import TEMPORARY, write_atomically
 
 ENVIRONMENT = "ATTNDSL_CACHE_DIR"
 """The environment variable that names another folder than the user's cache directory."""
