@@ -20,6 +20,9 @@ ROOT = Path(__file__).parents[2]
 COMMIT = "GIT_COMMIT"
 """The environment variable that names the commit where git cannot, as on a machine that holds a copy of the files."""
 
+SETTINGS = ("OPENBLAS_", "MKL_", "BLIS_", "OMP_")
+"""How the names of variables begin by which OpenBLAS, MKL, BLIS and OpenMP are told what code to take, and how."""
+
 
 def circumstances(program: str, *packages: str) -> dict[str, str]:
     """The date, the command, the commit, the machine and the versions, for the head of a file of results.
@@ -30,12 +33,18 @@ def circumstances(program: str, *packages: str) -> dict[str, str]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": shlex.join([*program.split(), *sys.argv[1:]]),
         "commit": _commit(),
+        **({"environment": settings} if (settings := _settings()) else {}),
         "processor": f"{processor()}, {cores()} cores, {_memory() / 2**30:.0f} GiB",
         "vector extensions": " ".join(vector_extensions()) or "unknown",
         "load": f"{os.getloadavg()[0]:.1f} processes on average in the minute before",
         "python": platform.python_version(),
         **{name: _version(name) for name in packages},
     }
+
+
+def _settings() -> str:
+    """What the environment says to libraries that multiply."""
+    return " ".join(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(SETTINGS))
 
 
 def cores() -> int:

@@ -23,7 +23,7 @@ from attndsl.cache import DiskCache, user_cache
 from attndsl.driver.fingerprint import fingerprint
 from attndsl.ir.machines import ANY_CPU, PROCESSORS
 from attndsl.op.blas import described, on_one_thread
-from attndsl.processor import processor, vector_extensions
+from attndsl.processor import processor
 
 VARIABLE = "ATTNDSL_CALIBRATE"
 """The environment variable that is 0 where nothing is to be measured."""
@@ -39,6 +39,9 @@ ROUNDS = 15
 
 TILES = ((128, 512, 64), (512, 64, 128))
 """Rows, terms of each sum and columns of the products: weights by values, keys by queries."""
+
+WITH_AVX512 = ("SkylakeX", "Cooperlake", "SapphireRapids")
+"""What OpenBLAS calls the processors that it has code with AVX-512 for."""
 
 WAYS = {"cpu": "as a whole", "cpu:slices": "eight rows at a time"}
 """How products are made in code for a CPU."""
@@ -81,7 +84,7 @@ def suited() -> Suited:
 def _suited(measures: bool, kept: DiskCache) -> Suited:
     there = find_spec(NUMBA) is not None
     if not measures:
-        suits = by_table(described(), vector_extensions())
+        suits = by_table(described())
         return compiling(suits, f"as Numba is installed; not measured, as ${VARIABLE} is 0") if there else suits
     place = here()
     suits = by_rates(_found(kept, place, tuple(WAYS), measured), place)
@@ -125,9 +128,12 @@ def here() -> str:
     return f"{processor()}, NumPy {np.__version__}, {described()}"
 
 
-def by_table(library: str, extensions: list[str]) -> Suited:
-    """What is known without measuring: of OpenBLAS, whose code for AVX-512 packs no operand of small products."""
-    fast = library.startswith("openblas") and "avx512f" in extensions
+def by_table(library: str) -> Suited:
+    """What is known without measuring: of OpenBLAS, whose code for AVX-512 packs no operand of small products.
+
+    A processor may have AVX-512 and OpenBLAS not use it, as where OPENBLAS_CORETYPE names another.
+    """
+    fast = library.startswith("openblas") and library.endswith(WITH_AVX512)
     machine = "cpu:slices" if fast else ANY_CPU
     reason = f"{'as' if fast else 'not'} with OpenBLAS and AVX-512"
     return Suited(machine, f"{WAYS[machine]}, {reason}; not measured, as ${VARIABLE} is 0")

@@ -96,12 +96,12 @@ def test_nothing_is_measured_where_a_table_is_asked_for(
     monkeypatch.setenv(calibrate.VARIABLE, "0")
     assert calibrate.suited().machine in PROCESSORS
     assert len(measurements) == 2
-    assert calibrate.by_table("openblas 0.3.31 SkylakeX", ["avx2", "avx512f"])[:2] == (
+    assert calibrate.by_table("openblas 0.3.31 SkylakeX")[:2] == (
         "cpu:slices",
         "eight rows at a time, as with OpenBLAS and AVX-512; not measured, as $ATTNDSL_CALIBRATE is 0",
     )
-    for library, extensions in (("openblas 0.3.31 Haswell", ["avx2"]), ("mkl 2025", ["avx2", "avx512f"])):
-        assert calibrate.by_table(library, extensions)[:2] == (
+    for library in ("openblas 0.3.31 Haswell", "mkl 2025"):
+        assert calibrate.by_table(library)[:2] == (
             "cpu",
             "as a whole, not with OpenBLAS and AVX-512; not measured, as $ATTNDSL_CALIBRATE is 0",
         )
