@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController
 
 from attndsl.backends import dims, names, writer
 from attndsl.backends.numpy import emit
@@ -114,8 +114,12 @@ def one_thread_forever(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def on_one_thread(program: Callable[..., None]) -> Callable[..., None]:
         def limited(*arrays: Any, **params: Any) -> None:
-            with ThreadpoolController().select(user_api="blas").limit(limits=1):
-                program(*arrays, **params)
+            found = [(library, library.get_num_threads()) for library in chain(*blas._libraries())]
+            for library, _ in found:
+                blas._set_threads(library, 1)
+            program(*arrays, **params)
+            for library, threads in found:
+                blas._set_threads(library, threads)
 
         return limited
 
