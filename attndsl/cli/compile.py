@@ -22,7 +22,7 @@ from attndsl.cli.options import (
 from attndsl.cli.output import live_line, show, show_json
 from attndsl.driver.library import artifact_of, checked, signature_of
 from attndsl.driver.signature import Signature
-from attndsl.driver.targets import TARGETS, UnknownTarget, place_of
+from attndsl.driver.targets import TARGETS, UnknownTarget, place_of, places
 from attndsl.files import write_together
 from attndsl.printable import file_stem
 from attndsl.syntax.source import Source
@@ -35,7 +35,7 @@ from attndsl.syntax.source import Source
     metavar="TARGET",
     default="numpy",
     show_default=True,
-    help="numpy, cpu:slices, cpu:numba, triton, gluon, cuda:90, hip:gfx942.",
+    help=f"{', '.join(places())}.",
 )
 @types_option
 @shape_option

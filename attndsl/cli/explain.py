@@ -50,7 +50,7 @@ from attndsl.syntax.source import Source
     metavar="TARGET",
     default="numpy",
     show_default=True,
-    help="numpy, cpu:slices, cpu:numba, triton, cuda:90, hip:gfx942.",
+    help=f"{', '.join(places())}.",
 )
 @shape_option
 @types_option

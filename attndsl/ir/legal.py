@@ -72,8 +72,8 @@ class IllegalModule(ValueError):
 
 
 def given(name: str) -> IllegalForm:
-    """The form of an operation that has an optional operand, or property, of that name."""
-    return IllegalForm(f"with `{name}`", lambda op, axes: getattr(op, name) is not None)
+    """The form of an operation that has an optional operand, a property, or one of a list of operands, of that name."""
+    return IllegalForm(f"with `{name}`", lambda op, axes: getattr(op, name) not in (None, ()))
 
 
 def _where(ops: list[Operation]) -> str:

@@ -122,7 +122,11 @@ class LoopOp(IRDLOperation):
     Over features, it has one of a contraction that no tile holds.
 
     `rows from … to …` says where each row's own keys start and stop, where that differs from lb and ub: a turn leaves
-    alone what is carried for a row none of whose keys it has. Its body compares keys with these ends.
+    alone what is carried for a row none of whose keys it has. Its body sees to that, and compares keys with these ends:
+    who runs it need not look at them.
+
+    The first argument of the body is the variable, the others what is carried: it begins as `iter_args`, and the values
+    of `tile.yield` replace it, all at once, along the same axes. `lb`, `ub` and `step` have no axes.
 
         %r = tile.loop %j0 = %start to %stop step %keys rows from %start to %row_stop iter_args(%s = %s0) -> (f32) {
           %j = tile.range "j" from %j0 to %stop size %keys

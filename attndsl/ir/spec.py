@@ -55,7 +55,7 @@ class TensorOp(IRDLOperation):
     kernel that does so reads of it no element but the one that it writes. A `workspace` is a `temp` of the spec, or the
     compiler's: one kernel writes it, a later one reads it, and before it holds nothing; its extents may be made of
     parameters and choices, too. A later kernel may read an output as well: in its element type, rounded.
-    Of what is `partial` the rows may leave elements unwritten, which are 0.
+    Of what is `partial` the rows may leave elements unwritten, which are 0, or add to them: it is 0 before.
 
     spec.tensor @cu "input" "i32" ["B + 1"]
     spec.tensor @o "output" "f32" ["M"] partial
