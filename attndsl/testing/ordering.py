@@ -1,4 +1,7 @@
-"""A spec with its statements in another order, which means the same: a name is defined before it is used."""
+"""A spec with its statements in another order, which means the same: a name is defined before it is used.
+
+What a block adds to one tensor keeps its order: sums are rounded in it.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ def _prerequisites(statements: Sequence[tree.Statement]) -> list[set[int]]:
     inside: dict[str, int] = {}  # and for this one
     opening: set[int] = set()  # what this block began with
     block: set[int] = set()  # all of it so far
+    added: dict[str, int] = {}  # where it added to a tensor last
     for number, statement in enumerate(statements):
         known = {**outside, **inside}
         needed = {known[name] for name in free_names(statement) if name in known}
@@ -46,9 +50,14 @@ def _prerequisites(statements: Sequence[tree.Statement]) -> list[set[int]]:
         elif isinstance(statement, tree.Each):
             needed |= block
             opening, block, inside = {number}, {number}, dict.fromkeys(defined_names(statement), number)
+            added = {}
         else:
             needed |= opening
             block.add(number)
+            if isinstance(statement, tree.WriteStatement) and statement.adds:
+                name = statement.name.text
+                needed |= {added[name]} if name in added else set()
+                added[name] = number
             if isinstance(statement, tree.Over):
                 opening = opening | {number}
             names = inside if opening else outside

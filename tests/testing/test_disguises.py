@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -89,6 +90,26 @@ def test_a_name_is_defined_before_it_is_used() -> None:
     assert any(text.index("output o") < text.index("input x") for text in orders)
     for text in orders:
         same(check(Source(SPEC)), check(Source(text)))
+
+
+def test_what_is_added_to_one_tensor_keeps_its_order() -> None:
+    adding = """attention a {
+        dims N
+        input x : f32[N]
+        output o : f32[]
+        output p : f32[]
+        each i in N
+        o[] += x[i]
+        p[] += x[i]
+        o[] += 1e-9
+        p[] += 3e-9
+    }"""
+    orders = {
+        tuple(re.findall(r"([op])\[\] \+= (\S+)", reordered(adding, random.Random(number).choice)))
+        for number in range(50)
+    }
+    assert len(orders) == 6
+    assert all([*filter(lambda sum_: sum_[0] == "o", order)] == [("o", "x[i]"), ("o", "1e-9")] for order in orders)
 
 
 def test_hostile_names_may_be_names() -> None:
