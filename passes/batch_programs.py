@@ -1,8 +1,10 @@
-"""batch-programs: several values of a program's variable, as heads, become a batch axis where tiles are small.
+"""batch-programs: several values of a program's variable, as heads, become a batch axis where tiles have room.
 
 Why: a program of a short sentence is some thirty operations on tiles of a few hundred numbers, and starting them takes
-longer than the numbers do. With heads for a batch axis the same operations compute several programs at once. How many
-is chosen at the call: as many as hold no more than `numbers` in a tile, and so one where tiles are full.
+longer than the numbers do. Between operations one thread of Python alone can run, so that with full tiles, too, threads
+wait for each other: on two cores for a third of the time. With heads for a batch axis the same operations compute
+several programs at once. How many is chosen at the call: as many as hold no more than `numbers` in a tile, and, where
+programs would be fewer than `fewest`, no more than a quarter of that.
 
 Before:
 
@@ -48,15 +50,27 @@ After:
       %M = spec.dim "M"
       %N = spec.dim "N"
       %D = spec.dim "D"
-      %0 = arith.constant 65536 : index
       %j_size = arith.minsi %N, %size : index
       %i_size = arith.minsi %M, %size : index
-      %1 = arith.maxsi %i_size, %D : index
-      %2 = arith.muli %j_size, %1 : index
-      %3 = arith.constant 1 : index
-      %4 = arith.maxsi %2, %3 : index
-      %5 = arith.floordivsi %0, %4 : index
-      %h_step = arith.maxsi %5, %3 : index
+      %0 = arith.maxsi %i_size, %D : index
+      %1 = arith.muli %j_size, %0 : index
+      %2 = arith.constant 1 : index
+      %numbers = arith.maxsi %1, %2 : index
+      %3 = arith.constant 262144 : index
+      %4 = arith.floordivsi %3, %numbers : index
+      %5 = arith.constant 65536 : index
+      %6 = arith.floordivsi %5, %numbers : index
+      %7 = arith.constant 1 : index
+      %8 = arith.subi %size, %7 : index
+      %9 = arith.addi %M, %8 : index
+      %10 = arith.floordivsi %9, %size : index
+      %programs = arith.muli %H, %10 : index
+      %11 = arith.constant 4 : index
+      %12 = arith.floordivsi %programs, %11 : index
+      %13 = arith.constant 1 : index
+      %14 = arith.maxsi %6, %13 : index
+      %15 = arith.minsi %4, %12 : index
+      %h_step = arith.maxsi %15, %14 : index
       %h0 = tile.program "h" to %H step %h_step
       %h = tile.range "h" from %h0 to %H size %h_step
       %i0 = tile.program "i" to %M step %size
@@ -77,8 +91,8 @@ After:
 
 Variables are taken from the innermost one on: each where all products can have a batch axis of it, as both operands
 rest on it, or neither. Nothing may rest on it that is one number for a tile; and it is an index by itself wherever
-something is read, so that what is read is still a slice. Where a first look at what masks read has narrowed a loop for
-each of its values (`scan-keys`), the loop runs from the first of these keys to the last.
+a loop reads something, so that what is read is still a slice. Where a first look at what masks read has narrowed a
+loop for each of its values (`scan-keys`), the loop runs from the first of these keys to the last.
 
 Requires: tile, scan-keys. Exactness: reassociates sums, where keys begin elsewhere. Idempotent.
 """
@@ -105,30 +119,34 @@ class BatchPrograms(ModulePass):
 
     name = "batch-programs"
     exactness = Exactness.REASSOCIATES
-    numbers: int = 1 << 16
+    numbers: int = 1 << 18
+    fewest: int = 4
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp) and _multiplies_matrices(kernel, known := launch_time(kernel)):
-                _batch_programs(kernel, known, self.numbers)
+                _batch_programs(kernel, known, self)
 
 
-def _batch_programs(kernel: tile.KernelOp, known: Container[SSAValue], numbers: int) -> None:
+def _batch_programs(kernel: tile.KernelOp, known: Container[SSAValue], room: BatchPrograms) -> None:
     """Makes batch axes of the variables that can be, the innermost first, as long as tiles have room for them."""
     programs = [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]
     if not programs:
         return
     begin = programs[0]
     made: list[SSAValue] = []
+    left: tuple[SSAValue, SSAValue] | None = None
     for program in reversed(programs):
         if constant(program.step) != 1 or program.bound is not None or program.extent not in known:
             continue
         resting = _resting(program, kernel)
         if _is_batch(program, kernel, resting, made):
-            if not made:
-                left, each = insert_before(begin, index_constant(numbers)), _largest_tile(kernel, begin)
-            step = _quotient(begin, left, each, f"{program.result.name_hint}_step")
-            left, each = step, program.extent  # so many are left for one that has all of these
+            if left is None:
+                step = _together(kernel, begin, known, room)
+            else:  # as many as are left for one that has all of the variable before
+                step = insert_before(begin, arith.MaxSIOp(_quotient(begin, *left), _number(begin, 1)))
+            step.name_hint = f"{program.result.name_hint}_step"
+            left = step, program.extent
             made.append(_batch(program, kernel, resting, step))
     if made:
         sort_block(kernel.body.block)
@@ -168,7 +186,8 @@ def _is_batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAVa
                 if not resting.isdisjoint((op.step, op.row_start, op.row_stop)) or not all(map(_is_found, ends)):
                     return False
             case tile.LoadOp():
-                if op.where is not None or any(v in resting and v is not program.result for v in op.indices):
+                computed = any(v in resting and v is not program.result for v in op.indices)
+                if op.where is not None or (computed and op.parent_op() is not kernel):
                     return False
             case tile.StoreOp():
                 if op.value not in resting or program.result in op.along:
@@ -260,8 +279,38 @@ def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
     return insert_before(begin, arith.MuliOp(longest(keys), longest(op for op in walked if op not in keys)))
 
 
-def _quotient(anchor: Operation, numbers: SSAValue, each: SSAValue, name: str) -> SSAValue:
-    """How often `each` goes into so many; at least 1."""
-    one = insert_before(anchor, index_constant(1))
-    least = insert_before(anchor, arith.MaxSIOp(each, one))
-    return insert_before(anchor, arith.MaxSIOp(insert_before(anchor, arith.FloorDivSIOp(numbers, least)), one), name)
+def _together(kernel: tile.KernelOp, begin: Operation, known: Container[SSAValue], room: BatchPrograms) -> SSAValue:
+    """How many programs are computed together, at least 1."""
+    each = insert_before(begin, arith.MaxSIOp(_largest_tile(kernel, begin), _number(begin, 1)), "numbers")
+    most, few = (
+        insert_before(begin, arith.FloorDivSIOp(_number(begin, numbers), each))
+        for numbers in (room.numbers, room.numbers // 4)
+    )
+    programs = _programs(kernel, begin, known)
+    share = insert_before(begin, arith.FloorDivSIOp(programs, _number(begin, room.fewest)))
+    least = insert_before(begin, arith.MaxSIOp(few, _number(begin, 1)))
+    return insert_before(begin, arith.MaxSIOp(insert_before(begin, arith.MinSIOp(most, share)), least))
+
+
+def _programs(kernel: tile.KernelOp, begin: Operation, known: Container[SSAValue]) -> SSAValue:
+    """How many programs there are, as far as that is known before they run."""
+    found: SSAValue | None = None
+    for program in [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]:
+        extent = program.bound or program.extent
+        if extent not in known or program.step not in known:
+            continue
+        if constant(program.step) != 1:
+            last = insert_before(begin, arith.SubiOp(program.step, _number(begin, 1)))
+            extent = _quotient(begin, insert_before(begin, arith.AddiOp(extent, last)), program.step)
+        found = extent if found is None else insert_before(begin, arith.MuliOp(found, extent), "programs")
+    return found if found is not None else _number(begin, 1)
+
+
+def _number(begin: Operation, value: int) -> SSAValue:
+    return insert_before(begin, index_constant(value))
+
+
+def _quotient(anchor: Operation, numbers: SSAValue, each: SSAValue) -> SSAValue:
+    """How often `each` goes into so many; it counts as 1 where it is less."""
+    least = each if (constant(each) or 0) > 0 else insert_before(anchor, arith.MaxSIOp(each, _number(anchor, 1)))
+    return insert_before(anchor, arith.FloorDivSIOp(numbers, least))

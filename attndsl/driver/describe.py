@@ -85,7 +85,7 @@ def _threads(kernel: tile.KernelOp) -> str | None:
     """Of which calls threads share the programs; None where nothing says that they do."""
     if not any(isinstance(op, tile.ThreadsOp) for op in kernel.body.block.ops):
         return None
-    return "share the programs where a product of tiles is large; with few rows it counts up to threefold"
+    return "share the programs where a product of tiles is large, and the call; few rows count up to threefold"
 
 
 def _sum(op: tile.StoreOp) -> str:

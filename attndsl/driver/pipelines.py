@@ -151,8 +151,8 @@ def numpy(options: Options) -> Pipeline:
         Step("scan-keys", "wants equal conditions to be one value"),
         Step(
             "batch-programs",
-            "after scan-keys, whose loops may rest on a program's variable; as many scores as in a full tile",
-            {"numbers": options.rows * options.keys},
+            "after scan-keys, whose loops may rest on a program's variable; as many scores as in four full tiles",
+            {"numbers": 4 * options.rows * options.keys},
         ),
         Step("assign-threads", "after batch-programs: with batch axes steps are larger"),
         Step("cse", "what the two compute for all programs, these need not compute anew"),

@@ -44,6 +44,7 @@ POINTWISE: dict[type[Operation], str] = {
     spec.ModOp: "({0} % {1})",
     arith.MaxSIOp: "max({0}, {1})",
     arith.MinSIOp: "min({0}, {1})",
+    arith.AndIOp: "({0} and {1})",
     spec.ToFloatOp: "float({0})",
     arith.SelectOp: "({1} if {0} else {2})",
     arith.AddfOp: "({0} + {1})",

@@ -94,12 +94,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_large_calls_do(asked: list[int]) -> None:
-    q, k, v = np.ones((3, 2, 2, 130, 64), np.float32)
+    q, k, v = np.ones((3, 2, 2, 260, 64), np.float32)
     attndsl.load(EXAMPLES / "causal_end.attn")(q=q, k=k, v=v)
     assert asked == [3]
 
 
-@pytest.mark.parametrize(("heads", "keys", "helpers"), [(32, 1024, [3]), (32, 512, []), (8, 1024, [])])
+@pytest.mark.parametrize(("heads", "keys", "helpers"), [(32, 2048, [3]), (32, 1024, []), (8, 2048, [])])
 def test_decoding_does_where_keys_are_many_and_rows_several(
     heads: int, keys: int, helpers: list[int], asked: list[int]
 ) -> None:

@@ -43,6 +43,17 @@ class Lengths:
             self._lengths[limit, size] = insert_before(self.begin, arith.MinSIOp(limit, size), name)
         return self._lengths[limit, size]
 
+    def whole(self, axis: SSAValue) -> SSAValue | int:
+        """How long all tiles of an axis are together, as far as that is known; else how long one is."""
+        assert isinstance(axis.owner, tile.RangeOp)
+        limit = self.limit(axis.owner)
+        return self.of(axis) if limit is None else limit
+
+    def values(self, program: tile.ProgramOp) -> SSAValue | int:
+        """How many values a program's variable has, where its steps are 1; 1 where that is not known."""
+        extent = program.bound or program.extent
+        return copy_before(self.begin, extent, self._copies) if is_launch_time(extent) else 1
+
     def product(self, lengths: Iterable[SSAValue | int]) -> tuple[int, SSAValue | None]:
         """The product of lengths: a number, times an integer where it takes one."""
         number, integer = 1, None

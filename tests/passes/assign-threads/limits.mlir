@@ -2,7 +2,7 @@
 
 // Before a call reads data, what it knows of its rows is their bound, and of its keys the extent of the tensor in which
 // they are places, here shifted by what a program reads. Features count whole, and the largest operation has all three. Few
-// rows take longer than their share.
+// rows take longer than their share. A call has all rows and keys of all B sentences.
 
 spec.tensor @q "input" "f32" ["M", "D"]
 spec.tensor @k "input" "f32" ["N", "D"]
@@ -53,13 +53,21 @@ tile.kernel @ragged {
 // CHECK-NEXT:    %[[N:\S+]] = spec.dim "N"
 // CHECK-NEXT:    %[[keys:\S+]] = arith.constant 256 : index
 // CHECK-NEXT:    %[[j:\S+]] = arith.minsi %[[N]], %[[keys]] : index
+// CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %[[three:\S+]] = arith.constant 3 : index
 // CHECK-NEXT:    %[[threefold:\S+]] = arith.muli %i_size, %[[three]] : index
 // CHECK-NEXT:    %[[most:\S+]] = arith.constant 24 : index
 // CHECK-NEXT:    %[[few:\S+]] = arith.minsi %[[threefold]], %[[most]] : index
 // CHECK-NEXT:    %[[i:\S+]] = arith.maxsi %i_size, %[[few]] : index
 // CHECK-NEXT:    %[[id:\S+]] = arith.muli %[[i]], %D : index
-// CHECK-NEXT:    %[[step:\S+]] = arith.muli %[[id]], %[[j]] : index
+// CHECK-NEXT:    %step = arith.muli %[[id]], %[[j]] : index
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 1048576 : index
-// CHECK-NEXT:    %worth = arith.cmpi sge, %[[step]], %[[least]] : index
+// CHECK-NEXT:    %[[large:\S+]] = arith.cmpi sge, %step, %[[least]] : index
+// CHECK:         %[[rows:\S+]] = arith.maxsi %M,
+// CHECK-NEXT:    %[[row_terms:\S+]] = arith.muli %[[rows]], %D : index
+// CHECK-NEXT:    %[[sentence:\S+]] = arith.muli %[[row_terms]], %[[N]] : index
+// CHECK-NEXT:    %call = arith.muli %[[sentence]], %B : index
+// CHECK-NEXT:    %[[least_call:\S+]] = arith.constant 16777216 : index
+// CHECK-NEXT:    %[[large_call:\S+]] = arith.cmpi sge, %call, %[[least_call]] : index
+// CHECK-NEXT:    %worth = arith.andi %[[large]], %[[large_call]] : i1
 // CHECK-NEXT:    tile.threads share "i" where %worth

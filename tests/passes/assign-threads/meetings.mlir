@@ -35,10 +35,10 @@ tile.kernel @pairs {
 // CHECK-NEXT:    %c1 = arith.constant 1 : index
 // CHECK-NEXT:    %c2 = arith.constant 2 : index
 // CHECK-NEXT:    %c64_1 = arith.constant 64 : index
-// CHECK-NEXT:    %H = spec.dim "H"
+// CHECK-NEXT:    %H_1 = spec.dim "H"
 // CHECK-NEXT:    %N_1 = spec.dim "N"
 // CHECK-NEXT:    %j0 = tile.program "j" to %N_1 step %c64_1
-// CHECK-NEXT:    %h = tile.program "h" to %H step %c1
+// CHECK-NEXT:    %h = tile.program "h" to %H_1 step %c1
 // CHECK-NEXT:    %g = arith.floordivsi %h, %c2 : index
 // CHECK-NEXT:    %j = tile.range "j" from %j0 to %N_1 size %c64_1
 // CHECK-LABEL: tile.kernel @pairs

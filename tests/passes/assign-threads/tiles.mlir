@@ -1,4 +1,4 @@
-// RUN: attndsl opt %s --passes assign-threads{least=1000}
+// RUN: attndsl opt %s --passes 'assign-threads{least=1000 least_call=5000}'
 
 // Where no call knows how many rows or keys there are, tiles count as full: 8 rows, which take the time of
 // 24, leave 42 keys of 1000 elements, and 8 rows of 4 keys, which is all that is known, are never worth it.
@@ -54,11 +54,20 @@ tile.kernel @known {
 
 // CHECK-LABEL: tile.kernel @open
 // CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 42 : index
-// CHECK-NEXT:    %worth = arith.cmpi sge, %N, %[[least]] : index
+// CHECK-NEXT:    %[[large:\S+]] = arith.cmpi sge, %N, %[[least]] : index
+// CHECK-NEXT:    %call = arith.muli %N, %B : index
+// CHECK-NEXT:    %[[least_call:\S+]] = arith.constant 209 : index
+// CHECK-NEXT:    %[[large_call:\S+]] = arith.cmpi sge, %call, %[[least_call]] : index
+// CHECK-NEXT:    %worth = arith.andi %[[large]], %[[large_call]] : i1
 // CHECK-NEXT:    tile.threads share "i" where %worth
 // CHECK-LABEL: tile.kernel @known
+// CHECK-NEXT:    %B = spec.dim "B"
 // CHECK-NEXT:    %[[one:\S+]] = arith.constant 1 : index
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 11 : index
-// CHECK-NEXT:    %worth = arith.cmpi sge, %[[one]], %[[least]] : index
+// CHECK-NEXT:    %[[large:\S+]] = arith.cmpi sge, %[[one]], %[[least]] : index
+// CHECK-NEXT:    %[[least_call:\S+]] = arith.constant 53 : index
+// CHECK-NEXT:    %[[large_call:\S+]] = arith.cmpi sge, %B, %[[least_call]] : index
+// CHECK-NEXT:    %worth = arith.andi %[[large]], %[[large_call]] : i1
 // CHECK-NEXT:    tile.threads share "i" where %worth

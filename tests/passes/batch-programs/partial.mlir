@@ -2,7 +2,8 @@
 
 // The largest product of a turn has as many numbers as keys, of which %N may have fewer than a tile, times the longest
 // other axis. %weight is not another for each head; %bias is, and so is the sum, which starts as one for all heads. A sentence is
-// taken with the next where all heads of it leave room.
+// taken with the next where all heads of it leave room. There are four programs or more, unless four times as many numbers
+// would fit.
 
 spec.tensor @q "input" "f32" ["B", "H", "M", "D"]
 spec.tensor @k "input" "f32" ["B", "H", "N", "D"]
@@ -43,10 +44,19 @@ tile.kernel @heads {
 
 // CHECK:      %j_size = arith.minsi %N, %size
 // CHECK:      %i_size = arith.minsi %M, %size
-// CHECK:      arith.floordivsi
+// CHECK:      arith.constant 48
+// CHECK-NEXT: %[[most:.*]] = arith.floordivsi
+// CHECK-NEXT: arith.constant 12
+// CHECK-NEXT: %[[few:.*]] = arith.floordivsi
+// CHECK:      %programs = arith.muli %B, %H
+// CHECK:      %[[programs:.*]] = arith.muli %programs,
+// CHECK:      %[[share:.*]] = arith.floordivsi %[[programs]],
+// CHECK:      arith.maxsi %[[few]],
+// CHECK:      arith.minsi %[[most]], %[[share]]
 // CHECK-NEXT: %h_step = arith.maxsi
 // CHECK:      arith.maxsi %H,
 // CHECK-NEXT: arith.floordivsi %h_step,
+// CHECK-NEXT: arith.constant 1
 // CHECK-NEXT: %b_step = arith.maxsi
 // CHECK-NEXT: %b0 = tile.program "b" to %B step %b_step
 // CHECK-NEXT: %b = tile.range "b" from %b0 to %B size %b_step
