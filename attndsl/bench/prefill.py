@@ -30,6 +30,9 @@ SHAPES = {
 }
 """(B, H), the ones that fill a GPU first."""
 
+OTHER_WIDTHS, OTHER_LENGTHS = (80, 96, 256), (1000, 4097)
+"""Heads that are no power of two, or as wide as a processor's memory allows, and lengths that no tile divides."""
+
 PEERS = ("naive", "cuDNN", "FLASH", "EFFICIENT", "FlexAttention", "FlexAttention and mask")
 
 COLUMNS = (
@@ -111,6 +114,11 @@ def works(effort: Effort) -> Iterable[Work]:
         lengths = LENGTHS[2:3] if effort is Effort.QUICK else LENGTHS
         for width, causal_, n in product((64, 128), (False, True), lengths):
             yield plain(batch, heads, n, width, causal_, rank=2 * rank)
+    if effort is not Effort.QUICK:
+        for width, causal_ in product(OTHER_WIDTHS, (False, True)):
+            yield plain(4, 16, 4096, width, causal_, rank=1)
+        for causal_, n in product((False, True), OTHER_LENGTHS):
+            yield plain(4, 32, n, 128, causal_, rank=1)
     for spec, n in product(VARIANTS, LENGTHS[2:3] if effort is Effort.QUICK else LENGTHS[2:]):
         yield variant(spec, 2, 32, n, 128, rank=1)
 
@@ -142,7 +150,9 @@ def picture(axes: Axes, rows: list[dict[str, Any]]) -> None:
     """TFLOP/s over N, of the shape that fills the GPU best."""
     best = max(((row["B"] * row["H"]) for row in rows if row["spec"] in ("mha", "causal_end")), default=0)
     for spec, style in (("mha", "-"), ("causal_end", "--")):
-        chosen = [row for row in rows if (row["spec"], row["D"], row["B"] * row["H"]) == (spec, 128, best)]
+        wanted = (spec, 128, best)
+        own = [row for row in rows if (row["spec"], row["D"], row["B"] * row["H"]) == wanted]
+        chosen = [row for row in own if row["N"] in LENGTHS]
         rates = [
             {"N": row["N"], **{name: draw.scaled(row["TFLOP/s"], row["ours"], row[name]) for name in ("ours", *PEERS)}}
             for row in chosen

@@ -108,7 +108,7 @@ MANY = LEAST_KEYS + 52
 """Rows and keys for which roles pay, and that no tile divides."""
 
 
-def qkv(n: int, d: int = 128, b: int = 2, hq: int = 32, hkv: int = 8) -> dict[str, torch.Tensor]:
+def qkv(n: int, d: int = 128, b: int = 4, hq: int = 32, hkv: int = 8) -> dict[str, torch.Tensor]:
     shapes = {"q": (b, hq, n, d), "k": (b, hkv, n, d), "v": (b, hkv, n, d)}
     return {name: torch.randn(shape, device="cuda").to(torch.bfloat16) for name, shape in shapes.items()}
 

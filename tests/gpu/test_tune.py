@@ -23,6 +23,7 @@ def test_a_call_is_tuned_and_launched_as_was_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "120")  # a cell of the table is one line
     shape = "B=1,Hq=16,Hkv=1,M=1,N=30000,D=64,E=64"
     assert run(["tune", str(GQA), "--shape", shape, "--types", "T=bf16", "--budget", "10"]) == 0
     out = capfd.readouterr().out
