@@ -85,7 +85,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (that of this process by default) and give its exit code. A user's mistake is one message."""
     try:
         code = attndsl.main(args=arguments, prog_name="attndsl", standalone_mode=False)
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # a language server closes it, when its editor is done
+            sys.stdout.flush()
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:

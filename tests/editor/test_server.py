@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -96,6 +98,21 @@ def session(steps: Callable[[Editor], Awaitable[None]]) -> None:
             await client.stop()  # type: ignore[no-untyped-call]
 
     asyncio.run(asyncio.wait_for(run(), 120))
+
+
+def test_it_ends_without_an_error() -> None:
+    """An editor tells its user of a server that ends with another code than 0."""
+    asked: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": {"capabilities": {}}},
+        {"method": "initialized", "params": {}},
+        {"id": 2, "method": "shutdown"},
+        {"method": "exit"},
+    ]
+    texts = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in asked]
+    given = b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(text), text) for text in texts)
+    command = [sys.executable, "-m", "attndsl", "lsp"]
+    ended = subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def test_a_wrong_text_is_told_and_mended() -> None:
