@@ -112,10 +112,11 @@ def make_server() -> LanguageServer:
             return [_snippet(name, about, path.read_text("utf-8")) for name, about, path in gallery()]
         sight = names_before(known.source, offset)
         kinds = lsp.CompletionItemKind
+        keywords = {*words(), *CONSTANTS} - FUNCTION_NAMES - {name for name, _ in sight}
         return [
             *(lsp.CompletionItem(name, kind=_kind(each), detail=known.describe(each)) for name, each in sight),
             *(lsp.CompletionItem(name, kind=kinds.Function) for name in sorted(FUNCTION_NAMES)),
-            *(lsp.CompletionItem(name, kind=kinds.Keyword) for name in sorted({*words(), *CONSTANTS} - FUNCTION_NAMES)),
+            *(lsp.CompletionItem(name, kind=kinds.Keyword) for name in sorted(keywords)),
             *(lsp.CompletionItem(name, kind=kinds.TypeParameter) for name in TYPES if name not in FUNCTION_NAMES),
         ]
 

@@ -181,6 +181,7 @@ def test_completion() -> None:
             end = editor.at(editor.text)
             items = await editor.client.text_document_completion_async(lsp.CompletionParams(DOCUMENT, end))
             assert isinstance(items, list)
+            assert len({item.label for item in items}) == len(items)
             return {item.label: item for item in items}
 
         await editor.write("# mine\n")
