@@ -169,7 +169,7 @@ def test_specs_that_no_model_can_use(spec: Any, fixed: dict[str, Any], said: str
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (MISTRAL, r"keys that later queries see no more.* declare `input until : i32\[B, N\]` in it"),
+        (MISTRAL, r"keys that later queries see no more.* `input until : i32\[B, N\]` .* let `i < until\[b,j\]` be"),
         (SCALED, r"a scale of scores that is not 1 / sqrt\(D\).* declare `scale: f32` in it"),
         (SUNK, r"sinks, which mine does not take: declare `input sink : S\[B\?, Hq, M\?\]` in it"),
     ],

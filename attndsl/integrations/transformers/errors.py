@@ -118,6 +118,6 @@ class SpecLacks(ModelError, ValueError):
     spec: str
     module: str
     what: str
-    declaration: str
+    way_out: str
 
-    message = "{module} has {what}, which {spec} does not take: declare `{declaration}` in it"
+    message = "{module} has {what}, which {spec} does not take: {way_out}"

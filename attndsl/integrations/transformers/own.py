@@ -12,7 +12,7 @@ from attndsl.checking.typed import Apply, Read, operands, walk
 from attndsl.driver.library import checked
 from attndsl.integrations.transformers import errors
 from attndsl.integrations.transformers.masks import NEVER
-from attndsl.integrations.transformers.spec import TERMS
+from attndsl.integrations.transformers.spec import MASKS, TERMS
 from attndsl.op.op import Op
 
 GIVEN = ("q", "k", "v", "scale", *TERMS, "dropout", "seed")
@@ -23,7 +23,7 @@ COMPARED = ("ilt", "ile", "ieq", "ine")
 
 _WHAT = {
     "scale": "a scale of scores that is not 1 / sqrt(D)",
-    "until": "keys that later queries see no more, as those of a window",
+    "until": "keys that later queries see no more, as those of a window or of another request",
     "start": "keys of several requests side by side",
     "seen": "a mask that is no interval of queries for each key",
     "bias": "a bias of scores",
@@ -112,7 +112,8 @@ def _measures(op: Op) -> bool:
 
 
 def _declared(name: str) -> str:
-    """How a spec declares something that a model gives."""
+    """How a spec declares something that a model gives, and where a mask has it."""
     if name not in TERMS or name == "cap":
-        return f"{name}: f32"
-    return f"input {name} : {TERMS[name].partition('  #')[0]}"
+        return f"declare `{name}: f32` in it"
+    used = f", and let `{MASKS[name]}` be part of the mask" if name in MASKS else ""
+    return f"declare `input {name} : {TERMS[name].partition('  #')[0]}` in it{used}"

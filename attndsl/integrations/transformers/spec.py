@@ -23,13 +23,13 @@ TERMS = {
 }
 """What a call may have besides queries, keys and values, as it is declared: `cap` is a parameter."""
 
-_MASKS = {
+MASKS = {
     "since": "since[b,j] <= i",
     "until": "i < until[b,j]",
     "start": "start[b,j] <= i",
     "seen": "seen[b,h,i,j]",
 }
-
+"""What those that say which keys are seen are to a mask."""
 
 FAR = "let far = i - since[b,j]"
 """How far a key of a causal model lies back, in the words of a mask of the user's."""
@@ -45,7 +45,7 @@ def text(terms: Collection[str], mask: str = "") -> str:
     types = ["T", *(["U"] if "bias" in terms else []), *(["S"] if "sink" in terms else [])]
     parameters = ["scale: f32 = 1.0 / sqrt(D)", *(["cap: f32"] if "cap" in terms else [])]
     raw = "(scale * q[b,h,i,:]) . k[b,g,j,:]"
-    conditions = [condition for term, condition in _MASKS.items() if term in terms]
+    conditions = [condition for term, condition in MASKS.items() if term in terms]
     masks = " and ".join([*conditions, *([f"({mask})"] if mask else [])])
     score = "cap * tanh(raw / cap)" if "cap" in terms else "raw"
     softmax = ["score", *(["mask"] if masks else []), *(["sink = sink[b,h,i]"] if "sink" in terms else [])]
