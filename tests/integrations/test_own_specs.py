@@ -93,6 +93,17 @@ def test_masks_that_are_none() -> None:
         attention(composed("far < 4"))(torch.nn.Identity(), q, q, q, None, is_causal=False)
 
 
+def test_places_are_no_distances_in_a_cache() -> None:
+    """Queries and keys are counted from the first of a call: with a cache that is not the same token."""
+    register(name="places", mask="i - j < 4")
+    register(name="far", mask="far < 4")
+    given = batch()
+    wanted = LLAMA.make("far")(**given).logits
+    assert difference(wanted, LLAMA.make("places")(**given).logits, given["attention_mask"]) < 1e-5
+    with pytest.raises(errors.PlacesDiffer, match=r"has 1 queries and \d+ keys, as with a cache.* `i - j < 4`.* `far`"):
+        LLAMA.make("places").generate(**given, max_new_tokens=3, do_sample=False)
+
+
 def test_distances_in_a_paged_cache() -> None:
     """Where the keys of a cache lie is not told by the first query that sees them."""
     assert not OwnSpec(mine("since[b,j] <= i and h < 2"), {}).measures

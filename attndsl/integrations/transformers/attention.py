@@ -11,7 +11,7 @@ from attndsl.integrations.transformers import errors
 from attndsl.integrations.transformers.latents import Latents, absorbed, pays
 from attndsl.integrations.transformers.masks import KeyRows
 from attndsl.integrations.transformers.paged import knows_requests, read_pages
-from attndsl.integrations.transformers.spec import TERMS, measures, op_of
+from attndsl.integrations.transformers.spec import TERMS, compares_places, measures, op_of
 
 Call = Callable[[torch.nn.Module, dict[str, Any]], torch.Tensor]
 """Of a layer and what it gives, by the names that specs have for it: the outputs [B, M, Hq, E]."""
@@ -78,16 +78,19 @@ def attention(compute: Call, start: bool = False, refused: str = "") -> Callable
 
 def composed(mask: str = "") -> Call:
     """What a layer asks for, by the spec that is made of what it gives, and of a mask of the user's."""
-    measured = measures(mask)
+    measured, placed = measures(mask), compares_places(mask)
 
     def compute(module: torch.nn.Module, given: dict[str, Any]) -> torch.Tensor:
-        """Raises DropoutWanted, DistanceUnknown."""
+        """Raises DropoutWanted, DistanceUnknown, PlacesDiffer."""
         if "dropout" in given:
             raise errors.DropoutWanted(type(module).__name__, given["dropout"])
-        if measured and not ("since" in given and getattr(module, "is_causal", True)):
-            raise errors.DistanceUnknown(type(module).__name__, mask)
-        op = op_of(*(name for name in TERMS if name in given), mask=mask)
         key, query = given["k"], given["q"]
+        causal = getattr(module, "is_causal", True)
+        if measured and not ("since" in given and causal):
+            raise errors.DistanceUnknown(type(module).__name__, mask)
+        if placed and causal and query.shape[2] != key.shape[2]:
+            raise errors.PlacesDiffer(type(module).__name__, mask, query.shape[2], key.shape[2])
+        op = op_of(*(name for name in TERMS if name in given), mask=mask)
         if isinstance(key, Latents) and pays(key, query.shape[2]):
             return absorbed(key, query, lambda latents: op(**latents), given)
         if isinstance(key, Latents):

@@ -104,6 +104,18 @@ class DistanceUnknown(ModelError, ValueError):
     )
 
 
+class PlacesDiffer(ModelError, ValueError):
+    module: str
+    mask: str
+    queries: int
+    keys: int
+
+    message = (
+        "{module} has {queries} queries and {keys} keys, as with a cache, and `i` and `j` of `{mask}` count from the "
+        "first of each: say how far a key lies back by `far`, which is `i - j` where there is no cache"
+    )
+
+
 class StartLacks(ModelError, ValueError):
     spec: str
     module: str

@@ -40,6 +40,11 @@ def measures(mask: str) -> bool:
     return not {"far", "since"}.isdisjoint(re.findall(r"\w+", mask))
 
 
+def compares_places(mask: str) -> bool:
+    """Whether a mask of the user's has the place of a query and that of a key: `i - j < 4`."""
+    return {"i", "j"} <= {*re.findall(r"\w+", mask)}
+
+
 def text(terms: Collection[str], mask: str = "") -> str:
     """The spec of calls that have these of `TERMS`, and a `mask` of the user's besides: a condition in its words."""
     types = ["T", *(["U"] if "bias" in terms else []), *(["S"] if "sink" in terms else [])]
