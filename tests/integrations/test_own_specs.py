@@ -11,6 +11,7 @@ import torch
 import transformers
 
 import attndsl
+import attndsl.nn
 from attndsl.integrations.transformers import errors, register
 from attndsl.integrations.transformers.attention import attention, composed
 from attndsl.integrations.transformers.own import OwnSpec
@@ -88,6 +89,12 @@ def test_masks_that_are_none() -> None:
         register(name="wrong", mask="far < 4", step=2)
     with pytest.raises(errors.NotForModels, match="this one has its own"):
         register(mine(), name="wrong", mask="far < 4")
+    unlike: Any = lambda b, h, i, j: j <= i  # noqa: E731
+    with pytest.raises(errors.NotForModels, match=r"of type function cannot be .*: a mask is a condition as text"):
+        register(name="wrong", mask=unlike)
+    module: Any = attndsl.nn.Attention("alibi", slope=torch.ones(4))
+    with pytest.raises(errors.NotForModels, match=r"of type Attention cannot be .* is given by name"):
+        register(module, "wrong")
     q = torch.zeros(1, 4, 3, 8)
     with pytest.raises(errors.DistanceUnknown, match="`far < 4` has nothing to add to"):
         attention(composed("far < 4"))(torch.nn.Identity(), q, q, q, None, is_causal=False)

@@ -33,6 +33,7 @@ def register(spec: str | Path | Op | None = None, name: str = "attndsl", *, mask
     that no model can use.
     """
     _require_transformers()
+    _require_texts(spec, mask)
     from transformers import AttentionInterface, AttentionMaskInterface
 
     from attndsl.integrations.transformers.attention import attention, composed
@@ -57,6 +58,21 @@ def register(spec: str | Path | Op | None = None, name: str = "attndsl", *, mask
     watch(name, attend, composed=spec is None)
     AttentionInterface.register(name, attend)
     AttentionMaskInterface.register(name, model_mask)
+
+
+def _require_texts(spec: object, mask: object) -> None:
+    """Raises NotForModels for a mask that is no text, and for a spec that is no file, name or operator."""
+    from attndsl.op.op import Op
+
+    if not isinstance(mask, str):
+        raise NotForModels(_said(mask), 'a mask is a condition as text, mask="far < 64"')
+    if not (spec is None or isinstance(spec, str | Path | Op)):
+        why = "a spec is a file, a name of the gallery or an operator; what it holds is given by name, slope=…"
+        raise NotForModels(_said(spec), why)
+
+
+def _said(what: object) -> str:
+    return f"what is of type {type(what).__name__}"
 
 
 def _require_transformers() -> None:
