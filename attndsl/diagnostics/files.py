@@ -17,6 +17,10 @@ class FileError(Diagnostic):
 
     placed: ClassVar[bool] = False
 
+    def hint(self) -> str:
+        """For who gives the text of a spec where its file is wanted."""
+        return "the text of a spec is what `attndsl.compile` takes" if "{" in self.name else super().hint()
+
 
 @dataclass(frozen=True)
 class NoSuchFile(FileError):

@@ -57,3 +57,6 @@ def test_load_finds_the_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         package.load("gqa.attn")
     with pytest.raises(SpecError, match="E901"):
         package.load("../examples/gqa")
+    for given in (text, text + 300 * "#"):  # the second is too long for a name
+        with pytest.raises(SpecError, match=r"the text of a spec is what `attndsl\.compile` takes"):
+            package.load(given)
