@@ -63,7 +63,8 @@ def make_call(
     """A call with these extents and parameters, and what goes with them. Raises ValueError where nothing does.
 
     Data are such that a picture shows what they are for: lengths fall evenly from one request to the next, labels rise
-    as those of documents packed in a row do, flags come before those that are not set.
+    as those of documents packed in a row do, flags come before those that are not set. Where keys say
+    by which rows they are seen, it is from the one at the key's place on, as in causal attention, up to the last.
     """
     spec = spec.where(types)
     small = {
@@ -83,15 +84,40 @@ def make_call(
             )
     arrays = make_inputs(spec, dims, types, 0, known)
     sensible = integer_ranges(spec, dims, known)
+    bounds = dict(_row_bounds(spec, dims, known))
     for tensor in spec.inputs:
         array, kind, sense = arrays[tensor.name], spec.kind(tensor), sensible.get(tensor.name)
-        if kind is Kind.INT and array.ndim == 1 and sense is not None and sense.use in ("extent", "position"):
+        if tensor.name in bounds and (sense is None or sense.use == "position"):
+            first, rows = bounds[tensor.name]
+            least = np.iinfo(array.dtype).min
+            array[...] = np.arange(rows - array.shape[-1], rows).clip(min=least) if first else rows
+        elif kind is Kind.INT and array.ndim == 1 and sense is not None and sense.use in ("extent", "position"):
             array[:] = [-(-sense.high * left // array.size) for left in range(array.size, 0, -1)]
         elif kind is Kind.INT and array.ndim and sense is None:
             array.sort(axis=-1)
         elif kind is Kind.BOOL and 0 < array.ndim <= FEW:
             array[...] = np.sort(array, axis=-1)[..., ::-1]
     return DrawnCall(spec, types, dims, known, arrays)
+
+
+def _row_bounds(
+    spec: Spec, dims: Mapping[str, int], known: Mapping[str, Number]
+) -> Iterator[tuple[str, tuple[bool, int]]]:
+    """The inputs that say from which row a key is seen, or up to which: if it is the former, and the number of rows."""
+    for block in spec.blocks:
+        for expr in walk(*(write.value for write in block.writes)):
+            match expr:
+                case Apply(operator="ile" | "ilt", arguments=(least, most)):
+                    pass
+                case Apply(operator="ige" | "igt" | "isub", arguments=(most, least)):
+                    pass
+                case _:
+                    continue
+            match least, most:
+                case (Read() as read, IndexValue(index=row)) | (IndexValue(index=row), Read() as read):
+                    at = read.indices[-1] if read.indices else None
+                    if row in block.each and isinstance(at, IndexValue) and at.index in block.over:
+                        yield read.tensor.name, (read is least, int(evaluate(row.bound, dims, known)))
 
 
 def _largest(bound: Expr, dims: Mapping[str, int], known: Mapping[str, Number]) -> int:

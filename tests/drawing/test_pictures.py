@@ -18,6 +18,7 @@ from attndsl.checking.check import check
 from attndsl.drawing.drawing import draw
 from attndsl.drawing.picture import Picture, Walk
 from attndsl.driver.library import checked, signature_of
+from attndsl.integrations.transformers import spec as attention
 from attndsl.syntax.gallery import GallerySpec, gallery, names
 from attndsl.syntax.source import Source
 from attndsl.testing.drawn_specs import Drawn, specs
@@ -120,6 +121,22 @@ def test_a_cpu_tests_the_keys_that_some_rows_do_not_see() -> None:
         full = {int(key) for tile in walk.tiles if tile.kind == "full" for key in tile.keys}
         assert full == {*range(min(walk.rows) + 1)}
         assert walk.keys == {*range(max(walk.rows) + 1)}
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        "since[b,j] <= i and i < until[b,j]",
+        "i >= since[b,j] and until[b,j] > i",
+        "0 <= i - since[b,j] and until[b,j] > i",
+    ],
+)
+def test_keys_that_say_who_sees_them_are_those_of_causal_attention(mask: str) -> None:
+    """As a model gives them, so that a picture of its spec shows the mask; with a cache, too."""
+    text = attention.text(["since", "until"]).replace("since[b,j] <= i and i < until[b,j]", mask)
+    spec = check(Source(text))
+    (picture,) = draw(spec, signature_of(Source(text)).default_types(), shape={"M": 8, "N": 24}).masks
+    assert np.array_equal(picture.seen, np.tri(8, 24, 16, dtype=bool))
 
 
 def test_mistakes_are_found() -> None:
