@@ -10,12 +10,15 @@ from pathlib import Path
 
 import click
 
+from attndsl.checking.evaluate import Number
 from attndsl.checking.typed import Spec
 from attndsl.cli.options import (
     bind_dims,
     bind_types,
     check_left_out,
+    given_params,
     json_option,
+    params_option,
     shape_option,
     spec_argument,
     types_option,
@@ -54,6 +57,7 @@ from attndsl.syntax.source import Source
 )
 @shape_option
 @types_option
+@params_option
 @without_option
 @json_option
 @click.option("--open", "opened", is_flag=True, help="Show all of it in a browser, with drawings.")
@@ -62,6 +66,7 @@ def command(
     target: str,
     shape: dict[str, int],
     types: dict[str, str],
+    params: tuple[dict[str, str], ...],
     left_out: tuple[str, ...],
     as_json: bool,
     opened: bool,
@@ -75,14 +80,17 @@ def command(
     attndsl explain gqa.attn --target cuda:90 --shape B=8,M=1,N=4096,D=128,E=128 --types T=bf16
     attndsl explain gqa.attn --target cuda:90 --shape D=128,E=128 --open
 
-    With --open it is a page, with the drawings of attndsl draw; the page holds all that it shows, and stays.
+    With --open it is a page, with the drawings of attndsl draw, for which --param is; the page holds all that it shows,
+    and stays.
     """
     if as_json and opened:
         raise click.UsageError("--json prints, and --open shows a page: one of them.")
+    if params and not opened:
+        raise click.UsageError("--param is for the drawings of --open.")
     left_out = check_left_out(source, left_out)
     signature = signature_of(source, left_out)
     dims = bind_dims(source, signature, shape)
-    types = bind_types(signature, types)
+    types, given = bind_types(signature, types), given_params(signature, params)
     artifact = artifact_of(source, types, *compiled_for(target, signature, dims), left_out=left_out)
     try:
         needed = traffic(signature, artifact.types, dims)
@@ -96,7 +104,7 @@ def command(
         show_json({**chosen, **asdict(costs), "needed": needed.work, "limit": limit and limit.seconds})
     elif opened:
         limit = limit_of(artifact, replace(needed, work=computed(source, artifact, dims, needed.work)))
-        page = _page(checked(source, *left_out), artifact, shape, explained(source, artifact, dims), limit)
+        page = _page(checked(source, *left_out), artifact, shape, given, explained(source, artifact, dims), limit)
         path = Path(tempfile.mkdtemp(prefix="attndsl-"), f"{file_stem(artifact.name)}.html")
         path.write_text(page, encoding="utf-8")
         show(str(path))
@@ -107,7 +115,12 @@ def command(
 
 
 def _page(
-    spec: Spec, artifact: Artifact, shape: Mapping[str, int], rows: Sequence[tuple[str, str]], limit: Limit | None
+    spec: Spec,
+    artifact: Artifact,
+    shape: Mapping[str, int],
+    params: Mapping[str, Number],
+    rows: Sequence[tuple[str, str]],
+    limit: Limit | None,
 ) -> str:
     """What is explained as a page."""
     from attndsl.drawing.call import fitting
@@ -121,9 +134,12 @@ def _page(
     machine = artifact.machine or ""
     target = machine if machine in places() else artifact.target
     try:
-        drawing = draw(spec, artifact.types, target, fitting(spec, shape))
+        try:
+            drawing = draw(spec, artifact.types, target, fitting(spec, shape), params)
+        except ValueError:  # what fits a call need not fit a picture
+            drawing = draw(spec, artifact.types, target, params=params)
     except DrawingMissing as error:
         raise click.UsageError(f"attndsl explain --open: {error}") from None
-    except ValueError:  # what fits a call need not fit a picture
-        drawing = draw(spec, artifact.types, target)
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from None
     return page_of(drawing, heading(artifact), rows, bars)

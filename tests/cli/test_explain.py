@@ -101,6 +101,18 @@ def test_a_page_where_there_is_no_browser(
     assert "against the limits" not in page, "nothing is known of this CPU"
 
 
+def test_a_page_draws_parameters(attndsl: Any, gallery: Path, opened: list[str]) -> None:
+    result = attndsl("explain", gallery / "sliding_window.attn", "--param", "window=5", "--open")
+    assert (result.code, result.err) == (0, "")
+    assert "window = 5" in Path(result.out.strip()).read_text()
+    result = attndsl("explain", gallery / "sliding_window.attn", "--param", "window=5")
+    assert (result.code, result.out) == (2, "")
+    assert "--param is for the drawings of --open." in result.err
+    result = attndsl("explain", gallery / "dilated.attn", "--param", "dilation=0", "--open")
+    assert (result.code, result.out) == (2, "")
+    assert "dilated requires dilation > 0, which does not hold for dilation = 0." in result.err
+
+
 def test_a_page_is_no_json(attndsl: Any, gqa: Path) -> None:
     result = attndsl("explain", gqa, "--json", "--open")
     assert (result.code, result.out) == (2, "")
