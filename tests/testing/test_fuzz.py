@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -18,7 +19,7 @@ from attndsl.ir.build import build
 from attndsl.ir.context import context
 from attndsl.passes import PASSES
 from attndsl.syntax.source import Source
-from attndsl.testing.fuzz import Example, FuzzPlan, Unmet, examples, fuzz
+from attndsl.testing.fuzz import Example, FuzzPlan, Summary, Unmet, examples, fuzz
 from attndsl.testing.stages import Form
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +31,25 @@ def test_drawn_specs_agree() -> None:
     assert summary.failure is None, summary.failure.error
     assert (summary.cases, summary.ran["numpy"], summary.thorough) == (40, 40, 4)
     assert 0 < summary.used["numpy"] <= 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_is_dropped_is_met_all_the_same() -> None:
+    """Python drops what is raised in a finaliser, and while garbage is collected."""
+
+    class Interrupts:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def progress(summary: Summary) -> None:
+        Interrupts()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        summary = fuzz(FuzzPlan(None, examples=20, seed=2), progress)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert summary.interrupted and summary.cases == 1
 
 
 @pytest.mark.matrix
