@@ -89,6 +89,8 @@ After:
       tile.store @o[%h, %i] = %sum : f32
     }
 
+A product that stands in no loop, as a projection, counts what it sums over in the place of keys.
+
 Variables are taken from the innermost one on: each where all products can have a batch axis of it, as both operands
 rest on it, or neither. Nothing may rest on it that is one number for a tile; and it is an index by itself wherever
 a loop reads something, so that what is read is still a slice. Where a first look at what masks read has narrowed a
@@ -167,7 +169,7 @@ def _multiplies_matrices(kernel: tile.KernelOp, known: Container[SSAValue]) -> b
             case scf.IfOp():
                 return False
     columns = [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp) and op.columns is not None]
-    return bool(columns) or any(_multiplies(op) for op in kernel.body.block.ops)
+    return bool(columns) or any(isinstance(op, tile.DotOp) or _multiplies(op) for op in kernel.body.block.ops)
 
 
 def _is_batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAValue], made: list[SSAValue]) -> bool:
@@ -264,7 +266,10 @@ def _broadcast(value: SSAValue, axis: SSAValue) -> tile.BroadcastOp:
 
 
 def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
-    """How many numbers a tile has at most, before `begin`: its keys or columns times a product's longest other axis."""
+    """How many numbers a tile has at most, before `begin`: its keys or columns times a product's longest other axis.
+
+    Without keys, as in a projection, what products sum over stands for them.
+    """
     axes, lengths = AxesAnalysis(), Lengths(begin)
     ops = operations(kernel)
     used = {axis for op in ops if isinstance(op, tile.DotOp) for axis in axes(op.lhs) | axes(op.rhs)}
@@ -276,7 +281,10 @@ def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
         return reduce(lambda a, b: insert_before(begin, arith.MaxSIOp(a, b)), values)
 
     keys = [op for op in walked if tile.is_key(op.result) or tile.is_column(op.result)]
-    return insert_before(begin, arith.MuliOp(longest(keys), longest(op for op in walked if op not in keys)))
+    if not keys:
+        keys = [op for op in walked if any(isinstance(dot, tile.DotOp) and dot.over is op.result for dot in ops)]
+    others = [op for op in walked if op not in keys] or keys
+    return insert_before(begin, arith.MuliOp(longest(keys), longest(others)))
 
 
 def _together(kernel: tile.KernelOp, begin: Operation, known: Container[SSAValue], room: BatchPrograms) -> SSAValue:

@@ -65,6 +65,7 @@ After:
 
 On a CPU nothing is launched. With `splits` their number is that, and a condition on extents takes the place of forms:
 the same call has the same bits, whatever shares its programs. There the rows of what merges stay rows of tiles.
+A kernel that runs only `when` something else holds is cut where both do.
 
 Merging streams is a stream: over the splits, of their maxima as scores and of their sums as values. What a spec pins
 with `schedule { split_k = 1 }` stays whole, and where it pins more only the split form is made. A kernel stays as it
@@ -141,7 +142,7 @@ def _has_few_programs(kernel: attn.KernelOp, given: SplitReduction) -> Condition
     grid = [op for op in kernel.body.block.ops if isinstance(op, attn.GridOp)]
     rows = [op for op in kernel.body.block.ops if isinstance(op, attn.RowOp)]
     over, facts = over_of(kernel), Facts(kernel.body.block)
-    if over is None or len(grid) > 1 or kernel.when is not None or kernel.unless is not None:
+    if over is None or len(grid) > 1 or kernel.unless is not None:
         return None
     batches, heights = ([room_of(op, facts) for op in each] for each in (grid, rows))
     keys, height, batch = room_of(over, facts), _product(heights), _product(batches)
@@ -175,9 +176,9 @@ def _add_splits(kernel: attn.KernelOp, module: ModuleOp, splits: int | None, whe
     steps = [_fold_split(kernel, over, workspaces, splits), _merge(kernel, over, workspaces, splits, packed)]
     if when is not None:
         module.body.block.insert_ops_before(steps, kernel)
-        kernel.unless = when
         for op in steps:
-            op.when = when
+            op.when = when if kernel.when is None else ConditionAttr(("and", kernel.when.data, when.data))
+        kernel.unless = when
         return
     module.body.block.insert_ops_after(steps, kernel)
     if splits is not None:

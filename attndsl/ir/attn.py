@@ -89,7 +89,7 @@ class KernelOp(IRDLOperation):
     always. Kernels run in their order.
 
     So do `when` and `unless`, by what a call's extents are: of a condition on them, kernels that have it as `when` run
-    where it holds, those that have it as `unless` where it does not.
+    where it holds, those that have it as `unless` where it does not, and those that have one of each where both say so.
 
         attn.kernel @k_reassociated when "M * D < N * R" { ... }
         attn.kernel @k unless "M * D < N * R" { ... }

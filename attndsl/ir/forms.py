@@ -15,8 +15,8 @@ def runs(
     """
     if kernel.form is not None and kernel.form.data != _form(kernel, splits, with_roles):
         return False
-    if kernel.when is not None:
-        return bool(evaluate(kernel.when.data, dims, params))
+    if kernel.when is not None and not evaluate(kernel.when.data, dims, params):
+        return False
     return kernel.unless is None or not evaluate(kernel.unless.data, dims, params)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, reduce
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,8 @@ from attndsl.ir.xdsl import (
 from attndsl.storage import ELEMENTS, WIDE, as_stored, decode, encode
 
 Number = int | float | bool
-
+Function = Callable[..., Any]
+Step = Callable[["Run", Any], None]
 
 PASSING = (tile.LoopOp, tile.FusedOp, tile.YieldOp, scf.IfOp, scf.YieldOp, *tile.STATEMENTS)
 """Operations that read no tile: they pass it on, or only say something of it."""
@@ -145,68 +147,33 @@ class Run(OverKeys):
             for operand in op.operands:
                 if (stay := self.values[operand].stay) is not None:
                     self.homes.read(op, stay)
-        if type(op) in POINTWISE:  # most are: asked at once, as all that is matched below takes as long as computing it
-            arrays, axes = self.align(*op.operands)
-            self.values[op.results[0]] = NamedArray(POINTWISE[type(op)](*arrays), axes)
-            return
-        match op:
-            case attn.IndexOp():
-                self.variable(op)
-            case tile.RangeOp():
-                stop = min(self.scalar(op.start) + self.scalar(op.size), self.scalar(op.stop))
-                self.values[op.result] = NamedArray(
-                    np.arange(self.scalar(op.start), stop, dtype=np.int64), (op.result,)
-                )
-            case attn.WriteOp() | tile.StoreOp():
-                self.write(op)
-            case tile.LoopOp():
-                self.loop(op)
-            case scf.IfOp():
-                self.choice(op)
-            case tile.FusedOp():
-                self.block(op.body.block)
-                self.values.update(zip(op.res, [self.values[v] for v in op.end.values], strict=True))
-            case (
-                spec.AssumeOp()
-                | tile.OuterLoopOp()
-                | tile.PresentOp()
-                | tile.LaunchedOp()
-                | tile.ThreadsOp()
-                | tile.WrapsOp()
-                | tile.YieldOp()
-                | scf.YieldOp()
-            ):
-                pass
-            case tile.HoldsOp():
-                self.hold(op)
-            case tile.WithinOp():
-                self.within(op)
-            case tile.CoversOp():
-                self.cover(op)
-            case tile.NarrowOp():
-                self.narrow(op)
-            case tile.KeptOp():
-                self.keep(op)
-            case tile.UnsignedOp():
-                assert all(np.all(self.values[v].array >= 0) for v in op.values), (
-                    "tile.unsigned names no negative number"
-                )
-            case tile.HomeOp():
-                self.homes = self.homes or Homes()
-            case tile.IntoOp():
-                self.put(op)
-            case roles.RingOp() | roles.BoardOp() | roles.OutboxOp() | roles.ProducerOp() | tile.ProgramOp():
-                pass
-            case roles.ConsumersOp():
-                kernel = op.parent_op()
-                assert isinstance(kernel, tile.KernelOp)
-                run_roles(self, kernel)
-            case attn.StreamOp():
-                self.stream(op)
-            case attn.ArgMaxOp():
-                self.argmax(op)
-            case _:
-                self.values[op.results[0]] = self.evaluate(op)
+        step_of(type(op))(self, op)
+
+    def compute(self, op: Operation, function: Function) -> None:
+        """A function of numbers, of each element."""
+        arrays, axes = self.align(*op.operands)
+        self.values[op.results[0]] = NamedArray(function(*arrays), axes)
+
+    def range(self, op: tile.RangeOp) -> None:
+        start = self.scalar(op.start)
+        stop = min(start + self.scalar(op.size), self.scalar(op.stop))
+        self.values[op.result] = NamedArray(np.arange(start, stop, dtype=np.int64), (op.result,))
+
+    def fused(self, op: tile.FusedOp) -> None:
+        self.block(op.body.block)
+        self.values.update(zip(op.res, [self.values[v] for v in op.end.values], strict=True))
+
+    def unsigned(self, op: tile.UnsignedOp) -> None:
+        found = (self.values[v].array for v in op.values)
+        assert all(np.all(array >= 0) for array in found), "tile.unsigned names no negative number"
+
+    def home(self, op: tile.HomeOp) -> None:
+        self.homes = self.homes or Homes()
+
+    def consumers(self, op: roles.ConsumersOp) -> None:
+        kernel = op.parent_op()
+        assert isinstance(kernel, tile.KernelOp)
+        run_roles(self, kernel)
 
     def scalar(self, value: SSAValue) -> int:
         return int(self.values[value].array)
@@ -306,68 +273,38 @@ class Run(OverKeys):
         axes = tuple(dict.fromkeys(itertools.chain.from_iterable(operand.axes for operand in operands)))
         return [operand.along(axes) for operand in operands], axes
 
-    def evaluate(self, op: Operation) -> NamedArray:
-        match op:
-            case arith.ConstantOp():
-                return NamedArray(constant_array(op.value))
-            case spec.DimOp():
-                return NamedArray(np.int64(self.dims[op.dim.data]))  # type: ignore[arg-type]
-            case spec.ChoiceOp():
-                chosen = self.choices[op.choice.data]
-                if op.divides is not None:
-                    chosen = math.gcd(chosen, op.divides.value.data)
-                return NamedArray(np.int64(chosen))  # type: ignore[arg-type]
-            case spec.ParamOp():
-                return NamedArray(np.asarray(self.params[op.param.data], dtype_of(op.result.type)))
-            case spec.ToFloatOp():
-                operand = self.values[op.operand]
-                return NamedArray(operand.array.astype(dtype_of(op.result.type)), operand.axes)
-            case spec.RandomOp():
-                arrays, axes = self.align(op.seed, op.offset)
-                return NamedArray(random_numbers(*arrays).astype(dtype_of(op.result.type)), axes)
-            case arith.CmpiOp() | arith.CmpfOp():
-                arrays, axes = self.align(*op.operands)
-                return NamedArray(COMPARISONS[predicate(op)](*arrays), axes)
-            case tile.LoadOp() if op.box is not None:
-                return self.copy(op)
-            case attn.ReadOp() | tile.LoadOp():
-                return self.read(op)
-            case attn.ReduceAxisOp() | tile.ReduceOp():
-                return self.reduce(op)
-            case attn.TopOp() | tile.TopOp():
-                return self.top(op)
-            case tile.DotOp():
-                return self.dot(op)
-            case tile.MaskOp():
-                return self.mask(op)
-            case tile.FiniteOp():
-                return NamedArray(np.asarray(np.isfinite(self.values[op.value].array).all()))
-            case tile.WidenedOp():
-                return self.values[op.value]
-            case tile.IdentityOp():
-                return NamedArray(np.int64(op.in_64_bits))  # type: ignore[arg-type]
-            case tile.PaddedOp():
-                return NamedArray(np.int64(tile.padded(self.scalar(op.size))))  # type: ignore[arg-type]
-            case tile.PlaceOp():
-                return self.place(op)
-            case tile.BroadcastOp():
-                arrays, axes = self.align(op.value, *op.axes)
-                return NamedArray(np.broadcast_arrays(*arrays)[0].copy() if arrays else arrays[0], axes)
-            case tile.RenameAxisOp():
-                value = self.values[op.value]
-                return NamedArray(value.array, tuple(op.new if axis is op.old else axis for axis in value.axes))
-            case tile.RepeatOp():
-                value, times = self.values[op.value], op.times.value.data
-                repeated = np.repeat(value.array, times, axis=value.axes.index(op.old))
-                assert len(self.values[op.new].array) == times * len(self.values[op.old].array), "has as many places"
-                return NamedArray(repeated, tuple(op.new if axis is op.old else axis for axis in value.axes))
-            case tile.FlattenOp():
-                return self.flatten(op)
-            case attn.WeighOp():
-                return self.softmax(op)
-            case attn.ReduceOp():
-                return self.over_keys(op)
-        raise NotImplementedError(op.name)
+    def chosen(self, op: spec.ChoiceOp) -> NamedArray:
+        chosen = self.choices[op.choice.data]
+        return NamedArray(np.int64(chosen if op.divides is None else math.gcd(chosen, op.divides.value.data)))  # type: ignore[arg-type]
+
+    def to_float(self, op: spec.ToFloatOp) -> NamedArray:
+        operand = self.values[op.operand]
+        return NamedArray(operand.array.astype(dtype_of(op.result.type)), operand.axes)
+
+    def random(self, op: spec.RandomOp) -> NamedArray:
+        arrays, axes = self.align(op.seed, op.offset)
+        return NamedArray(random_numbers(*arrays).astype(dtype_of(op.result.type)), axes)
+
+    def compare(self, op: arith.CmpiOp | arith.CmpfOp) -> NamedArray:
+        arrays, axes = self.align(*op.operands)
+        return NamedArray(COMPARISONS[predicate(op)](*arrays), axes)
+
+    def load(self, op: tile.LoadOp) -> NamedArray:
+        return self.read(op) if op.box is None else self.copy(op)
+
+    def broadcast(self, op: tile.BroadcastOp) -> NamedArray:
+        arrays, axes = self.align(op.value, *op.axes)
+        return NamedArray(np.broadcast_arrays(*arrays)[0].copy(), axes)
+
+    def rename(self, op: tile.RenameAxisOp) -> NamedArray:
+        value = self.values[op.value]
+        return NamedArray(value.array, tuple(op.new if axis is op.old else axis for axis in value.axes))
+
+    def repeat(self, op: tile.RepeatOp) -> NamedArray:
+        value, times = self.values[op.value], op.times.value.data
+        repeated = np.repeat(value.array, times, axis=value.axes.index(op.old))
+        assert len(self.values[op.new].array) == times * len(self.values[op.old].array), "has as many places"
+        return NamedArray(repeated, tuple(op.new if axis is op.old else axis for axis in value.axes))
 
     def flatten(self, op: tile.FlattenOp) -> NamedArray:
         value, sizes = self.values[op.value], [self.values[axis].array.size for axis in (op.blocks, op.within)]
@@ -392,8 +329,10 @@ class Run(OverKeys):
         for axis in axes:  # beyond its extent, which may depend on others, a variable promises nothing of an index
             if axis in self.valid:
                 where = where & self.reached(self.valid[axis], axes).along(axes)
-        shape = np.broadcast_shapes(where.shape, *(a.shape for a in arrays))
-        result = np.zeros(shape, dtype_of(op.result.type))
+        shape, dtype = np.broadcast_shapes(where.shape, *(a.shape for a in arrays)), dtype_of(op.result.type)
+        if where.all():
+            return NamedArray(np.broadcast_to(tensor[tuple(arrays)].astype(dtype, copy=False), shape), axes)
+        result = np.zeros(shape, dtype)
         chosen = np.broadcast_to(where, shape)
         result[chosen] = tensor[tuple(np.broadcast_to(a, shape)[chosen] for a in arrays)]
         return NamedArray(result, axes)
@@ -479,3 +418,94 @@ class Run(OverKeys):
         edge = NamedArray(where.array, there).along(axes)
         np.moveaxis(hidden, place, 0)[np.isin(keys, part)] = np.moveaxis(edge, place, 0)
         return NamedArray(np.where(hidden, fill, value), axes)
+
+
+def _number(value: int) -> NamedArray:
+    return NamedArray(np.int64(value))  # type: ignore[arg-type]
+
+
+STEPS: Mapping[type[Operation], Step] = {
+    attn.IndexOp: Run.variable,
+    attn.WriteOp: Run.write,
+    attn.StreamOp: Run.stream,
+    attn.ArgMaxOp: Run.argmax,
+    scf.IfOp: Run.choice,
+    tile.RangeOp: Run.range,
+    tile.StoreOp: Run.write,
+    tile.LoopOp: Run.loop,
+    tile.FusedOp: Run.fused,
+    tile.HoldsOp: Run.hold,
+    tile.WithinOp: Run.within,
+    tile.CoversOp: Run.cover,
+    tile.NarrowOp: Run.narrow,
+    tile.KeptOp: Run.keep,
+    tile.UnsignedOp: Run.unsigned,
+    tile.HomeOp: Run.home,
+    tile.IntoOp: Run.put,
+    roles.ConsumersOp: Run.consumers,
+    **dict.fromkeys(
+        (
+            spec.AssumeOp,
+            scf.YieldOp,
+            tile.YieldOp,
+            tile.ProgramOp,
+            tile.OuterLoopOp,
+            tile.PresentOp,
+            tile.LaunchedOp,
+            tile.ThreadsOp,
+            tile.WrapsOp,
+            roles.RingOp,
+            roles.BoardOp,
+            roles.OutboxOp,
+            roles.ProducerOp,
+        ),
+        lambda run, op: None,
+    ),
+}
+"""What each operation does that gives no one value; those in the last lines are for others to read."""
+
+VALUES: Mapping[type[Operation], Callable[[Run, Any], NamedArray]] = {
+    arith.ConstantOp: lambda run, op: NamedArray(constant_array(op.value)),
+    spec.DimOp: lambda run, op: _number(run.dims[op.dim.data]),
+    spec.ParamOp: lambda run, op: NamedArray(np.asarray(run.params[op.param.data], dtype_of(op.result.type))),
+    spec.ChoiceOp: Run.chosen,
+    spec.ToFloatOp: Run.to_float,
+    spec.RandomOp: Run.random,
+    arith.CmpiOp: Run.compare,
+    arith.CmpfOp: Run.compare,
+    attn.ReadOp: Run.read,
+    attn.ReduceAxisOp: Run.reduce,
+    attn.TopOp: Run.top,
+    attn.WeighOp: Run.softmax,
+    attn.ReduceOp: Run.over_keys,
+    tile.LoadOp: Run.load,
+    tile.ReduceOp: Run.reduce,
+    tile.TopOp: Run.top,
+    tile.DotOp: Run.dot,
+    tile.MaskOp: Run.mask,
+    tile.FiniteOp: lambda run, op: NamedArray(np.asarray(np.isfinite(run.values[op.value].array).all())),
+    tile.WidenedOp: lambda run, op: run.values[op.value],
+    tile.IdentityOp: lambda run, op: _number(op.in_64_bits),
+    tile.PaddedOp: lambda run, op: _number(tile.padded(run.scalar(op.size))),
+    tile.PlaceOp: Run.place,
+    tile.BroadcastOp: Run.broadcast,
+    tile.RenameAxisOp: Run.rename,
+    tile.RepeatOp: Run.repeat,
+    tile.FlattenOp: Run.flatten,
+}
+"""The value that each operation gives that has one, besides those of `POINTWISE`."""
+
+
+@cache
+def step_of(kind: type[Operation]) -> Step:
+    """What an operation of a kind does. Looked up, for a `match` over all kinds takes longer than what most compute."""
+    if kind in POINTWISE:
+        function = POINTWISE[kind]
+        return lambda run, op: run.compute(op, function)
+    for each in kind.__mro__:
+        if each in STEPS:
+            return STEPS[each]
+        if each in VALUES:
+            value = VALUES[each]
+            return lambda run, op: run.values.__setitem__(op.results[0], value(run, op))
+    raise NotImplementedError(kind.name)

@@ -40,9 +40,9 @@ def _form(form: StringAttr | None) -> None:
 
 
 def _condition(kernel: attn.KernelOp | tile.KernelOp) -> None:
-    """Raises VerifyException where a kernel has two conditions, or one of dims that its module does not declare."""
-    if kernel.when is not None and kernel.unless is not None:
-        raise VerifyException("a kernel runs `when` something holds or `unless` it does, not both")
+    """Raises VerifyException where a kernel never runs, or has a condition of dims that its module does not declare."""
+    if kernel.when is not None and kernel.when == kernel.unless:
+        raise VerifyException("a kernel that runs `when` something holds, unless it does, never runs")
     declared = {dim for tensor in spec.declarations(kernel, spec.TensorOp) for dim in tensor.extents.dims}
     for condition in (kernel.when, kernel.unless):
         for dim in sorted(condition.dims - declared) if condition is not None else ():

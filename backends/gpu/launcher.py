@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attndsl.backends.branches import Branches
+from attndsl.backends.branches import write_branches
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.gpu.parameters import Parameters
 from attndsl.backends.names import Names, leaf_name, python_text
@@ -168,10 +168,7 @@ class Launcher:
             for tensor in {t.sym_name.data: t for each in launched for t in each.taken.tensors}.values():
                 if tensor.role.data == "workspace" and tensor.sym_name.data in self.shared:
                     self._allocate(tensor)
-            branches = Branches(self.out)
-            for condition, group in groupby(launched, lambda each: (each.kernel.when, each.kernel.unless)):
-                with branches.branch(*condition):
-                    self._launches(list(group))
+            write_branches(self.out, launched, lambda each: each.kernel, self._launches)
             self.out.line(f"return {self.launches}")
         self._caller(arguments, keywords)
 

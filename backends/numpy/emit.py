@@ -12,9 +12,8 @@ import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import groupby
 
-from attndsl.backends.branches import Branches
+from attndsl.backends.branches import write_branches
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.names import Names, function_name, python_text, spec_names
 from attndsl.backends.numpy.access import NumPyAccess
@@ -102,11 +101,7 @@ class _Emitter:
             for workspace in self.workspaces:
                 if workspace.sym_name.data in self.shared_workspaces:
                     self.allocate(workspace)
-            branches = Branches(self.out)
-            for condition, group in groupby(kernels, lambda kernel: (kernel.when, kernel.unless)):
-                with branches.branch(*condition):
-                    for kernel in group:
-                        self.kernel(kernel)
+            write_branches(self.out, kernels, lambda kernel: kernel, self.each)
         text = self.out.text()
         functions = self.compiled.source()
         return self.header(name, functions + text[described:] + signature) + functions + text
@@ -139,6 +134,10 @@ class _Emitter:
         self.out.line('"""')
 
     # --- statements
+
+    def each(self, kernels: list[tile.KernelOp]) -> None:
+        for kernel in kernels:
+            self.kernel(kernel)
 
     def kernel(self, kernel: tile.KernelOp) -> None:
         self.out.line("")

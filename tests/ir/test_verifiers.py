@@ -166,7 +166,10 @@ ATTN_RULES = [
         "whether a key is present depends on attn.axis d",
     ),
     (attn("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole, split or roles, not both"),
-    (attn("").replace("@k {", '@k when "0 < 1" unless "0 < 1" {'), "runs `when` something holds or `unless` it does"),
+    (
+        attn("").replace("@k {", '@k when "0 < 1" unless "0 < 1" {'),
+        "runs `when` something holds, unless it does, never runs",
+    ),
     (attn("").replace("@k {", '@k when "0 < Q" {'), "no tensor has an extent made of the dim Q"),
 ]
 
