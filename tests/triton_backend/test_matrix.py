@@ -1,4 +1,4 @@
-"""Every spec of the gallery compiles for every target of CI in every element type; what must be fast spills nothing."""
+"""The gallery compiles for each target of CI and in each element type; what must be fast spills nothing."""
 
 from __future__ import annotations
 
@@ -24,8 +24,19 @@ FAST = {
 """The specs that must be fast, at the extents of their feature dims there."""
 
 
-@pytest.mark.parametrize("target", TARGETS_OF_CI)
-@pytest.mark.parametrize(("name", "element"), [(name, element) for name in GALLERY for element in ELEMENTS[name]])
+SQUARE = [
+    (name, ELEMENTS[name][(row + column) % len(ELEMENTS[name])], target)
+    for row, name in enumerate(GALLERY)
+    for column, target in enumerate(TARGETS_OF_CI)
+]
+"""A Latin square: every spec in each type and for each target, every type for each target.
+
+What a type changes, products and how they are rounded, is the same on all targets, and what a target changes, memory
+and instructions, in all types: the whole cube took three times as long, and found no more.
+"""
+
+
+@pytest.mark.parametrize(("name", "element", "target"), SQUARE)
 def test_compiles(name: str, element: str, target: str) -> None:
     for binary in compiled(name, target, element):
         assert binary.code.startswith(b"\x7fELF")
