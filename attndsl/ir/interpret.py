@@ -504,8 +504,14 @@ def step_of(kind: type[Operation]) -> Step:
         return lambda run, op: run.compute(op, function)
     for each in kind.__mro__:
         if each in STEPS:
-            return STEPS[each]
+            return _own(STEPS[each])
         if each in VALUES:
-            value = VALUES[each]
+            value = _own(VALUES[each])
             return lambda run, op: run.values.__setitem__(op.results[0], value(run, op))
     raise NotImplementedError(kind.name)
+
+
+def _own(method: Callable[[Run, Any], Any]) -> Callable[[Run, Any], Any]:
+    """A method of `Run`, or that which a subclass has in its place."""
+    name = method.__name__
+    return (lambda run, op: getattr(run, name)(op)) if hasattr(Run, name) else method
