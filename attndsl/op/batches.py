@@ -77,11 +77,17 @@ class Batches:
         from attndsl.diagnostics.base import SpecError
         from attndsl.syntax.batched import batched_text
 
-        try:
-            text = batched_text(self._binding.spec, batched)
+        def binding(keeps_layout: bool) -> CompiledSpec:
+            text = batched_text(self._binding.spec, batched, keeps_layout)
             return CompiledSpec(Source(text), self._binding.left_out, self._binding.said)
-        except SpecError as error:
-            raise errors.BatchWanted(self._binding.signature.name) from error
+
+        try:
+            return binding(keeps_layout=True)
+        except SpecError:
+            try:
+                return binding(keeps_layout=False)
+            except SpecError as error:
+                raise errors.BatchWanted(self._binding.signature.name) from error
 
 
 def moved_first(tensor: torch.Tensor, place: int | None) -> torch.Tensor:

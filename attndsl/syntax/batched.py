@@ -13,12 +13,16 @@ from attndsl.syntax.source import Source
 _BRACKET = re.compile(r"(?:\s|#[^\n]*\n)*\[\s*")
 """What opens subscripts, behind a name."""
 
+_SEPARATOR = re.compile(r"(?:\s|#[^\n]*\n)*[;,]")
+"""What may stand between settings of a schedule."""
 
-def batched_text(source: Source, inputs: Collection[str]) -> str:
+
+def batched_text(source: Source, inputs: Collection[str], keeps_layout: bool = True) -> str:
     """The text of a spec whose rows are those of a batch of calls, each with its own elements of `inputs`, by name.
 
     Every block has an index more, which reads and writes of these inputs, and of all that blocks write, have first. So
-    has a definition that stands before the first block and reads one of them.
+    has a definition that stands before the first block and reads one of them. Where no output can lie as an input any
+    more, since one of both has an axis more, the text is right that no longer `keeps_layout`.
     """
     statements = parse(source).statements
     words = {*re.findall(r"\w+", source.text)}
@@ -30,6 +34,7 @@ def batched_text(source: Source, inputs: Collection[str]) -> str:
     }
     ranks: dict[str, int] = {**tensors, **_definitions(statements, tensors)}
     changes = {statements[0].span.start: f"dims {dim}\n    "}
+    left_out: dict[int, int] = {}
     for node in (node for statement in statements for node in _nodes(statement)):
         match node:
             case tree.TensorDeclaration(name=name, element=element) if name.text in tensors:
@@ -42,9 +47,12 @@ def batched_text(source: Source, inputs: Collection[str]) -> str:
                 changes[name.span.end] = f"[{', '.join([index, *[':'] * ranks[name.text]])}]"
             case tree.Subscripted(name=name) | tree.WriteStatement(name=name) if name.text in ranks:
                 changes.update(_subscript(source.text, name.span.end, index, len(node.subscripts)))
+            case tree.Setting(name=tree.Name(text="layout")) if not keeps_layout:
+                separator = _SEPARATOR.match(source.text, node.span.end)
+                left_out[node.span.start] = separator.end() if separator else node.span.end
     text = source.text
-    for place in sorted(changes, reverse=True):
-        text = text[:place] + changes[place] + text[place:]
+    for place in sorted({**changes, **left_out}, reverse=True):
+        text = text[:place] + changes.get(place, "") + text[left_out.get(place, place) :]
     return text
 
 

@@ -87,6 +87,33 @@ def test_definitions_before_the_first_block() -> None:
     torch.testing.assert_close(torch.vmap(op)(q, k)[1], op(q[1], k[1]))
 
 
+LIKE = """attention a {
+    dims B, M, N, D
+    types T
+    input  ends : i32[B + 1]
+    input  q : T[B, M, D]
+    input  k : T[B, N, D]
+    output o : T[B, M, D]
+    schedule { LAYOUT }
+    each b in B, i in M
+    over j in minimum(N, ends[b + 1] - ends[b])
+    o[b,i,:] = softmax(q[b,i,:] . k[b,j,:]) . k[b,j,:]
+}"""
+"""Where `ends` has a batch's axis, outputs with one have no axes of it at their places any more."""
+
+
+@pytest.mark.parametrize(
+    "layout", ["layout = ends", "layout = ends, deterministic = true", "deterministic = true layout = ends # as it is"]
+)
+def test_outputs_of_a_batch_may_lie_otherwise(layout: str) -> None:
+    op = attndsl.compile(LIKE.replace("{ LAYOUT }", f"{{ {layout}\n }}"))
+    ends = torch.tensor([[0, 2, 3], [0, 1, 4], [0, 6, 8]], dtype=torch.int32)
+    q, k = torch.randn(3, 2, 5, 4), torch.randn(3, 2, 6, 4)
+    found = torch.vmap(op)(ends, q, k)
+    for n in range(3):
+        torch.testing.assert_close(found[n], op(ends[n], q[n], k[n]))
+
+
 def test_what_is_written_in_place_has_the_batch() -> None:
     op, cache = attndsl.compile(CACHE), torch.zeros(2, 3, 4)
     x, at = torch.arange(8.0).reshape(2, 4), torch.tensor([0, 2])
