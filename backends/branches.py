@@ -46,16 +46,15 @@ def _write(out: Writer, kernels: list[tuple[Way, Kernel]], write: Callable[[list
 
 def _way(kernel: tile.KernelOp, tests: set[ConditionAttr]) -> Way:
     """What is tested for a kernel, where `tests` are all that kernels run `when` they hold."""
-    found: list[tuple[ConditionAttr, bool]] = []
-    if (when := kernel.when) is not None:
+    way: Way = () if kernel.unless is None else ((kernel.unless, False),)
+    when = kernel.when
+    while when is not None:
         match when.data:
             case ("and", outer, inner) if ConditionAttr(outer) in tests:
-                found += [(ConditionAttr(outer), True), (ConditionAttr(inner), True)]
+                way, when = ((ConditionAttr(inner), True), *way), ConditionAttr(outer)
             case _:
-                found.append((when, True))
-    if kernel.unless is not None:
-        found.append((kernel.unless, False))
-    return tuple(found)
+                way, when = ((when, True), *way), None
+    return way
 
 
 def _test(out: Writer, condition: ConditionAttr) -> None:

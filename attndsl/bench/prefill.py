@@ -151,8 +151,7 @@ def picture(axes: Axes, rows: list[dict[str, Any]]) -> None:
     best = max(((row["B"] * row["H"]) for row in rows if row["spec"] in ("mha", "causal_end")), default=0)
     for spec, style in (("mha", "-"), ("causal_end", "--")):
         wanted = (spec, 128, best)
-        own = [row for row in rows if (row["spec"], row["D"], row["B"] * row["H"]) == wanted]
-        chosen = [row for row in own if row["N"] in LENGTHS]
+        chosen = [row for row in rows if (row["spec"], row["D"], row["B"] * row["H"]) == wanted and row["N"] in LENGTHS]
         rates = [
             {"N": row["N"], **{name: draw.scaled(row["TFLOP/s"], row["ours"], row[name]) for name in ("ours", *PEERS)}}
             for row in chosen

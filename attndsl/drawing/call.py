@@ -63,8 +63,8 @@ def make_call(
     """A call with these extents and parameters, and what goes with them. Raises ValueError where nothing does.
 
     Data are such that a picture shows what they are for: lengths fall evenly from one request to the next, labels rise
-    as those of documents packed in a row do, flags come before those that are not set. Where keys say
-    by which rows they are seen, it is from the one at the key's place on, as in causal attention, up to the last.
+    as those of documents packed in a row do, flags come before those that are not set. Where keys say which rows see
+    them, those do that see them in causal attention.
     """
     spec = spec.where(types)
     small = {
@@ -103,7 +103,7 @@ def make_call(
 def _row_bounds(
     spec: Spec, dims: Mapping[str, int], known: Mapping[str, Number]
 ) -> Iterator[tuple[str, tuple[bool, int]]]:
-    """The inputs that say from which row a key is seen, or up to which: if it is the former, and the number of rows."""
+    """The inputs that say from which row a key is seen, or up to which: whether the former, and the number of rows."""
     for block in spec.blocks:
         for expr in walk(*(write.value for write in block.writes)):
             match expr:

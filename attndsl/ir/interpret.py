@@ -275,7 +275,7 @@ class Run(OverKeys):
 
     def chosen(self, op: spec.ChoiceOp) -> NamedArray:
         chosen = self.choices[op.choice.data]
-        return NamedArray(np.int64(chosen if op.divides is None else math.gcd(chosen, op.divides.value.data)))  # type: ignore[arg-type]
+        return _number(chosen if op.divides is None else math.gcd(chosen, op.divides.value.data))
 
     def to_float(self, op: spec.ToFloatOp) -> NamedArray:
         operand = self.values[op.operand]

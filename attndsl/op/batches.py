@@ -5,7 +5,7 @@ Import this only when torch is in use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -75,19 +75,32 @@ class Batches:
 
     def _binding_of(self, batched: tuple[str, ...]) -> CompiledSpec:
         from attndsl.diagnostics.base import SpecError
-        from attndsl.syntax.batched import batched_text
-
-        def binding(keeps_layout: bool) -> CompiledSpec:
-            text = batched_text(self._binding.spec, batched, keeps_layout)
-            return CompiledSpec(Source(text), self._binding.left_out, self._binding.said)
 
         try:
-            return binding(keeps_layout=True)
-        except SpecError:
-            try:
-                return binding(keeps_layout=False)
-            except SpecError as error:
-                raise errors.BatchWanted(self._binding.signature.name) from error
+            source = batched_source(self._binding.spec, batched)
+            return CompiledSpec(source, self._binding.left_out, self._binding.said)
+        except SpecError as error:
+            raise errors.BatchWanted(self._binding.signature.name) from error
+
+
+def batched_source(source: Source, inputs: Collection[str]) -> Source:
+    """The spec in which these inputs have a batch's axis; where no output can lie as an input then, none is to.
+
+    Raises SpecError.
+    """
+    from attndsl.diagnostics.base import SpecError
+    from attndsl.diagnostics.declarations import LayoutUnmatched
+    from attndsl.driver.library import checked
+    from attndsl.syntax.batched import batched_text
+
+    batch = Source(batched_text(source, inputs))
+    try:
+        checked(batch)
+    except SpecError as error:
+        if not all(isinstance(each, LayoutUnmatched) for each in error.diagnostics):
+            raise
+        return Source(batched_text(source, inputs, keeps_layout=False))
+    return batch
 
 
 def moved_first(tensor: torch.Tensor, place: int | None) -> torch.Tensor:

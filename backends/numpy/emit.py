@@ -101,7 +101,7 @@ class _Emitter:
             for workspace in self.workspaces:
                 if workspace.sym_name.data in self.shared_workspaces:
                     self.allocate(workspace)
-            write_branches(self.out, kernels, lambda kernel: kernel, self.each)
+            write_branches(self.out, kernels, lambda kernel: kernel, self.kernels)
         text = self.out.text()
         functions = self.compiled.source()
         return self.header(name, functions + text[described:] + signature) + functions + text
@@ -135,7 +135,7 @@ class _Emitter:
 
     # --- statements
 
-    def each(self, kernels: list[tile.KernelOp]) -> None:
+    def kernels(self, kernels: list[tile.KernelOp]) -> None:
         for kernel in kernels:
             self.kernel(kernel)
 

@@ -12,9 +12,9 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from attndsl.checking.check import check
-from attndsl.checking.typed import Spec
 from attndsl.diagnostics.base import SpecError
 from attndsl.driver import independent
+from attndsl.op.batches import batched_source
 from attndsl.reference.interpreter import reference
 from attndsl.syntax import batched
 from attndsl.syntax.source import Source
@@ -36,21 +36,11 @@ def check_batch(drawn: Drawn, seed: int) -> None:
     calls = [{name: case.arrays[name] if name in names else first[name] for name in first} for case in cases]
     together = {n: np.stack([call[n] for call in calls]) if n in names else array for n, array in first.items()}
     types = cases[0].types
-    batch = batched_spec(Source(drawn.text), names).where(types)
+    batch = check(batched_source(Source(drawn.text), names)).where(types)
     found = reference(batch, together, cases[0].params)
     for lane, call in enumerate(calls):
         for name, wanted in reference(spec.where(types), call, cases[0].params).items():
             np.testing.assert_array_equal(found[name][lane], wanted)
-
-
-def batched_spec(source: Source, names: list[str]) -> Spec:
-    """Where no output can lie as an input any more, that of a text that does not ask for it."""
-    try:
-        return check(Source(batched.batched_text(source, names)))
-    except SpecError as error:
-        if [each.code for each in error.diagnostics] != ["E720"]:
-            raise
-        return check(Source(batched.batched_text(source, names, keeps_layout=False)))
 
 
 def check_parts(drawn: Drawn, seed: int) -> None:

@@ -109,6 +109,7 @@ MANY = LEAST_KEYS + 52
 
 
 def qkv(n: int, d: int = 128, b: int = 4, hq: int = 32, hkv: int = 8) -> dict[str, torch.Tensor]:
+    """As many sequences as give tiles of `MANY` rows to more than 80% of 132 processors, which the rule wants."""
     shapes = {"q": (b, hq, n, d), "k": (b, hkv, n, d), "v": (b, hkv, n, d)}
     return {name: torch.randn(shape, device="cuda").to(torch.bfloat16) for name, shape in shapes.items()}
 

@@ -29,10 +29,9 @@ SQUARE = [
     for row, name in enumerate(GALLERY)
     for column, target in enumerate(TARGETS_OF_CI)
 ]
-"""A Latin square: every spec in each type and for each target, every type for each target.
+"""A Latin square: every spec in each type and for each target, a third of the cube, which took three times as long.
 
-What a type changes, products and how they are rounded, is the same on all targets, and what a target changes, memory
-and instructions, in all types: the whole cube took three times as long, and found no more.
+Each type meets each target in a third of the specs.
 """
 
 

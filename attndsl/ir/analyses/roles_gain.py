@@ -46,7 +46,7 @@ long for every program.
 With roles it runs beside products, and is hidden while it takes no longer than they; a plain kernel has more programs
 on a processor, of which one computes while another multiplies. Programs with roles take tiles from a counter, which
 gains more where some are longer than others. Of bf16: plain softmax of 128 features 0.75 (roles take 0.75 to 0.79 of
-the time), with ALiBi 1.06 (0.90), of 80 features 1.2 (0.88), of 64 features 1.5 (0.80 to 1.00 under a causal mask, 1.01
+the time), with ALiBi 1.06 (0.90), of 80 features 1.2 (0.88), of 64 features 1.5 (0.79 to 1.00 under a causal mask, 1.00
 to 1.20 without one), with softcap of 128 features 1.8 (1.14).
 """
 
