@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib.metadata import version
 
 from lsprotocol import types as lsp
@@ -24,6 +25,8 @@ NAME = "attndsl"
 
 def serve() -> None:
     """Speak the protocol over the standard input and output, until the editor ends it."""
+    # pygls logs whatever ends a request, with a traceback, and editors show the log as what went wrong with a server.
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_tells_a_failure)
     make_server().start_io()
 
 
@@ -81,7 +84,7 @@ def make_server() -> LanguageServer:
         try:
             places = known.places(offset)
         except CannotRename as error:
-            raise _refusal(error) from None
+            raise _Refusal(str(error)) from None
         return _range(document, known.source, next(span for span in places if span.start <= offset <= span.end))
 
     @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
@@ -90,7 +93,7 @@ def make_server() -> LanguageServer:
         try:
             places = known.rename(_offset(document, params.position), params.new_name)
         except CannotRename as error:
-            raise _refusal(error) from None
+            raise _Refusal(str(error)) from None
         edits = [lsp.TextEdit(_range(document, known.source, span), params.new_name) for span in places]
         return lsp.WorkspaceEdit({document.uri: edits})
 
@@ -167,8 +170,14 @@ def _range(document: TextDocument, source: Source, span: Span) -> lsp.Range:
     return lsp.Range(position(span.start), position(span.end))
 
 
-def _refusal(error: CannotRename) -> JsonRpcException:
-    return JsonRpcException(str(error), lsp.LSPErrorCodes.RequestFailed)
+class _Refusal(JsonRpcException):
+    """What an editor is answered where something cannot be done; the message says why."""
+
+    CODE = lsp.LSPErrorCodes.RequestFailed
+
+
+def _tells_a_failure(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], _Refusal)
 
 
 def _kind(binding: Binding) -> lsp.CompletionItemKind:

@@ -100,19 +100,37 @@ def session(steps: Callable[[Editor], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(run(), 120))
 
 
-def test_it_ends_without_an_error() -> None:
-    """An editor tells its user of a server that ends with another code than 0."""
-    asked: list[dict[str, object]] = [
+def errors(*asked: dict[str, object]) -> bytes:
+    """What a server writes to its standard error while it is started, asked and ended."""
+    messages: list[dict[str, object]] = [
         {"id": 1, "method": "initialize", "params": {"capabilities": {}}},
         {"method": "initialized", "params": {}},
+        *asked,
         {"id": 2, "method": "shutdown"},
         {"method": "exit"},
     ]
-    texts = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in asked]
+    texts = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
     given = b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(text), text) for text in texts)
     command = [sys.executable, "-m", "attndsl", "lsp"]
     ended = subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.returncode == 0
+    return ended.stderr
+
+
+def test_it_ends_without_an_error() -> None:
+    """An editor tells its user of a server that ends with another code than 0."""
+    assert errors() == b""
+
+
+def test_a_refusal_is_an_answer_and_other_exceptions_are_failures() -> None:
+    """An editor keeps what a server writes to its standard error, for whom something went wrong."""
+    document = {"uri": URI, "languageId": "attn", "version": 1, "text": GQA}
+    opened: dict[str, object] = {"method": "textDocument/didOpen", "params": {"textDocument": document}}
+    place = {"textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}}
+    refused: dict[str, object] = {"id": 3, "method": "textDocument/prepareRename", "params": place}
+    assert errors(opened, refused) == b""
+    failing: dict[str, object] = {"id": 3, "method": "workspace/executeCommand", "params": {"command": "none such"}}
+    assert b"Traceback" in errors(failing)
 
 
 def test_a_wrong_text_is_told_and_mended() -> None:
