@@ -23,6 +23,9 @@ PLAIN = {"mha": False, "causal_end": True, "gqa": True}
 LEARNED = {"alibi": ("slope",), "relative_bias": ("bias",), "t5_bias": ("bias",)}
 """What has a gradient beside queries, keys and values."""
 
+NAIVE = {"t5_bias": masks.embedded}
+"""Scores that plain torch says otherwise: gradients of an index go one by one to numbers that many pairs read."""
+
 NEAR, FAR = 16, 128
 """Buckets of distances of a side, and the distance from which on all share the last."""
 
@@ -98,7 +101,7 @@ def row(
     """A row: the gradients of a spec, beside SDPA where that can say it, FlexAttention and plain torch."""
     params, mask, score = variant
     of = ("q", "k", "v", *LEARNED.get(name, ()))
-    naive = peers.naive(PLAIN[name]) if name in PLAIN else masks.naive(mask, score)
+    naive = peers.naive(PLAIN[name]) if name in PLAIN else masks.naive(mask, NAIVE.get(name, score))
     forwards = (ours(name, params), *(sdpa if name in PLAIN else ()), *peers.flex(mask, score)[:1], naive)
 
     def cost(x: Inputs) -> Cost:

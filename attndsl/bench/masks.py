@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.functional import embedding
 
 from attndsl.bench import peers
 from attndsl.bench.contest import Contestant, Inputs
@@ -53,6 +54,18 @@ def bucketed(x: Inputs) -> peers.Mod:
     def changed(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
         near = bucket[(j - i).abs().clamp(max=last)]
         return score * root + bias[near + side * (j > i), h]
+
+    return changed
+
+
+def embedded(x: Inputs) -> peers.Mod:
+    """The same in plain torch, as models have it: one embedding of all distances serves the whole batch."""
+    bias, bucket, root = table(x), x["bucket"], math.sqrt(x["q"].shape[-1])
+    side, last = len(bias) // 2, len(bucket) - 1
+
+    def changed(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+        near = bucket[(j - i).abs().clamp(max=last)]
+        return score * root + embedding(near + side * (j > i), bias).squeeze(1).movedim(-1, 1)
 
     return changed
 

@@ -120,7 +120,7 @@ def flex_plain(causal: bool) -> Contestant:
         for tensor in merged.values():
             torch._dynamo.maybe_mark_dynamic(tensor, 0)
         mask = block_mask(x, causal_mask if causal else None)
-        return lambda: _flex(merged, None, mask).view_as(x["q"])
+        return lambda: _flex(merged, None, mask).view(*x["q"].shape[:3], -1)
 
     return Contestant("FlexAttention", bind)
 

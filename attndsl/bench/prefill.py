@@ -30,13 +30,14 @@ SHAPES = {
 }
 """(B, H), the ones that fill a GPU first."""
 
-OTHER_WIDTHS, OTHER_LENGTHS = (80, 96, 256), (1000, 4097)
-"""Heads that are no power of two, or as wide as a processor's memory allows, and lengths that no tile divides."""
+OTHER_WIDTHS, OTHER_LENGTHS = ((80, 80), (96, 96), (256, 256), (192, 128)), (1000, 4097)
+"""Heads that are no power of two, as wide as a processor's memory allows, or of keys wider than values; lengths that no
+tile divides."""
 
 PEERS = ("naive", "cuDNN", "FLASH", "EFFICIENT", "FlexAttention", "FlexAttention and mask")
 
 COLUMNS = (
-    *(Column(name) for name in ("spec", "B", "H", "N", "D")),
+    *(Column(name) for name in ("spec", "B", "H", "N", "D", "E")),
     Column("error", "{:.1e}".format),
     Column("ours", of_milliseconds),
     Column("TFLOP/s", "{:.0f}".format),
@@ -54,21 +55,23 @@ COLUMNS = (
 )
 
 
-def qkv(batch: int, heads: int, n: int, width: int, device: torch.device) -> dict[str, torch.Tensor]:
-    """Random q, k and v."""
-    return {name: torch.randn(batch, heads, n, width, device=device).bfloat16() for name in "qkv"}
+def qkv(batch: int, heads: int, n: int, width: int, values: int, device: torch.device) -> dict[str, torch.Tensor]:
+    """Random q and k of `width` features, and v of `values`."""
+    widths = {"q": width, "k": width, "v": values}
+    return {name: torch.randn(batch, heads, n, each, device=device).bfloat16() for name, each in widths.items()}
 
 
-def plain(batch: int, heads: int, n: int, width: int, causal: bool, rank: int) -> Work:
+def plain(batch: int, heads: int, n: int, width: int, values: int, causal: bool, rank: int) -> Work:
     """A row of the study."""
     spec = "causal_end" if causal else "mha"
     pairs = n * (n + 1) // 2 if causal else n * n
-    cost = Cost(moved=4 * batch * heads * n * width * 2, flops=4 * batch * heads * width * pairs)
+    features = 2 * batch * heads * (width + values)
+    cost = Cost(moved=features * n * 2, flops=features * pairs)
     return Work(
-        labels={"spec": spec, "B": batch, "H": heads, "N": n, "D": width},
+        labels={"spec": spec, "B": batch, "H": heads, "N": n, "D": width, "E": values},
         spec=spec,
         element="bf16",
-        inputs=partial(qkv, batch, heads, n, width),
+        inputs=partial(qkv, batch, heads, n, width, values),
         contestants=(
             ours(spec, {}),
             *(scheduled(spec, {}, f"stages {stages}", {"num_stages": stages}) for stages in STAGES),
@@ -86,7 +89,7 @@ def variant(spec: str, batch: int, heads: int, n: int, width: int, rank: int) ->
     params, mask, score = VARIANTS[spec]
 
     def inputs(device: torch.device) -> Inputs:
-        return {**qkv(batch, heads, n, width, device), **masks.extra(batch, heads, n, device)}
+        return {**qkv(batch, heads, n, width, width, device), **masks.extra(batch, heads, n, device)}
 
     def cost(x: Inputs) -> Cost:
         tiles = masks.visited(x, mask(x))
@@ -97,7 +100,7 @@ def variant(spec: str, batch: int, heads: int, n: int, width: int, rank: int) ->
         return truth("causal_end", x, {})
 
     return Work(
-        labels={"spec": spec, "B": batch, "H": heads, "N": n, "D": width},
+        labels={"spec": spec, "B": batch, "H": heads, "N": n, "D": width, "E": width},
         spec=spec,
         element="bf16",
         inputs=inputs,
@@ -113,12 +116,12 @@ def works(effort: Effort) -> Iterable[Work]:
     for rank, (batch, heads) in enumerate(SHAPES[effort]):
         lengths = LENGTHS[2:3] if effort is Effort.QUICK else LENGTHS
         for width, causal_, n in product((64, 128), (False, True), lengths):
-            yield plain(batch, heads, n, width, causal_, rank=2 * rank)
+            yield plain(batch, heads, n, width, width, causal_, rank=2 * rank)
     if effort is not Effort.QUICK:
-        for width, causal_ in product(OTHER_WIDTHS, (False, True)):
-            yield plain(4, 16, 4096, width, causal_, rank=1)
+        for widths, causal_ in product(OTHER_WIDTHS, (False, True)):
+            yield plain(4, 16, 4096, *widths, causal_, rank=1)
         for causal_, n in product((False, True), OTHER_LENGTHS):
-            yield plain(4, 32, n, 128, causal_, rank=1)
+            yield plain(4, 32, n, 128, 128, causal_, rank=1)
     for spec, n in product(VARIANTS, LENGTHS[2:3] if effort is Effort.QUICK else LENGTHS[2:]):
         yield variant(spec, 2, 32, n, 128, rank=1)
 

@@ -32,7 +32,8 @@ from attndsl.bench.suite import Effort, Suite, Work
 
 TINY: dict[str, Callable[[], list[Work]]] = {
     "prefill": lambda: [
-        *(prefill.plain(1, 2, 128, 16, causal, rank=0) for causal in (False, True)),
+        *(prefill.plain(1, 2, 128, 16, 16, causal, rank=0) for causal in (False, True)),
+        prefill.plain(1, 2, 128, 24, 16, True, rank=0),
         prefill.variant("alibi", 2, 2, 256, 16, rank=1),
     ],
     "backward": lambda: [
@@ -142,7 +143,7 @@ def test_the_original_shapes_are_all_there() -> None:
 
 
 def test_a_peer_that_refuses_leaves_an_empty_cell_and_its_reason(measure: Any) -> None:
-    results = measure(prefill.SUITE, [prefill.plain(1, 2, 128, 16, True, rank=0)])
+    results = measure(prefill.SUITE, [prefill.plain(1, 2, 128, 16, 16, True, rank=0)])
     (row,) = (dict(zip([c.name for c in results.columns], row, strict=True)) for row in results.rows)
     assert row["cuDNN"] is None and row["cuDNN / ours"] is None
     assert "cuDNN: RuntimeError" in row["notes"] and "stages 1: the file is for a GPU" in row["notes"]
@@ -150,13 +151,13 @@ def test_a_peer_that_refuses_leaves_an_empty_cell_and_its_reason(measure: Any) -
 
 def test_the_naive_form_is_not_run_where_its_scores_do_not_fit(monkeypatch: pytest.MonkeyPatch, measure: Any) -> None:
     monkeypatch.setattr(peers, "NAIVE_BYTES", 1e4)
-    results = measure(prefill.SUITE, [prefill.plain(1, 2, 128, 16, False, rank=0)])
+    results = measure(prefill.SUITE, [prefill.plain(1, 2, 128, 16, 16, False, rank=0)])
     assert "naive: its scores take 0 GB" in results.rows[0][-1]
 
 
 def test_tiles_are_counted_as_masks_are() -> None:
     """Of 4 × 4 tiles a causal mask visits the lower half; a window of a tile, two in each row but the first."""
-    x = prefill.qkv(1, 1, 512, 16, torch.device("cpu"))
+    x = prefill.qkv(1, 1, 512, 16, 16, torch.device("cpu"))
     assert masks.visited(x, masks.causal(x)) == 10
     assert masks.visited(x, masks.windowed(128)(x)) == 7
 

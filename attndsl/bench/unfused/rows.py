@@ -134,7 +134,7 @@ class Rows:
         axes = union(index.axes for index in gathered)
         if gathered:
             valid = [index.value.clamp(0, extent - 1) for index, extent in zip(gathered, extents, strict=True)]
-            tensor = tensor[tuple(along(v, index.axes, axes) for v, index in zip(valid, gathered, strict=True))]
+            tensor = gathered_at(tensor, [along(v, i.axes, axes) for v, i in zip(valid, gathered, strict=True)])
         axes += tuple(sliced.values())
         where = None if present is None else broadcast(present.value, present.axes, axes, self.sizes(axes))
         return MaskedTensor(axes, tensor.to(self._stored(tensor)), where)
@@ -337,6 +337,20 @@ def nth_of(found: torch.Tensor, nth: torch.Tensor) -> torch.Tensor:
     return torch.where(
         nth < found.shape[-1], found.gather(-1, nth.clamp(0, found.shape[-1] - 1)[..., None])[..., 0], -1
     )
+
+
+def gathered_at(tensor: torch.Tensor, places: Sequence[torch.Tensor]) -> torch.Tensor:
+    """What lies at some places of the first dimensions.
+
+    Gradients of an index are added one by one where many pairs read one place; those of `index_select` side by side.
+    """
+    if not tensor.requires_grad:
+        return tensor[tuple(places)]
+    number = places[0]
+    for place, extent in zip(places[1:], tensor.shape[1:], strict=False):
+        number = number * extent + place
+    kept = tensor.shape[len(places) :]
+    return tensor.reshape(-1, *kept).index_select(0, number.flatten()).view(*number.shape, *kept)
 
 
 def extreme(function: str, value: torch.Tensor) -> torch.Tensor:
