@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from attndsl.checking.layouts import LAYOUT, following
+from attndsl.checking.text import expression_text
 from attndsl.checking.typed import (
     Apply,
     Block,
@@ -29,7 +30,7 @@ from attndsl.checking.typed import (
 )
 from attndsl.gradient.algebra import NOWHERE, Algebra, Moving
 from attndsl.gradient.nests import Nest
-from attndsl.gradient.places import slice_of, told_apart
+from attndsl.gradient.places import is_inside, slice_of, told_apart
 from attndsl.gradient.presence import conditions
 from attndsl.syntax import tree
 from attndsl.syntax.parse import parse
@@ -37,6 +38,9 @@ from attndsl.syntax.source import Span
 
 SUMS = ("f32", "f64")
 """What log-sum-exps, and sums of rows, are stored as: f64 in a call of f64."""
+
+SHARES = 8
+"""So many rows and keys side by side, of those that add to few elements, have sums of their own."""
 
 
 @dataclass(frozen=True)
@@ -265,8 +269,54 @@ class Backward:
                 if part.block == number:
                     adds = len(parts) > 1 or not {*part.nest.each} <= told_apart(part.indices)
                     made_of = Write(self._results[name], part.indices, part.axes, part.value, NOWHERE, adds)
-                    writes[part.nest].append(made_of)
+                    for nest, write in self._shared_out(number, part.nest, made_of):
+                        writes[nest].append(write)
         return _in_order(writes)
+
+    def _shared_out(self, block: int, nest: Nest, write: Write) -> list[tuple[Nest, Write]]:
+        """A write, or two where pairs of rows and keys add to elements of which data say which.
+
+        A table for buckets of distances has few elements, and all pairs would wait for each other to add to them. So
+        there are several sums for each, which neighbours in a tile never share, and one nest more adds these up. Where
+        each element asks all pairs what it gets of them, for the same bits each time, there is nothing to wait for.
+        """
+        places = [place for place in write.indices if any(isinstance(expr, Read) for expr in walk(place))]
+        pairs = [index for index in nest.each if any(index in self.algebra.free(place) for place in places)]
+        summed = nest.over or not self.spec.blocks[block].over
+        if not write.adds or write.axes or summed or len(pairs) != 2 or self.spec.schedule.get("deterministic"):
+            return [(nest, write)]
+        row, key = map(self.algebra.index, pairs)
+        diagonal = self.algebra.apply("iadd", self.algebra.apply("imul", row, self.algebra.number(SHARES)), key)
+        shares = self.algebra.number(SHARES**2)
+        name, extents = self.fresh(f"{write.tensor.name}_shares"), (*write.tensor.extents, shares)
+        shared = Tensor(name, "temp", self._sums, extents, NOWHERE)
+        share = self.algebra.apply("imod", diagonal, shares)
+        each = tuple(
+            place.index
+            if isinstance(place, IndexValue) and is_inside(place, expression_text(extent))
+            else self._running("at", "each", extent)
+            for place, extent in zip(write.indices, write.tensor.extents, strict=True)
+        )
+        axis = self._running("share", "axis", shares)
+        found = self.read(shared, tuple(map(self.algebra.index, (*each, axis))))
+        total = replace(
+            write,
+            indices=tuple(map(self.algebra.index, each)),
+            value=self.algebra.sum_over(frozenset([axis]), found),
+            adds=len(self._parts_of(write.tensor)) > 1,
+        )
+        return [
+            (nest, replace(write, tensor=shared, indices=(*write.indices, share))),
+            (Nest(each, (), Moving(self.algebra), None), total),
+        ]
+
+    def _parts_of(self, result: Tensor) -> list[_GivenBack]:
+        """All that is given back to what a tensor is the gradient of."""
+        return next(parts for name, parts in self._parts.items() if self._results[name] is result)
+
+    def _running(self, name: str, role: str, extent: Expr) -> Index:
+        """A variable that runs through an extent."""
+        return Index(self.fresh(name), role, extent, extent, NOWHERE)  # type: ignore[arg-type]  # of its roles
 
     def _left(self, tensor: Tensor) -> Tensor:
         """What the forward saves in place of a workspace that no text declares."""

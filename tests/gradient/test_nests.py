@@ -34,6 +34,40 @@ def test_pairs_of_rows_and_keys_are_products_of_matrices(name: str, target: str)
             assert sum(isinstance(op, tile.DotOp) for op in kernel.walk()) >= 2
 
 
+TABLE = """attention table {{
+    dims M, N, D
+    input  x : f64[M, D]
+    input  y : f64[N, D]
+    input  w : f64[3]
+    input  at : i32[M, N]
+    output o : f64[M, D]
+    {schedule}
+    each i in M
+    over j in N
+
+    o[i,:] = softmax(x[i,:] . y[j,:] + w[{place}]) . y[j,:]
+}}"""
+"""A table that pairs of rows and keys read."""
+
+
+@pytest.mark.parametrize(
+    ("place", "schedule", "shared"),
+    [
+        ("at[i,j]", "", True),
+        ("at[i,i] + j % 2", "", True),
+        ("(j - i) % 3", "", False),
+        ("at[i,0]", "", False),
+        ("at[0,j]", "", False),
+        ("at[i,j]", "schedule { deterministic = true }", False),
+    ],
+)
+def test_pairs_that_data_send_to_one_element_have_sums_of_their_own(place: str, schedule: str, shared: bool) -> None:
+    """Not where each element asks all pairs, for the same bits each time, and waits for none."""
+    spec = check(Source(TABLE.format(place=place, schedule=schedule)))
+    assert ("w_shares" in gradient(spec, of=("w",)).backward) == shared
+    assert slopes_differ(spec, Case.make(spec, "f64", seed=3, hostile=True)) == []
+
+
 SHARED = ["mqa", *(pytest.param(n, marks=pytest.mark.matrix) for n in ("gqa", "sliding_window", "packed_ragged"))]
 """Specs whose heads share keys."""
 
