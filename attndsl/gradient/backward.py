@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from attndsl.checking.layouts import LAYOUT, following
 from attndsl.checking.text import expression_text
@@ -39,8 +40,11 @@ from attndsl.syntax.source import Span
 SUMS = ("f32", "f64")
 """What log-sum-exps, and sums of rows, are stored as: f64 in a call of f64."""
 
-SHARES = 8
-"""So many rows and keys side by side, of those that add to few elements, have sums of their own."""
+APART = 8
+"""How many sums further the next row adds to: so many keys of so many rows beside them add to different ones."""
+
+MOST_SHARED = 2**22
+"""Numbers that the sums of a table may be: 16 MiB."""
 
 
 @dataclass(frozen=True)
@@ -277,20 +281,23 @@ class Backward:
         """A write, or two where pairs of rows and keys add to elements of which data say which.
 
         A table for buckets of distances has few elements, and all pairs would wait for each other to add to them. So
-        there are several sums for each, which neighbours in a tile never share, and one nest more adds these up. Where
-        each element asks all pairs what it gets of them, for the same bits each time, there is nothing to wait for.
+        each has as many sums as there are keys, where memory allows, and one nest more adds these up. Where each
+        element asks all pairs what it gets of them, for the same bits each time, there is nothing to wait for.
         """
         places = [place for place in write.indices if any(isinstance(expr, Read) for expr in walk(place))]
         pairs = [index for index in nest.each if any(index in self.algebra.free(place) for place in places)]
         summed = nest.over or not self.spec.blocks[block].over
         if not write.adds or write.axes or summed or len(pairs) != 2 or self.spec.schedule.get("deterministic"):
             return [(nest, write)]
-        row, key = map(self.algebra.index, pairs)
-        diagonal = self.algebra.apply("iadd", self.algebra.apply("imul", row, self.algebra.number(SHARES)), key)
-        shares = self.algebra.number(SHARES**2)
+        algebra, one = self.algebra, self.algebra.number(1)
+        row, key = map(algebra.index, pairs)
+        diagonal = algebra.apply("iadd", algebra.apply("imul", row, algebra.number(APART)), key)
+        elements = reduce(partial(algebra.apply, "imul"), map(Moving(algebra), write.tensor.extents))
+        room = algebra.apply("idiv", algebra.number(MOST_SHARED), algebra.apply("iadd", one, elements))
+        shares = algebra.apply("iadd", one, algebra.apply("imin", self._most(pairs[1]), room))
         name, extents = self.fresh(f"{write.tensor.name}_shares"), (*write.tensor.extents, shares)
         shared = Tensor(name, "temp", self._sums, extents, NOWHERE)
-        share = self.algebra.apply("imod", diagonal, shares)
+        share = algebra.apply("imod", diagonal, shares)
         each = tuple(
             place.index
             if isinstance(place, IndexValue) and is_inside(place, expression_text(extent))
@@ -298,16 +305,16 @@ class Backward:
             for place, extent in zip(write.indices, write.tensor.extents, strict=True)
         )
         axis = self._running("share", "axis", shares)
-        found = self.read(shared, tuple(map(self.algebra.index, (*each, axis))))
+        found = self.read(shared, tuple(map(algebra.index, (*each, axis))))
         total = replace(
             write,
-            indices=tuple(map(self.algebra.index, each)),
-            value=self.algebra.sum_over(frozenset([axis]), found),
+            indices=tuple(map(algebra.index, each)),
+            value=algebra.sum_over(frozenset([axis]), found),
             adds=len(self._parts_of(write.tensor)) > 1,
         )
         return [
             (nest, replace(write, tensor=shared, indices=(*write.indices, share))),
-            (Nest(each, (), Moving(self.algebra), None), total),
+            (Nest(each, (), Moving(algebra), None), total),
         ]
 
     def _parts_of(self, result: Tensor) -> list[_GivenBack]:
