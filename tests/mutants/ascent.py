@@ -40,6 +40,11 @@ class Ascent:
         self._right = derivative(case.spec)
 
     @property
+    def said(self) -> str:
+        """What tells it from others."""
+        return f"{self.case.spec.source.text} {self.case} {self.case.params}"
+
+    @property
     def is_telling(self) -> bool:
         """Whether all numbers are such."""
         return self._weighed.is_number and not self._weighed.reads_infinity

@@ -2,20 +2,26 @@
 
 Run in a process of its own: Triton reads TRITON_INTERPRET when it is imported. An example goes through the stages
 that the mutants which are left blame, and no further.
+
+Most mutants are caught by the first examples, and a few keep all others waiting: `caught.json` says which example
+caught each of them, and that one is tried first. Where what is drawn has changed since, the hunt goes on as ever, for
+minutes; `python -m tests.mutants.hunt NAME --keep` writes down anew what it finds.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import count
+from itertools import count, groupby
 from math import ceil, prod
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -53,6 +59,9 @@ HUNTS: dict[str, Callable[[Mutant], bool]] = {
     "gradients": lambda mutant: mutant.in_gradient,
 }
 """Which mutants a process hunts: those of calls are reached through no stage, so that no example goes there twice."""
+
+CAUGHT = Path(__file__).with_name("caught.json")
+"""By hunt and mutant, the batch that caught it and which candidate of it did."""
 
 BATCH = 50
 """Examples that hypothesis draws at a time; each time begins anew, with small ones."""
@@ -101,6 +110,11 @@ class Road:
         self.form = replace(form, rows=rows, keys=keys)
         self.passes = self.form.passes(case)
         self.stages = ["build", *(each.name for each in self.passes)]
+
+    @property
+    def said(self) -> str:
+        """What tells it from others."""
+        return f"{self.case.spec.source.text} {self.case} {self.form}"
 
     @property
     def is_telling(self) -> bool:
@@ -224,26 +238,51 @@ class Road:
         return found
 
 
-def drawn(target: str) -> Iterator[Road]:
-    """The roads of different examples, the same ones each time."""
-    plan = FuzzPlan(spec=None, backends=(target,))
+Candidates = list[Callable[[], Road | Ascent | None]]
+"""What a batch may catch mutants with, each made when it is its turn; nothing where an example tells nothing."""
+
+Grounds = Callable[[int], Candidates]
+"""The candidates of a batch by its number, the same ones each time."""
+
+Place = tuple[int, int]
+"""A batch, and which of its candidates."""
+
+
+def roads(target: str, number: int) -> Candidates:
+    """The roads of the examples of a batch."""
+    drawn = batch(FuzzPlan(spec=None, backends=(target,)), number)
+    return [partial(road_of, example, form) for example in drawn for form in example.forms]
+
+
+def road_of(example: Example, form: Form) -> Road | None:
+    """The road of an example, where it is telling."""
+    road = Road(example.case, form, example.calling)
+    return road if road.is_telling else None
+
+
+def ascents(number: int) -> Candidates:
+    """The ascents of the examples of a batch."""
+    drawn = batch(FuzzPlan(spec=None, backends=(), elements=("f64",)), number)
+    return [partial(ascent_of, example.case) for example in drawn]
+
+
+def everywhere(grounds: Grounds) -> Iterator[tuple[Place, Road | Ascent]]:
+    """All that the batches have, one after another, each once."""
     seen: set[str] = set()
-    for example in (example for number in count() for example in batch(plan, number)):
-        for form in example.forms:
-            road = Road(example.case, form, example.calling)
-            said = f"{example.case.spec.source.text} {example.case} {road.form}"
-            if said not in seen and road.is_telling:
-                seen.add(said)
-                yield road
+    for number in count():
+        for at, make in enumerate(grounds(number)):
+            if (found := make()) is not None and found.said not in seen:
+                seen.add(found.said)
+                yield (number, at), found
 
 
-def ascents() -> Iterator[Ascent]:
-    """The ascents of different examples, the same ones each time."""
-    read_once()
-    plan = FuzzPlan(spec=None, backends=(), elements=("f64",))
-    for example in (example for number in count() for example in batch(plan, number)):
-        if (ascent := ascent_of(example.case)) is not None:
-            yield ascent
+def where_caught(grounds: Grounds, places: Mapping[str, Place]) -> Iterator[tuple[Place, Road | Ascent]]:
+    """What stands at some places."""
+    for number, group in groupby(sorted(set(places.values())), key=lambda place: place[0]):
+        candidates = grounds(number)
+        for place in group:
+            if place[1] < len(candidates) and (found := candidates[place[1]]()) is not None:
+                yield place, found
 
 
 def batch(plan: FuzzPlan, number: int) -> list[Example]:
@@ -267,34 +306,52 @@ def batch(plan: FuzzPlan, number: int) -> list[Example]:
     return found
 
 
-def hunt(name: str) -> Iterator[Hunted]:
-    """What becomes of each mutant of a hunt, as soon as that is known."""
+def hunt(name: str, known: Mapping[str, Place]) -> Iterator[tuple[Hunted, Place]]:
+    """What becomes of each mutant of a hunt, and where, as soon as that is known; at `known` places first."""
     left = {mutant: Hunted(mutant.name, mutant.target) for mutant in MUTANTS if HUNTS[name](mutant)}
-    roads: Iterator[Road | Ascent] = ascents() if name == "gradients" else drawn(next(iter(left)).target)
-    for road in roads:
-        tried = [mutant for mutant in left if road.takes(mutant)]
-        try:
-            found = road.caught(tried)
-        except Unsound:  # a bug that is none of ours
-            traceback.print_exc()
-            continue
-        for mutant in tried:
-            hunted = left[mutant]
-            hunted.examples += 1
-            if mutant in found or hunted.examples >= MOST:
-                hunted.stage = found.get(mutant, "")
-                yield hunted
-                del left[mutant]
-        if not left:
-            return
+    if name == "gradients":
+        read_once()
+    grounds = ascents if name == "gradients" else partial(roads, next(iter(left)).target)
+    for tried_first, found in ((True, where_caught(grounds, known)), (False, everywhere(grounds))):
+        for place, road in found:
+            tried = [m for m in left if road.takes(m) and (not tried_first or known.get(m.name) == place)]
+            try:
+                caught = road.caught(tried)
+            except Unsound:  # a bug that is none of ours
+                traceback.print_exc()
+                continue
+            for mutant in tried:
+                hunted = left[mutant]
+                hunted.examples += 1
+                if mutant in caught or hunted.examples >= MOST:
+                    hunted.stage = caught.get(mutant, "")
+                    yield hunted, place
+                    del left[mutant]
+            if not left:
+                return
 
 
-def main(name: str) -> None:
+def places_of(name: str) -> dict[str, Place]:
+    """Where the mutants of a hunt were caught last."""
+    return {mutant: (number, at) for mutant, (number, at) in json.loads(CAUGHT.read_text())[name].items()}
+
+
+def keep(name: str, places: Mapping[str, Place]) -> None:
+    """Writes down where the mutants of a hunt were caught."""
+    text = json.dumps(json.loads(CAUGHT.read_text()) | {name: dict(sorted(places.items()))}, indent=1)
+    CAUGHT.write_text(re.sub(r"\[\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2]", text) + "\n")
+
+
+def main(name: str, *options: str) -> None:
     """Hunts the mutants of one of `HUNTS`."""
     os.environ["TRITON_INTERPRET"] = "1"  # mutants are no business of a GPU
     prepare()
-    for hunted in hunt(name):
+    places: dict[str, Place] = {}
+    for hunted, place in hunt(name, places_of(name)):
         print(json.dumps(asdict(hunted)), flush=True)
+        places |= {hunted.name: place} if hunted.stage else {}
+    if "--keep" in options:
+        keep(name, places)
 
 
 if __name__ == "__main__":
