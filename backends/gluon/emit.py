@@ -107,7 +107,7 @@ def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
     """Comments: of each kernel whose warps could have roles, by what it does, and have none, why."""
     done = {kernel.entry for kernel in kernels if kernel.form == IN_ROLES}
     for kernel in kernels:
-        if kernel.form == WHOLE and kernel.entry not in done:
+        if kernel.form == WHOLE and kernel.entry not in done and kernel.scheduled_as is None:
             try:
                 roled(kernel)
             except NoRoles as reason:
@@ -115,7 +115,7 @@ def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
 
 
 def _writer(kernel: tile.KernelOp, *given: object) -> TritonKernel:
-    kind = GluonKernel if kernel.form == IN_ROLES else TritonKernel
+    kind = GluonKernel if kernel.form == IN_ROLES and kernel.scheduled_as is None else TritonKernel
     return kind(kernel, *given)  # type: ignore[arg-type]
 
 
