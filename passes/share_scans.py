@@ -221,6 +221,8 @@ def _read(loop: tile.LoopOp, n: int, tensor: SymbolRefAttr, place: Sequence[SSAV
     result, start = loop.results[n], loop.iter_args[n]
     merge = loop.merge(result)
     assert merge is not None
+    if isinstance(start.owner, tile.BroadcastOp):  # along no axis
+        start = start.owner.value
     load = tile.LoadOp(tensor, [*place, insert_before(loop, index_constant(n))], None, index)
     found = insert_before(loop, merge(start, insert_before(loop, load)))
     ranges = Ranges()
