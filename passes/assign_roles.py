@@ -316,7 +316,7 @@ class AssignRoles(ModulePass):
 
 
 def _in_tiles(look: tile.KernelOp, found: Roled) -> tile.KernelOp:
-    """What is scheduled as a plain kernel, as it goes with the one whose warps have roles: tiles have the size there."""
+    """What is scheduled as a plain kernel, as it goes with the one whose warps have roles: in tiles of their size."""
     copy = copied(look)
     copy.form = StringAttr("roles")
     for choice in of_kind(copy, spec.ChoiceOp):

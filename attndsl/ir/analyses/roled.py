@@ -487,7 +487,9 @@ def _memory(found: Roled, keys: int, outboxes: bool = False) -> int:
     multiplied, summed = features_of(found.scoring), features_of(found.summing)
     # Each row has its queries there. Its results have an outbox, or pass through half as much as they are laid out.
     rows = found.tile_rows * (2 * multiplied + (2 if outboxes else 1) * summed)
-    return rows + 2 * found.stages * keys * (multiplied + summed) + OTHER_MEMORY
+    # What masks read passes through memory, 8 bytes of each key at most, from threads that read it to all others.
+    masks = 8 * keys * found.consumers * sum(isinstance(op, tile.LoadOp) for op in found.tested)
+    return rows + 2 * found.stages * keys * (multiplied + summed) + masks + OTHER_MEMORY
 
 
 def features_of(products: Iterable[Multiplied]) -> int:
