@@ -36,6 +36,7 @@ PASSES = {
     "choose-keys": "ChooseKeys",
     "split-ranges": "SplitRanges",
     "scan-keys": "ScanKeys",
+    "share-scans": "ShareScans",
     "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",
     "gather-terms": "GatherTerms",

@@ -250,8 +250,9 @@ After:
 Where features are cut into pieces, a turn has a product for each: those of scores one onto the other, and a sum for
 each piece of values. A stage then has several boxes, which are announced, waited for and released at once.
 
-Both loops become one over all tiles, in the same order, with a condition around what masks; a program that sees no key
-walks one tile, and forgets it. What stands before the loops and is the same for all rows is computed before the roles.
+Both loops become one over all tiles, in the same order, with a condition around what masks, and around what a mask
+reads; a program that sees no key walks one tile, and forgets it. What is scheduled as the plain kernel goes with the
+other, too, in its tiles. What stands before the loops and is the same for all rows is computed before the roles.
 Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says; others stay alone. Where
 `attndsl.ir.analyses.roles_gain` finds that it pays, the kernel has a schedule, `{"ROLES" = 1}`, so that a launch may
 take it by itself; one without is for calls that ask for it.
@@ -263,14 +264,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from attndsl.choices import ROLES
+from attndsl.choices import KEYS, ROLES, ROWS
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.roled import NoRoles, roled
+from attndsl.ir.analyses.roled import NoRoles, Roled, roled
 from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.rewrite import remove_dead
+from attndsl.ir.rewrite import copied, index_constant, insert_before, remove_dead
+from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.statements import of_kind
-from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass
+from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass, StringAttr
 from attndsl.passes.roles.kernel import RolesKernel
 
 
@@ -304,8 +306,20 @@ class AssignRoles(ModulePass):
             made = RolesKernel(kernel, found, counter.sym_name.data)
             op.body.block.insert_op_after(made.kernel, kernel)
             made.write()
+            for look in [each for each in kernels if each is not kernel and each.scheduling is kernel]:
+                op.body.block.insert_op_before(_in_tiles(look, found), made.kernel)
             remove_dead(made.kernel)
             for load in of_kind(made.kernel, tile.LoadOp):
                 load.box = None  # rings are all that is copied
             if loss(found) is None:
                 made.kernel.schedules = ArrayAttr([DictionaryAttr({ROLES: IntegerAttr.from_index_int_value(1)})])
+
+
+def _in_tiles(look: tile.KernelOp, found: Roled) -> tile.KernelOp:
+    """What is scheduled as a plain kernel, as it goes with the one whose warps have roles: in tiles of their size."""
+    copy = copied(look)
+    copy.form = StringAttr("roles")
+    for choice in of_kind(copy, spec.ChoiceOp):
+        sizes = {ROWS: found.tile_rows, KEYS: found.tile_keys}
+        replace_with(choice, [insert_before(choice, index_constant(sizes[choice.choice.data]), choice.choice.data)])
+    return copy

@@ -102,11 +102,12 @@ SPACE = {ROWS: (16, 32, 64, 128), KEYS: (16, 32, 64, 128), "num_warps": (4, 8), 
 def candidates(module: ModuleOp, machine: Machine) -> list[dict[str, int]]:
     """The schedules of `SPACE` that the model says fit: what tuning may ask of a call.
 
-    They fit all kernels at once but those that merge splits, or whose warps have roles: their tiles are their own.
+    They fit all kernels at once but those that merge splits, or whose warps have roles: their tiles are their own. What
+    is scheduled as another kernel multiplies nothing, and fits with it.
     """
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
     plain = [kernel for kernel in kernels if kernel.form is None or kernel.form.data != "roles"]
-    asked = [Footprint.of(kernel) for kernel in plain if not kernel.merges]
+    asked = [Footprint.of(kernel) for kernel in plain if not kernel.merges and kernel.scheduled_as is None]
     if not asked:
         return []
     sizes: dict[str, tuple[int, ...]] = dict(SPACE)
@@ -130,7 +131,7 @@ class AssignSchedules(ModulePass):
     machine: str = DEFAULT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = [op for op in op.body.block.ops if isinstance(op, tile.KernelOp)]
+        kernels = [op for op in op.body.block.ops if isinstance(op, tile.KernelOp) and op.scheduled_as is None]
         for kernel, following in zip(kernels, [*kernels[1:], None], strict=True):
             found = list(Footprint.of(kernel).schedules(MACHINES[self.machine]))
             kernel.schedules = ArrayAttr([DictionaryAttr({n: _number(v) for n, v in s.items()}) for s in found])

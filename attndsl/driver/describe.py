@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attndsl.ir import tile
+from attndsl.ir.analyses.looks import found_before
 from attndsl.ir.analyses.roled import NoRoles, roled
 from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.axes import AxesAnalysis
@@ -29,7 +30,7 @@ def describe(module: ModuleOp, gives_roles: bool = False) -> dict[str, str]:
         form = kernel.form.data if kernel.form is not None else ""
         if form != "roles":  # whose roles are told of the plain kernel
             told.update({f"{name}{suffix}": text for name, text in _kernel(kernel).items()})
-        if form == "whole" and gives_roles:
+        if form == "whole" and gives_roles and kernel.scheduled_as is None:
             told[f"roles{suffix}"] = _roles(kernel)
     return told
 
@@ -48,6 +49,11 @@ def _roles(kernel: tile.KernelOp) -> str:
 
 def _kernel(kernel: tile.KernelOp) -> dict[str, str]:
     programs = of_kind(kernel, tile.ProgramOp)
+    if kernel.scheduled_as is not None:
+        variables = ", ".join(op.variable.data for op in programs)
+        return {
+            "programs": f"{variables}: each looks through data for {kernel.scheduling.entry.data}, in the same tiles"
+        }
     loops = [op for op in kernel.body.block.ops if isinstance(op, tile.LoopOp) and _folds(op)]
     told = {"programs": ", ".join(op.variable.data for op in programs) or "one"}
     for op in of_kind(kernel, tile.RangeOp):
@@ -117,7 +123,7 @@ def _range(loop: tile.LoopOp) -> str:
 
 
 def _rests_on_a_look(loop: tile.LoopOp) -> bool:
-    """Whether an earlier loop, which only looks for keys, found where a loop starts or stops."""
+    """Whether an earlier loop, or kernel, which only looks for keys, found where a loop starts or stops."""
     stack, seen = [loop.lb.owner, loop.ub.owner], set[Operation | Block]()
     while stack:
         owner = stack.pop()
@@ -126,6 +132,8 @@ def _rests_on_a_look(loop: tile.LoopOp) -> bool:
         seen.add(owner)
         match owner:
             case tile.LoopOp() as earlier if not _folds(earlier):
+                return True
+            case tile.LoadOp() as load if found_before(load) is not None:
                 return True
             case tile.LoopOp() | tile.ProgramOp() | Block():
                 pass

@@ -221,6 +221,9 @@ def triton(options: Options) -> Pipeline:
         Step(
             "scan-keys", "before split-loops, which cuts the range that is left; wants equal conditions to be one value"
         ),
+        Step(
+            "share-scans", "after scan-keys, whose looks it shares; before split-loops, which rests on what they find"
+        ),
         Step("gather-scales", "before split-loops, which makes two loops of one"),
         Step(
             "align-quotients",

@@ -22,6 +22,7 @@ from attndsl.ir.xdsl import (
     StringAttr,
     UnresolvedOperand,
     VerifyException,
+    arith,
     i1,
     index,
     irdl_op_definition,
@@ -197,6 +198,14 @@ class LoopOp(IRDLOperation):
     def is_mixed(self) -> bool:
         """Whether its full tiles have been taken out."""
         return self.tiles is not None and self.tiles.data == "mixed"
+
+    def merge(self, result: SSAValue) -> type[arith.MinSIOp | arith.MaxSIOp] | None:
+        """By what a result is the least, or the largest, of what it starts from and of what comes; None of others."""
+        place = self.results.index(result)
+        end = self.end.values[place].owner
+        if isinstance(end, arith.MinSIOp | arith.MaxSIOp) and self.body.block.args[1 + place] in end.operands:
+            return type(end)
+        return None
 
     def verify_(self) -> None:
         if self.tiles is not None and self.tiles.data not in TILES:

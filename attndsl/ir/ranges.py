@@ -236,7 +236,7 @@ def _divide(a: Range, b: Range) -> Range:
     if b.low > 0 or b.high < 0:
         return _corners(lambda x, y: x // y, a, b)
     largest = max(abs(a.low), abs(a.high))
-    return Range(-largest, largest)
+    return Range(0 if a.low >= 0 and b.low >= 0 else -largest, largest)
 
 
 def _remainder(a: Range, b: Range) -> Range:

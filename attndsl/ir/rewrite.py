@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from attndsl.ir import tile
 from attndsl.ir.dead import is_dead, remove_dead
@@ -38,6 +39,8 @@ __all__ = [
     "insert_before", "number_in", "remove_dead", "replace", "rewrite", "say", "sort_block", "uniform",
 ]  # fmt: skip
 
+
+Copied = TypeVar("Copied", bound=Operation)
 
 Row = tuple[Iterable[type[Operation]], RewritePattern]
 """Types of operations, and a pattern that may match them."""
@@ -101,10 +104,10 @@ def insert_before(anchor: Operation, op: Operation, name: str | None = None) -> 
     return op.results[0]
 
 
-def copied(loop: tile.LoopOp, copies: dict[SSAValue, SSAValue] | None = None) -> tile.LoopOp:
-    """A loop like another, places in the source and names included, in no block yet; `copies` gets its values."""
-    copy = loop.clone(copies)
-    for old, new in zip(loop.walk(), copy.walk(), strict=True):
+def copied(op: Copied, copies: dict[SSAValue, SSAValue] | None = None) -> Copied:
+    """An operation like another, places in the source and names included, in no block yet; `copies` gets its values."""
+    copy = op.clone(copies)
+    for old, new in zip(op.walk(), copy.walk(), strict=True):
         new.location = old.location
     return copy
 

@@ -139,7 +139,9 @@ class KernelOp(IRDLOperation):
     `form`, `when` and `unless` say when it runs at all, as those of `attn.kernel` do. `schedules` lists what a launch
     may choose between, from tiles of few rows to tiles of many: a size for each `spec.choice` of a tile, and how a GPU
     runs it, `num_warps` and `num_stages`. That of a kernel whose warps have roles is `ROLES`; without it, only a launch
-    that is asked to takes the kernel.
+    that is asked to takes the kernel. One that is `scheduled as` another of its form goes right before it: it runs
+    where that runs, in the schedule that is chosen for that, so that both have the same tiles. Its programs are by some
+    of the other's variables.
 
     `bounds` is a sum of products, each a count and its factors: a dim's extent `"M"`, a parameter's magnitude `@window`
     or a tensor's stride `[@k, 1]`. No integer that `tile.narrow` names is further from 0.
@@ -154,6 +156,7 @@ class KernelOp(IRDLOperation):
     when = opt_prop_def(ConditionAttr)
     unless = opt_prop_def(ConditionAttr)
     schedules = opt_prop_def(ArrayAttr[DictionaryAttr])
+    scheduled_as = opt_prop_def(SymbolRefAttr)
     bounds = opt_prop_def(ArrayAttr)
     strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
     by_bits = opt_prop_def(UnitAttr)
@@ -162,12 +165,24 @@ class KernelOp(IRDLOperation):
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
     assembly_format = (
         "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`schedules` $schedules^)? "
-        "(`bounds` $bounds^)? (`strided` $strided^)? (`widens` `by` `bits` $by_bits^)? "
-        "(`rows` `last` $rows_last^)? $body attr-dict"
+        "(`scheduled` `as` $scheduled_as^)? (`bounds` $bounds^)? (`strided` $strided^)? "
+        "(`widens` `by` `bits` $by_bits^)? (`rows` `last` $rows_last^)? $body attr-dict"
     )
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:
         super().__init__(properties={"entry": StringAttr(name), "form": form}, regions=[body or Region(Block())])
+
+    @property
+    def scheduling(self) -> KernelOp:
+        """The kernel whose schedule it runs in: itself, or that which it is scheduled as."""
+        name, following = self.scheduled_as, self.next_op
+        if name is None:
+            return self
+        while isinstance(following, KernelOp) and following.scheduled_as == name:
+            following = following.next_op
+        if not isinstance(following, KernelOp) or following.entry.data != name.string_value():
+            raise VerifyException(f"is scheduled as {name}, which no kernel right behind it is")
+        return following
 
     @property
     def merges(self) -> bool:

@@ -19,6 +19,7 @@ from attndsl.ir.bounds import bounds_of
 from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.releases import verify_role
 from attndsl.ir.rewrite import constant
+from attndsl.ir.sizes import leaf_of
 from attndsl.ir.statements import named, of_kind, operations
 from attndsl.ir.traits import Removes
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, index
@@ -82,6 +83,21 @@ def verify_attn(kernel: attn.KernelOp) -> None:
             case _ if op.has_trait(Removes) and (where := getattr(op, "where", None)) is not None:
                 _independent(axes, op, [where], attn.AxisOp, "whether a key is present")
     _writes(kernel, attn.WriteOp, attn.ReadOp)
+
+
+def _scheduled(kernel: tile.KernelOp) -> None:
+    """Raises VerifyException where a kernel that is scheduled as another does not run where that does, in its tiles."""
+    other = kernel.scheduling
+    if other is kernel:
+        return
+    if kernel.schedules is not None:
+        raise VerifyException("has schedules, and is scheduled as another kernel")
+    if (kernel.form, kernel.when, kernel.unless) != (other.form, other.when, other.unless):
+        raise VerifyException(f"runs where @{other.entry.data}, which it is scheduled as, does not")
+    steps = {op.variable: leaf_of(op.step) for op in operations(other) if isinstance(op, tile.ProgramOp)}
+    for op in of_kind(kernel, tile.ProgramOp):
+        if op.variable not in steps or leaf_of(op.step) != steps[op.variable]:
+            raise VerifyException(f"@{other.entry.data} has no programs of {op.variable.data} that step as its own do")
 
 
 def _bounds(kernel: tile.KernelOp) -> None:
@@ -209,6 +225,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
     _condition(kernel)
     _form(kernel.form)
+    _scheduled(kernel)
     _bounds(kernel)
     _strided(kernel)
     axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)

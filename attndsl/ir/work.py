@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from attndsl.checking.numbers import LARGEST_SIZE
 from attndsl.choices import ROWS, SPLITS
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.looks import found_before
 from attndsl.ir.arrays import NamedArray
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.forms import runs
@@ -56,6 +58,7 @@ def work_of(
 
 
 def _chosen(kernel: tile.KernelOp, dims: Mapping[str, int], params: Mapping[str, Any]) -> dict[str, int]:
+    kernel = kernel.scheduling
     listed = kernel.schedules.data if kernel.schedules is not None else ()
     schedules = [{name: int(number_in(size)) for name, size in each.data.items()} for each in listed]
     count = _WorkCount(dims, params, {SPLITS: 1})
@@ -142,7 +145,7 @@ class _WorkCount:
             elif isinstance(needed.owner, tile.LoopOp):
                 self.run.values[needed] = self.run.values[_farthest(needed, needed.owner)]
             elif isinstance(needed.owner, tile.LoadOp):
-                self.run.values[needed] = NamedArray(np.asarray(0 if needed.type == index else False))
+                self.run.values[needed] = NamedArray(np.asarray(_read(needed, needed.owner)))
             else:
                 assert isinstance(needed.owner, Operation)
                 self.run.run(needed.owner)
@@ -166,7 +169,14 @@ class _WorkCount:
         return list(found)
 
 
+def _read(value: SSAValue, load: tile.LoadOp) -> int | bool:
+    """What is taken for data: 0, and of what a look that is a kernel of its own has found, no end of keys at all."""
+    found = found_before(load)
+    if found is not None and isinstance(found.owner, tile.LoopOp) and found.owner.merge(found) is arith.MaxSIOp:
+        return LARGEST_SIZE
+    return 0 if value.type == index else False
+
+
 def _farthest(end: SSAValue, look: tile.LoopOp) -> SSAValue:
     """What an end of keys that a loop finds in data may be at most: the first key or the last that it looks at."""
-    found = look.end.values[look.results.index(end)].owner
-    return look.lb if isinstance(found, arith.MinSIOp) else look.ub
+    return look.lb if look.merge(end) is arith.MinSIOp else look.ub

@@ -22,12 +22,16 @@ ELEMENTS: Mapping[Attribute, str] = {f32: "f32", f64: "f64", index: "i64"}
 NOTHING: Mapping[SSAValue, SSAValue] = MappingProxyType({})
 
 
-def limit_of(variable: attn.IndexOp) -> SSAValue | None:
+Variable = attn.IndexOp | tile.ProgramOp
+"""What gives the values by which elements are placed, at either level."""
+
+
+def limit_of(variable: Variable) -> SSAValue | None:
     """What a launch can compute and the variable stays below, None where there is no such value."""
     return variable.bound if variable.bound is not None else known_limit(variable.extent)
 
 
-def room_of(variable: attn.IndexOp, facts: Facts) -> Expression | None:
+def room_of(variable: Variable, facts: Facts) -> Expression | None:
     """How many values of a variable a tensor must have room for, None where a launch cannot know."""
     limit = limit_of(variable) or variable.extent
     extent = size_of(limit)

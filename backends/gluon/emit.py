@@ -107,7 +107,7 @@ def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
     """Comments: of each kernel whose warps could have roles, by what it does, and have none, why."""
     done = {kernel.entry for kernel in kernels if kernel.form == IN_ROLES}
     for kernel in kernels:
-        if kernel.form == WHOLE and kernel.entry not in done:
+        if kernel.form == WHOLE and kernel.entry not in done and kernel.scheduled_as is None:
             try:
                 roled(kernel)
             except NoRoles as reason:
@@ -115,7 +115,7 @@ def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
 
 
 def _writer(kernel: tile.KernelOp, *given: object) -> TritonKernel:
-    kind = GluonKernel if kernel.form == IN_ROLES else TritonKernel
+    kind = GluonKernel if kernel.form == IN_ROLES and kernel.scheduled_as is None else TritonKernel
     return kind(kernel, *given)  # type: ignore[arg-type]
 
 
@@ -294,8 +294,8 @@ class GluonKernel(TritonKernel):
                 pass
             case tile.RangeOp() if all(isinstance(user, NAMING) for user in tile.users(op.result)):
                 pass
-            case tile.LoadOp() if len(self.text.axes_of(op.result)) == 2 and op.apart is None:
-                with self.text.in_memory():
+            case tile.LoadOp() if self._is_apart_in_memory(op):
+                with self.text.in_memory("MEMORY" if len(self.text.axes_of(op.result)) == 2 else "LINE"):
                     self._call(op, f"{self.names[op.result]} = ", self.access.load(op))
                 if not all(isinstance(user, roles.OperandOp) for user in tile.users(op.result)):
                     layout = self.text.own(self.text.axes_of(op.result))
@@ -305,6 +305,14 @@ class GluonKernel(TritonKernel):
                 self._store(op)
             case _:
                 super()._statement(op)
+
+    def _is_apart_in_memory(self, op: tile.LoadOp) -> bool:
+        """Whether threads read other elements than they compute with.
+
+        That is so of tiles, and of a number of each key: a thread has those of a quarter of them, as all rows have.
+        """
+        axes = self.text.axes_of(op.result)
+        return op.apart is None and (len(axes) == 2 or (len(axes) == 1 and not self.text.is_row(axes[0])))
 
     def _walk(self, op: walks.WalkOp) -> None:
         """Takes a tile, and another one after each, as long as there is one."""
@@ -388,10 +396,7 @@ class GluonKernel(TritonKernel):
         self.text.keep(op.value, kept)
 
     def _range(self, op: tile.RangeOp) -> str:
-        values = f"gl.arange(0, {self.text[op.size].code}, layout={self.text.own((op.result,))})"
-        moved = values if constant(op.start) == 0 else f"({self.text[op.start].within(6)} + {values})"
-        narrow = self.text.runs_narrow(op.result)
-        return self.text.as_index(op.result, Text(moved)) if narrow else f"{moved}.to(gl.int64)"
+        return self.text.range(op)
 
     def _remark(self, op: scf.IfOp) -> str:
         if any(isinstance(each, tile.LoopOp) for each in operations(op)):

@@ -25,6 +25,7 @@ LAYOUTS = {
     "COLUMNS": "gl.SliceLayout(0, {0})",
     "FACTOR": "gl.DotOperandLayout(0, {0}, 2)",
     "MEMORY": "gl.BlockedLayout([1, 8], [{1}, {2}], [4, 1], [1, 0])",
+    "LINE": "gl.BlockedLayout([1], [32], [4], [0])",
 }
 """The layouts by what they are of, in the order in which they are defined: {0} is that of products, of {3} columns."""
 
@@ -56,7 +57,7 @@ class GluonExpressions(TritonExpressions):
     def layout(self, kind: str, columns: int) -> str:
         """The name of a layout."""
         self.layouts.add((kind, columns))
-        if kind not in ("TILE", "MEMORY"):
+        if kind not in ("TILE", "MEMORY", "LINE"):
             self.layouts.add(("TILE", columns))
         return self._named(kind, columns)
 
@@ -74,9 +75,9 @@ class GluonExpressions(TritonExpressions):
             yield f"{self._named(kind, columns)}: gl.constexpr = {made}"
 
     @contextmanager
-    def in_memory(self) -> Iterator[None]:
-        """What is spelled within is lined up with tiles as memory is read and written."""
-        self._around = "MEMORY"
+    def in_memory(self, kind: str = "MEMORY") -> Iterator[None]:
+        """What is spelled within is lined up with tiles as memory is read and written, those of one axis a `LINE`."""
+        self._around = kind
         yield
         self._around = "TILE"
 
@@ -105,6 +106,8 @@ class GluonExpressions(TritonExpressions):
         if len(axes) == 2:
             return self.layout("TILE", self.width(axes[1]))
         (axis,) = axes
+        if self._around == "LINE":
+            return self.layout("LINE", self.width(axis))
         return self.layout("ROWS", self.keys) if self.is_row(axis) else self.layout("COLUMNS", self.width(axis))
 
     def _beside(self, axis: SSAValue, axes: Sequence[SSAValue]) -> str:
@@ -119,12 +122,29 @@ class GluonExpressions(TritonExpressions):
         if self.is_place(value):
             assert isinstance(value.owner, Operation)
             return self.make(value.owner)
+        if len(own) == 1 and self._around == "LINE":
+            return self._in_line(value, own)
         if len(own) != 1 or len(axes) != 2:
             return super().lined_up(value, axes)
         text, wanted = self[value], self._beside(own[0], axes)
         if wanted != self.own(own):
             text = Text(f"gl.convert_layout({text.code}, {wanted})")
         return Text(f"{text.within(ATOM)}[{', '.join(':' if axis in own else 'None' for axis in axes)}]")
+
+    def _in_line(self, value: SSAValue, own: Sequence[SSAValue]) -> Text:
+        """Numbers along the axis of a line; those of places are made anew, as threads would exchange the others."""
+        match value.owner:
+            case tile.RangeOp() as op:
+                return Text(self.range(op))
+            case arith.CmpiOp() | arith.AndIOp() | arith.AddiOp() as op:
+                return self.make(op)
+        return Text(f"gl.convert_layout({self[value].code}, {self.own(own)})")
+
+    def range(self, op: tile.RangeOp) -> str:
+        """The index of an axis."""
+        values = f"gl.arange(0, {self[op.size].code}, layout={self.own((op.result,))})"
+        moved = values if constant(op.start) == 0 else f"({self[op.start].within(6)} + {values})"
+        return self.as_index(op.result, Text(moved)) if self.runs_narrow(op.result) else f"{moved}.to(gl.int64)"
 
     def position(self, axis: SSAValue, axes: Sequence[SSAValue], typed: bool) -> str:
         layout = self._beside(axis, axes) if len(axes) > 1 else self.own(axes)

@@ -16,13 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from itertools import groupby
+from itertools import chain, groupby
 from threading import RLock
 from typing import Any, Literal, NamedTuple
 
 from attndsl.backends.gpu.failing import compiling
-from attndsl.backends.gpu.host import every_branch, host_text, kernel_names, without_imports
-from attndsl.backends.gpu.launcher import schedules_name
+from attndsl.backends.gpu.host import every_branch, host_text, kernel_names, schedule_tables, without_imports
 from attndsl.backends.gpu.resources import Resources, parameter_count, resources_of
 from attndsl.backends.gpu.stand_ins import TORCH, StandIn, TooLarge
 from attndsl.backends.gpu.targets import GpuKind
@@ -97,19 +96,23 @@ def compile_ahead(
     """All that the function `name` of a generated file launches for tensors of these types.
 
     Each kernel in the usual form with every schedule that the target has the shared memory for, and in the form for any
-    with the first: that is seldom needed, and takes the longest. The tensors need no memory. Raises PackageMissing,
-    TritonFails, and TooLarge where nothing of a form fits.
+    with the first: that is seldom needed, and takes the longest. What runs in the schedules of another kernel has that
+    form for each. The tensors need no memory. Raises PackageMissing, TritonFails, and TooLarge where nothing of a form
+    fits.
     """
     require_packages()
-    functions = load(text, torch=TORCH)
+    functions, scheduled = load(text, torch=TORCH), set(schedule_tables(text).values())
     pool = ThreadPoolExecutor(WORKERS)
     try:
-        kernels: list[list[Future[CompiledKernel]]] = []
+        kernels: list[tuple[list[Future[CompiledKernel]], list[Future[CompiledKernel]]]] = []
         for kernel, group in groupby(launches(text, name, tensors), lambda launch: launch.kernel):
             found = list(group)
-            tasks: list[tuple[list[KernelLaunch], Form]] = [*(([launch], "usual") for launch in found), (found, "any")]
-            kernels.append([pool.submit(_compile_first, functions[kernel], *task, target) for task in tasks])
-        asked = [future for futures in kernels for future in futures]
+            alone = [[launch] for launch in found]
+            usual = [pool.submit(_compile_first, functions[kernel], each, "usual", target) for each in alone]
+            first = [found] if kernel in scheduled else alone
+            general = [pool.submit(_compile_first, functions[kernel], each, "any", target) for each in first]
+            kernels.append((usual, general))
+        asked = [future for both in kernels for futures in both for future in futures]
         for done, future in enumerate(as_completed(asked), 1):
             if not isinstance(future.exception(), TooLarge):
                 future.result()
@@ -117,9 +120,9 @@ def compile_ahead(
     finally:
         pool.shutdown(cancel_futures=True)  # what fails, or is interrupted, waits for nothing that has not begun
     made: list[CompiledKernel] = []
-    for *usual, general in kernels:
+    for usual, general in kernels:
         fitting = [future for future in usual if future.exception() is None] or usual[-1:]
-        made += [future.result() for future in (*fitting, general)]
+        made += [future.result() for future in (*fitting, *general)]
     return made
 
 
@@ -158,13 +161,20 @@ def launches(text: str, name: str, tensors: Sequence[StandIn]) -> Iterator[Kerne
     exec(compile(module, "<launches>", "exec"), host)
     parameters = inspect.signature(host[name]).parameters.values()
     params = {p.name: 1 for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
-    for kernel in kernels:
-        table = schedules_name(kernel)
+    tables = schedule_tables(text)
+    others = set(kernels).difference(tables.values())
+    found: dict[str, list[KernelLaunch]] = {kernel: [] for kernel in kernels}
+    for table, kernel in tables.items():
         for schedule in functions[table]:
             noted.clear()
             host[table] = (schedule,)
             host[name](*tensors, **params, schedule={SPLITS: 2})
-            yield next(launch for launch in noted if launch.kernel == kernel)
+            for launch in noted:
+                # What has no schedules runs in those of others.
+                if launch.kernel == kernel or (launch.kernel in others and launch not in found[launch.kernel]):
+                    found[launch.kernel].append(launch)
+        host[table] = functions[table]
+    yield from chain.from_iterable(found.values())
 
 
 class _Noted(NamedTuple):

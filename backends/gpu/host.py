@@ -6,11 +6,21 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from attndsl.backends.gpu.launcher import schedules_name
+
 
 def kernel_names(text: str) -> list[str]:
     """The functions under triton.jit that the host calls."""
     host = {node.id for node in ast.walk(ast.parse(host_text(text))) if isinstance(node, ast.Name)}
     return [node.name for node in _compiled(ast.parse(text)) if node.name in host]
+
+
+def schedule_tables(text: str) -> dict[str, str]:
+    """The tables of schedules that a file has, each with the kernel whose they are; some run in those of others."""
+    targets = [node.targets[0] for node in ast.parse(text).body if isinstance(node, ast.Assign)]
+    assigned = {target.id for target in targets if isinstance(target, ast.Name)}
+    tables = {schedules_name(kernel): kernel for kernel in kernel_names(text)}
+    return {table: kernel for table, kernel in tables.items() if table in assigned}
 
 
 def host_text(text: str) -> str:

@@ -25,6 +25,7 @@ from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.roles import BoxesOp, RingOp
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.statements import named, of_kind
+from attndsl.ir.walks import TakeOp
 from attndsl.ir.workspaces import left_by_several
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr
 from attndsl.python_names import python_name
@@ -147,7 +148,7 @@ class Launcher:
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
         in_roles = any(each.kernel.form == IN_ROLES for each in launched)
-        launched = [each for each in launched if each.kernel.form != IN_ROLES]
+        launched = [each for each in launched if each.kernel.form != IN_ROLES and each.kernel.scheduled_as is None]
         rows = [each.rows is not None for each in launched]
         splits = any(each.kernel.form == SPLIT for each in launched)
         boxes = any(each.taken.boxes for each in launched)
@@ -164,7 +165,7 @@ class Launcher:
             self.out.line('"""The launches of a call: a kernel, how many programs, its arguments, its options."""')
             self._dims(_dims(launched))
             self.out.line(f"{self.launches} = []")
-            self.shared = left_by_several(each.kernel for each in launched)
+            self.shared = left_by_several(each.kernel for each in launched if each.kernel.form != IN_ROLES)
             for tensor in {t.sym_name.data: t for each in launched for t in each.taken.tensors}.values():
                 if tensor.role.data == "workspace" and tensor.sym_name.data in self.shared:
                     self._allocate(tensor)
@@ -209,6 +210,11 @@ class Launcher:
     def _launches(self, launched: Sequence[Launched]) -> None:
         """The launches of the kernels; where there are two forms, of that which is chosen."""
         reserved = {*self.names, self.launches, self.chosen, self.arguments}
+        looks = [each for each in launched if each.kernel.scheduled_as is not None]
+        self.looks = {
+            each.kernel: [look for look in looks if look.kernel.scheduling is each.kernel] for each in launched
+        }
+        launched = [each for each in launched if each not in looks]
         roles = {each.kernel.entry: each for each in launched if each.kernel.form == IN_ROLES}
         launched = [each for each in launched if each.kernel.form != IN_ROLES]
         for form, kernels in groupby(launched, lambda each: each.kernel.form):
@@ -227,8 +233,7 @@ class Launcher:
                             word = "elif"
                         self.out.line(f"{word} SPLITS == 1:")
                         self.out.indent()
-                    self._workspaces(each)
-                    self._launch(each, counts)
+                    self._launch_all(each, counts)
 
     def _splits(self, whole: Launched, counts: Mapping[tile.ProgramOp, str]) -> str:
         """How many splits a launch chooses, as Python computes it."""
@@ -306,12 +311,30 @@ class Launcher:
         with self.out.indented():
             for program, count in own.items():
                 self.out.line(f"{counts[program]} = {count}")
+            counters = {op.counter.string_value() for op in launched.kernel.walk() if isinstance(op, TakeOp)}
             for tensor in launched.taken.tensors:
-                if tensor.role.data == "workspace":
+                if tensor.sym_name.data in counters:
                     self._allocate(tensor)
             staying = f"min({_grid(counts.values())}, _processors({self.device}))"
             options = str(ROLES_OPTIONS).replace("'", '"')
-            self._launch(launched, counts, [_boxes(ring) for ring in rings], staying, options)
+            self._launch_all(launched, counts, [_boxes(ring) for ring in rings], staying, options)
+
+    def _launch_all(
+        self,
+        launched: Launched,
+        counts: Mapping[tile.ProgramOp, str],
+        boxes: Sequence[str] = (),
+        programs: str | None = None,
+        options: str | None = None,
+    ) -> None:
+        """The launch of a kernel, and before it those of what is scheduled as it."""
+        named = {program.variable: count for program, count in counts.items()}
+        for look in self.looks[launched.kernel]:
+            self._workspaces(look)
+            own = {program: named[program.variable] for program in of_kind(look.kernel, tile.ProgramOp)}
+            self._launch(look, own, options=options)
+        self._workspaces(launched)
+        self._launch(launched, counts, boxes, programs, options)
 
     def _launch(
         self,

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attndsl.backends.gpu.aot import CompiledKernel
-from attndsl.backends.gpu.host import host_text, kernel_names
-from attndsl.backends.gpu.launcher import schedules_name
+from attndsl.backends.gpu.host import host_text, kernel_names, schedule_tables
 from attndsl.backends.gpu.targets import GpuKind
 from attndsl.printable import file_stem
 
@@ -50,7 +49,7 @@ def launcher(name: str, target: GpuKind, text: str, manifest: bytes) -> str:
     loader = LOADER.read_text()
     docstring = ast.parse(loader).body[0].end_lineno
     loaded = "".join(f'{kernel} = KERNELS["{kernel}"]\n' for kernel in kernel_names(text))
-    tables = {schedules_name(kernel): kernel for kernel in kernel_names(text)}
+    tables = schedule_tables(text)
     chosen = "".join(f"{table} = {kernel}.compiled({table})\n" for table, kernel in tables.items())
     general = "".join(f"    {table}={kernel}.compiled({table}, INDEX=tl.int64),\n" for table, kernel in tables.items())
     start = (

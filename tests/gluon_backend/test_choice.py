@@ -57,6 +57,16 @@ def test_what_is_asked_for_goes_before_the_rule(asked: Any, expected: str) -> No
     assert first(asked, M=100, N=100) == of_few.get(expected, "whole")
 
 
+def test_a_look_goes_with_the_form_that_is_taken() -> None:
+    sizes = {"B": 2, "Hq": 32, "Hkv": 32, "N": 4096, "D": 128, "E": 128}
+    made = attndsl.load("document_mask").artifact("gluon", {"D": 128, "E": 128}, "cuda:90", T="bf16", I="i32")
+    tiles = 2 * 4096 // 128
+    roles = [("document_mask_look_roles_kernel", tiles), ("document_mask_roles_kernel", HOPPER)]
+    assert launched(made, sizes, {}) == roles
+    whole = [("document_mask_look_kernel", 2 * tiles), ("document_mask_kernel", 2 * 32 * tiles)]
+    assert launched(made, sizes, {}, {"ROLES": 0}) == whole
+
+
 def test_roles_pay_for_many_rows_and_keys() -> None:
     """A head's rows are those of the four that share its keys."""
     assert LEAST_ROWS % 4 == 1

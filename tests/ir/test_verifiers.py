@@ -10,7 +10,7 @@ from xdsl.utils.test_value import create_ssa_value
 from attndsl.ir.attn import ATTN, OverOp
 from attndsl.ir.context import parse_module
 from attndsl.ir.spec import SPEC
-from attndsl.ir.tile import TILE
+from attndsl.ir.tile import TILE, KernelOp
 from attndsl.ir.xdsl import IndexType, IntegerType, VerifyException
 
 DECLARED = """
@@ -562,6 +562,51 @@ EVERY_OP = [
         'bounds [[4 : index], [2 : index, "M", @window], [1 : index, [@x, 1 : index]]] strided [@x] widens by bits {',
     ),
 ]
+
+SCHEDULED = """{declared}spec.tensor @found "workspace" "i64" ["M"]
+tile.kernel @look form "whole" {how} {{
+  %M = spec.dim "M"
+  %step = {step}
+  %i0 = tile.program "{variable}" to %M step %step
+  tile.store @found[%i0] = %i0 : index
+}}
+tile.kernel @k form "{form}" {{
+  %M = spec.dim "M"
+  %step = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %i0 = tile.program "i" to %M step %step
+  %i = tile.range "i" from %i0 to %M size %step
+  tile.store @o[%i] = %zero : f32
+}}
+"""
+
+
+def scheduled(
+    how: str = "scheduled as @k", step: str = "arith.constant 4 : index", variable: str = "i", form: str = "whole"
+) -> str:
+    return SCHEDULED.format(declared=DECLARED, how=how, step=step, variable=variable, form=form)
+
+
+def test_a_kernel_may_be_scheduled_as_the_one_behind_it() -> None:
+    module = parse_module(scheduled())
+    module.verify()
+    look, kernel = (op for op in module.body.block.ops if isinstance(op, KernelOp))
+    assert look.scheduling is kernel and kernel.scheduling is kernel
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (scheduled(how="scheduled as @other"), "is scheduled as @other, which no kernel right behind it is"),
+        (scheduled(how='schedules [{"ROWS" = 4 : index}] scheduled as @k'), "has schedules, and is scheduled as"),
+        (scheduled(form="roles"), "runs where @k, which it is scheduled as, does not"),
+        (scheduled(variable="m"), "@k has no programs of m that step as its own do"),
+        (scheduled(step='spec.choice "ROWS"'), "@k has no programs of i that step as its own do"),
+    ],
+)
+def test_what_it_is_scheduled_as_has_its_tiles(text: str, message: str) -> None:
+    with pytest.raises(VerifyException, match=message):
+        parse_module(text).verify()
 
 
 def test_the_cases_have_every_operation() -> None:

@@ -107,3 +107,23 @@ def test_a_part_has_the_tiles_that_it_was_counted_in(asked: dict[str, int] | Non
     largest = module["ONE_HEAD_SCHEDULES"][-1]
     assert given["KEYS"] == (asked or largest)["KEYS"]
     assert (programs - 1) * -(-(65536 // given["KEYS"]) // programs) < 65536 // given["KEYS"], "no split is empty"
+
+
+def test_a_look_is_taken_once_for_all_heads_in_the_tiles_of_what_it_is_for() -> None:
+    path = GQA.with_name("document_mask.attn")
+    module = load_module(artifact_of(read_source(path), {"T": "bf16", "I": "i32"}, "triton", {"D": 128, "E": 128}))
+    module["document_mask_launches"].__globals__["_processors"] = lambda device: PROCESSORS
+
+    def chosen(n: int, **schedule: int) -> list[tuple[str, int, int | None]]:
+        shapes = ((2, 32, n, 128), (2, 8, n, 128), (2, 8, n, 128), (2, n), (2, 32, n, 128))
+        types = [torch.bfloat16] * 3 + [torch.int32, torch.bfloat16]
+        tensors = [torch.empty(shape, dtype=t, device="meta") for shape, t in zip(shapes, types, strict=True)]
+        launches = module["document_mask_launches"](*tensors, schedule=schedule)
+        given = [dict(zip(kernel.arg_names, arguments, strict=True)) for kernel, _, arguments, _ in launches]
+        found = [(kernel.fn.__name__, programs) for kernel, programs, *_ in launches]
+        return [(*each, taken.get("ROWS")) for each, taken in zip(found, given, strict=True)]
+
+    look, kernel = "document_mask_look_kernel", "document_mask_kernel"
+    assert chosen(4096) == [(look, 2 * 256, 64), (kernel, 2 * 8 * 256, 64)]
+    assert chosen(4096, ROWS=32) == [(look, 2 * 512, 32), (kernel, 2 * 8 * 512, 32)]
+    assert [name for name, *_ in chosen(4096, SPLITS=3)] == ["document_mask_split_kernel", "document_mask_merge_kernel"]

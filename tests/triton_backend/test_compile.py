@@ -72,6 +72,17 @@ def test_all_that_may_be_launched_is_found() -> None:
     assert [launch.values["ROWS"] for launch in found if launch.kernel == "gqa_kernel"] == [s["ROWS"] for s in table]
 
 
+def test_what_runs_in_the_schedules_of_another_kernel_is_found_in_each() -> None:
+    types = {"T": "f16", "I": "i32"}
+    text, tensors = generated(spec_of("document_mask"), types, "cuda:90", {"D": 128, "E": 128})
+    found = list(launches(text, "document_mask", tensors))
+    rows = [schedule["ROWS"] for schedule in load(text)["DOCUMENT_MASK_SCHEDULES"]]
+    for kernel in ("document_mask_look_kernel", "document_mask_kernel"):
+        assert [launch.values["ROWS"] for launch in found if launch.kernel == kernel] == rows
+    (look,) = compiled("document_mask", "cuda:90", "f16", kernels=1)
+    assert look.kernel == "document_mask_look_kernel" and look.code.startswith(ELF)
+
+
 def test_usual_code_is_what_triton_would_compile_and_other_code_assumes_nothing() -> None:
     text, tensors = generated(spec_of("mha"), {"T": "f16"}, "cuda:80", {"D": 32, "E": 32})
     launch = next(launches(text, "mha", tensors))

@@ -16,6 +16,7 @@ from .lowered import GALLERY
 THOROUGH = (
     "arithmetic",  # every operator
     "differential",  # several states in a loop, and a block of their own
+    "document_mask",  # a first look at data, in a kernel of its own
     "gqa",  # full and mixed tiles
     "hostile_names",  # as is every identifier in it, and its declarations are out of order
     "int4_cache",  # values made in registers

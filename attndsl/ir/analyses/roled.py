@@ -19,7 +19,7 @@ from attndsl.ir.machines import MACHINES
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import BYTES
-from attndsl.ir.statements import named, operations
+from attndsl.ir.statements import named, of_kind, operations
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, scf
 
@@ -173,6 +173,9 @@ def roled(kernel: tile.KernelOp) -> Roled:
         same = _Same(loops[0], last, tuple(each.box.load for each in found.products), axes)
         same.hold()
         found.masks, found.tested = frozenset(same.masks), frozenset(same.tested())
+    for op in of_kind(last, tile.LoadOp):
+        if op not in found.tested and not any(op is each.box.load for each in found.products):
+            raise NoRoles(f"a turn reads {op.tensor.string_value()}, too")
     for op in block.ops:
         if op is loops[0]:
             break
@@ -223,9 +226,6 @@ def _products(
         boxes[dot] = _box(kernel, loads[0], key, element, axes)
     if any(axes(dot.result) != {row, key if dot in scoring else boxes[dot].features} for dot in boxes):
         raise NoRoles("its products have more axes than rows, keys and features")
-    for op in body:
-        if isinstance(op, tile.LoadOp) and not any(op is box.load for box in boxes.values()):
-            raise NoRoles(f"a turn reads {op.tensor.string_value()}, too")
     if any(isinstance(op, spec.RandomOp) for op in body):
         raise NoRoles("numbers are drawn for every key, which takes the registers of scores")
     left = {dot: dot.rhs if dot.lhs.owner is box.load else dot.lhs for dot, box in boxes.items()}
@@ -487,7 +487,9 @@ def _memory(found: Roled, keys: int, outboxes: bool = False) -> int:
     multiplied, summed = features_of(found.scoring), features_of(found.summing)
     # Each row has its queries there. Its results have an outbox, or pass through half as much as they are laid out.
     rows = found.tile_rows * (2 * multiplied + (2 if outboxes else 1) * summed)
-    return rows + 2 * found.stages * keys * (multiplied + summed) + OTHER_MEMORY
+    # What masks read passes through memory, 8 bytes of each key at most, from threads that read it to all others.
+    masks = 8 * keys * found.consumers * sum(isinstance(op, tile.LoadOp) for op in found.tested)
+    return rows + 2 * found.stages * keys * (multiplied + summed) + masks + OTHER_MEMORY
 
 
 def features_of(products: Iterable[Multiplied]) -> int:
