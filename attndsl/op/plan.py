@@ -110,7 +110,7 @@ class Plan:
                 return self(inputs, out)
         outputs = outputs_of(self.outputs, out)
         addresses = [tensor.data_ptr() for tensor in (*inputs, *outputs)]
-        if self.scratch:
+        if self.offsets:  # a call without rows has workspaces too, of no bytes
             scratch = torch.empty(self.scratch, dtype=torch.uint8, device=self.device)
             if self.cleared:
                 scratch[: self.cleared].zero_()

@@ -210,7 +210,22 @@ for given, wanted in torch.load({str(tmp_path / "calls.pt")!r}):
         assert torch.equal(one, other) and one.stride() == other.stride()
 """
     done = subprocess.run([sys.executable, "-c", process], stderr=subprocess.PIPE, text=True, check=False)
+    if form == "package" and done.returncode < 0 and not loads_a_package_of_torch(tmp_path):
+        pytest.skip("a process that loads a package of torch's own operators alone dies as well")
     assert done.returncode == 0, done.stderr
+
+
+class Sine(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sin()
+
+
+def loads_a_package_of_torch(tmp_path: Path) -> bool:
+    """Whether a fresh process loads what AOTInductor makes of a module that has nothing to do with attndsl."""
+    program = torch.export.export(Sine(), (torch.ones(8, device="cuda"),))
+    path = torch._inductor.aoti_compile_and_package(program, package_path=str(tmp_path / "torch.pt2"))
+    load = f"import torch; torch._inductor.aoti_load_package({path!r})"
+    return subprocess.run([sys.executable, "-c", load], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def test_a_module_moves_and_learns() -> None:

@@ -346,3 +346,11 @@ def test_an_extent_that_may_be_1_is_not_copied() -> None:
         assert torch.equal(op(q, k, k, bias), op(q, k, k, whole))
         wanted = torch.nn.functional.scaled_dot_product_attention(q.float(), k.float(), k.float(), whole)
         torch.testing.assert_close(op(q, k, k, bias).float(), wanted, atol=4e-3, rtol=4e-3)
+
+
+def test_a_call_without_rows_is_made_again() -> None:
+    """By a plan, whose workspaces have no bytes."""
+    op = attndsl.load("document_mask")
+    q, k, v = (torch.randn(1, 2, 0, 64, device="cuda").half() for _ in range(3))
+    for _ in range(2):
+        assert op(q, k, v, torch.zeros(1, 0, dtype=torch.int32, device="cuda")).shape == q.shape
