@@ -167,7 +167,7 @@ class ShareScans(ModulePass):
 def _looks(loop: tile.LoopOp, axes: AxesAnalysis) -> bool:
     """Whether a loop reads data, and carries the least and the largest of integers that are the same for a tile."""
     merges = all(loop.merge(result) is not None and not axes(result) for result in loop.results)
-    return merges and any(isinstance(op, tile.LoadOp) for op in operations(loop))
+    return merges and len(loop.results) > 0 and any(isinstance(op, tile.LoadOp) for op in operations(loop))
 
 
 def _share(loop: tile.LoopOp, kernel: tile.KernelOp, module: ModuleOp) -> None:
@@ -176,7 +176,8 @@ def _share(loop: tile.LoopOp, kernel: tile.KernelOp, module: ModuleOp) -> None:
     programs = of_kind(kernel, tile.ProgramOp)
     own = [op for op in programs if op in needed]
     rooms = [room for op in own if (room := room_of(op, facts)) is not None]
-    if len(rooms) < len(own) or len(own) == len(programs) or all(constant(op.step) == 1 for op in own):
+    alike = any(constant(op.extent) != 1 for op in programs if op not in needed)
+    if len(rooms) < len(own) or not alike or all(constant(op.step) == 1 for op in own):
         return
     kernels = [each for each in module.body.block.ops if isinstance(each, tile.KernelOp)]
     name = fresh(f"{kernel.entry.data}_found", symbols_of(module))

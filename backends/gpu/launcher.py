@@ -143,6 +143,7 @@ class Launcher:
         self.launches, self.chosen, self.arguments = map(local.like, ("launches", "chosen", "arguments"))
         self.out = out
         self.shared: set[str] = set()
+        self.looks: dict[tile.KernelOp, list[Launched]] = {}
         self.device = f"{python_name(next(iter(tensors)).sym_name.data)}.device"
 
     def tables(self, launched: Sequence[Launched]) -> str:
@@ -211,10 +212,9 @@ class Launcher:
         """The launches of the kernels; where there are two forms, of that which is chosen."""
         reserved = {*self.names, self.launches, self.chosen, self.arguments}
         looks = [each for each in launched if each.kernel.scheduled_as is not None]
-        self.looks = {
-            each.kernel: [look for look in looks if look.kernel.scheduling is each.kernel] for each in launched
-        }
-        launched = [each for each in launched if each not in looks]
+        launched = [each for each in launched if each.kernel.scheduled_as is None]
+        for each in launched:
+            self.looks[each.kernel] = [look for look in looks if look.kernel.scheduling is each.kernel]
         roles = {each.kernel.entry: each for each in launched if each.kernel.form == IN_ROLES}
         launched = [each for each in launched if each.kernel.form != IN_ROLES]
         for form, kernels in groupby(launched, lambda each: each.kernel.form):

@@ -53,8 +53,10 @@ class Driver:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A spec, compiled for AMD, whose assembly tells where each argument lies: two schedules of each kernel."""
-    folder = tmp_path_factory.mktemp("ahead")
+    return ahead("sliding_window", {"T": "f16"}, tmp_path_factory.mktemp("ahead"))
 
+
+def ahead(name: str, types: dict[str, str], folder: Path) -> Path:
     def first(*arguments: Any) -> list[KernelLaunch]:
         found: dict[str, list[KernelLaunch]] = {}
         for launch in launches(*arguments):
@@ -63,9 +65,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(aot, "launches", first)
-        files = gpu_files(spec_of("sliding_window"), {"T": "f16"}, "hip:gfx942", {"D": 16, "E": 16})
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
+        files = gpu_files(spec_of(name), types, "hip:gfx942", {"D": 16, "E": 16})
+    for file, content in files.items():
+        (folder / file).write_bytes(content)
     return folder
 
 
@@ -83,8 +85,8 @@ def launcher(folder: Path, driver: Driver) -> dict[str, Any]:
     return started(folder, driver)
 
 
-def started(folder: Path, driver: Driver) -> dict[str, Any]:
-    path = folder / "sliding_window_hip_gfx942.py"
+def started(folder: Path, driver: Driver, name: str = "sliding_window") -> dict[str, Any]:
+    path = folder / f"{name}_hip_gfx942.py"
     text = path.read_text().replace('"hip": Hip}', '"hip": lambda: DRIVER}')
     namespace: dict[str, Any] = {"__name__": "launcher", "__file__": str(path), "DRIVER": driver}
     exec(compile(text, str(path), "exec"), namespace)
@@ -156,6 +158,21 @@ def test_unusual_strides_and_addresses_take_the_code_for_any(
     ((_, programs, *_, block),) = driver.launched
     assert programs == 2 * 2 * -(-rows * 2 // 16)
     assert struct.unpack_from("@P4q", block) == (q.data_ptr(), *q.stride())
+
+
+@pytest.mark.matrix
+def test_what_runs_in_the_schedule_of_another_kernel_has_its_tiles(tmp_path: Path, driver: Driver) -> None:
+    """In both forms of the code, whose schedules are not the same."""
+    types = {"T": "f16", "I": "i32"}
+    launcher = started(ahead("document_mask", types, tmp_path), driver, "document_mask")
+    q, k = torch.zeros(2, 4, 5000, 16, dtype=torch.float16), torch.zeros(2, 2, 5000, 16, dtype=torch.float16)
+    apart = torch.zeros(2, 4, 16, 5000, dtype=torch.float16).transpose(2, 3)
+    for rows, queries in ((32, q), (16, apart)):
+        driver.launched.clear()
+        launcher["document_mask"](queries, k, k, torch.zeros(2, 5000, dtype=torch.int32), q, schedule={"SPLITS": 1})
+        tiles = -(-5000 * 2 // rows)
+        look, kernel = "document_mask_look_kernel", "document_mask_kernel"
+        assert [told[:2] for told in driver.launched] == [(look, 2 * tiles), (kernel, 2 * 2 * tiles)]
 
 
 def test_an_empty_grid_launches_nothing(launcher: dict[str, Any], driver: Driver) -> None:

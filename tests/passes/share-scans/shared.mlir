@@ -26,7 +26,7 @@ spec.tensor @u "output" "f32" ["B", "H", "M"]
 // CHECK:         %i0 = tile.program "i" to %M step
 // CHECK-NOT:     tile.loop
 // CHECK:         [[START:%\d+]] = tile.load @under_a_condition_found[%b, %i0, {{%\d+}}] : index
-// CHECK-NEXT:    [[LEAST:%\d+]] = arith.minsi {{%\d+}}, [[START]] : index
+// CHECK-NEXT:    [[LEAST:%\d+]] = arith.minsi %N, [[START]] : index
 // CHECK-NEXT:    %seen_start = arith.maxsi [[LEAST]], {{%\d+}} : index
 // CHECK-NEXT:    [[STOP:%\d+]] = tile.load @under_a_condition_found[%b, %i0, {{%\d+}}] : index
 // CHECK-NEXT:    %seen_stop = arith.maxsi {{%\d+}}, [[STOP]] : index
@@ -63,7 +63,7 @@ attn.kernel @under_a_condition when "M < N" {
 // CHECK:         %i0 = tile.program "i" to %stop up to %M step
 // CHECK-NOT:     tile.loop
 // CHECK:         [[START:%\d+]] = tile.load @rows_that_data_end_found[%b, %i0, {{%\d+}}] : index
-// CHECK-NEXT:    [[LEAST:%\d+]] = arith.minsi {{%\d+}}, [[START]] : index
+// CHECK-NEXT:    [[LEAST:%\d+]] = arith.minsi %N, [[START]] : index
 // CHECK-NEXT:    %seen_start = arith.maxsi [[LEAST]], {{%\d+}} : index
 // CHECK-NEXT:    [[STOP:%\d+]] = tile.load @rows_that_data_end_found[%b, %i0, {{%\d+}}] : index
 // CHECK-NEXT:    %seen_stop = arith.maxsi {{%\d+}}, [[STOP]] : index
