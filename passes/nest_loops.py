@@ -173,10 +173,15 @@ def _pays(kernel: attn.KernelOp, outer: SSAValue) -> bool:
     if any(read in places and outer in axes(read.result) for read in reads):
         return False
     telling = [c for c in common_conjuncts(reductions_of(kernel)) if outer in axes(c)]
-    return all(_holds(condition, facts) for condition in telling)
+    return all(_cuts_nothing(condition, facts) for condition in telling)
 
 
-def _holds(condition: SSAValue, facts: Facts) -> bool:
-    """Whether a condition is known to be true, as those are that guard a read."""
-    slack = facts.slack(condition.owner) if isinstance(condition.owner, arith.CmpiOp) else None
+def _cuts_nothing(condition: SSAValue, facts: Facts) -> bool:
+    """Whether a condition is known to hold, as those do that guard a read, or compares floats, which bound no keys."""
+    op = condition.owner
+    if isinstance(op, arith.AndIOp | arith.OrIOp):
+        return (all if isinstance(op, arith.AndIOp) else any)(_cuts_nothing(part, facts) for part in op.operands)
+    if isinstance(op, arith.CmpfOp):
+        return True
+    slack = facts.slack(op) if isinstance(op, arith.CmpiOp) else None
     return slack is not None and facts.nonnegative(slack)
