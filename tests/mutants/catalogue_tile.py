@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import inf
 from typing import Any
 
 import pytest
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.looks import found_before
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.meaning import predicate
@@ -204,33 +202,6 @@ def scan_stops_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
         return first, insert_before(loop, arith.SubiOp(past, insert_before(loop, index_constant(1)))), *run
 
     wraps(monkeypatch, scan_keys, "_scan", scan)
-
-
-# --- share-scans
-
-
-def read_of_looks(module: ModuleOp) -> Iterator[tile.LoadOp]:
-    """The loads of what kernels have found that go before the one that reads it."""
-    return (load for load in every(module, tile.LoadOp) if found_before(load) is not None)
-
-
-@spoils("triton", "share-scans")
-def first_key_seen_for_the_last(module: ModuleOp) -> None:
-    """The keys stop where a look has found that they start."""
-    for load in read_of_looks(module):
-        if constant(load.indices[-1]) == 1:
-            load.operands[len(load.indices) - 1] = insert_before(load, index_constant(0))
-
-
-@spoils("triton", "share-scans")
-def look_left_by_the_last_batch(module: ModuleOp) -> None:
-    """What a look finds for each value of a variable that is no row lies where that for the first one should."""
-    for store in every(module, tile.StoreOp):
-        kernel = store.parent_op()
-        for n, place in enumerate(store.indices):
-            program = place.owner
-            if kernel.scheduled_as is not None and isinstance(program, tile.ProgramOp) and constant(program.step) == 1:
-                store.operands[n] = insert_before(store, index_constant(0))
 
 
 # --- gather-scales, scale-operands

@@ -15,10 +15,11 @@ import pytest
 from attndsl.checking.check import check
 from attndsl.syntax.read import read_source
 from attndsl.testing import Case, Disagreement, check_stages
+from attndsl.testing.stages import Form
 
-from . import catalogue_attn, catalogue_numpy, catalogue_tile
+from . import catalogue_attn, catalogue_looks, catalogue_numpy, catalogue_tile
 from .hunt import HUNTS, MUTANTS
-from .mutant import Mutant
+from .mutant import Mutant, mutants_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +43,16 @@ def test_the_stage_that_is_wrong_is_named(mutant: Mutant, name: str, monkeypatch
     mutant.patch(monkeypatch)
     with pytest.raises(Disagreement) as caught:
         check_stages([case])
+    assert {caught.value.stage} == mutant.blame
+
+
+@pytest.mark.parametrize("mutant", mutants_of(catalogue_looks), ids=lambda mutant: mutant.name)
+def test_a_look_that_is_wrong_is_named(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    dims = {"B": 2, "Hq": 2, "Hkv": 2, "N": 11, "D": 2, "E": 2}
+    case = Case.make(check(read_source(ROOT / "examples/document_mask.attn")), seed=0, hostile=True, dims=dims)
+    mutant.patch(monkeypatch)
+    with pytest.raises(Disagreement) as caught:
+        check_stages([case], form=Form("triton", 4, 3))
     assert {caught.value.stage} == mutant.blame
 
 

@@ -30,7 +30,6 @@ predicate
     2 | {line} - {amount} < j <= {line}
     0 <= i - j < {amount}
     2 | label[b, j] {equal} label[b, {line}]
-    4 | j <= i and label[b, j] == label[b, i]
     2 | valid[b, {near}]
     tree[i, j - {amount}]
     blocks[i / 2, j / 2]
