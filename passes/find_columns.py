@@ -49,7 +49,8 @@ After:
 The column is a variable that some factors of a contraction go by, while others go by a variable that these do not: by
 preference one that what is written has last, whose values then lie side by side. Whatever else the factors of the
 column go by tells programs apart. All reductions over features must then be done with tiles, or be loops around such a
-product; where an output has features beside its rows and columns, no tile holds it, and rows stay as they are.
+product; where an output has features beside its rows and columns, no tile holds it, and rows stay as they are. No
+column is what says where rows or keys end.
 
 Exactness: bit-exact. Idempotent.
 """
@@ -116,11 +117,12 @@ def _ways(kernel: attn.KernelOp) -> Iterator[_Columns]:
         return
     eachs = [op for op in ops if isinstance(op, attn.EachOp)]
     ranging = _union(axes(v) for each in eachs for v in each.operands)
+    ends = _union(axes(v) for op in ops if isinstance(op, attn.OverOp) for v in op.operands)
     last = _union(axes(op.indices[-1]) for op in writes if op.indices)
     ordered = sorted(eachs, key=lambda each: each.result in last)
     for each in reversed(ordered):
         column = each.result
-        for op in contractions if column not in ranging else ():
+        for op in contractions if column not in ranging | ends else ():
             rows = frozenset(other.result for other in eachs) - ranging
             factors = [axes(factor) & rows for factor in _factors(op, axes)]
             right = _union(found for found in factors if column in found)
