@@ -111,7 +111,7 @@ def test_drawn_nodes(case: Drawn) -> None:
 
 @pytest.mark.matrix
 @given(drawn())
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_more_drawn_nodes(case: Drawn) -> None:
     agree(case, lambda text: reference(check(Source(text)), case.arrays))
 
