@@ -48,26 +48,21 @@ def capped(cap: float) -> Say:
 
 def bucketed(x: Inputs) -> peers.Mod:
     """A score without its scale, and a number from a table for how far a key is, to either side."""
-    bias, bucket, root = table(x), x["bucket"], math.sqrt(x["q"].shape[-1])
-    side, last = len(bias) // 2, len(bucket) - 1
-
-    def changed(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
-        near = bucket[(j - i).abs().clamp(max=last)]
-        return score * root + bias[near + side * (j > i), h]
-
-    return changed
+    bias, root, row = table(x), math.sqrt(x["q"].shape[-1]), row_of_table(x)
+    return lambda score, b, h, i, j: score * root + bias[row(i, j), h]
 
 
 def embedded(x: Inputs) -> peers.Mod:
     """The same in plain torch, as models have it: one embedding of all distances serves the whole batch."""
-    bias, bucket, root = table(x), x["bucket"], math.sqrt(x["q"].shape[-1])
-    side, last = len(bias) // 2, len(bucket) - 1
+    bias, root, row = table(x), math.sqrt(x["q"].shape[-1]), row_of_table(x)
+    return lambda score, b, h, i, j: score * root + embedding(row(i, j), bias).squeeze(1).movedim(-1, 1)
 
-    def changed(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
-        near = bucket[(j - i).abs().clamp(max=last)]
-        return score * root + embedding(near + side * (j > i), bias).squeeze(1).movedim(-1, 1)
 
-    return changed
+def row_of_table(x: Inputs) -> Callable[[Any, Any], Any]:
+    """Which row of T5's table a query and a key read: the bucket of their distance, of the side on which the key is."""
+    bucket, side = x["bucket"], len(x["bias"]) // 2
+    last = len(bucket) - 1
+    return lambda i, j: bucket[(j - i).abs().clamp(max=last)] + side * (j > i)
 
 
 def by_distance(x: Inputs) -> peers.Mod:

@@ -44,7 +44,7 @@ APART = 8
 """How many sums further the next row adds to: so many keys of so many rows beside them add to different ones."""
 
 MOST_SHARED = 2**22
-"""Numbers that the sums of a table may be: 16 MiB."""
+"""Numbers that the sums of a table may be: 16 MiB in f32."""
 
 
 @dataclass(frozen=True)
@@ -271,14 +271,15 @@ class Backward:
         for name, parts in self._parts.items():
             for part in parts:
                 if part.block == number:
-                    adds = len(parts) > 1 or not {*part.nest.each} <= told_apart(part.indices)
+                    several = len(parts) > 1
+                    adds = several or not {*part.nest.each} <= told_apart(part.indices)
                     made_of = Write(self._results[name], part.indices, part.axes, part.value, NOWHERE, adds)
-                    for nest, write in self._shared_out(number, part.nest, made_of):
+                    for nest, write in self._shared_out(number, part.nest, made_of, several):
                         writes[nest].append(write)
         return _in_order(writes)
 
-    def _shared_out(self, block: int, nest: Nest, write: Write) -> list[tuple[Nest, Write]]:
-        """A write, or two where pairs of rows and keys add to elements of which data say which.
+    def _shared_out(self, block: int, nest: Nest, write: Write, several: bool) -> list[tuple[Nest, Write]]:
+        """A write, or two where pairs of rows and keys add to elements of which data say which; one of `several`.
 
         A table for buckets of distances has few elements, and all pairs would wait for each other to add to them. So
         each has as many sums as there are keys, where memory allows, and one nest more adds these up. Where each
@@ -310,16 +311,12 @@ class Backward:
             write,
             indices=tuple(map(algebra.index, each)),
             value=algebra.sum_over(frozenset([axis]), found),
-            adds=len(self._parts_of(write.tensor)) > 1,
+            adds=several,
         )
         return [
             (nest, replace(write, tensor=shared, indices=(*write.indices, share))),
             (Nest(each, (), Moving(algebra), None), total),
         ]
-
-    def _parts_of(self, result: Tensor) -> list[_GivenBack]:
-        """All that is given back to what a tensor is the gradient of."""
-        return next(parts for name, parts in self._parts.items() if self._results[name] is result)
 
     def _running(self, name: str, role: str, extent: Expr) -> Index:
         """A variable that runs through an extent."""
