@@ -22,7 +22,7 @@ from attndsl.backends.numpy.expressions import NumPyExpressions, literal
 from attndsl.backends.numpy.legal import LEGAL
 from attndsl.backends.numpy.prelude import PRELUDE
 from attndsl.backends.numpy.scratch import Scratch
-from attndsl.backends.numpy.writable import is_last_use, is_new
+from attndsl.backends.numpy.writable import is_last_use, is_writable
 from attndsl.backends.text import ATOM, helpers_called
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
@@ -325,7 +325,7 @@ class _Emitter:
 
     def mask(self, op: tile.MaskOp) -> None:
         """A part of a tile that is written over, in a copy where the tile is a view or is read afterwards."""
-        if is_new(op.value) and op.value in self.names and is_last_use(op.value, op):
+        if op.value in self.names and is_writable(op.value, op):
             self.names.bind(op.result, self.names[op.value])
         else:
             self.out.line(f"{self.names[op.result]} = {self.text[op.value].within(ATOM)}.copy()")
