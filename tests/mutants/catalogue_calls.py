@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -19,6 +20,9 @@ from attndsl.op.op import Op
 from attndsl.passes import wrap_integers
 
 from .mutant import CALL, planted, wraps
+
+OVERLAPPING = 1e-3
+"""Seconds that a call takes at least, so that calls overlap on a machine that has little to do, too."""
 
 
 @planted("numpy", CALL)
@@ -117,6 +121,7 @@ def one_thread_forever(monkeypatch: pytest.MonkeyPatch) -> None:
             found = [(library, library.get_num_threads()) for library in chain(*blas._libraries())]
             for library, _ in found:
                 blas._set_threads(library, 1)
+            time.sleep(OVERLAPPING)
             program(*arrays, **params)
             for library, threads in found:
                 blas._set_threads(library, threads)
