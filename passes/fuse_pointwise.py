@@ -155,6 +155,17 @@ class _Chain:
         """Whether an operation takes what follows the chain."""
         return any(value.owner in self.later for value in op.operands)
 
+    @property
+    def waiting(self) -> list[Operation]:
+        """What stands between operations of the chain and has to follow it, with what is said of it."""
+        told = {use.operation for op in self.later for use in op.results[0].uses if _is_said(use.operation)}
+        between, op = list[Operation](), self.members[0].next_op
+        while op is not None and op is not self.members[-1]:
+            if op in told or op in self.later:
+                between.append(op)
+            op = op.next_op
+        return between
+
     def feeds(self, op: Operation) -> bool:
         """Whether an operation takes what the chain makes, or what follows it."""
         return self.waits(op) or any(value.owner in self.members for value in op.operands)
@@ -257,6 +268,11 @@ class _Worth:
         return self._known[lengths]
 
 
+def _is_said(op: Operation) -> bool:
+    """Whether an operation says something of a tile, other than where it lives."""
+    return isinstance(op, tile.STATEMENTS) and not isinstance(op, tile.IntoOp)
+
+
 def _is_only_for(op: tile.BroadcastOp, chain: _Chain) -> bool:
     """Whether a chain alone takes what is one number everywhere, as the ones that a product sums with."""
     alone = all(user in chain.members for user in tile.users(op.result))
@@ -273,9 +289,9 @@ def _fuse(chain: _Chain, worth: SSAValue) -> None:
     """Puts a chain into one operation, where its last one stands."""
     last, body, around = chain.members[-1], Block(), _block(chain)
     for said in {use.operation: None for op in chain.members for use in op.results[0].uses}:
-        if isinstance(said, tile.STATEMENTS) and not isinstance(said, tile.IntoOp):
+        if _is_said(said):
             replace(said, [])
-    waiting = [op for op in chain.later if op.is_before_in_block(last)]
+    waiting = chain.waiting
     follower = last.next_op
     while isinstance(follower, tile.IntoOp):
         follower = follower.next_op
