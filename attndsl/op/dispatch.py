@@ -45,10 +45,9 @@ def _is_overridden() -> bool:
 
 def are_memory(values: Sequence[Any]) -> bool:
     """Whether all are tensors, torch's own, that are the elements at their strides in the memory of a CPU."""
-    types = [*map(type, values)]
-    if sum(map(types.count, PLAIN)) < len(types):
-        return False
     keys = 0
-    for tensor in values:
-        keys |= torch._C._dispatch_keys(tensor).raw_repr()
+    for value in values:
+        if type(value) not in PLAIN:
+            return False
+        keys |= torch._C._dispatch_keys(value).raw_repr()
     return not keys & _OTHERS

@@ -106,9 +106,10 @@ class Op:
             else:
                 written = listed(self.signature, out)
         if not traced:
-            for calls in (self._array_calls, self._tensor_calls):
-                if calls is not None and (outputs := calls.replay(arguments, written)) is not None:
-                    return self._outputs(*outputs)
+            of_torch = torch is not None and isinstance(arguments.get(self._inputs[0]), torch.Tensor)
+            calls = self._tensor_calls if of_torch else self._array_calls
+            if calls is not None and (outputs := calls.replay(arguments, written)) is not None:
+                return self._outputs(*outputs)
         given, params = split(self.signature, arguments)
         if self._holds_tensors(given):
             self._register()

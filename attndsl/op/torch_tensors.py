@@ -54,9 +54,15 @@ def kinds(inputs: Sequence[Any]) -> tuple[object, ...] | None:
 
     None where one is something else, or wants a derivative.
     """
-    if not are_memory(inputs) or (torch.is_grad_enabled() and True in [each.requires_grad for each in inputs]):
+    if not are_memory(inputs):
         return None
-    return (*[tensor.dtype for tensor in inputs],)
+    derives = torch.is_grad_enabled()
+    found = []
+    for tensor in inputs:
+        if derives and tensor.requires_grad:
+            return None
+        found.append(tensor.dtype)
+    return (*found,)
 
 
 def check(signature: Signature, tensors: Sequence[torch.Tensor], params: Mapping[str, Any]) -> Bound:

@@ -356,16 +356,26 @@ class NumPyExpressions(Values):
         return f"{start}:{stop}"
 
     def reduce(self, op: tile.ReduceOp, *more: str) -> Text:
-        """A reduction; `more` are arguments that NumPy takes beside those that say what is reduced."""
-        axes = self.axes_of(op.body)
-        arguments = [f"axis={axes.index(op.over)}"] if len(axes) > 1 else []
+        """A reduction; `more` are arguments that NumPy takes beside those that say what is reduced.
+
+        Those of one kind in a row are one, but for sums: in what order these add up is the IR's to say.
+        """
+        over, body = [op.over], op.body
+        while body in self._kept and type(inner := body.owner) is type(op) and isinstance(inner, tile.ReduceOp):
+            if isinstance(inner, tile.SumOp):
+                break
+            over.append(inner.over)
+            body = inner.body
+        axes = self.axes_of(body)
+        places = sorted(map(axes.index, over))
+        arguments = [] if len(places) == len(axes) else [f"axis={places[0] if len(places) == 1 else (*places,)}"]
         monoid = monoid_of(op)
         method = NUMPY_REDUCTIONS[monoid.operation(op.body.type)]
-        if isinf(monoid.empty) and not _has_rows(op.over):  # what NumPy does not give for nothing by itself
+        if isinf(monoid.empty) and not all(map(_has_rows, over)):  # what NumPy does not give for nothing by itself
             limits = f"np.iinfo(np.int64).{'min' if monoid.empty < 0 else 'max'}"
             arguments.append(f"initial={limits if op.body.type == index else literal(monoid.empty, op.body.type)}")
-        code = f"{self[op.body].within(ATOM)}.{method}({', '.join([*arguments, *more])})"
-        if len(axes) == 1 and op.body.type == index:
+        code = f"{self[body].within(ATOM)}.{method}({', '.join([*arguments, *more])})"
+        if len(places) == len(axes) and op.body.type == index:
             code = f"int({code})"
         return Text(code)
 
