@@ -162,8 +162,11 @@ def _from_bf16(bits):
     "_to_bf16": '''
 def _to_bf16(numbers):
     """The bits of numbers as bfloat16, rounded to nearest, ties to even."""
-    numbers = np.asarray(numbers, np.float32)
-    bits = numbers.view(np.uint32)
+    numbers = np.asarray(numbers)
+    near = numbers.astype(np.float32)
+    bits = near.view(np.uint32)
+    if numbers.dtype == np.float64:  # what lies between two of 32 bits gets an odd last bit: it is no tie then
+        bits = np.where(near == numbers, bits, (bits - (np.abs(near) > np.abs(numbers))) | 1)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(numbers), 0x7FC0, rounded).astype(np.uint16)
 ''',
