@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from attndsl.checking.check import check
 from attndsl.driver.library import checked
 from attndsl.ir import tile
 from attndsl.ir.allocation import assign, propose
@@ -18,8 +19,9 @@ from attndsl.ir.residence import Overwritten
 from attndsl.ir.rewrite import replace
 from attndsl.ir.xdsl import ModuleOp, Operation
 from attndsl.syntax.read import read_source
+from attndsl.syntax.source import Source
 from attndsl.testing import Case
-from attndsl.testing.stages import Form, lower, program_of
+from attndsl.testing.stages import Form, compile_program, lower, program_of
 
 GALLERY = sorted((Path(__file__).parents[2] / "examples").glob("*.attn"))
 
@@ -65,3 +67,34 @@ def test_homes_that_are_shared_too_freely_are_found(path: Path, monkeypatch: pyt
     module = settled(case, lambda op: not isinstance(op, tile.LoadOp))
     with pytest.raises(Overwritten):
         interpret(module, case.arrays, case.dims, case.params)
+
+
+ENDS = {
+    "a parameter": ("p", "true"),
+    "what a parameter leaves": ("N - p", "true"),
+    "a mask by a parameter": ("N", "j < p"),
+    "places of a tensor": ("N", "k[b, j + p, 0] < 1.0"),
+}
+"""Ends of keys that may lie before their begin: the extent of an index, and a mask."""
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_no_home_has_a_negative_size(name: str) -> None:
+    over, mask = ENDS[name]
+    text = f"""attention ends(p: int) {{
+        dims B, M, N, D
+        input  q : f32[B, M, D]
+        input  k : f32[B, N, D]
+        input  w : f32[M, N]
+        output o : f32[B, M, D]
+        each b in B, i in M
+        over j in {over}
+        score = q[b,i,:] . k[b,j,:]
+        o[b,i,:] = softmax(score - exp(w[i,j]), {mask}) . k[b,j,:]
+    }}"""
+    spec = check(Source(text))
+    program = compile_program(spec, {})
+    assert "scratch" in program.source
+    for p in (-9, -2, 0, 3, 9):
+        case = Case.make(spec, seed=p + 9, dims={"B": 2, "M": 5, "N": 7, "D": 3}, params={"p": p})
+        case.check("numpy", program.run(case))

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import is_launch_time
-from attndsl.ir.rewrite import constant, copy_before, insert_before
+from attndsl.ir.ranges import Ranges
+from attndsl.ir.rewrite import constant, copy_before, index_constant, insert_before
 from attndsl.ir.sizes import is_same_size, known_limit, leaf_of
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import Operation, SSAValue, arith
@@ -20,10 +21,13 @@ class Lengths:
         self._copies: dict[SSAValue, SSAValue] = {}
         self._dims: dict[str, SSAValue] = {}
         self._lengths: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
+        self._cut: dict[SSAValue, SSAValue] = {}
         op = begin.prev_op
         while op is not None:  # what stands there already
             if isinstance(op, arith.MinSIOp):
                 self._lengths[op.lhs, op.rhs] = op.result
+            elif isinstance(op, arith.MaxSIOp) and constant(op.rhs) == 0:
+                self._cut[op.lhs] = op.result
             elif isinstance(op, spec.DimOp):
                 self._dims[op.dim.data] = op.result
             op = op.prev_op
@@ -35,7 +39,7 @@ class Lengths:
         limit = self.limit(op)
         if limit is None and (known := constant(op.size)) is not None:
             return int(known)
-        size = copy_before(self.begin, op.size, self._copies)
+        size = self._length(op.size)
         if limit is None or limit is size:
             return size
         if (limit, size) not in self._lengths:
@@ -71,7 +75,17 @@ class Lengths:
             if found not in self._dims:
                 self._dims[found] = insert_before(self.begin, spec.DimOp(found))
             return self._dims[found]
-        return copy_before(self.begin, found, self._copies) if found is not None else None
+        return self._length(found) if found is not None else None
+
+    def _length(self, end: SSAValue) -> SSAValue:
+        """How much lies before an end, computed before: nothing where that is negative."""
+        value = copy_before(self.begin, end, self._copies)
+        if Ranges()(value).low >= 0:
+            return value
+        if value not in self._cut:
+            none = insert_before(self.begin, index_constant(0))
+            self._cut[value] = insert_before(self.begin, arith.MaxSIOp(value, none))
+        return self._cut[value]
 
 
 def extent_known(axis: tile.RangeOp) -> SSAValue | str | None:
@@ -100,9 +114,16 @@ def is_long_enough(size: SSAValue, axis: tile.RangeOp) -> bool:
         return True
     limit, owner = extent_known(axis), size.owner
     if limit is None or not isinstance(owner, arith.MinSIOp):
-        return is_same_size(size, axis.size)
-    known = leaf_of(owner.lhs) == ("dim", limit) if isinstance(limit, str) else is_same_size(owner.lhs, limit)
-    return (known and is_same_size(owner.rhs, axis.size)) or is_same_size(size, axis.size)
+        return _is_length(size, axis.size)
+    known = leaf_of(owner.lhs) == ("dim", limit) if isinstance(limit, str) else _is_length(owner.lhs, limit)
+    return (known and _is_length(owner.rhs, axis.size)) or _is_length(size, axis.size)
+
+
+def _is_length(value: SSAValue, end: SSAValue) -> bool:
+    """Whether a value is how much lies before an end."""
+    op = value.owner
+    cut = isinstance(op, arith.MaxSIOp) and constant(op.rhs) == 0 and is_same_size(op.lhs, end)
+    return cut or is_same_size(value, end)
 
 
 def _dim_indexed(axis: SSAValue) -> str | None:
