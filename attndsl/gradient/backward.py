@@ -135,6 +135,11 @@ class Backward:
             total = total if each is None else self.algebra.add(total, self.read(each, indices))
         return total
 
+    def keeps_what_is_absent(self, tensor: Tensor) -> bool:
+        """Whether later blocks may have given nothing back to an element that no text declares, which is kept as 0."""
+        mine = self.tensors.get(tensor)
+        return mine is not None and any(conditions(part.value) for part in self._parts.get(mine.name, ()))
+
     # --- names
 
     def name(self, expr: Expr, name: str) -> Expr:

@@ -64,7 +64,10 @@ class BlockBackward:
         roots: Roots = []
         for write, value in self._values.items():
             cotangent = self._backward.cotangent(write.tensor, tuple(map(self._moved, write.indices)))
-            roots += [] if cotangent is None else [(value, self._where_present(value, cotangent))]
+            if cotangent is not None:
+                given = [(value, self._where_present(value, cotangent))]
+                some = self._backward.keeps_what_is_absent(write.tensor)
+                roots += self._only(self._algebra.is_some(cotangent) if some else None, given)
         reduces = [e for e in dict.fromkeys(walk(*(value for value, _ in roots))) if isinstance(e, Reduce)]
         if any(reduce.function == "topk" for reduce in reduces):
             raise UnknownAdjoint("a block with `topk` and floats")

@@ -99,15 +99,22 @@ class Weighed:
             finite, given = np.isfinite(case.wanted[name]), rng.standard_normal(rows[name].shape)
             self.cotangents[name] = np.where(rows[name] == NOBODY, np.nan, np.where(finite, given, 0.0))
 
+    @cached_property
+    def _written(self) -> list[np.ndarray[Any, Any]]:
+        """All floats that rows write, temps too: what reads one may leave it out, and its gradient is a product yet."""
+        shown, case = _shown(self.case.spec), self.case
+        found = case.wanted if shown is case.spec else reference(shown, case.arrays, case.params)
+        return [found[tensor.name] for tensor in shown.outputs if shown.kind(tensor) is Kind.FLOAT]
+
     @property
     def is_number(self) -> bool:
-        """Whether all outputs are numbers, or infinities: those of rows without keys."""
-        return not any(np.isnan(self.case.wanted[name]).any() for name in self.cotangents)
+        """Whether all that rows write are numbers, or infinities: those of rows without keys."""
+        return not any(np.isnan(array).any() for array in self._written)
 
     @cached_property
     def reads_infinity(self) -> bool:
         """Whether a factor may be infinite, read or of a row without keys: times 0 it is no number, here too."""
-        if any(np.isinf(self.case.wanted[name]).any() for name in self.cotangents):
+        if any(np.isinf(array).any() for array in self._written):
             return True
         seen = elements_read(_shown(self.case.spec), self.case.arrays, self.case.params)
         return any(np.isinf(self.case.arrays[name][each]).any() for name, each in seen.items())

@@ -73,6 +73,15 @@ SPECS = {
         o[t[i],:] += 2.0 * (softmax(q[i] * k[i,j], sink = w[i]) . v[j,:])
         p[t[i],:] += softmax(q[i] * k[i,j], sink = w[i]) . (q[i] * v[j,:])
     }""",
+    "weights of rows that are written nowhere": """attention t {
+        dims M, N
+        input  q : f64[M]
+        input  k : f64[M, N]
+        input  t : i32[M]
+        output w : f64[M, N]
+        each i in M over j in N
+        w[t[i],j] += softmax(q[i] * k[i,j])
+    }""",
     "extents of rows": """attention t {
         dims M, N, E
         input  q : f64[M]
