@@ -93,8 +93,9 @@ A product that stands in no loop, as a projection, counts what it sums over in t
 
 Variables are taken from the innermost one on: each where all products can have a batch axis of it, as both operands
 rest on it, or neither. Nothing may rest on it that is one number for a tile; and it is an index by itself wherever
-a loop reads something, so that what is read is still a slice. Where a first look at what masks read has narrowed a
-loop for each of its values (`scan-keys`), the loop runs from the first of these keys to the last.
+a loop reads something, and no part of a condition there, so that what is read is still a slice. Where a first look at
+what masks read has narrowed a loop for each of its values (`scan-keys`), the loop runs from the first of these keys to
+the last.
 
 Requires: tile, scan-keys. Exactness: reassociates sums, where keys begin elsewhere. Idempotent.
 """
@@ -189,7 +190,7 @@ def _is_batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAVa
                     return False
             case tile.LoadOp():
                 computed = any(v in resting and v is not program.result for v in op.indices)
-                if op.where is not None or (computed and op.parent_op() is not kernel):
+                if op.where in resting or (computed and op.parent_op() is not kernel):
                     return False
             case tile.StoreOp():
                 if op.value not in resting or program.result in op.along:
