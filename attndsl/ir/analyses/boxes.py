@@ -42,8 +42,11 @@ class Side(NamedTuple):
 def box_of(op: tile.LoadOp | tile.StoreOp, axes: AxesAnalysis) -> tuple[Side, ...] | None:
     """The box that a load reads, or a store writes, a side for each axis of the tensor; None where that is none.
 
-    The last axis is one of the tile: of it a box has some places, of which a GPU copies 16 bytes at least.
+    The last axis is one of the tile: of it a box has some places, of which a GPU copies 16 bytes at least. Truth values
+    are in none: Triton takes them to have one bit, and a row of them no bytes.
     """
+    if enclosing_tensor(op, op.tensor.string_value()).element.data == "bool":
+        return None
     sides = [_side(index, axes) for index in op.indices]
     found = tuple(side for side in sides if side is not None)
     along = [side.axis for side in found if side.axis is not None]
