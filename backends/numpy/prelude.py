@@ -149,15 +149,22 @@ def _random(seed, offset):
 def _from_f16(numbers):
     """float32 numbers from float16 ones, by their bits: NumPy widens one at a time."""
     bits = numbers.view(np.int16)
-    if bits.size < 2000 or (bits & 0x7FFF).max() >= 0x7C00:  # few, or Inf or NaN among them
+    if bits.size < 8000 or bits.max() >= 0x7C00 or bits.view(np.uint16).max() >= 0xFC00:  # few, or Inf or NaN
         return numbers.astype(np.float32)
     # The sign and 15 bits in their places; what is left is a factor, as float32's exponents count from 112 less.
-    return (bits.astype(np.int32) << 13 & -0x70000001).view(np.float32) * np.float32(2.0**112)
+    wide = bits.astype(np.int32)
+    wide <<= 13
+    wide &= -0x70000001
+    wide = wide.view(np.float32)
+    wide *= np.float32(2.0**112)
+    return wide
 ''',
     "_from_bf16": '''
 def _from_bf16(bits):
     """float32 numbers from the bits of bfloat16 ones."""
-    return (np.asarray(bits).astype(np.uint32) << 16).view(np.float32)
+    wide = np.asarray(bits).astype(np.uint32)
+    wide <<= 16
+    return wide.view(np.float32)[()]
 ''',
     "_to_bf16": '''
 def _to_bf16(numbers):
