@@ -92,10 +92,10 @@ After:
 A product that stands in no loop, as a projection, counts what it sums over in the place of keys.
 
 Variables are taken from the innermost one on: each where all products can have a batch axis of it, as both operands
-rest on it, or neither. Nothing may rest on it that is one number for a tile; and it is an index by itself wherever
-a loop reads something, and no part of a condition there, so that what is read is still a slice. Where a first look at
-what masks read has narrowed a loop for each of its values (`scan-keys`), the loop runs from the first of these keys to
-the last.
+rest on it, or neither. Nothing may rest on it that is one number for a tile, nor under what condition something is
+read; and it is an index by itself wherever a loop reads something, so that what is read is still a slice. Where a
+first look at what masks read has narrowed a loop for each of its values (`scan-keys`), the loop runs from the first of
+these keys to the last.
 
 Requires: tile, scan-keys. Exactness: reassociates sums, where keys begin elsewhere. Idempotent.
 """

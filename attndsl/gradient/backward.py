@@ -136,7 +136,7 @@ class Backward:
         return total
 
     def keeps_what_is_absent(self, tensor: Tensor) -> bool:
-        """Whether later blocks may have given nothing back to an element that no text declares, which is kept as 0."""
+        """Whether the gradient of a temp that the compiler made is 0 where later blocks gave back what is absent."""
         mine = self.tensors.get(tensor)
         return mine is not None and any(conditions(part.value) for part in self._parts.get(mine.name, ()))
 

@@ -66,6 +66,7 @@ class Op:
         self._tensor_calls: TensorCalls | None = None
         self._outputs = _outputs_type(self.signature)
         self._inputs = tuple(tensor.name for tensor in self.signature.inputs)
+        self._first = next(iter(self._inputs), "")
         self._forms: dict[tuple[tuple[str, ...], Said], Op] = {}
         self.__name__ = self.__qualname__ = self.signature.name
         self.__signature__ = python_signature(self.signature)
@@ -106,7 +107,7 @@ class Op:
             else:
                 written = listed(self.signature, out)
         if not traced:
-            of_torch = torch is not None and isinstance(arguments.get(self._inputs[0]), torch.Tensor)
+            of_torch = torch is not None and isinstance(arguments.get(self._first), torch.Tensor)
             calls = self._tensor_calls if of_torch else self._array_calls
             if calls is not None and (outputs := calls.replay(arguments, written)) is not None:
                 return self._outputs(*outputs)

@@ -7,6 +7,7 @@ without axes is a Python or NumPy number.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from math import copysign, isinf
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from attndsl.backends.names import Names
 from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
+from attndsl.backends.numpy.writable import sharing
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
@@ -93,7 +95,8 @@ class NumPyExpressions(Values):
         tiles = any(self.axes(v) and not isinstance(v.owner, tile.RangeOp) for v in read)
         if user.parent is not owner.parent or (tiles and _writes_between(owner, user)):
             return False
-        return read.isdisjoint(_changed_between(owner, user))
+        changed = _changed_between(owner, user)
+        return not changed or changed.isdisjoint(chain.from_iterable(sharing(each, owner) for each in read))
 
     def read(self, op: Operation) -> set[SSAValue]:
         """The values whose names an operation's expression has in it."""

@@ -172,7 +172,7 @@ def _to_bf16(numbers):
     numbers = np.asarray(numbers)
     near = numbers.astype(np.float32)
     bits = near.view(np.uint32)
-    if numbers.dtype == np.float64:  # what lies between two of 32 bits gets an odd last bit: it is no tie then
+    if numbers.dtype == np.float64:  # to odd: towards 0, and what was cut off sets the last bit, so that it is no tie
         bits = np.where(near == numbers, bits, (bits - (np.abs(near) > np.abs(numbers))) | 1)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(numbers), 0x7FC0, rounded).astype(np.uint16)

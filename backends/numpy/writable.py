@@ -8,14 +8,17 @@ from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS
 from attndsl.ir import tile
 from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 
+VIEWS = (tile.BroadcastOp, tile.FlattenOp)
+"""What NumPy gives a view for of the array of its first operand."""
+
 
 def is_writable(value: SSAValue, op: Operation) -> bool:
-    """Whether an operation that reads a value last may write over its array, which is nothing else's."""
-    return _is_new(value) and all(is_last_use(each, op) for each in _sharing(value))
+    """Whether an operation may write over the array of a value: it was made for it, and nothing reads it afterwards."""
+    return _is_new(value) and all(is_last_use(each, op) for each in sharing(value, op))
 
 
 def _is_new(value: SSAValue) -> bool:
-    """Whether a value's array is its own: no view of a tensor, and none of another array."""
+    """Whether a value's array was made by an expression, its own or what a choice passes on: it views no tensor."""
     op = value.owner
     if isinstance(op, tile.FusedOp):
         return _is_new(op.made(value))
@@ -26,14 +29,28 @@ def _is_new(value: SSAValue) -> bool:
     return isinstance(op, tile.DotOp | tile.MaskOp) or type(op) in NUMPY_SPELLINGS
 
 
-def _sharing(value: SSAValue) -> Iterator[SSAValue]:
-    """A value, and those whose array it may be: a choice passes on what was there before."""
-    yield value
-    if isinstance(op := value.owner, scf.IfOp):
-        for region in op.regions:
-            if (end := region.block.last_op) is not None:
-                shared = _sharing(end.operands[op.results.index(value)])
-                yield from (each for each in shared if each.owner.parent is not region.block)
+def sharing(value: SSAValue, op: Operation) -> Iterator[SSAValue]:
+    """The values that may have the array of one when an operation reads it, of those that could be read afterwards.
+
+    A choice passes on what was there before, and so do others before it; a view shows what it is of.
+    """
+    found, left = {value}, [value]
+    while left:
+        one = left.pop()
+        if isinstance(choice := one.owner, scf.IfOp):
+            ends = [end for region in choice.regions if (end := region.block.last_op) is not None]
+            linked = [end.operands[choice.results.index(one)] for end in ends]
+        else:
+            linked = [*one.owner.operands[:1]] if isinstance(one.owner, VIEWS) else []
+        for use in one.uses:
+            choice = use.operation.parent_op()
+            if isinstance(use.operation, VIEWS):
+                linked.append(use.operation.results[0])
+            elif isinstance(use.operation, scf.YieldOp) and isinstance(choice, scf.IfOp) and not choice.is_ancestor(op):
+                linked.append(choice.results[use.index])
+        left += [each for each in linked if each not in found]
+        found.update(linked)
+    yield from (each for each in found if (block := each.owner.parent) is not None and block.is_ancestor(op))
 
 
 def is_last_use(value: SSAValue, op: Operation) -> bool:

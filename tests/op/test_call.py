@@ -470,3 +470,10 @@ def test_a_dim_is_an_extent_that_memory_can_have() -> None:
     assert op(x=np.broadcast_to(np.True_, (2**48,)))[0] == 2.0**48
     with pytest.raises(errors.DimTooLarge, match=r"x says N = 281474976710657, but a dim of t is at most 2\^48"):
         op(x=np.broadcast_to(np.True_, (2**48 + 1,)))
+
+
+def test_a_spec_may_have_no_inputs() -> None:
+    op = attndsl.compile("attention ones(p: int = 3) { output o : f32[4] each i in p o[i] = 1.0 }")
+    for _ in range(2):
+        np.testing.assert_array_equal(op(), [1, 1, 1, 0])
+        np.testing.assert_array_equal(op(p=2), [1, 1, 0, 0])
