@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from attndsl.checking.check import check
+from attndsl.checking.layouts import LAYOUT
 from attndsl.checking.typed import Spec
 from attndsl.diagnostics.base import SpecError
 from attndsl.reference.dims import dims_of
@@ -113,7 +114,13 @@ def _permuted(choices: Choices, case: Case) -> Twin | None:
     if (found := permuted(choices, case.spec)) is None:
         return None
     text, tensor, axes = found
-    return Twin("axes permuted", text, exact=False, axes={tensor: axes})
+    twin = Twin("axes permuted", text, exact=False, axes={tensor: axes})
+    if LAYOUT in case.spec.schedule:
+        try:
+            twin.of(case)
+        except SpecError:  # no output can lie as an input does whose axes stand in this order
+            return None
+    return twin
 
 
 def _divided(choices: Choices, case: Case) -> Twin | None:

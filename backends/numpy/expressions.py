@@ -364,9 +364,7 @@ class NumPyExpressions(Values):
         Those of one kind in a row are one, but for sums: in what order these add up is the IR's to say.
         """
         over, body = [op.over], op.body
-        while body in self._kept and type(inner := body.owner) is type(op) and isinstance(inner, tile.ReduceOp):
-            if isinstance(inner, tile.SumOp):
-                break
+        while not isinstance(op, tile.SumOp) and body in self._kept and isinstance(inner := body.owner, type(op)):
             over.append(inner.over)
             body = inner.body
         axes = self.axes_of(body)

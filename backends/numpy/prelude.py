@@ -170,7 +170,7 @@ def _from_bf16(bits):
 def _to_bf16(numbers):
     """The bits of numbers as bfloat16, rounded to nearest, ties to even."""
     numbers = np.asarray(numbers)
-    near = numbers.astype(np.float32)
+    near = numbers.astype(np.float32, copy=False)
     bits = near.view(np.uint32)
     if numbers.dtype == np.float64:  # to odd: towards 0, and what was cut off sets the last bit, so that it is no tie
         bits = np.where(near == numbers, bits, (bits - (np.abs(near) > np.abs(numbers))) | 1)

@@ -22,6 +22,7 @@ class Lengths:
         self._dims: dict[str, SSAValue] = {}
         self._lengths: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
         self._cut: dict[SSAValue, SSAValue] = {}
+        self._ranges = Ranges()
         op = begin.prev_op
         while op is not None:  # what stands there already
             if isinstance(op, arith.MinSIOp):
@@ -80,7 +81,7 @@ class Lengths:
     def _length(self, end: SSAValue) -> SSAValue:
         """How much lies before an end, computed before: nothing where that is negative."""
         value = copy_before(self.begin, end, self._copies)
-        if Ranges()(value).low >= 0:
+        if self._ranges(value).low >= 0:
             return value
         if value not in self._cut:
             none = insert_before(self.begin, index_constant(0))
