@@ -34,7 +34,7 @@ def calls(path: Path) -> list[Case]:
             hostile.arrays[name][...] = encode(np.rint(decode(hostile.arrays[name], element)), element)
     cases = [Case.make(spec), hostile]
     if "D" in spec.dims:
-        cases.append(Case.make(spec, dims={"D": 0}))
+        cases.append(Case.make(spec, dims={**cases[0].dims, "D": 0}))
     return [case.poisoned() for case in cases]
 
 
