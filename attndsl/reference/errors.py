@@ -24,7 +24,7 @@ from attndsl.checking.typed import (
     walk,
 )
 from attndsl.reference.agreement import stored
-from attndsl.reference.arrays import Array, Axes, along, union
+from attndsl.reference.arrays import Array, Axes, along, broadcast, union
 from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, run
 from attndsl.reference.pointwise_errors import pointwise
 from attndsl.reference.rounding import Added, Errors, Rounding
@@ -191,13 +191,13 @@ class _Analysis:
             for masked, found in known
         ]
         found = pointwise(expr.operator, values, errors, own.value, self._rounding)
-        return Errors(*(np.broadcast_to(array, own.value.shape) for array in found))
+        return Errors(*(broadcast(array, own.value.shape) for array in found))
 
     def _reduce_axis(self, expr: ReduceAxis) -> Errors:
         body, found = self._row.known[expr.body], self._found(expr.body)
         axes = (expr.index, *(axis for axis in body.axes if axis is not expr.index))
         shape = self._row.sizes(axes)
-        value, *terms = (np.broadcast_to(along(array, body.axes, axes), shape) for array in (body.value, *found))
+        value, *terms = (broadcast(along(array, body.axes, axes), shape) for array in (body.value, *found))
         found = Errors(*terms)
         if expr.function == "sum":
             return self._rounding.summed(value, found, self._rounding.product)
@@ -215,38 +215,38 @@ class _Analysis:
         shape = row.sizes(axes)
         flat = (int(np.prod(shape[: len(row.over)])), *shape[len(row.over) :])
 
-        def broadcast(array: Array, own: Axes) -> Array:
+        def lined_up(array: Array, own: Axes) -> Array:
             """One dimension for all key positions, then one for each other variable."""
-            return np.broadcast_to(along(array, own, axes), shape).reshape(flat)
+            return broadcast(along(array, own, axes), shape).reshape(flat)
 
-        def broadcast_all(part: Expr, missing: float) -> tuple[Array, Errors]:
+        def lined_up_all(part: Expr, missing: float) -> tuple[Array, Errors]:
             """The values and errors of the keys that count; those of others are none."""
             own, found = row.known[part], self._found(part)
-            value, *errors = (broadcast(array, own.axes) for array in (own.value, *found))
+            value, *errors = (lined_up(array, own.axes) for array in (own.value, *found))
             return np.where(counted, value, missing), Errors(*(np.where(counted, each, 0.0) for each in errors))
 
-        counted = broadcast(kept.value, kept.axes)
+        counted = lined_up(kept.value, kept.axes)
         doubtful = np.zeros(flat, bool)
         for part in parts:
             if part not in self._known:
                 continue
             masked = row.known[part]
-            could = counted | ~broadcast(masked.present, masked.axes) if part is not expr.mask else True
-            doubtful |= np.isinf(broadcast(self._known[part].error, masked.axes)) & could
+            could = counted | ~lined_up(masked.present, masked.axes) if part is not expr.mask else True
+            doubtful |= np.isinf(lined_up(self._known[part].error, masked.axes)) & could
         missing = FOLDS[expr.function].empty if expr.function in FOLDS else -np.inf
-        score, scores = broadcast_all(expr.score, missing)
+        score, scores = lined_up_all(expr.score, missing)
         match expr.function:
             case "sum":
                 if rounding.floor:
-                    floor = rounding.floor * self._factors(expr.score, broadcast, counted)
+                    floor = rounding.floor * self._factors(expr.score, lined_up, counted)
                     scores = Errors(scores.size, scores.error + np.where(np.isfinite(score), floor, 0.0))
                 found = rounding.summed(score, scores, rounding.product + rounding.weight)
             case "argmax":
                 found = rounding.position(counted, score, scores, result.value)
             case "topk":
                 assert expr.value is not None
-                (nth,) = (np.broadcast_to(along(row.known[e].value, row.known[e].axes, rest), flat[1:]) for e in nths)
-                place = broadcast(row.known[expr.value].value, row.known[expr.value].axes)
+                (nth,) = (broadcast(along(row.known[e].value, row.known[e].axes, rest), flat[1:]) for e in nths)
+                place = lined_up(row.known[expr.value].value, row.known[expr.value].axes)
                 places = rounding.places(score, scores, in_order(counted, score, place))
                 found = Errors(np.abs(result.value * 1.0), nth_of(places, nth, 0.0))
             case "max" | "min":
@@ -261,15 +261,15 @@ class _Analysis:
                     found = rounding.log_sum(weights, scores.size, result.value)
                 else:
                     assert expr.value is not None
-                    found = rounding.mean(weights, *broadcast_all(expr.value, 0.0), result.value)
+                    found = rounding.mean(weights, *lined_up_all(expr.value, 0.0), result.value)
         return Errors(found.size, np.where(doubtful.any(axis=0), np.inf, found.error))
 
-    def _factors(self, expr: Expr, broadcast: Callable[[Array, Axes], Array], counted: Array) -> Array:
+    def _factors(self, expr: Expr, lined_up: Callable[[Array, Axes], Array], counted: Array) -> Array:
         """The product of what a term is a product of, each factor 1 at least: what a small weight may stand before."""
         match expr:
             case Apply(operator="fmul", arguments=(left, right)):
-                return self._factors(left, broadcast, counted) * self._factors(right, broadcast, counted)
+                return self._factors(left, lined_up, counted) * self._factors(right, lined_up, counted)
             case Apply(operator="fneg" | "fdiv", arguments=(inner, *_)):
-                return self._factors(inner, broadcast, counted)
-        size = broadcast(self._found(expr).size, self._row.known[expr].axes)
+                return self._factors(inner, lined_up, counted)
+        size = lined_up(self._found(expr).size, self._row.known[expr].axes)
         return np.where(counted, np.maximum(size, 1.0), 0.0)

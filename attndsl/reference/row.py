@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from attndsl.checking.typed import (
     ReduceAxis,
     Tensor,
     Write,
+    operands,
     walk,
 )
 from attndsl.reference.arrays import Array, Axes, MaskedArray, along, broadcast, union
@@ -50,19 +52,26 @@ class Row:
         self.fixed = fixed
         self.over = over
         self.known: dict[Expr, MaskedArray] = {}
+        self._sizes: dict[Index, int] = {}
 
     def array(self, expr: Expr) -> MaskedArray:
         """The values of an expression. Each expression is evaluated once."""
         if expr not in self.known:
-            for inner in walk(expr):
+            for inner in walk(expr, through=self._unknown):
                 if inner not in self.known:
                     self.known[inner] = self._evaluate(inner)
         return self.known[expr]
 
+    def _unknown(self, expr: Expr) -> tuple[Expr, ...]:
+        return () if expr in self.known else operands(expr)
+
     def size(self, index: Index) -> int:
         """How many values a variable takes."""
-        extent, bound = self.array(index.extent), self.array(index.bound)
-        return max(0, min(int(extent.value), int(bound.value))) if extent.present and bound.present else 0
+        if index not in self._sizes:
+            extent, bound = self.array(index.extent), self.array(index.bound)
+            known = extent.present and bound.present
+            self._sizes[index] = max(0, min(int(extent.value), int(bound.value))) if known else 0
+        return self._sizes[index]
 
     def sizes(self, axes: Axes) -> tuple[int, ...]:
         """How many values each of several variables takes."""
@@ -75,8 +84,8 @@ class Row:
             mask = self.array(expr.mask)
             parts.append(MaskedArray(mask.axes, mask.present & mask.value, mask.present))
         axes = union(parts)
-        kept = np.logical_and.reduce(np.broadcast_arrays(*(along(part.value, part.axes, axes) for part in parts)))
-        return MaskedArray(axes, np.asarray(kept), np.ones_like(kept))
+        kept = _all(along(part.value, part.axes, axes) for part in parts)
+        return MaskedArray(axes, kept, np.ones_like(kept))
 
     def write(self, write: Write, output: Array) -> None:
         """Puts the row's part of an output into it, or adds it to what is there.
@@ -90,8 +99,8 @@ class Row:
         """What stands where a write puts its own, for each value of its axes; 0 where it puts nothing."""
         places = np.zeros(self.sizes(write.axes), output.dtype)
         indices, inside = self.inside(write.tensor, write.indices)
-        kept = np.broadcast_to(along(inside.value, inside.axes, write.axes), places.shape)
-        where = (np.broadcast_to(along(index.value, index.axes, write.axes), places.shape) for index in indices)
+        kept = broadcast(along(inside.value, inside.axes, write.axes), places.shape)
+        where = (broadcast(along(index.value, index.axes, write.axes), places.shape) for index in indices)
         places[kept] = output[tuple(index[kept] for index in where)]
         return places
 
@@ -102,19 +111,19 @@ class Row:
         """
         shape = self.sizes(write.axes)
 
-        def broadcast(array: Array, axes: Axes) -> Array:
-            return np.broadcast_to(along(array, axes, write.axes), shape)
+        def lined_up(array: Array, axes: Axes) -> Array:
+            return broadcast(along(array, axes, write.axes), shape)
 
         indices, inside = self.inside(write.tensor, write.indices)
-        kept = broadcast(inside.value, inside.axes)
+        kept = lined_up(inside.value, inside.axes)
         if write.keeps and not everywhere:
             value = self.array(write.value)
-            kept = kept & broadcast(value.present, value.axes)
-        places = tuple(broadcast(index.value, index.axes)[kept] for index in indices)
+            kept = kept & lined_up(value.present, value.axes)
+        places = tuple(lined_up(index.value, index.axes)[kept] for index in indices)
         if write.adds:
-            np.add.at(np.atleast_1d(output), places or [0], broadcast(values, axes)[kept])
+            np.add.at(np.atleast_1d(output), places or [0], lined_up(values, axes)[kept])
         else:
-            output[places] = broadcast(values, axes)[kept]
+            output[places] = lined_up(values, axes)[kept]
 
     def _evaluate(self, expr: Expr) -> MaskedArray:
         match expr:
@@ -182,8 +191,8 @@ class Row:
         body = self.known[expr.body]
         axes = (expr.index, *(axis for axis in body.axes if axis is not expr.index))
         shape = self.sizes(axes)
-        value = np.broadcast_to(along(body.value, body.axes, axes), shape)
-        present = np.broadcast_to(along(body.present, body.axes, axes), shape)
+        value = broadcast(along(body.value, body.axes, axes), shape)
+        present = broadcast(along(body.present, body.axes, axes), shape)
         return MaskedArray(axes[1:], _folded(expr.function, value), np.asarray(present.all(axis=0)))
 
     def _reduce(self, expr: Reduce) -> MaskedArray:
@@ -194,20 +203,20 @@ class Row:
         rest = tuple(axis for axis in union([kept, score, value, sink, nth]) if axis not in self.over)
         positions = self.sizes(self.over)
 
-        def broadcast(array: Array, axes: Axes) -> Array:
+        def flat(array: Array, axes: Axes) -> Array:
             """One dimension for all key positions, then one for each other variable."""
-            full = np.broadcast_to(along(array, axes, self.over + rest), positions + self.sizes(rest))
+            full = broadcast(along(array, axes, self.over + rest), positions + self.sizes(rest))
             return full.reshape(int(np.prod(positions)), *self.sizes(rest))
 
         result = _reduction(
             expr.function,
-            broadcast(kept.value, kept.axes),
-            broadcast(score.value, score.axes),
-            broadcast(value.value, value.axes),
+            flat(kept.value, kept.axes),
+            flat(score.value, score.axes),
+            flat(value.value, value.axes),
             along(sink.value, sink.axes, rest),
-            np.broadcast_to(along(nth.value, nth.axes, rest), self.sizes(rest)),
+            broadcast(along(nth.value, nth.axes, rest), self.sizes(rest)),
         )
-        return MaskedArray(rest, result, np.broadcast_to(along(sink.present, sink.axes, rest), result.shape))
+        return MaskedArray(rest, result, broadcast(along(sink.present, sink.axes, rest), result.shape))
 
     def _everywhere(self, masked: MaskedArray) -> MaskedArray:
         """Whether an expression is present at a key position, for all values of its other variables."""
@@ -232,7 +241,12 @@ def _present(operator: str, values: list[Array], presents: list[Array]) -> Array
         case "idiv" | "imod":
             return np.asarray(presents[0] & presents[1] & (values[1] != 0))
         case _:
-            return np.asarray(np.logical_and.reduce(np.broadcast_arrays(*presents)))
+            return _all(presents)
+
+
+def _all(conditions: Iterable[Array]) -> Array:
+    """Where each of several arrays is true."""
+    return np.asarray(reduce(np.logical_and, conditions))
 
 
 def _folded(function: str, terms: Array) -> Array:
