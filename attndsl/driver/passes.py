@@ -14,7 +14,7 @@ from attndsl.driver.errors import CompilerError, PipelineError
 from attndsl.driver.hints import did_you_mean
 from attndsl.driver.pipelines import Step
 from attndsl.ir import attn, tile
-from attndsl.ir.context import context, parse_module, print_module
+from attndsl.ir.context import context, parse_module, parts_of, print_module
 from attndsl.ir.errors import RequirementError
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ArgSpecParseError, ModuleOp, ModulePass, PassPipeline
@@ -67,11 +67,13 @@ def run_pipeline(
     """
     before, passes, loaded = text or partial(str, print_module(module)), tuple(passes), context()
     verified = left = ""
+    parts: list[object] = []
     for count, each in enumerate(passes, 1):
         start = time.perf_counter()
         try:
             each.apply(loaded, module)
-            left = print_module(module) if after is not None else ""
+            if after is not None and (now := parts_of(module)) != parts:
+                parts, left = now, print_module(module)
             if left != verified or count == len(passes):
                 _verify(module, passes[:count])
                 verified = left

@@ -6,6 +6,7 @@ import random
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,13 @@ def tensors(heads: int, kv_heads: int, m: int, n: int) -> dict[str, torch.Tensor
     return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
 
 
+compiled = cache(attndsl.compile)
+
+
 def captured(text: str) -> dict[str, torch.Tensor]:
     """What the mods read, by the names of the spec's inputs."""
     known = {**vars(mods), **vars(mods.here)}
-    return {t.name: known[t.name] for t in attndsl.compile(text).signature.inputs if t.name not in ("q", "k", "v")}
+    return {t.name: known[t.name] for t in compiled(text).signature.inputs if t.name not in ("q", "k", "v")}
 
 
 def agree(
@@ -42,7 +46,7 @@ def agree(
     q, k, v = given["q"], given["k"], given["v"]
     block = mask_mod and create_block_mask(mask_mod, q.shape[0], q.shape[1], q.shape[2], k.shape[2], device="cpu")
     wanted = flex_attention(q, k, v, score_mod=score_mod, block_mask=block, enable_gqa=q.shape[1] != k.shape[1])
-    op = attndsl.compile(text)
+    op = compiled(text)
     got = op(**given, **more)
     assert isinstance(got, torch.Tensor) and isinstance(wanted, torch.Tensor)
     torch.testing.assert_close(got, wanted, rtol=2e-5, atol=2e-5)
@@ -64,12 +68,12 @@ def test_round_trip(name: str, golden: Callable[[Path, str], None]) -> None:
     agree(grouped, score_mod, mask_mod, tensors(mods.H, 2, mods.M, mods.N), captured(text))
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 21), (13, 1), (7, 2)])
 @pytest.mark.parametrize("name", ["causal", "natten", "alibi", "clipped_bias", "relative_bias", "dilated", "documents"])
-def test_odd_sizes(name: str, size: tuple[int, int]) -> None:
+def test_odd_sizes(name: str) -> None:
     score_mod, mask_mod = mods.MODS[name]
     text = attndsl.from_flex(score_mod, mask_mod)
-    agree(text, score_mod, mask_mod, tensors(mods.H, mods.H, *size), captured(text))
+    for size in (1, 1), (1, 21), (13, 1), (7, 2):
+        agree(text, score_mod, mask_mod, tensors(mods.H, mods.H, *size), captured(text))
 
 
 def test_numbers_are_parameters() -> None:
@@ -150,7 +154,7 @@ def drawn(chance: random.Random, depth: int) -> Callable[..., Any]:
     return lambda *at: step(x(*at), y(*at))
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_drawn_mods(seed: int) -> None:
     chance = random.Random(seed)
     first, second, by = drawn(chance, 3), drawn(chance, 3), chance.randint(2, 4)
