@@ -494,12 +494,16 @@ def _box_strides(tensor):
 BOX = '''
 
 def _box(tensor, *lengths):
-    """What a GPU copies boxes of a tensor by, of such lengths along its axes; None where it cannot."""
+    """What a GPU copies boxes of a tensor by, of such lengths along its axes; None where it cannot.
+
+    Of stages one behind another, each has to begin at a multiple of 128 bytes.
+    """
     device = tensor.device
     if device.type == "meta" or (device.type == "cuda" and torch.cuda.get_device_capability(device)[0] < 9):
         return None
     strides = _box_strides(tensor)
-    if strides is None or max(lengths) > 256:
+    size = torch.Size(lengths).numel() * tensor.element_size()
+    if strides is None or max(lengths) > 256 or size < 128:
         return None
     return triton.tools.tensor_descriptor.TensorDescriptor(tensor, [*tensor.shape], strides, [*lengths])
 '''

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from attndsl.backends.gpu.aot import load
 from attndsl.backends.gpu.stand_ins import TORCH, stand_in
@@ -73,6 +74,15 @@ def test_ahead_of_time_there_is_none() -> None:
     """What is compiled without a GPU is launched by no Triton, which would describe a tensor to the hardware."""
     functions = load(emit(boxed()), torch=TORCH)
     assert functions["_box"](stand_in("f32", (20, 16)), 16, 16) is None
+
+
+def test_what_is_less_than_a_stage_may_begin_at_is_no_box() -> None:
+    """Of stages in shared memory the second would lie where no box may: a GPU gives up at the first that it copies."""
+    functions = load(emit(boxed()))
+    x = torch.zeros(20, 16)
+    assert functions["_box"](x, 2, 16).block_shape == [2, 16]
+    assert functions["_box"](x, 1, 16) is None
+    assert functions["_box"](x.half(), 2, 16) is None
 
 
 @pytest.mark.parametrize("name", MOST)
