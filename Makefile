@@ -20,9 +20,9 @@ docs: .venv/docs.stamp
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest $(WORKERS)
 
-# What takes longest comes first: minutes each, of which none should be left to a worker that is then alone.
+# What takes longest comes first, and each worker takes one test at a time, so that none is left alone with long ones.
 test-matrix: .venv/dev.stamp
-	$(BIN)/python -m pytest $(WORKERS) -m matrix tests/mutants tests/triton_backend tests/gluon_backend tests/differential tests/testing tests/gradient \
+	$(BIN)/python -m pytest --numprocesses auto --dist load --maxschedchunk 1 -m matrix tests/mutants tests/triton_backend tests/gluon_backend tests/differential tests/testing tests/gradient \
 	    tests/integrations tests/drawing tests/importing tests/pages
 
 test-gpu: .venv/dev.stamp
