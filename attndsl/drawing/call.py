@@ -151,7 +151,7 @@ def _groups(spec: Spec) -> dict[str, int]:
     for expr in walk(*spec.requires):
         match expr:
             case Apply(operator="imod", arguments=(DimValue(name=whole), DimValue(name=part))):
-                found |= {whole: FEW * FEW, part: FEW}
+                found |= {whole: FEW, part: 1}
     return found
 
 

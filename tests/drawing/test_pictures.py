@@ -186,7 +186,7 @@ def test_a_call_is_as_large_as_it_is_asked_to_be() -> None:
     (picture,) = drawing.masks
     assert picture.seen.shape == (5, 20)
     assert picture.seen.sum(axis=1).tolist() == [3] * 5
-    with pytest.raises(ValueError, match="a drawing of sliding_window with 1048576 rows and 64 keys is more than can"):
+    with pytest.raises(ValueError, match="a drawing of sliding_window with 524288 rows and 64 keys is more than can"):
         draw(checked(source), types, shape={"M": 2**17})
 
 
