@@ -21,9 +21,10 @@ test: .venv/dev.stamp
 	$(BIN)/python -m pytest $(WORKERS)
 
 # What takes longest comes first, and each worker takes one test at a time, so that none is left alone with long ones.
+LONGEST := $(addprefix tests/,mutants triton_backend gluon_backend differential testing gradient integrations names drawing)
 test-matrix: .venv/dev.stamp
-	$(BIN)/python -m pytest --numprocesses auto --dist load --maxschedchunk 1 -m matrix tests/mutants tests/triton_backend tests/gluon_backend tests/differential tests/testing tests/gradient \
-	    tests/integrations tests/drawing tests/importing tests/pages
+	$(BIN)/python -m pytest --numprocesses auto --dist load --maxschedchunk 1 -m matrix $(LONGEST) \
+	    $(filter-out $(LONGEST) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 
 test-gpu: .venv/dev.stamp
 	$(BIN)/python -m pytest -m gpu tests/gpu

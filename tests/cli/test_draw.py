@@ -41,7 +41,7 @@ def test_a_parameter_and_an_input_that_is_left_out(attndsl: Any, gallery: Path, 
         ("--shape Hq=3,Hkv=2", "gqa requires Hq % Hkv == 0, which does not hold for Hq = 3 and Hkv = 2."),
         (
             "--shape M=65536",
-            "a drawing of gqa with 524288 rows and 64 keys is more than can be shown: give smaller extents.",
+            "a drawing of gqa with 262144 rows and 64 keys is more than can be shown: give smaller extents.",
         ),
         ("--shape MM=3", "gqa has no dim MM, did you mean M? It has B, Hq, Hkv, M, N, D, E."),
         ("--param window=3", "gqa has no parameter window. It has none."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from attndsl.checking.check import check
 from attndsl.checking.elements import usual_element
@@ -20,11 +20,11 @@ BROKEN = "would be no spec"
 
 
 def each_drawn(count: int, plan: FuzzPlan, test: Callable[[Example], None]) -> None:
-    """Tries examples of a plan, the same ones each time."""
+    """Tries examples of a plan, the same ones each time, and others for another count."""
 
+    @seed(count)
     @settings(
         max_examples=count,
-        derandomize=True,
         database=None,
         deadline=None,
         phases=[Phase.generate],
@@ -53,7 +53,7 @@ def test_a_gradient_or_words() -> None:
     assert sum(BROKEN in said for said in refused) <= 1, "what the language cannot say is rare"
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(80, marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.matrix)])
 def test_the_result_rises_as_gradients_say(count: int) -> None:
     """Rows without keys, extents of 0 and 1, absent keys, and NaN in memory that no row sees among them."""
     slopes = inputs = 0
@@ -74,7 +74,7 @@ def test_the_result_rises_as_gradients_say(count: int) -> None:
     assert slopes > inputs / 2 > 0, "kinks are rare"
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(30, marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("count", [6, pytest.param(24, marks=pytest.mark.matrix)])
 def test_compiled_backwards_agree_with_the_reference(count: int) -> None:
     """In f32, of what the forward gives, with NaN in memory that no row of the backward sees."""
     compiler, ran = Compiler("cpu"), 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
@@ -30,13 +30,14 @@ def learned(draw: DrawFn) -> Learned:
     return draw_learned(choices, found.text, "other") if choices.of((False, False, True)) else found
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(50, marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("count", [12, pytest.param(42, marks=pytest.mark.matrix)])
 def test_it_trains(count: int) -> None:
+    """Other specs for each count."""
     seen: Counter[str] = Counter()
 
+    @seed(count)
     @settings(
         max_examples=count,
-        derandomize=True,
         database=None,
         deadline=None,
         phases=[Phase.generate],
@@ -52,4 +53,4 @@ def test_it_trains(count: int) -> None:
         seen[found.what] += 1
 
     draw()
-    assert seen.keys() == KINDS.keys() or count < 50
+    assert seen.keys() == KINDS.keys() or count < 42

@@ -37,7 +37,7 @@ from .reading import faults
 FEW, SOME, MANY, ALL = 96, 48, 9, 1
 """How far apart the names are of fillings that are tried one after the other."""
 
-LONGER = pytest.param(3, marks=pytest.mark.matrix)
+LONGER = pytest.param(5, marks=pytest.mark.matrix)
 
 PLAIN = {place: f"plain{place.replace('_', '')}" for place in PLACES}
 
@@ -118,7 +118,7 @@ def test_triton_of_a_spec_that_was_lowered_with_these_names(step: int) -> None:
         check_triton(names, lower(case_of(spec_of(names), names), Form("triton", 0, 0)))
 
 
-@pytest.mark.parametrize("step", [FEW, pytest.param(MANY, marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("step", [FEW, pytest.param(25, marks=pytest.mark.matrix)])
 def test_every_word_that_generated_files_have(step: int) -> None:
     words = words_of_generated_files()
     assert {"np", "tl", "_larger", "_choose_rows", "launches", "CheckedCall", "LARGEST", "ctypes"} <= {*words}
