@@ -85,6 +85,12 @@ def test_what_is_less_than_a_stage_may_begin_at_is_no_box() -> None:
     assert functions["_box"](x.half(), 2, 16) is None
 
 
+def test_what_is_expanded_is_no_box() -> None:
+    functions = load(emit(boxed()))
+    assert functions["_box"](torch.zeros(1, 16).expand(20, 16), 16, 16) is None
+    assert functions["_box"](torch.zeros(20, 16)[:1].expand(1, 16), 16, 16).strides == [16, 1]
+
+
 @pytest.mark.parametrize("name", MOST)
 def test_the_interpreted_ir_agrees_with_the_reference(name: str) -> None:
     """All that can be a box is one, in tiles that hold rows and keys beyond their ends."""
