@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS := --numprocesses auto --dist worksteal
+WORKERS := --numprocesses auto
 
 .PHONY: demo docs test test-matrix test-gpu sanitize-gpu lint clean
 
@@ -18,13 +18,13 @@ docs: .venv/docs.stamp
 	@echo "build/site/index.html"
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest $(WORKERS)
+	$(BIN)/python -m pytest $(WORKERS) --dist worksteal
 
-# What takes longest comes first, and each worker takes one test at a time, so that none is left alone with long ones.
+# What takes longest comes first, and tests are handed out one at a time, so that no worker is left alone with long ones.
 LONGEST := $(addprefix tests/,mutants triton_backend gluon_backend differential testing gradient integrations names drawing)
 test-matrix: .venv/dev.stamp
-	$(BIN)/python -m pytest --numprocesses auto --dist load --maxschedchunk 1 -m matrix $(LONGEST) \
-	    $(filter-out $(LONGEST) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+	$(BIN)/python -m pytest $(WORKERS) --dist load --maxschedchunk 1 -m matrix $(LONGEST) \
+	    $(filter-out $(LONGEST) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/))) $(wildcard tests/test_*.py)
 
 test-gpu: .venv/dev.stamp
 	$(BIN)/python -m pytest -m gpu tests/gpu

@@ -7,6 +7,7 @@ not Python's; how long it takes without one is measured too. On a CPU the wall a
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -132,7 +133,7 @@ class GpuClock:
 
     def _medians(self, loops: Mapping[str, Loop | Replay]) -> dict[str, float]:
         def measure(loop: Loop | Replay) -> Callable[[int], float]:
-            times = max(1, round(self.sample / (loop.seconds(1) * loop.calls)))
+            times = max(1, math.ceil(self.sample / (loop.seconds(1) * loop.calls)))
             return lambda _: loop.seconds(times)
 
         taken = _in_turns({name: measure(loop) for name, loop in loops.items()}, self.rounds)

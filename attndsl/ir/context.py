@@ -56,8 +56,8 @@ def parts_of(module: ModuleOp) -> list[object]:
     """
     parts: list[object] = []
     for op in module.walk():
-        parts += (op, op.parent, *op.operands, *op.attributes.values(), *op.properties.values())
-        arguments = (argument for region in op.regions for block in region.blocks for argument in block.args)
-        values = (*op.results, *arguments)
+        blocks = [block for region in op.regions for block in region.blocks]
+        parts += (op, op.parent, *op.operands, *op.attributes.items(), *op.properties.items(), *op.regions, *blocks)
+        values = (*op.results, *(argument for block in blocks for argument in block.args))
         parts += (part for value in values for part in (value, value.type, value.name_hint))
     return parts

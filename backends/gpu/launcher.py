@@ -486,7 +486,8 @@ def _box_strides(tensor):
     """
     size = tensor.element_size()
     strides = [step if n > 1 else 16 for step, n in zip(tensor.stride()[:-1], tensor.shape)]
-    if tensor.stride(-1) != 1 or tensor.data_ptr() % 16 or any(not step or step * size % 16 for step in strides):
+    aligned = tensor.data_ptr() % 16 == sum(step * size % 16 for step in strides) == 0
+    if tensor.stride(-1) != 1 or not aligned or 0 in strides:
         return None
     return [*strides, 1] if 0 < min(tensor.shape) and max(tensor.shape) < 2**31 else None
 '''

@@ -50,7 +50,7 @@ def test_a_call_is_tuned_and_launched_as_was_kept(
 def test_tiles_of_few_keys_are_copied_by_addresses(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A number of each of 16 keys is less than what may be copied into the second stage of a ring."""
+    """The log-sum-exps of 16 queries are less than what may be copied into the second stage of a ring."""
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
     assert run(["grad", "causal_end", "--of", "k,v"]) == 0
     (path := tmp_path / "backward.attn").write_text(capfd.readouterr().out, encoding="utf-8")
@@ -59,10 +59,14 @@ def test_tiles_of_few_keys_are_copied_by_addresses(
     tensors = [torch.randn(4, 16, n, width, device="cuda").bfloat16() for _ in range(6)]
     tensors[4] = torch.full((4, 16, n), 5.0, device="cuda")  # the log-sum-exp: q, k, v, o, lse, d_o
     bound = check(op.signature, tensors, {})
-    tuned = GpuCalls(op.binding).program(bound, tensors[0].device).tuned
+    program = GpuCalls(op.binding).program(bound, tensors[0].device)
+    assert "load box @lse" in program.artifact.ir["tile"]
     found = []
     for keys in (64, 16):
-        tuned.put(bound.dims, {"ROWS": 64, "KEYS": keys, "num_warps": 4, "num_stages": 3})
-        found.append([gradient.double() for gradient in GpuCalls(op.binding).compute(tensors, {})])
+        program.tuned.put(bound.dims, {"ROWS": 64, "KEYS": keys, "num_warps": 4, "num_stages": 3})
+        calls = GpuCalls(op.binding)
+        found.append([gradient.double() for gradient in calls.compute(tensors, {})])
         torch.cuda.synchronize()
+        (plan,) = calls._plans.values()
+        assert plan.launches[-1].kernel.metadata.num_stages == 3
     torch.testing.assert_close(found[0], found[1], rtol=2**-6, atol=2**-6)

@@ -32,7 +32,7 @@ def learned(draw: DrawFn) -> Learned:
 
 @pytest.mark.parametrize("count", [12, pytest.param(42, marks=pytest.mark.matrix)])
 def test_it_trains(count: int) -> None:
-    """Other specs for each count."""
+    """What a spec of the gallery learns besides has the gradient that differences tell; other specs for each count."""
     seen: Counter[str] = Counter()
 
     @seed(count)

@@ -61,6 +61,7 @@ def test_every_stage_reads_back(name: str) -> None:
     seen: set[str] = set()
 
     def after(_: str, stage: ModuleOp, text: str) -> None:
+        assert text == print_module(stage)
         if text not in seen:
             seen.add(text)
             check_round_trip(stage)
