@@ -292,9 +292,9 @@ def test_masks_and_scores_in_any_combination(mask: str) -> None:
         AssignRoles(rows=1 + seed % 3, keys=(1, 4, 16)[seed % 3]).apply(context(), module)
         module.verify()
         taken += len(kernels(module, "roles"))
-        for rows, keys in EXTENTS[seed % 2 :: 2]:
+        for place, (rows, keys) in enumerate(EXTENTS[seed % 2 :: 2]):
             case = Case.make(spec, "bf16", seed, {"B": 2, "H": 2, "D": features, "E": values, "M": rows, "N": keys})
-            for each in (case, case.poisoned()):
-                found = interpret(module, each.arrays, each.dims, each.params, {**SMALL_CHOICES, "SPLITS": 1})
-                each.check("assign-roles", found, narrowed=True)
+            case = case.poisoned() if (seed // 2 + place) % 2 else case  # what meets NaN takes slow paths
+            found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
+            case.check("assign-roles", found, narrowed=True)
     assert taken == len(SCORES)

@@ -135,7 +135,7 @@ def test_a_launcher_s_product() -> None:
 @pytest.mark.parametrize("target", ["numpy", "triton"])
 @pytest.mark.parametrize(("kind", "step"), FAMILIES)
 def test_a_long_chain_of_one_step(kind: str, step: str, target: str) -> None:
-    hold(kind, 32, lambda k: step, target)
+    hold(kind, 20, lambda k: step, target)
 
 
 @pytest.mark.matrix
