@@ -66,17 +66,16 @@ def run_pipeline(
     before it, CompilerError, which names the pass and the file that reproduces the failure.
     """
     before, passes, loaded = text or partial(str, print_module(module)), tuple(passes), context()
-    verified = left = ""
-    parts: list[object] = []
+    left, parts = "", list[object]()
     for count, each in enumerate(passes, 1):
         start = time.perf_counter()
         try:
             each.apply(loaded, module)
-            if after is not None and (now := parts_of(module)) != parts:
+            changed = after is not None and (now := parts_of(module)) != parts
+            if changed:
                 parts, left = now, print_module(module)
-            if left != verified or count == len(passes):
+            if changed or count == len(passes):
                 _verify(module, passes[:count])
-                verified = left
         except RequirementError as error:
             raise PipelineError(str(error)) from None
         except Exception as error:

@@ -63,6 +63,7 @@ class Row:
         return self.known[expr]
 
     def _unknown(self, expr: Expr) -> tuple[Expr, ...]:
+        """The operands of an expression that is not evaluated yet."""
         return () if expr in self.known else operands(expr)
 
     def size(self, index: Index) -> int:

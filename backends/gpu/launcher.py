@@ -486,8 +486,8 @@ def _box_strides(tensor):
     """
     size = tensor.element_size()
     strides = [step if n > 1 else 16 for step, n in zip(tensor.stride()[:-1], tensor.shape)]
-    aligned = tensor.data_ptr() % 16 == sum(step * size % 16 for step in strides) == 0
-    if tensor.stride(-1) != 1 or not aligned or 0 in strides:
+    beside = tensor.data_ptr() % 16 + sum(stride * size % 16 for stride in strides)
+    if tensor.stride(-1) != 1 or beside or 0 in strides:
         return None
     return [*strides, 1] if 0 < min(tensor.shape) and max(tensor.shape) < 2**31 else None
 '''

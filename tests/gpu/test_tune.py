@@ -47,7 +47,7 @@ def test_a_call_is_tuned_and_launched_as_was_kept(
     torch.testing.assert_close(found[0], found[1], rtol=2**-6, atol=2**-10)
 
 
-def test_tiles_of_few_keys_are_copied_by_addresses(
+def test_small_boxes_are_read_by_addresses(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The log-sum-exps of 16 queries are less than what may be copied into the second stage of a ring."""

@@ -154,7 +154,7 @@ def drawn(chance: random.Random, depth: int) -> Callable[..., Any]:
     return lambda *at: step(x(*at), y(*at))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(24))
 def test_drawn_mods(seed: int) -> None:
     chance = random.Random(seed)
     first, second, by = drawn(chance, 3), drawn(chance, 3), chance.randint(2, 4)
