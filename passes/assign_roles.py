@@ -109,7 +109,7 @@ After:
           %5 = arith.subi %2, %number_phase : index
           roles.wait "empty" @numbers[%number_stage] phase %5
           roles.post @numbers[%number_stage] %number
-          roles.go %number
+          roles.go %number carrying(%walked, %used)
         } do {
         ^bb0(%number_1: index, %walked_1: index, %used_1: index):
           %i0_1 = roles.programs %number_1 of(%i0) : index
@@ -172,7 +172,7 @@ After:
           %number_stage_1, %number_phase_1 = roles.turn %walked_2 of 2
           roles.wait "full" @numbers[%number_stage_1] phase %number_phase_1
           %number_2 = roles.number @numbers[%number_stage_1]
-          roles.go %number_2
+          roles.go %number_2 carrying(%walked_2, %used_2)
         } do {
         ^bb0(%number_3: index, %walked_3: index, %used_3: index):
           %number_stage_2, %number_phase_2 = roles.turn %walked_3 of 2
@@ -251,11 +251,12 @@ Where features are cut into pieces, a turn has a product for each: those of scor
 each piece of values. A stage then has several boxes, which are announced, waited for and released at once.
 
 Both loops become one over all tiles, in the same order, with a condition around what masks, and around what a mask
-reads; a program that sees no key walks one tile, and forgets it. What is scheduled as the plain kernel goes with the
-other, too, in its tiles. What stands before the loops and is the same for all rows is computed before the roles.
-Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says; others stay alone. Where
-`attndsl.ir.analyses.roles_gain` finds that it pays, the kernel has a schedule, `{"ROLES" = 1}`, so that a launch may
-take it by itself; one without is for calls that ask for it.
+reads; a program that sees no key walks one tile, and forgets it. Where data say how many tiles of rows there are, what
+is taken is the rank of a tile among those (`roles.seek`), since most numbers would be of none. What is scheduled as the
+plain kernel goes with the other, too, in its tiles. What stands before the loops and is the same for all rows is
+computed before the roles. Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says;
+others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the kernel has a schedule, `{"ROLES" =
+1}`, so that a launch may take it by itself; one without is for calls that ask for it.
 
 Requires: choose-index-width, and all before. Exactness: reassociates. Idempotent.
 """

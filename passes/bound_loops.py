@@ -37,7 +37,9 @@ After:
 
 A condition is taken out where every reduction of the kernel has it and it is, for one row, an interval of keys: it
 compares integers and is linear in the key variable (or in a quotient of it), or it does not depend on it at all. A
-disjunction of upper bounds is the larger bound.
+disjunction of upper bounds is the larger bound. One that all writes of a row have, too, is no bound, and left out: what
+is computed for a row that writes nothing is nobody's. So rows of a packed batch, whose places data tell, end where
+their masks say, and no row has to ask whether it lies in its tensor.
 
 Requires: simplify-indices. Ensures: no condition of that form is left in a mask. Exactness: bit-exact. Idempotent.
 """
@@ -79,8 +81,9 @@ def _bound(kernel: attn.KernelOp, over: attn.OverOp) -> None:
     common = common_conjuncts(reductions)
     bounder = _Bounder(over, Facts(kernel.body.block))
     taken: dict[SSAValue, Bounds] = {}
+    written = _written(kernel)
     for condition in common:
-        bounds = bounder.interval(condition)
+        bounds = Bounds(None, None) if condition in written else bounder.interval(condition)
         if bounds is not None:
             taken[condition] = bounds
     if not taken:
@@ -90,7 +93,14 @@ def _bound(kernel: attn.KernelOp, over: attn.OverOp) -> None:
         narrowed = guarded(reduction, conjunction(rest, reduction))
         insert_before(reduction, narrowed)
         replace(reduction, narrowed.results)
-    _narrow(over, list(taken.values()), bounder.intervals.facts.ranges)
+    if ends := [bounds for bounds in taken.values() if bounds != Bounds(None, None)]:
+        _narrow(over, ends, bounder.intervals.facts.ranges)
+
+
+def _written(kernel: attn.KernelOp) -> set[SSAValue]:
+    """The conditions that all writes of a row have, in whatever they write."""
+    writes = [op for op in kernel.body.block.ops if isinstance(op, attn.WriteOp)]
+    return set.intersection(*(set(conjuncts(write.where)) for write in writes)) if writes else set()
 
 
 def _narrow(over: attn.OverOp, intervals: list[Bounds], ranges: Ranges) -> None:

@@ -252,10 +252,12 @@ class _Role:
         """One tile after another, as long as there is one."""
         run, takes, does = self.run, op.take.block, op.body.block
         carried = [run.values[value] for value in op.start]
-        while True:
+        for walked in itertools.count():
+            if walked > self.program.grid.size:
+                raise RolesFail(f"{self.name} walks more tiles than there are")
             run.values.update(zip(takes.args, carried, strict=True))
             yield from self.block(takes)
-            number = run.values[op.goes.number]
+            number, carried = run.values[op.goes.number], [run.values[value] for value in op.goes.values]
             if int(number.array) >= self.program.grid.size:
                 self.program.ends.update(
                     self.stage(each).name for each in takes.ops if isinstance(each, walks.NumberOp)
@@ -278,6 +280,9 @@ class _Role:
                 counter = run.arrays[op.counter.string_value()]
                 self.gives(op.result, int(counter))
                 counter += 1
+            case walks.SeekOp():
+                for result, sought in zip(op.results, self.seek(op), strict=True):
+                    self.gives(result, sought)
             case walks.PostOp():
                 stage = self.stage(op)
                 name = op.ring.string_value()
@@ -325,6 +330,25 @@ class _Role:
                 stage.empty.arrive()
             case _:
                 run.run(op)
+
+    def seek(self, op: walks.SeekOp) -> tuple[int, int, int]:
+        """The number of the tile of a rank, and the place where it was found, ahead of which lie so many tiles."""
+        run, grid, outer = self.run, self.program.grid, op.ends.block.args
+        first, last = grid.values[: len(outer)], grid.values[-1]
+        beside = math.prod(map(len, grid.values[len(outer) : -1]))
+        rank, place, ahead = map(run.scalar, (op.rank, op.place, op.ahead))
+        for values in itertools.islice(itertools.product(*first), place, None):
+            for argument, value in zip(outer, values, strict=True):
+                self.gives(argument, value)
+            for each in op.ends.block.ops:
+                if not isinstance(each, walks.EndsOp):
+                    run.run(each)
+            there = [n for n, value in enumerate(last) if value < run.scalar(op.end)]
+            if rank < ahead + beside * len(there):
+                more, digit = divmod(rank - ahead, len(there))
+                return (place * beside + more) * len(last) + there[digit], place, ahead
+            place, ahead = place + 1, ahead + beside * len(there)
+        return grid.size, place, ahead
 
     def stage(self, op: roles.StageOp) -> _Stage:
         name, n = self.program.filled_with[op.ring.string_value()], self.run.scalar(op.stage)

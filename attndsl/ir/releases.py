@@ -15,7 +15,7 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException
 
 Stage = tuple[str, SSAValue]
 
-OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp, walks.TakeOp, walks.PostOp)
+OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp, walks.TakeOp, walks.SeekOp, walks.PostOp)
 OF_CONSUMERS = (
     *(roles.ReleaseOp, roles.ViewOp, roles.OperandOp, roles.ProductOp, roles.AwaitOp),
     *(roles.PutOp, walks.NumberOp),

@@ -13,7 +13,7 @@ board, from where the others read it.
         ...
         roles.wait "empty" @numbers[%stage] phase %free
         roles.post @numbers[%stage] %number
-        roles.go %number
+        roles.go %number carrying(%done)
       } do {
       ^bb1(%number: index, %done: index):
         %b_1, %h_1, %i0_1 = roles.programs %number of(%b, %h, %i0) : index, index, index
@@ -24,6 +24,9 @@ board, from where the others read it.
 
 `tile.program` of such a kernel says what programs there would be, in order; no value of one is taken. A number at which
 there is none ends a walk: each role meets such a number once.
+
+Where data say how many tiles of rows there are, of each request its own, most of those numbers would be of none. Then
+what is taken is a rank, and the role that copies seeks the number of the tile that has it (`roles.seek`).
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from attndsl.ir.xdsl import (
     IntegerAttr,
     IRDLOperation,
     IsTerminator,
+    Operation,
     Pure,
     Region,
     SSAValue,
@@ -104,16 +108,76 @@ class NumberOp(roles.StageOp):
 
 
 @irdl_op_definition
+class SeekOp(IRDLOperation):
+    """The number of the tile of a rank, among those that there are: the last program variable ends where data say.
+
+    `ends` gives that end, `roles.ends`, for the values of the first program variables, all that it rests on. A seek
+    begins at `place`, a number of these values in their order, ahead of which lie `ahead` tiles, none of them of this
+    rank or a later one; and gives where it ended. Beyond the last tile it gives a number at which there is none.
+    """
+
+    name = "roles.seek"
+    rank = operand_def(IndexType)
+    place = operand_def(IndexType)
+    ahead = operand_def(IndexType)
+    variables = var_operand_def(IndexType)
+    number = result_def(IndexType)
+    found = result_def(IndexType)
+    passed = result_def(IndexType)
+    ends = region_def("single_block")
+    assembly_format = "$rank `from` `(` $place `,` $ahead `)` `of` `(` $variables `)` `ends` $ends attr-dict"
+
+    def __init__(
+        self, rank: SSAValue, place: SSAValue, ahead: SSAValue, variables: Sequence[SSAValue], by: int
+    ) -> None:
+        super().__init__(
+            operands=[rank, place, ahead, variables],
+            result_types=[index] * 3,
+            regions=[Region(Block(arg_types=[index] * by))],
+        )
+
+    @property
+    def programs(self) -> list[tile.ProgramOp]:
+        """The program variables, in order."""
+        return [value.owner for value in self.variables if isinstance(value.owner, tile.ProgramOp)]
+
+    @property
+    def end(self) -> SSAValue:
+        """The end that data say."""
+        assert isinstance(self.ends.block.last_op, EndsOp)
+        return self.ends.block.last_op.end
+
+    def verify_(self) -> None:
+        _verify_programs(self, self.variables)
+        if len(self.ends.block.args) >= len(self.variables) or not isinstance(self.ends.block.last_op, EndsOp):
+            raise VerifyException("says where the last program variable ends, by values of those before it")
+
+
+@irdl_op_definition
+class EndsOp(IRDLOperation):
+    """Where the last program variable ends."""
+
+    name = "roles.ends"
+    end = operand_def(IndexType)
+    traits = traits_def(IsTerminator())
+    assembly_format = "$end attr-dict"
+
+    def __init__(self, end: SSAValue) -> None:
+        super().__init__(operands=[end])
+
+
+@irdl_op_definition
 class GoOp(IRDLOperation):
-    """Goes on with the tile of this number, where there is one."""
+    """Goes on with the tile of this number, where there is one, and with what the walk carries."""
 
     name = "roles.go"
     number = operand_def(IndexType)
+    values = var_operand_def(IndexType)
     traits = traits_def(IsTerminator())
-    assembly_format = "$number attr-dict"
+    assembly_format = "$number `carrying` `(` $values `)` attr-dict"
 
-    def __init__(self, number: SSAValue) -> None:
-        super().__init__(operands=[number])
+    def __init__(self, number: SSAValue, values: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[number, values])
 
 
 @irdl_op_definition
@@ -160,7 +224,8 @@ class WalkOp(IRDLOperation):
         takes, does = self.take.block, self.body.block
         if not isinstance(takes.last_op, GoOp) or not isinstance(does.last_op, NextOp):
             raise VerifyException("says which tile is next, and what is carried on to it")
-        if len({len(self.start), len(takes.args), len(does.args) - 1, len(does.last_op.values)}) != 1:
+        carried = (self.start, takes.args, takes.last_op.values, does.args[1:], does.last_op.values)
+        if len(set(map(len, carried))) != 1:
             raise VerifyException("carries as many values on as it begins with")
         if not isinstance(self.parent_op(), roles.RoleOp):
             raise VerifyException("stands in a role")
@@ -186,12 +251,19 @@ class ProgramsOp(IRDLOperation):
         return [value.owner for value in self.variables if isinstance(value.owner, tile.ProgramOp)]
 
     def verify_(self) -> None:
-        kernel = self.parent_op()
-        while kernel is not None and not isinstance(kernel, tile.KernelOp):
-            kernel = kernel.parent_op()
-        known = [] if kernel is None else [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]
-        if self.programs != known or len(self.values) != len(self.variables):
-            raise VerifyException("gives a value to each program variable of its kernel, in order")
+        _verify_programs(self, self.variables)
+        if len(self.values) != len(self.variables):
+            raise VerifyException("gives a value to each program variable")
+
+
+def _verify_programs(op: Operation, variables: Sequence[SSAValue]) -> None:
+    """Raises VerifyException where values are not the program variables of the kernel, in order."""
+    kernel = op.parent_op()
+    while kernel is not None and not isinstance(kernel, tile.KernelOp):
+        kernel = kernel.parent_op()
+    known = [] if kernel is None else [each for each in kernel.body.block.ops if isinstance(each, tile.ProgramOp)]
+    if [value.owner for value in variables] != known:
+        raise VerifyException("means all program variables of its kernel, in order")
 
 
 @irdl_op_definition
@@ -225,7 +297,11 @@ class ShareOp(IRDLOperation):
 
 
 ROLES_LEVEL = Dialect(
-    "roles", [*roles.ROLE_OPERATIONS, TakeOp, PostOp, NumberOp, GoOp, NextOp, WalkOp, ProgramsOp, TurnsOp, ShareOp]
+    "roles",
+    [
+        *roles.ROLE_OPERATIONS,
+        *(TakeOp, SeekOp, EndsOp, PostOp, NumberOp, GoOp, NextOp, WalkOp, ProgramsOp, TurnsOp, ShareOp),
+    ],
 )
 """Who does what, in full."""
 

@@ -7,7 +7,7 @@ makes the rings and lets the roles begin. Its launcher takes them where boxes of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attndsl.backends.gluon.expressions import GluonExpressions, in_shared_memory, shared_layout
 from attndsl.backends.gluon.legal import LEGAL
@@ -81,7 +81,8 @@ def _boxes(x, sizes):
     return TensorDescriptor(x, [*x.shape], _box_strides(x), sizes, layout)
 '''
 
-REMARKS = {
+REMARKS: dict[type[Operation], str] = {
+    walks.SeekOp: "The number of the tile of a rank, of those that there are, and where it was found.",
     roles.ProducerOp: "Copies boxes of keys and values into rings, as far ahead as these have stages.",
     roles.ConsumersOp: "Folds the keys of its rows: a tile of scores becomes weights while the next one is made.",
 }
@@ -135,6 +136,9 @@ class GluonKernel(TritonKernel):
         self.tiles = self.names.like("tiles")
         found = [op for op in ops if isinstance(op, roles.RoleOp)]
         self.role_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in found}
+        self.seek_names = {
+            op: self.names.like(f"{entry}_seek") for op in self.kernel.walk() if isinstance(op, walks.SeekOp)
+        }
         self.text.begin(next(iter(self.boxed[0].box.values())))
         self.descriptors: dict[roles.BoxesOp, str] = {}
         self.memory: dict[str, str] = {}
@@ -147,12 +151,13 @@ class GluonKernel(TritonKernel):
         # What stands before the roles is written first, so that they know the names of what it computes.
         main = self.out = Writer(out.source)
         with main.indented():
-            main.line(f"{self.tiles} = {' * '.join(self.counts.values())}")
+            main.line(f"{self.tiles} = {_product(self.counts.values())}")
             self._block(self.kernel.body.block)
         known = self._known()
-        self.taken: dict[roles.RoleOp, list[str]] = {}
-        for op in found:
-            self._role(op, known, out)
+        self.taken: dict[Operation, list[str]] = {}
+        seeks: list[roles.RoleOp | walks.SeekOp] = [*self.seek_names]
+        for op in (*seeks, *found):
+            self._apart(op, known, out)
         self.out = out
         boxes = [self.descriptors[ring] for ring in self.boxed]
         self._heading("gluon.jit", [_gluon(argument) for argument in [*boxes, *self.arguments]])
@@ -181,21 +186,26 @@ class GluonKernel(TritonKernel):
     def _barriers(self, ring: str) -> list[str]:
         return [self.barriers[ring, barrier] for barrier in roles.BARRIERS if (ring, barrier) in self.barriers]
 
-    def _role(self, op: roles.RoleOp, known: dict[str, str], out: Writer) -> None:
-        """The function of a role, which is given what its text names."""
+    def _apart(self, op: roles.RoleOp | walks.SeekOp, known: dict[str, str], out: Writer) -> None:
+        """The function of a role, or of a seek, which is given what its text names."""
         self.text.layouts.clear()
-        body = self.out = Writer(out.source)
-        part = self.names[op.body.block.args[0]] if isinstance(op, roles.ConsumersOp) else ""
+        body, own = Writer(out.source), list[str]()
+        self.out = body
         with body.indented():
-            self._block(op.body.block)
+            if isinstance(op, walks.SeekOp):
+                own = [self.names.fresh(name) for name in ("rank", "place", "ahead")]
+                self._seek(op, *own)
+            elif isinstance(op, roles.ConsumersOp):
+                own = [f"{self.names[op.body.block.args[0]]}: gl.constexpr"]
+            if isinstance(op, roles.RoleOp):
+                self._block(op.body.block)
         code = "\n".join(line for line in body.text().splitlines() if not line.lstrip().startswith("#"))
         words = set(re.findall(r"\b[^\W\d]\w*", code))
         self.taken[op] = [name for name in known if name in words]
         arguments = [f"{name}: gl.constexpr" if "constexpr" in known[name] else name for name in self.taken[op]]
-        if isinstance(op, roles.ConsumersOp):
-            arguments.insert(0, f"{part}: gl.constexpr")
+        name = self.seek_names[op] if isinstance(op, walks.SeekOp) else self.role_names[op]
         out.line("@gluon.jit")
-        out.listed(f"def {self.role_names[op]}(", arguments, "):")
+        out.listed(f"def {name}(", [*own, *arguments], "):")
         with out.indented():
             out.line(f"# {REMARKS[type(op)]}")
             for line in self.text.definitions():
@@ -203,6 +213,37 @@ class GluonKernel(TritonKernel):
         out.append(body, _gluon)
         out.line("")
         out.line("")
+
+    def _seek(self, op: walks.SeekOp, rank: str, place: str, ahead: str) -> None:
+        """Goes from place to place, each with as many tiles as its rows have, until one has the tile of a rank."""
+        last, outer = op.programs[-1], op.programs[: len(op.ends.block.args)]
+        beside = [self.counts[each] for each in op.programs[len(outer) : -1]]
+        places = _product([self.counts[each] for each in outer])
+        there, passes = (self.names.fresh(name) for name in ("there", "passes"))
+        self._line(op, f"{there} = {rank} * 0")
+        self._line(op, f"{passes} = {rank} >= 0")
+        self._line(op, f"while {passes}:")
+        with self.out.indented():
+            within = self.names.fresh("within")
+            self._line(op, f"{within} = gl.minimum({place}, {places} - 1)")
+            self._digits(within, outer, op.ends.block.args)
+            self._block(op.ends.block)
+            step = int(constant(last.step) or 1)
+            reached = f"gl.maximum({self.text[op.end].within(5)}, 0) + {step - 1}"
+            self._line(op, f"{there} = (({reached}) // {step}).to(gl.int32)")
+            here = _product([there, *beside])
+            self._line(op, f"{passes} = ({place} < {places}) & ({rank} >= {ahead} + {here})")
+            self._line(op, f"{ahead} = gl.where({passes}, {ahead} + {here}, {ahead})")
+            self._line(op, f"{place} = gl.where({passes}, {place} + 1, {place})")
+        more, digit, several = (self.names.fresh(name) for name in ("more", "digit", "several"))
+        self._line(op, f"{several} = gl.maximum({there}, 1)")
+        self._line(op, f"{more} = {place} * {_product(beside)} + ({rank} - {ahead}) // {several}")
+        self._line(op, f"{digit} = ({rank} - {ahead}) % {several}")
+        if last.descending is not None:
+            # The largest values are first, and those that there are last.
+            self._line(op, f"{digit} += {self.counts[last]} - {there}")
+        number = f"{more} * {self.counts[last]} + {digit}"
+        self._line(op, f"return gl.where({place} < {places}, {number}, {self.tiles}), {place}, {ahead}")
 
     def _barriers_of(self, holder: roles.RingOp | roles.BoardOp) -> None:
         """Makes the barriers of a ring or a board."""
@@ -262,6 +303,13 @@ class GluonKernel(TritonKernel):
             case walks.TakeOp():
                 counter = pointer_name(op.counter.string_value())
                 self._line(op, f'{self.names[op.result]} = gl.atomic_add({counter}, 1, sem="relaxed")')
+            case walks.SeekOp():
+                names = [self.names[value] for value in op.results]
+                given = [self.text[value].code for value in (op.rank, op.place, op.ahead)]
+                self.out.at(op.location)
+                self.out.listed(f"{', '.join(names)} = {self.seek_names[op]}(", [*given, *self.taken[op]], ")")
+            case walks.EndsOp():
+                pass
             case walks.PostOp():
                 number = f"gl.full([1], 0, gl.int32, {THREADS.format(1)}) + {self.text[op.number].within(9)}"
                 self._line(op, f"{self._stage(op)}.store({number})")
@@ -324,12 +372,15 @@ class GluonKernel(TritonKernel):
             name = self.names[argument]
             self.names.bind(first, name)
             self._line(op, f"{name} = gl.to_tensor({self.text[start].code})")
+        for argument, value in zip(carried, op.goes.values, strict=True):
+            self.names.bind(value, self.names[argument])  # what a seek begins with, nothing asks for after it
         self._block(takes)
         self._line(op, f"while {number} < {self.tiles}:")
         with self.out.indented():
             self._block(does)
-            names = (self.names[value] for value in carried)
-            counts = (f"({self.text[value].code}).to(gl.int32)" for value in op.carries.values)
+            changed = [(a, value) for a, value in zip(carried, op.carries.values, strict=True) if value is not a]
+            names = (self.names[argument] for argument, _ in changed)
+            counts = (f"({self.text[value].code}).to(gl.int32)" for _, value in changed)
             self.out.line(f"{', '.join(names)} = {', '.join(counts)}")
             self._block(takes)
         if any(isinstance(each, roles.PutOp) for each in does.ops):
@@ -418,6 +469,10 @@ THREADS = "gl.BlockedLayout([1], [32], [{}], [0])"
 def _plain(holder: roles.BoxesOp | roles.BoardOp) -> str:
     """What the names of parts of a ring, a board or an outbox begin with."""
     return holder.sym_name.data.removesuffix("_ring").removesuffix("_outbox")
+
+
+def _product(counts: Iterable[str]) -> str:
+    return " * ".join(counts) or "1"
 
 
 def _called(op: roles.RoleOp) -> str:

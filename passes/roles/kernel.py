@@ -30,7 +30,7 @@ from attndsl.ir.roles import (
     ViewOp,
     WaitOp,
 )
-from attndsl.ir.walks import GoOp, NextOp, NumberOp, PostOp, ProgramsOp, ShareOp, TakeOp, WalkOp
+from attndsl.ir.walks import EndsOp, GoOp, NextOp, NumberOp, PostOp, ProgramsOp, SeekOp, ShareOp, TakeOp, WalkOp
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.roles.turns import RolesBuilder
 
@@ -39,6 +39,9 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 
 BOARD_STAGES = 2
 """The role that copies is a tile ahead of the others, and takes the number of the next one meanwhile."""
+
+SOUGHT = ("place", "ahead")
+"""What a role carries that seeks tiles: where it has found one, and how many are ahead of that."""
 
 Carried = list[SSAValue]
 
@@ -83,7 +86,9 @@ class RolesKernel(RolesBuilder):
         found: set[Operation] = set()
         for op in shared:
             owners = [value.owner for value in op.operands]
-            if any(isinstance(owner, tile.ProgramOp) or owner in found for owner in owners):
+            if not isinstance(op, tile.ProgramOp) and any(
+                isinstance(owner, tile.ProgramOp) or owner in found for owner in owners
+            ):
                 found.add(op)
         return found
 
@@ -93,12 +98,17 @@ class RolesKernel(RolesBuilder):
         self._add(role)
         self.block = role.body.block
         zero, one = self._number(0), self._number(1)
-        walk = WalkOp([zero, zero])
+        takes = isinstance(role, ProducerOp)
+        carried = ["walked", "used", *(SOUGHT if takes and self.found.rows.bound is not None else ())]
+        walk = WalkOp([zero] * len(carried))
         self._add(walk)
-        self._take(walk, isinstance(role, ProducerOp))
+        for arguments in (walk.take.block.args, walk.body.block.args[1:]):
+            for argument, name in zip(arguments, carried, strict=True):
+                argument.name_hint = name
+        self._take(walk, takes)
         self.block = walk.body.block
-        number, self.walked, self.used = self.block.args
-        number.name_hint, self.walked.name_hint, self.used.name_hint = "number", "walked", "used"
+        number, self.walked, self.used, *sought = self.block.args
+        number.name_hint = "number"
         if isinstance(role, ConsumersOp):
             turn = self._board_turn(self.walked)
             self._add(ReleaseOp(self.board.sym_name.data, turn.stage))
@@ -121,25 +131,47 @@ class RolesKernel(RolesBuilder):
         self.place = self.found.folded.location
         walked = self._value(arith.AddiOp(self.walked, one))
         used = self._value(arith.AddiOp(self.used, self.visits))
-        self._add(NextOp([walked, used]))
-        self.non_negative += [self.walked, self.used, walked, used]
+        self._add(NextOp([walked, used, *sought]))
+        self.non_negative += [self.walked, self.used, walked, used, *sought]
         self.copies, self.block = kept, outer
 
     def _take(self, walk: WalkOp, takes: bool) -> None:
         """Which tile is next: the role that copies takes its number and posts it, others read it."""
         self.block, name = walk.take.block, self.board.sym_name.data
-        walked, used = self.block.args
-        walked.name_hint, used.name_hint = "walked", "used"
+        walked, used = self.block.args[:2]
+        sought: Sequence[SSAValue] = self.block.args[2:]
         turn = self._board_turn(walked)
         if takes:
-            number = self._value(TakeOp(self.counter), "number")
+            number = self._value(TakeOp(self.counter), "rank" if sought else "number")
+            if sought:
+                number, *sought = self._seek(number, *sought)
             free = self._value(arith.SubiOp(self._number(1), turn.phase))
             self._add(WaitOp("empty", name, turn.stage, free))
             self._add(PostOp(name, turn.stage, number))
         else:
             self._add(WaitOp("full", name, turn.stage, turn.phase))
             number = self._value(NumberOp(name, turn.stage), "number")
-        self._add(GoOp(number))
+        self._add(GoOp(number, [walked, used, *sought]))
+
+    def _seek(self, rank: SSAValue, place: SSAValue, ahead: SSAValue) -> Sequence[SSAValue]:
+        """The number of the tile of a rank, and where it was found: data say how many tiles of rows there are."""
+        end, outer, copies = self.found.rows.extent, self.block, dict(self.copies)
+        needed = [op for op in self.plain.body.block.ops if op in self.placed and self._leads_to(op, end)]
+        by = [n for n, op in enumerate(self.programs) if any(op.result in each.operands for each in needed)]
+        seek = SeekOp(rank, place, ahead, [self.copies[op.result] for op in self.programs], max(by, default=-1) + 1)
+        self._add(seek)
+        for value, name in zip(seek.results, ("number", *SOUGHT), strict=True):
+            value.name_hint = name
+        self.block = seek.ends.block
+        for op, argument in zip(self.programs, self.block.args, strict=False):
+            self._stands(op.result, argument)
+        for op in needed:
+            self.place = op.location
+            self._clone(op)
+        self._add(EndsOp(self.copies[end]))
+        self.block, self.copies, self.place = outer, copies, self.found.folded.location
+        self.non_negative += [*seek.results, place, ahead]
+        return seek.results
 
     def _around(self) -> tuple[list[Operation], list[Operation]]:
         """The operations before and after the loops."""
@@ -156,6 +188,13 @@ class RolesKernel(RolesBuilder):
         if isinstance(op, spec.ChoiceOp):
             sizes = {self.found.rows.step: self.found.tile_rows, self.found.folded.step: self.found.tile_keys}
             self.copies[op.result] = self._number(sizes[op.result])
+            return
+        if isinstance(op, tile.ProgramOp) and op.bound is not None:
+            extent, step = self.copies[op.bound], self.copies[op.step]
+            most = tile.ProgramOp(op.variable.data, extent, None, step, descending=op.descending is not None)
+            most.location = op.location
+            self.block.add_op(most)
+            self._stands(op.result, most.result)
             return
         self._clone(op)
 

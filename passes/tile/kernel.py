@@ -139,7 +139,9 @@ def _later_rows_see_more(lowering: Lowering) -> bool:
     """Whether the number of a row's keys grows with the row."""
     over = over_of(lowering.source)
     rows = {row.result for row in lowering.rows}
-    return over is not None and over.start is None and bool(rows & lowering.axes(over.extent))
+    if over is None or (over.start is not None and rows & lowering.axes(over.start)):
+        return False
+    return bool(rows & lowering.axes(over.extent))
 
 
 def _counts(lowering: Lowering, at: Where, extents: Sequence[SSAValue]) -> list[SSAValue]:

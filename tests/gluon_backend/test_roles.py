@@ -14,16 +14,18 @@ from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec, lower
 from attndsl.driver.summarise import feature_dims
-from attndsl.ir import tile
+from attndsl.ir import tile, walks
 from attndsl.ir.analyses.roled import NoRoles, roled
 from attndsl.ir.context import context
+from attndsl.ir.coroutines import RolesFail
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
-from attndsl.ir.xdsl import ModuleOp
+from attndsl.ir.rewrite import index_constant
+from attndsl.ir.xdsl import ModuleOp, arith
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.storage import decode, encode
 from attndsl.syntax.read import read_source
 from attndsl.syntax.source import Source
-from attndsl.testing.case import Case, types_with
+from attndsl.testing.case import Case, Disagreement, types_with
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -42,6 +44,7 @@ TAKEN = (
     "mha",
     "mla_latent",
     "mqa",
+    "packed_ragged",
     "prefix_lm",
     "qk_clip",
     "sigmoid_attention",
@@ -60,7 +63,6 @@ REFUSED = {
     "dropout": "numbers are drawn for every key",
     "f8_cache": "k_f8 is of f8e4m3, and multiplied as bf16",
     "int8_cache": "keys or values are computed",
-    "packed_ragged": "data say how many there are",
     "qk_norm": "its products are not of f16 or bf16",
     "rotary": "its products are not of f16 or bf16",
 }
@@ -103,8 +105,11 @@ def held(
     name: str, element: str, dims: Mapping[str, int], seed: int, rows: int = 2, keys: int = 4, features: int = 16
 ) -> None:
     """Raises Disagreement where roles give something else than the reference, absent keys poisoned or not."""
-    module = with_roles(name, element, rows, keys, features)
-    spec = spec_of(name)
+    agree(with_roles(name, element, rows, keys, features), spec_of(name), element, dims, seed, features)
+
+
+def agree(module: ModuleOp, spec: Spec, element: str, dims: Mapping[str, int], seed: int, features: int = 16) -> None:
+    """Raises Disagreement where a module gives something else than the reference, absent keys poisoned or not."""
     extents = {"B": 1, "H": 2, "Hq": 4, "Hkv": 2, "S": sum(dims.values())}
     few = {dim: size for dim, size in {**extents, **dims}.items() if dim in spec.dims}
     case = Case.make(spec, element, seed, {**few, **sizes_of(spec, features)})
@@ -123,6 +128,54 @@ def test_roles_agree_with_the_reference(name: str) -> None:
 def test_roles_agree_with_the_reference_at_all_extents(name: str) -> None:
     for seed, (rows, keys) in enumerate(EXTENTS):
         held(name, ("bf16", "f16")[seed % 2], {"M": rows, "N": keys}, seed)
+
+
+REQUESTS = {"B": 4, "M": 11, "N": 13}
+"""Some of which have several tiles of rows, and others none."""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_data_say_how_many_tiles_of_rows_there_are(seed: int) -> None:
+    held("packed_ragged", "bf16", REQUESTS, seed)
+
+
+def rows_that_end_early(seek: walks.SeekOp) -> None:
+    less = arith.SubiOp(seek.end, seek.programs[-1].step)
+    assert seek.ends.block.last_op is not None
+    seek.ends.block.insert_op_before(less, seek.ends.block.last_op)
+    seek.ends.block.last_op.operands[0] = less.result
+
+
+def rows_of_the_first_request(seek: walks.SeekOp) -> None:
+    zero, first = index_constant(0), seek.ends.block.first_op
+    assert first is not None
+    seek.ends.block.insert_op_before(zero, first)
+    seek.ends.block.args[0].replace_all_uses_with(zero.result)
+
+
+def a_place_that_is_forgotten(seek: walks.SeekOp) -> None:
+    seek.found.replace_all_uses_with(seek.place)
+
+
+def tiles_that_are_not_counted(seek: walks.SeekOp) -> None:
+    seek.passed.replace_all_uses_with(seek.ahead)
+
+
+@pytest.mark.parametrize(
+    "plant", [rows_that_end_early, rows_of_the_first_request, a_place_that_is_forgotten, tiles_that_are_not_counted]
+)
+def test_what_seeks_amiss_is_found(plant: Callable[[walks.SeekOp], None]) -> None:
+    module = with_roles("packed_ragged", "bf16", 2, 4)
+    plant(next(op for op in module.walk() if isinstance(op, walks.SeekOp)))
+
+    def disagrees(seed: int) -> bool:
+        try:
+            agree(module, spec_of("packed_ragged"), "bf16", REQUESTS, seed)
+        except (Disagreement, RolesFail):
+            return True
+        return False
+
+    assert any(map(disagrees, range(4)))
 
 
 @pytest.mark.parametrize("name", ["gqa", "mla_latent"])

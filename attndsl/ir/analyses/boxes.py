@@ -73,6 +73,21 @@ def lies_inside(op: tile.LoadOp | tile.StoreOp, box: tuple[Side, ...]) -> bool:
     return True
 
 
+def tests_place(test: arith.CmpiOp, side: Side, extent: object, axes: AxesAnalysis) -> bool:
+    """Whether a condition is that the places of a side are no less than 0, or less than the extent of its axis."""
+    less, more = test.lhs, test.rhs
+    match predicate(test):
+        case "sge" | "sgt":
+            less, more = more, less
+        case "sle" | "slt":
+            pass
+        case _:
+            return False
+    if predicate(test) in ("sle", "sge"):
+        return constant(less) == 0 and _side(more, axes) == side
+    return is_extent(more, extent) and _side(less, axes) == side
+
+
 def is_extent(value: SSAValue, extent: object) -> bool:
     """Whether a value is an extent of a tensor that is a dim, or a number."""
     if isinstance(value.owner, spec.DimOp):

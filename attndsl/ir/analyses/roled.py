@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.boxes import Side, box_of, lies_inside
+from attndsl.ir.analyses.boxes import Side, box_of, lies_inside, tests_place
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.machines import MACHINES
@@ -194,8 +194,11 @@ def _rows(block: Block) -> tuple[tile.ProgramOp, tile.RangeOp]:
         raise NoRoles("no rows share a tile")
     if not isinstance(rows.step.owner, spec.ChoiceOp):
         raise NoRoles("tiles have a size that is given")
-    if any(isinstance(op, tile.ProgramOp) and (op.columns is not None or op.bound is not None) for op in block.ops):
-        raise NoRoles("programs are more than tiles of rows: data say how many there are, or columns are apart")
+    programs = [op for op in block.ops if isinstance(op, tile.ProgramOp)]
+    if any(op.columns is not None for op in programs):
+        raise NoRoles("programs are more than tiles of rows: columns are apart")
+    if any(op.bound is not None and (op is not rows or op is not programs[-1]) for op in programs):
+        raise NoRoles("data say how many programs there are, beside tiles of rows")
     return rows, axis
 
 
@@ -456,11 +459,12 @@ def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
     for box in (each.box for each in found.products):
         name = box.load.tensor.string_value()
         for where in (each for each in conjuncts(box.load.where) if box.features not in axes(each)):
-            test = where.owner
+            test, extent = where.owner, spec.enclosing_tensor(box.load, name).shape[box.along]
+            if isinstance(test, arith.CmpiOp) and tests_place(test, box.sides[box.along], extent, axes):
+                continue  # what lies outside of a tensor is copied as 0
             if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
                 raise NoRoles(f"whether a key of {name} is read rests on more than its place")
             end = test.lhs if test.rhs is key else test.rhs
-            extent = spec.enclosing_tensor(box.load, name).shape[box.along]
             if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
                 raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")
 

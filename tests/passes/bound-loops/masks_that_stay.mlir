@@ -1,6 +1,7 @@
 // RUN: attndsl opt %s --passes canonicalize,cse,bound-loops,canonicalize,cse
 // What is no interval, or holds for one of two reductions only, stays a mask.
 
+spec.tensor @n "input" "i32" ["M"]
 spec.tensor @x "input" "f32" ["N"]
 spec.tensor @p "input" "bool" ["N"]
 spec.tensor @o "output" "f32" ["M"]
@@ -135,4 +136,45 @@ attn.kernel @a_quotient_by_what_may_be_negative {
   %seen = arith.cmpi sle, %its, %i : index
   %t = attn.total %x over %j where %seen : f32
   attn.write @o[%i] = %t : f32
+}
+
+// What is computed for a row that writes nothing is nobody's: a condition that all writes have is no bound, either.
+// CHECK-LABEL: attn.kernel @rows_that_write_nothing {
+// CHECK: %j = attn.over "j" to %N
+// CHECK-NEXT: %x = attn.read @x[%j] : f32
+// CHECK-NEXT: %written = arith.cmpi slt, %n, %zero : index
+// CHECK-NEXT: %t = attn.total %x over %j : f32
+// CHECK-NEXT: attn.write @o[%i] = %t where %written : f32
+// CHECK-NEXT: }
+attn.kernel @rows_that_write_nothing {
+  %zero = arith.constant 0 : index
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i = attn.each "i" to %M
+  %n = attn.read @n[%i] : index
+  %j = attn.over "j" to %N
+  %x = attn.read @x[%j] : f32
+  %written = arith.cmpi slt, %n, %zero : index
+  %t = attn.total %x over %j where %written : f32
+  attn.write @o[%i] = %t where %written : f32
+}
+
+// Another write has no such condition: what it writes is somebody's.
+// CHECK-LABEL: attn.kernel @rows_that_write_something {
+// CHECK: [[END:%\w+]] = arith.select %written, %N, %{{\w+}} : index
+// CHECK-NEXT: [[STOP:%\w+]] = arith.minsi %N, [[END]] : index
+// CHECK-NEXT: %j = attn.over "j" to [[STOP]]
+// CHECK: attn.write @o[%i] = %t where %written : f32
+attn.kernel @rows_that_write_something {
+  %zero = arith.constant 0 : index
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i = attn.each "i" to %M
+  %n = attn.read @n[%i] : index
+  %j = attn.over "j" to %N
+  %x = attn.read @x[%j] : f32
+  %written = arith.cmpi slt, %n, %zero : index
+  %t = attn.total %x over %j where %written : f32
+  attn.write @o[%i] = %t where %written : f32
+  attn.write @u[%i] = %t : f32
 }
