@@ -43,6 +43,7 @@ After:
 Chosen are the integers that vary along an axis and have a bound; comparisons with one of them, where all that is
 compared has a bound; and divisions by what is no constant, where both operands have one. A quotient that a launch
 computes is none of them. The identity element of a least or largest of them is that of their width, `tile.identity`.
+Where a row's keys end, as data say, may be far below 0: with places of keys 0 is compared then, which bounds it.
 
 Requires: split-addresses, hoist-quotients. Ensures: the bounds hold for every integer that a `tile.narrow` names.
 Exactness: bit-exact. Idempotent.
@@ -59,8 +60,9 @@ from attndsl.ir.analyses.widths import LARGEST_TILE, Widths, is_short
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import Bound, Factor, bounds_attribute
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.meaning import predicate
 from attndsl.ir.ranges import IDENTITY, is_identity
-from attndsl.ir.rewrite import constant, insert_before, say
+from attndsl.ir.rewrite import constant, index_constant, insert_before, say
 from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
@@ -87,6 +89,7 @@ class _Choice:
         self.identities: dict[str, SSAValue] = {}
 
     def choose(self, kernel: tile.KernelOp) -> None:
+        self.raise_ends(kernel)
         run, launched = executed(kernel), named(kernel, tile.LaunchedOp)
         ops = [op for op in operations(kernel) if op in run and launched.isdisjoint(op.results)]
         bounds = Bound()
@@ -102,6 +105,21 @@ class _Choice:
             self.narrow_identity(value.owner)
         say(kernel, tile.NarrowOp, chosen)
         kernel.bounds = bounds_attribute(bounds)
+
+    def raise_ends(self, kernel: tile.KernelOp) -> None:
+        """Lets tests whether an integer is above a place, which is at least 0, take 0 for what is less than that."""
+        raised: dict[SSAValue, SSAValue] = {}
+        for op in [op for op in operations(kernel) if isinstance(op, arith.CmpiOp)]:
+            end, place = _above(op)
+            if end is None or place is None or isinstance(end.owner, Block) or self.widths.narrow(end):
+                continue
+            if self.is_narrow_tile(place) and self.widths.nonnegative(place) and self.widths.bounded_above(end):
+                if end not in raised:
+                    following = end.owner.next_op
+                    assert following is not None, "it is compared behind it"
+                    zero = insert_before(following, index_constant(0))
+                    raised[end] = insert_before(following, arith.MaxSIOp(end, zero), end.name_hint)
+                op.operands[list(op.operands).index(end)] = raised[end]
 
     def narrow_identity(self, op: Operation | Block) -> None:
         """Lets an operation that is narrow take the identity element of its width."""
@@ -153,6 +171,16 @@ class _Choice:
                 for value, bound in zip(place.near, near, strict=True):
                     found |= Bound() if self.is_narrow_tile(value) else bound
         return found
+
+
+def _above(op: arith.CmpiOp) -> tuple[SSAValue | None, SSAValue | None]:
+    """What a comparison asks of, whether it is above something, and that; None where it asks for something else."""
+    match predicate(op):
+        case "sgt" | "sle":
+            return op.lhs, op.rhs
+        case "slt" | "sge":
+            return op.rhs, op.lhs
+    return None, None
 
 
 def _length(axis: SSAValue) -> int:

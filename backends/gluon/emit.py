@@ -81,6 +81,19 @@ def _boxes(x, sizes):
     return TensorDescriptor(x, [*x.shape], _box_strides(x), sizes, layout)
 '''
 
+ALIKE = '''
+
+@gluon.jit
+def _alike(count):
+    """A count that all threads of a warp have, in a register that they share.
+
+    Stages rest on it: where products find their operands is computed once for all threads then.
+    """
+    return gl.inline_asm_elementwise(
+        "redux.sync.max.s32 $0, $1, 0xffffffff;", "=r,r", [count], dtype=gl.int32, is_pure=True, pack=1
+    )
+'''
+
 REMARKS: dict[type[Operation], str] = {
     walks.SeekOp: "The number of the tile of a rank, of those that there are, and where it was found.",
     roles.ProducerOp: "Copies boxes of keys and values into rings, as far ahead as these have stages.",
@@ -101,7 +114,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
     remarks = "".join(f"\n{line}\n" for line in _without_roles(kernels))
     if not any(kernel.form == IN_ROLES for kernel in kernels):
         return emit_with(module, source, axes, TritonKernel, remarks)
-    return emit_with(module, source, axes, _writer, IMPORTS + remarks, BOXES)
+    return emit_with(module, source, axes, _writer, IMPORTS + remarks, BOXES + ALIKE)
 
 
 def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
@@ -296,7 +309,8 @@ class GluonKernel(TritonKernel):
             case walks.ProgramsOp():
                 self._digits(self.text[op.number].code, op.programs, op.values)
             case walks.TurnsOp():
-                self._line(op, f"{self.names[op.result]} = gl.maximum({self.text[op.tiles].code}, 1).to(gl.int32)")
+                turns = f"gl.maximum({self.text[op.tiles].code}, 1).to(gl.int32)"
+                self._line(op, f"{self.names[op.result]} = _alike({turns})")
             case walks.ShareOp():
                 first, part = self.text[op.first].code, self.text[op.part].code
                 self._line(op, f"{self.names[op.result]} = {first} + {part} * {op.rows.value.data}")

@@ -20,10 +20,12 @@ from attndsl.checking.spelling import PYTHON, Spelled
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import Unsigned
 from attndsl.ir.analyses.widths import LARGEST_TILE
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.roles import BoxesOp, RingOp
 from attndsl.ir.sizes import leaf_of, operator_of
+from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.statements import named, of_kind
 from attndsl.ir.walks import TakeOp
 from attndsl.ir.workspaces import left_by_several
@@ -305,8 +307,17 @@ class Launcher:
         own = {op: launched.text.count(op) for op in programs if constant(op.step) != 1}
         pays = "False"
         if launched.kernel.schedules:
-            texts = [whole.text.limit(whole.rows), whole.keys, _grid({**counts, **own}.values()), self.device]
-            pays = f"_roles_pay({', '.join(texts)})"
+            rows, tiles = whole.text.limit(whole.rows), _grid({**counts, **own}.values())
+            if whole.rows.bound is not None:
+                # Data say how many rows each place has, and a launch asks no data: on average, as many as are written.
+                places = _grid(count for program, count in {**counts, **own}.items() if program not in own)
+                written, size = _written(whole), max(int(constant(op.step) or 1) for op in own)
+                rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
+                tiles = f"min({tiles}, triton.cdiv({written}, {size}) + {places})"
+                pays = Names({*self.names, *named}).like("pays")
+                self.out.listed(f"{pays} = _roles_pay(", [rows, whole.keys, tiles, self.device], ")")
+            else:
+                pays = f"_roles_pay({', '.join([rows, whole.keys, tiles, self.device])})"
         self.out.listed("if _has_roles(", ["schedule", "SPLITS", pays, *tensors], "):")
         with self.out.indented():
             for program, count in own.items():
@@ -366,6 +377,19 @@ class Launcher:
         self.out.line(")")
         given = [name, programs or _grid(counts.values()), self.arguments, options or f"_options({self.chosen})"]
         self.out.listed(f"{self.launches}.append((", given, "))")
+
+
+def _written(whole: Launched) -> str:
+    """How many rows a kernel writes at most: as many as an output of theirs has places for."""
+    axes, rows = AxesAnalysis(), whole.rows
+    for store in of_kind(whole.kernel, tile.StoreOp):
+        ranges = (axis.owner for axis in axes(store.value))
+        row = {op.result for op in ranges if isinstance(op, tile.RangeOp) and op.start.owner is rows}
+        if row:
+            shape = enclosing_tensor(store, store.tensor.string_value()).shape
+            pairs = zip(store.indices, shape, strict=True)
+            return " * ".join(python_text(extent) for index, extent in pairs if axes(index) <= row) or "1"
+    raise AssertionError("a kernel of rows writes some")
 
 
 def _boxes(ring: BoxesOp) -> str:

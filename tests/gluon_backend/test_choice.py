@@ -86,6 +86,17 @@ def test_roles_pay_where_few_processors_have_nothing_to_do() -> None:
         assert first({"SPLITS": 1}, B=batches, M=32, processors=10) == expected, batches
 
 
+@pytest.mark.parametrize(
+    ("batches", "rows", "expected"), [(16, 32768, True), (64, 64, False), (64, 1024, False), (64, 1025, True)]
+)
+def test_requests_have_as_many_rows_as_outputs_on_average(batches: int, rows: int, expected: bool) -> None:
+    """Data say how many rows each request has, of which a launch knows the sum: 16 with the 4 heads that share keys."""
+    made = attndsl.load("packed_ragged").artifact("gluon", {"D": 128, "E": 128}, "cuda:90", T="bf16", I="i32")
+    sizes = {"B": batches, "M": rows, "N": 65536, "Hq": 32, "Hkv": 8, "D": 128, "E": 128}
+    kernel, _ = launched(made, sizes, {})[0]
+    assert kernel.endswith("_roles_kernel") == expected
+
+
 def test_what_takes_much_arithmetic_for_few_features_pays_only_if_it_is_asked_for() -> None:
     assert first(name="softcap") == "whole"
     assert first({"ROLES": 1}, name="softcap") == first(extent=64) == "roles"

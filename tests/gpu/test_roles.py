@@ -89,7 +89,7 @@ def test_the_gallery_agrees_with_the_reference(name: str, element: str, extent: 
                 assert any(kernel.endswith(ROLES_ENDING) for kernel in started) == roles
 
 
-@pytest.mark.parametrize("name", ["gqa", "sliding_window", "alibi", "mha", "softcap"])
+@pytest.mark.parametrize("name", ["gqa", "sliding_window", "alibi", "mha", "softcap", "packed_ragged"])
 def test_every_run_gives_the_same_bits(name: str) -> None:
     """A buffer that is filled anew while some warp reads it gives other bits now and then, and no tolerance sees it."""
     made, started = program(name, "bf16", 128)
@@ -151,6 +151,37 @@ def test_what_no_box_can_be_copied_of_takes_the_plain_form() -> None:
         torch.testing.assert_close(op(**other), wanted, rtol=2**-7, atol=2**-8)
         assert [kernel.endswith(ROLES_ENDING) for kernel in taken(op)[told:]] == [roles]
         told += 1
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_boxes_of_expanded_tensors_are_copied(axis: int) -> None:
+    op, given = attndsl.load("gqa"), qkv(MANY, hkv=32)
+    shape = given["k"].shape
+    expanded = {name: given[name].narrow(axis, 0, 1).expand(shape) for name in "kv"}
+    wanted = op(q=given["q"], **{name: x.contiguous() for name, x in expanded.items()})
+    assert torch.equal(op(q=given["q"], **expanded), wanted)
+    assert all(kernel.endswith(ROLES_ENDING) for kernel in taken(op))
+
+
+LENGTHS = [700, 0, 1, 129, 1500, 64, 333, 2000, 5, 900, 512, 65]
+"""Of requests: some have no rows, some few, some several tiles."""
+
+
+@pytest.mark.parametrize("longer", [0, 300])
+def test_requests_of_all_lengths(longer: int) -> None:
+    """A packed batch: of each request rows are the last of its keys."""
+    op = attndsl.load("packed_ragged")
+    ends = torch.tensor([0, *LENGTHS], device="cuda").cumsum(0).int()
+    keys = torch.tensor([0, *(n + longer for n in LENGTHS)], device="cuda").cumsum(0).int()
+    q = torch.randn(int(ends[-1]), 32, 128, device="cuda").bfloat16()
+    k, v = (torch.randn(int(keys[-1]), 8, 128, device="cuda").bfloat16() for _ in range(2))
+    o = op(q=q, k=k, v=v, cu_q=ends, cu_k=keys)
+    assert all(kernel.endswith(ROLES_ENDING) for kernel in taken(op))
+    for n in range(len(LENGTHS)):
+        rows, own = slice(ends[n], ends[n + 1]), slice(keys[n], keys[n + 1])
+        part = (x[own].transpose(0, 1)[None] for x in (k, v))
+        peer = causal(q[rows].transpose(0, 1)[None], *part)[0].transpose(0, 1)
+        torch.testing.assert_close(o[rows][-300:].float(), peer, rtol=2**-7, atol=2**-8)
 
 
 def test_one_tensor_for_keys_and_values_says_nothing_of_later_calls() -> None:

@@ -34,7 +34,7 @@ class Widths:
         self._known: dict[SSAValue, Bound | None] = {}
         self._known_upper: dict[SSAValue, Bound | None] = {}
         self._ranges = Ranges()
-        self._is_nonnegative = Signs(self._ranges).nonnegative
+        self.nonnegative = Signs(self._ranges).nonnegative
 
     def bound(self, value: SSAValue) -> Bound | None:
         """What is at least |value|, over dims and the sizes of parameters; None where there is nothing."""
@@ -47,6 +47,10 @@ class Widths:
         """Whether an integer fits 32 bits at launches whose bounds do."""
         return value.type == index and self.bound(value) is not None
 
+    def bounded_above(self, value: SSAValue) -> bool:
+        """Whether an integer, which may be far below 0, is no more than what fits 32 bits at launches that bound it."""
+        return value.type == index and self._upper(value) is not None
+
     def _bound(self, value: SSAValue) -> Bound | None:
         known = constant(value)
         if known is not None:
@@ -55,7 +59,7 @@ class Widths:
         match op:
             case Block():
                 loop = op.parent_op()
-                if isinstance(loop, tile.LoopOp) and value is op.args[0] and self._is_nonnegative(loop.lb):
+                if isinstance(loop, tile.LoopOp) and value is op.args[0] and self.nonnegative(loop.lb):
                     return self._upper(loop.ub)
             case spec.DimOp():
                 return Bound({(Factor("dim", op.dim.data),): 1})
@@ -74,11 +78,11 @@ class Widths:
                 return self.bound(op.body)
             case arith.SelectOp():
                 return self._sum(v for v in (op.lhs, op.rhs) if not is_identity(v, op))
-            case arith.MaxSIOp() | arith.MinSIOp() if self._is_nonnegative(value):
+            case arith.MaxSIOp() | arith.MinSIOp() if self.nonnegative(value):
                 return self._upper(value)
             case arith.AddiOp() | arith.SubiOp() | arith.MaxSIOp() | arith.MinSIOp():
                 return self._sum(op.operands)
-            case arith.MuliOp() if self._is_nonnegative(value) and (tiles := self._whole_tiles(op)) is not None:
+            case arith.MuliOp() if self.nonnegative(value) and (tiles := self._whole_tiles(op)) is not None:
                 return tiles
             case arith.MuliOp():
                 left, right = map(self.bound, op.operands)
@@ -114,7 +118,7 @@ class Widths:
         match op:
             case arith.MinSIOp():
                 return next((upper for upper in map(self._upper, op.operands) if upper is not None), None)
-            case arith.SubiOp() if self._is_nonnegative(op.rhs):
+            case arith.SubiOp() if self.nonnegative(op.rhs):
                 return self._upper(op.lhs)
             case arith.AddiOp():
                 return _total(map(self._upper, op.operands))
@@ -143,7 +147,7 @@ class Widths:
     def _whole_tiles(self, op: arith.MuliOp) -> Bound | None:
         """What is at least the whole tiles of a length, (length / size) * size; None where it is no such product."""
         quotient = op.lhs.owner
-        if isinstance(quotient, arith.FloorDivSIOp) and quotient.rhs is op.rhs and self._is_nonnegative(op.rhs):
+        if isinstance(quotient, arith.FloorDivSIOp) and quotient.rhs is op.rhs and self.nonnegative(op.rhs):
             return self._upper(quotient.lhs)
         return None
 
