@@ -47,10 +47,12 @@ from attndsl.ir.xdsl import (
     Region,
     SSAValue,
     SymbolRefAttr,
+    UnitAttr,
     VerifyException,
     index,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -268,16 +270,21 @@ def _verify_programs(op: Operation, variables: Sequence[SSAValue]) -> None:
 
 @irdl_op_definition
 class TurnsOp(IRDLOperation):
-    """How many turns a tile has of so many tiles of keys: one at least. It fits in 32 bits, as places of boxes do."""
+    """How many turns a tile has of so many tiles of keys: one at least. It fits in 32 bits, as places of boxes do.
+
+    One that is `alike` is said to be the same for all threads of a warp, where a GPU does not see it by itself: stages
+    rest on it, and what products read is computed once for all threads then.
+    """
 
     name = "roles.turns"
     tiles = operand_def(IndexType)
+    alike = opt_prop_def(UnitAttr)
     result = result_def(IndexType)
     traits = traits_def(Pure())
-    assembly_format = "$tiles attr-dict"
+    assembly_format = "(`alike` $alike^)? $tiles attr-dict"
 
-    def __init__(self, tiles: SSAValue) -> None:
-        super().__init__(operands=[tiles], result_types=[index])
+    def __init__(self, tiles: SSAValue, alike: bool = False) -> None:
+        super().__init__(operands=[tiles], properties={"alike": UnitAttr() if alike else None}, result_types=[index])
 
 
 @irdl_op_definition

@@ -114,7 +114,8 @@ def emit(module: ModuleOp, source: str = "") -> str:
     remarks = "".join(f"\n{line}\n" for line in _without_roles(kernels))
     if not any(kernel.form == IN_ROLES for kernel in kernels):
         return emit_with(module, source, axes, TritonKernel, remarks)
-    return emit_with(module, source, axes, _writer, IMPORTS + remarks, BOXES + ALIKE)
+    told = any(isinstance(op, walks.TurnsOp) and op.alike is not None for op in module.walk())
+    return emit_with(module, source, axes, _writer, IMPORTS + remarks, BOXES + ALIKE if told else BOXES)
 
 
 def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
@@ -310,7 +311,7 @@ class GluonKernel(TritonKernel):
                 self._digits(self.text[op.number].code, op.programs, op.values)
             case walks.TurnsOp():
                 turns = f"gl.maximum({self.text[op.tiles].code}, 1).to(gl.int32)"
-                self._line(op, f"{self.names[op.result]} = _alike({turns})")
+                self._line(op, f"{self.names[op.result]} = {turns if op.alike is None else f'_alike({turns})'}")
             case walks.ShareOp():
                 first, part = self.text[op.first].code, self.text[op.part].code
                 self._line(op, f"{self.names[op.result]} = {first} + {part} * {op.rows.value.data}")

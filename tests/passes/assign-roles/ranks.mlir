@@ -24,6 +24,7 @@ spec.tensor @o "output" "f32" ["B", "M", "16"] partial
 // CHECK: roles.go %number carrying(%walked, %used, %place_1, %ahead_1)
 // CHECK: roles.next %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}
 // CHECK: roles.consumers 2 registers 240 {
+// CHECK: roles.turns
 // CHECK-NOT: roles.seek
 tile.kernel @ranks form "whole" {
   %zero = arith.constant 0 : index

@@ -200,6 +200,7 @@ tile.kernel @sliding_window form "whole" schedules [{ROWS = 16 : index, KEYS = 6
 // CHECK:          %number = roles.take @sliding_window_taken
 // CHECK:          roles.post @numbers
 // CHECK:        roles.programs %number_1
+// CHECK:          %visits = roles.turns alike
 // CHECK:          roles.wait "empty" @k_ring
 // CHECK-NEXT:     roles.expect @k_ring[%k_stage] bytes 4096
 // CHECK:          roles.copy @k_ring
