@@ -117,21 +117,21 @@ After:
           %7 = arith.addi %6, %1 : index
           %8 = arith.floordivsi %7, %4 : index
           %visits = roles.turns %8
-          %9, %q_phase = roles.turn %walked_1 of 1
-          %10 = arith.subi %2, %q_phase : index
-          roles.wait "empty" @q_ring[%3] phase %10
-          roles.expect @q_ring[%3] bytes 2048
-          roles.copy @q_ring[%3] from(%i0_1, %zero)
-          %11 = arith.addi %i0_1, %0 : index
-          %12 = arith.subi %2, %q_phase : index
-          roles.wait "empty" @q_ring[%2] phase %12
-          roles.expect @q_ring[%2] bytes 2048
-          roles.copy @q_ring[%2] from(%11, %zero)
           %k_stage, %k_phase = roles.turn %used_1 of 2
-          %13 = arith.subi %2, %k_phase : index
-          roles.wait "empty" @k_ring[%k_stage] phase %13
+          %9 = arith.subi %2, %k_phase : index
+          roles.wait "empty" @k_ring[%k_stage] phase %9
           roles.expect @k_ring[%k_stage] bytes 4096
           roles.copy @k_ring[%k_stage] from(%zero, %zero)
+          %10, %q_phase = roles.turn %walked_1 of 1
+          %11 = arith.subi %2, %q_phase : index
+          roles.wait "empty" @q_ring[%3] phase %11
+          roles.expect @q_ring[%3] bytes 2048
+          roles.copy @q_ring[%3] from(%i0_1, %zero)
+          %12 = arith.addi %i0_1, %0 : index
+          %13 = arith.subi %2, %q_phase : index
+          roles.wait "empty" @q_ring[%2] phase %13
+          roles.expect @q_ring[%2] bytes 2048
+          roles.copy @q_ring[%2] from(%12, %zero)
           tile.loop %turn = %2 to %visits step %2 {
             %j0 = arith.muli %turn, %4 : index
             %14 = arith.addi %used_1, %turn : index

@@ -199,9 +199,13 @@ class RolesKernel(RolesBuilder):
         self._clone(op)
 
     def _producer(self) -> None:
-        """Queries and keys of the first tile; keys of each other and values of that before it; values of the last."""
+        """Keys and queries of the first tile; keys of each other and values of that before it; values of the last.
+
+        Keys go first: of queries a stage is empty only when the tile before has had its last turn, of keys long before.
+        """
         keys, values = self.rings
         found, zero = self.found, self._number(0)
+        self._copy(keys, self.keys, self._begin(zero), *self._turn(zero, keys[0]))
         if self.queries:
             phase = self._query_phase()
             for part in range(found.consumers):
@@ -209,7 +213,6 @@ class RolesKernel(RolesBuilder):
                 if part:
                     rows = self._value(arith.AddiOp(rows, self._number(part * found.part_rows)))
                 self._copy(self.queries, found.queries, rows, self._number(part), phase)
-        self._copy(keys, self.keys, self._begin(zero), *self._turn(zero, keys[0]))
         turn, done = self._turns([])
         self._copy(keys, self.keys, self._begin(turn), *self._turn(turn, keys[0]))
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")

@@ -102,12 +102,12 @@ tile.kernel @two_scores form "whole" {
 // CHECK-NEXT:   roles.ring @kv_80_ring of @kv along [0 : index, 1 : index] sizes [128 : index, 16 : index] stages 2 readers 2 beside @kv_48_ring
 // CHECK-NEXT:   roles.ring @q_ring of @q along [0 : index, 1 : index] sizes [64 : index, 32 : index] stages 2 readers 1
 // CHECK-NEXT:   roles.ring @q_32_ring of @q along [0 : index, 1 : index] sizes [64 : index, 16 : index] stages 2 readers 1 beside @q_ring
-// CHECK:          roles.expect @q_ring[%{{\d+}}] bytes 6144
-// CHECK-NEXT:     roles.copy @q_ring
-// CHECK-NEXT:     roles.copy @q_32_ring
 // CHECK:          roles.expect @kv_ring[%kv_stage] bytes 12288
 // CHECK-NEXT:     roles.copy @kv_ring[%kv_stage] from(%{{\w+}}, %{{\w+}})
 // CHECK-NEXT:     roles.copy @kv_32_ring[%kv_stage] from(%{{\w+}}, %{{\w+}})
+// CHECK:          roles.expect @q_ring[%{{\d+}}] bytes 6144
+// CHECK-NEXT:     roles.copy @q_ring
+// CHECK-NEXT:     roles.copy @q_32_ring
 // CHECK:          roles.wait "full" @kv_ring
 // CHECK-NEXT:     %k = roles.view @kv_ring
 // CHECK-NEXT:     %k_1 = roles.view @kv_32_ring
