@@ -266,6 +266,37 @@ def test_the_verifier_refuses_what_it_can_see(bug: Callable[[ModuleOp], None]) -
         found.verify()
 
 
+def seek(found: ModuleOp) -> walks.SeekOp:
+    (op,) = each(found, walks.SeekOp)
+    assert isinstance(op, walks.SeekOp)
+    return op
+
+
+def test_a_seek_that_never_ends_is_found() -> None:
+    """Each rank is that of some tile, where the tiles that a seek has passed count, and their place does not."""
+    found = module("ranks")
+    arrays = {name: encode(np.ones((2, 9, 16)), "bf16") for name in "qkv"} | {"n": np.array([3, 5], np.int32)}
+    dims, choices = {"B": 2, "M": 9, "N": 9}, {**SMALL_CHOICES, "SPLITS": 1}
+    written = interpret(found, arrays, dims, {}, choices)["o"]
+    assert [int(np.count_nonzero(batch.any(1))) for batch in written] == [3, 5]
+    seek(found).found.replace_all_uses_with(seek(found).place)
+    with pytest.raises(RolesFail, match="the producer walks more tiles than there are"):
+        interpret(found, arrays, dims, {}, choices)
+
+
+def test_a_seek_means_the_programs_of_its_kernel() -> None:
+    found = module("ranks")
+    seek(found).ends.block.insert_arg(index, 1)
+    seek(found).ends.block.insert_arg(index, 2)
+    with pytest.raises(VerifyException, match="where the last program variable ends, by values of those before it"):
+        found.verify()
+    found = module("ranks")
+    op = seek(found)
+    op.operands = [*op.operands[:-1], op.variables[0]]
+    with pytest.raises(VerifyException, match="means all program variables of its kernel, in order"):
+        found.verify()
+
+
 def read_into_registers(found: ModuleOp, early: bool) -> None:
     """Lets the weights of the first tile rest on a number of the keys, which is read into registers."""
     view = each(found, roles.ViewOp, "k_ring")[0]
