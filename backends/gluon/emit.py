@@ -234,6 +234,7 @@ class GluonKernel(TritonKernel):
         beside = [self.counts[each] for each in op.programs[len(outer) : -1]]
         places = _product([self.counts[each] for each in outer])
         there, passes = (self.names.fresh(name) for name in ("there", "passes"))
+        # What a loop changes is no constant before it.
         self._line(op, f"{there} = {rank} * 0")
         self._line(op, f"{passes} = {rank} >= 0")
         self._line(op, f"while {passes}:")
@@ -244,7 +245,8 @@ class GluonKernel(TritonKernel):
             self._block(op.ends.block)
             step = int(constant(last.step) or 1)
             reached = f"gl.maximum({self.text[op.end].within(5)}, 0) + {step - 1}"
-            self._line(op, f"{there} = (({reached}) // {step}).to(gl.int32)")
+            most = self.counts[last]
+            self._line(op, f"{there} = gl.minimum(({reached}) // {step}, {most}).to(gl.int32)")
             here = _product([there, *beside])
             self._line(op, f"{passes} = ({place} < {places}) & ({rank} >= {ahead} + {here})")
             self._line(op, f"{ahead} = gl.where({passes}, {ahead} + {here}, {ahead})")

@@ -305,20 +305,20 @@ class Launcher:
         assert whole.rows is not None, "kernels with roles have rows"
         counts = dict(zip(programs, named, strict=True))
         own = {op: launched.text.count(op) for op in programs if constant(op.step) != 1}
+        rows, grid = whole.text.limit(whole.rows), _grid({**counts, **own}.values())
+        tiles, has_roles = grid, "_has_roles("
+        if whole.rows.bound is not None:
+            # Data say how many rows each place has, and a launch asks no data: on average, as many as are written.
+            places = _grid(count for program, count in {**counts, **own}.items() if program not in own)
+            written, size = _written(whole), max(int(constant(op.step) or 1) for op in own)
+            rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
+            tiles = f"min({grid}, triton.cdiv({written}, {size}) + {places})"
+            has_roles = f"{grid} < 2**31 and _has_roles("  # the numbers of tiles that there might be have 32 bits
         pays = "False"
         if launched.kernel.schedules:
-            rows, tiles = whole.text.limit(whole.rows), _grid({**counts, **own}.values())
-            if whole.rows.bound is not None:
-                # Data say how many rows each place has, and a launch asks no data: on average, as many as are written.
-                places = _grid(count for program, count in {**counts, **own}.items() if program not in own)
-                written, size = _written(whole), max(int(constant(op.step) or 1) for op in own)
-                rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
-                tiles = f"min({tiles}, triton.cdiv({written}, {size}) + {places})"
-                pays = Names({*self.names, *named}).like("pays")
-                self.out.listed(f"{pays} = _roles_pay(", [rows, whole.keys, tiles, self.device], ")")
-            else:
-                pays = f"_roles_pay({', '.join([rows, whole.keys, tiles, self.device])})"
-        self.out.listed("if _has_roles(", ["schedule", "SPLITS", pays, *tensors], "):")
+            pays = Names({*self.names, *named}).like("pays")
+            self.out.listed(f"{pays} = _roles_pay(", [rows, whole.keys, tiles, self.device], ")")
+        self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, *tensors], "):")
         with self.out.indented():
             for program, count in own.items():
                 self.out.line(f"{counts[program]} = {count}")
@@ -380,16 +380,18 @@ class Launcher:
 
 
 def _written(whole: Launched) -> str:
-    """How many rows a kernel writes at most: as many as an output of theirs has places for."""
+    """How many rows a kernel writes at most: as many as each of its outputs has places for."""
     axes, rows = AxesAnalysis(), whole.rows
+    found = dict[str, None]()
     for store in of_kind(whole.kernel, tile.StoreOp):
         ranges = (axis.owner for axis in axes(store.value))
         row = {op.result for op in ranges if isinstance(op, tile.RangeOp) and op.start.owner is rows}
         if row:
             shape = enclosing_tensor(store, store.tensor.string_value()).shape
             pairs = zip(store.indices, shape, strict=True)
-            return " * ".join(python_text(extent) for index, extent in pairs if axes(index) <= row) or "1"
-    raise AssertionError("a kernel of rows writes some")
+            found[" * ".join(python_text(extent) for index, extent in pairs if axes(index) <= row) or "1"] = None
+    assert found, "a kernel with roles writes rows, and adds none up"
+    return next(iter(found)) if len(found) == 1 else f"min({', '.join(found)})"
 
 
 def _boxes(ring: BoxesOp) -> str:

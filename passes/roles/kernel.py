@@ -158,6 +158,7 @@ class RolesKernel(RolesBuilder):
         end, outer, copies = self.found.rows.extent, self.block, dict(self.copies)
         needed = [op for op in self.plain.body.block.ops if op in self.placed and self._leads_to(op, end)]
         by = [n for n, op in enumerate(self.programs) if any(op.result in each.operands for each in needed)]
+        self.place = self.found.rows.location
         seek = SeekOp(rank, place, ahead, [self.copies[op.result] for op in self.programs], max(by, default=-1) + 1)
         self._add(seek)
         for value, name in zip(seek.results, ("number", *SOUGHT), strict=True):

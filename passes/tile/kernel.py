@@ -17,6 +17,9 @@ from attndsl.passes.tile.key_loop import KeyLoop
 from attndsl.passes.tile.lowering import Lowering
 from attndsl.passes.tile.where import BlockScope, Where
 
+FAR_BELOW = -(2**32)
+"""A count of rows that is no less, times a size that has 31 bits, stays in 64 bits."""
+
 
 def lower_kernel(source: attn.KernelOp, rows: int, keys: int, columns: int, fixed: bool) -> tile.KernelOp:
     """The lowered kernel, with tiles of so many rows, keys and columns.
@@ -145,11 +148,16 @@ def _later_rows_see_more(lowering: Lowering) -> bool:
 
 
 def _counts(lowering: Lowering, at: Where, extents: Sequence[SSAValue]) -> list[SSAValue]:
-    """Extents that may be multiplied: two that are negative must not make a positive number of rows."""
+    """Extents that may be multiplied: two that are negative must not make a positive number of rows.
+
+    Nor must one, which data may put so far below 0 that its product with the others leaves 64 bits.
+    """
     facts = Facts(lowering.source.body.block)
     negative = {extent for extent in extents if not facts.nonnegative(facts.of(extent))}
     lowered = [lowering.get(extent, at) for extent in extents]
     if len(negative) < 2:
+        negative = {extent for extent in negative if len(extents) > 1 and facts.ranges(extent).low < FAR_BELOW}
+    if not negative:
         return lowered
     zero, block = at.build.number(0), at.outermost.block
     return [

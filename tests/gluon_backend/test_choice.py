@@ -97,6 +97,15 @@ def test_requests_have_as_many_rows_as_outputs_on_average(batches: int, rows: in
     assert kernel.endswith("_roles_kernel") == expected
 
 
+def test_numbers_of_tiles_have_32_bits() -> None:
+    """Each of many requests might have all rows: so many tiles are not told apart, even where roles are asked for."""
+    made = attndsl.load("packed_ragged").artifact("gluon", {"D": 64, "E": 64}, "cuda:90", T="bf16", I="i32")
+    sizes = {"B": 2**14, "M": 2**21, "N": 2**21, "Hq": 8, "Hkv": 8, "D": 64, "E": 64}
+    for asked in (None, {"ROLES": 1}):
+        assert launched(made, sizes, {}, asked)[0][0] == "packed_ragged_kernel"
+        assert launched(made, {**sizes, "B": 2**14 - 1}, {}, asked)[0][0] == "packed_ragged_roles_kernel"
+
+
 def test_what_takes_much_arithmetic_for_few_features_pays_only_if_it_is_asked_for() -> None:
     assert first(name="softcap") == "whole"
     assert first({"ROLES": 1}, name="softcap") == first(extent=64) == "roles"

@@ -215,6 +215,26 @@ def test_the_gallery_is_taken_or_refused_as_said() -> None:
     assert taken == set(TAKEN)
 
 
+ADDING = """attention adding() {
+    dims B, M, N, D
+    types T
+    input  q : T[M, D]
+    input  k : T[N, D]
+    input  n : i32[B]
+    output o : T[B, D]
+    each b in B, i in n[b]
+    over j in N
+    o[b,:] += softmax(q[i,:] . k[j,:]) . k[j,:]
+}
+"""
+
+
+def test_rows_that_add_are_refused() -> None:
+    spec = check(Source(ADDING, "adding.attn"))
+    text = compile_spec(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, 64)).source
+    assert "# The warps of adding_kernel have no roles: rows add to what a tensor holds.\n" in text
+
+
 def test_features_that_no_box_has_are_refused() -> None:
     (kernel,) = kernels(plain("mha", "bf16", 512), "whole")
     with pytest.raises(NoRoles, match="no power of two from 16 to 256"):

@@ -181,6 +181,8 @@ def roled(kernel: tile.KernelOp) -> Roled:
             break
         if op.results and not any(map(axes, op.results)) and any(map(axes, op.operands)):
             raise NoRoles("where keys begin or end is found among the rows of a tile, which roles share out")
+    if any(isinstance(op, tile.StoreOp) and op.adds is not None for op in block.ops):
+        raise NoRoles("rows add to what a tensor holds")
     _is_guarded(block, found, axes)
     _choose(found)
     return found
