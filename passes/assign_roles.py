@@ -255,8 +255,8 @@ reads; a program that sees no key walks one tile, and forgets it. Where data say
 is taken is the rank of a tile among those (`roles.seek`), since most numbers would be of none. What is scheduled as the
 plain kernel goes with the other, too, in its tiles. What stands before the loops and is the same for all rows is
 computed before the roles. Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says;
-others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the kernel has a schedule, `{"ROLES" =
-1}`, so that a launch may take it by itself; one without is for calls that ask for it.
+others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the kernel has a schedule,
+`{"ROLES" = 1}`, so that a launch may take it by itself; one without is for calls that ask for it.
 
 Requires: choose-index-width, and all before. Exactness: reassociates. Idempotent.
 """
