@@ -117,7 +117,7 @@ def decode(array: Array, element: str) -> Array:
     if not accepts(element, array.dtype):
         raise ValueError(f"{element} is held in {entry.dtype}, not in {array.dtype}")
     if entry.layout is not None:
-        values: Array = _values(entry.layout)[array.view(entry.dtype)]
+        values: Array = np.asarray(_values(entry.layout)[array.view(entry.dtype)])  # of no axes it is a number
         return values
     return array.astype(WIDE[entry.kind])
 
