@@ -343,7 +343,8 @@ class _Role:
             for each in op.ends.block.ops:
                 if not isinstance(each, walks.EndsOp):
                     run.run(each)
-            there = [n for n, value in enumerate(last) if value < run.scalar(op.end)]
+            end = run.scalar(op.end)
+            there = [n for n, value in enumerate(last) if value < end]
             if rank < ahead + beside * len(there):
                 more, digit = divmod(rank - ahead, len(there))
                 return (place * beside + more) * len(last) + there[digit], place, ahead

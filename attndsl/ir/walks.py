@@ -42,7 +42,6 @@ from attndsl.ir.xdsl import (
     IntegerAttr,
     IRDLOperation,
     IsTerminator,
-    Operation,
     Pure,
     Region,
     SSAValue,
@@ -109,8 +108,27 @@ class NumberOp(roles.StageOp):
         super().__init__(properties={"ring": SymbolRefAttr(board)}, operands=[stage], result_types=[index])
 
 
+class OfProgramsOp(IRDLOperation):
+    """What is about all program variables of a kernel. They come after the operation's other operands."""
+
+    variables = var_operand_def(IndexType)
+
+    @property
+    def programs(self) -> list[tile.ProgramOp]:
+        """The program variables, in order."""
+        return [value.owner for value in self.variables if isinstance(value.owner, tile.ProgramOp)]
+
+    def verify_(self) -> None:
+        kernel = self.parent_op()
+        while kernel is not None and not isinstance(kernel, tile.KernelOp):
+            kernel = kernel.parent_op()
+        known = [] if kernel is None else [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]
+        if [value.owner for value in self.variables] != known:
+            raise VerifyException("means all program variables of its kernel, in order")
+
+
 @irdl_op_definition
-class SeekOp(IRDLOperation):
+class SeekOp(OfProgramsOp):
     """The number of the tile of a rank, among those that there are: the last program variable ends where data say.
 
     `ends` gives that end, `roles.ends`, for the values of the first program variables, all that it rests on. A seek
@@ -122,7 +140,6 @@ class SeekOp(IRDLOperation):
     rank = operand_def(IndexType)
     place = operand_def(IndexType)
     ahead = operand_def(IndexType)
-    variables = var_operand_def(IndexType)
     number = result_def(IndexType)
     found = result_def(IndexType)
     passed = result_def(IndexType)
@@ -139,18 +156,13 @@ class SeekOp(IRDLOperation):
         )
 
     @property
-    def programs(self) -> list[tile.ProgramOp]:
-        """The program variables, in order."""
-        return [value.owner for value in self.variables if isinstance(value.owner, tile.ProgramOp)]
-
-    @property
     def end(self) -> SSAValue:
         """The end that data say."""
         assert isinstance(self.ends.block.last_op, EndsOp)
         return self.ends.block.last_op.end
 
     def verify_(self) -> None:
-        _verify_programs(self, self.variables)
+        super().verify_()
         if len(self.ends.block.args) >= len(self.variables) or not isinstance(self.ends.block.last_op, EndsOp):
             raise VerifyException("says where the last program variable ends, by values of those before it")
 
@@ -234,12 +246,11 @@ class WalkOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ProgramsOp(IRDLOperation):
+class ProgramsOp(OfProgramsOp):
     """The values that the program `variables` of a kernel have in the program of a number, the last varying fastest."""
 
     name = "roles.programs"
     number = operand_def(IndexType)
-    variables = var_operand_def(IndexType)
     values = var_result_def(IndexType)
     traits = traits_def(Pure())
     assembly_format = "$number `of` `(` $variables `)` attr-dict `:` type($values)"
@@ -247,25 +258,10 @@ class ProgramsOp(IRDLOperation):
     def __init__(self, number: SSAValue, variables: Sequence[SSAValue]) -> None:
         super().__init__(operands=[number, variables], result_types=[[index] * len(variables)])
 
-    @property
-    def programs(self) -> list[tile.ProgramOp]:
-        """The program variables, in order."""
-        return [value.owner for value in self.variables if isinstance(value.owner, tile.ProgramOp)]
-
     def verify_(self) -> None:
-        _verify_programs(self, self.variables)
+        super().verify_()
         if len(self.values) != len(self.variables):
             raise VerifyException("gives a value to each program variable")
-
-
-def _verify_programs(op: Operation, variables: Sequence[SSAValue]) -> None:
-    """Raises VerifyException where values are not the program variables of the kernel, in order."""
-    kernel = op.parent_op()
-    while kernel is not None and not isinstance(kernel, tile.KernelOp):
-        kernel = kernel.parent_op()
-    known = [] if kernel is None else [each for each in kernel.body.block.ops if isinstance(each, tile.ProgramOp)]
-    if [value.owner for value in variables] != known:
-        raise VerifyException("means all program variables of its kernel, in order")
 
 
 @irdl_op_definition

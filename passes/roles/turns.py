@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from attndsl.ir import tile
+from attndsl.ir.analyses.facts import leaves
 from attndsl.ir.analyses.roled import Box, Roled, size_of_axis
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant, index_constant, say
@@ -85,13 +86,8 @@ class RolesBuilder:
         On an H200 packed batches, documents and windows took 0.92 to 0.99 of the time with it, and causal heads of 64
         and ALiBi, whose turns a GPU sees to be alike, 1.03 to 1.08.
         """
-        stack, seen = [self.total], set[Operation]()
-        while stack:
-            op = stack.pop().owner
-            if isinstance(op, Operation) and op not in seen:
-                seen.add(op)
-                stack += op.operands
-        return constant(self.found.loops[0].lb) is None or any(isinstance(op, tile.LoadOp) for op in seen)
+        read = any(isinstance(leaf.owner, tile.LoadOp) for leaf in leaves(self.total))
+        return read or constant(self.found.loops[0].lb) is None
 
     def _count(self, loop: tile.LoopOp) -> SSAValue:
         """How many tiles a loop walks."""
