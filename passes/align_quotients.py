@@ -74,6 +74,7 @@ from math import gcd
 from typing import TypeGuard
 
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.facts import is_multiple
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.exactness import Exactness
@@ -81,7 +82,7 @@ from attndsl.ir.keys import conjunction, conjuncts
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, insert_before, replace
 from attndsl.ir.statements import of_kind
-from attndsl.ir.xdsl import Block, Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, index
+from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, arith, index
 
 SMALLEST = 32
 """The least divisor whose tiles are worth having."""
@@ -105,7 +106,7 @@ def _align(loop: tile.LoopOp) -> bool:
     if axis is None or not isinstance(choice, spec.ChoiceOp) or axis.start is not loop.body.block.args[0]:
         return False
     divisions = [use.operation for use in axis.result.uses if _divides_key(use.operation, axis.result)]
-    if not divisions or not _is_multiple(loop.lb, loop.step):
+    if not divisions or not is_multiple(loop.lb, loop.step):
         return False
     known = choice.divides.value.data if choice.divides is not None else 0
     choice.divides = IntegerAttr(gcd(known, *(int(constant(op.rhs) or 0) for op in divisions)), index)
@@ -151,22 +152,3 @@ def _is_before_end(condition: SSAValue, axis: tile.RangeOp, loop: tile.LoopOp) -
     if not isinstance(op, arith.CmpiOp) or predicate(op) != "sgt":
         return False
     return op.lhs is loop.ub and op.rhs is axis.result
-
-
-def _is_multiple(value: SSAValue, size: SSAValue) -> bool:
-    """Whether a number is a multiple of a tile's size, be it 0."""
-    if value is size or constant(value) == 0:
-        return True
-    op = value.owner
-    match op:
-        case Block():
-            loop = op.parent_op()
-            steps = isinstance(loop, tile.LoopOp) and value is op.args[0]
-            return steps and _is_multiple(loop.lb, size) and _is_multiple(loop.step, size)  # type: ignore[union-attr]
-        case arith.MuliOp():
-            return any(_is_multiple(v, size) for v in op.operands)
-        case arith.AddiOp() | arith.SubiOp() | arith.MinSIOp() | arith.MaxSIOp():
-            return all(_is_multiple(v, size) for v in op.operands)
-        case arith.SelectOp():
-            return all(_is_multiple(v, size) for v in (op.lhs, op.rhs))
-    return False

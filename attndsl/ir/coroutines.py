@@ -10,13 +10,13 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from attndsl.ir import roles, tile, walks
+from attndsl.ir import gathers, roles, tile, walks
 from attndsl.ir.arrays import NamedArray, rounded, sum_along
 from attndsl.ir.meaning import Array
 from attndsl.ir.statements import operations
@@ -308,7 +308,9 @@ class _Role:
                 stage.fills += 1
                 stage.full.arrive(op.count.value.data)
             case roles.CopyOp():
-                self.copy(op)
+                self.copy(op, [self.piece(op.declaration, op.start)])
+            case gathers.GatherOp():
+                self.copy(op, list(self.gathered(op)))
             case roles.PutOp():
                 self.put(op)
             case roles.ViewOp():
@@ -357,11 +359,15 @@ class _Role:
             raise RolesFail(f"{self.name} means stage {n} of @{name}, which has none of that number")
         return self.program.stages[name, n]
 
-    def box(self, boxes: roles.BoxesOp, start: Sequence[SSAValue]) -> tuple[list[int], Places, Places]:
+    def box(
+        self, boxes: roles.BoxesOp, lengths: Mapping[int, int], start: Sequence[SSAValue]
+    ) -> tuple[list[int], Places, Places]:
         """How long a box is along each axis of its tensor, which places of it lie in the tensor, and where there."""
         shape = self.run.arrays[boxes.tensor.string_value()].shape
-        sizes = [boxes.box.get(axis, 1) for axis in range(len(shape))]
+        sizes = [lengths.get(axis, 1) for axis in range(len(shape))]
         first = [self.run.scalar(value) for value in start]
+        if any(not -(2**31) <= at < 2**31 for at in first):
+            raise RolesFail(f"{self.name} means a box of {boxes.tensor.string_value()} whose place has no 32 bits")
         places = [np.arange(at, at + size) for at, size in zip(first, sizes, strict=True)]
         ends = list(shape)
         if isinstance(boxes, roles.RingOp) and boxes.end is not None:
@@ -373,21 +379,36 @@ class _Role:
         boxes = op.outbox
         if not 0 <= self.run.scalar(op.stage) < boxes.stages.value.data:
             raise RolesFail(f"{self.name} means a stage that @{boxes.sym_name.data} has not")
-        sizes, inside, places = self.box(boxes, op.start)
+        sizes, inside, places = self.box(boxes, boxes.box, op.start)
         element = boxes.declaration.element.data
         tile_ = np.broadcast_to(self.run.values[op.value].along(tuple(op.axes)), list(boxes.box.values()))
         stored = decode(as_stored(tile_, element), element).reshape(sizes)
         self.run.arrays[boxes.tensor.string_value()][places] = stored[inside]
 
-    def copy(self, op: roles.CopyOp) -> None:
+    def piece(self, ring: roles.RingOp, start: Sequence[SSAValue]) -> Array:
+        """A box of the tensor of a ring."""
+        tensor = self.run.arrays[ring.tensor.string_value()]
+        sizes, inside, places = self.box(ring, ring.pieces, start)
+        box = np.full(sizes, 0 if ring.nan is None else np.nan, tensor.dtype)
+        box[inside] = tensor[places]
+        return box.reshape(list(ring.pieces.values()))
+
+    def gathered(self, op: gathers.GatherOp) -> Iterator[Array]:
+        """The pieces of a tile, in order."""
+        ring, first = op.declaration, self.run.scalar(op.first)
+        (rows, piece), _ = ring.pieces.items()
+        for before in range(0, ring.box[rows], piece):
+            self.gives(op.starts.block.args[0], first + before)
+            for each in op.starts.block.ops:
+                if not isinstance(each, gathers.StartsOp):
+                    self.run.run(each)
+            yield self.piece(ring, op.start)
+
+    def copy(self, op: roles.CopyOp | gathers.GatherOp, pieces: Sequence[Array]) -> None:
         stage, ring, name = self.stage(op), op.declaration, op.ring.string_value()
         self.is_free(stage, name)
-        tensor = self.run.arrays[ring.tensor.string_value()]
-        sizes, inside, places = self.box(ring, op.start)
-        box = np.zeros(sizes, tensor.dtype)
-        box[inside] = tensor[places]
         stage.landing.add(name)
-        self.program.copies.append(_Copy(stage, name, box.reshape(list(ring.box.values())), ring.bytes))
+        self.program.copies.append(_Copy(stage, name, np.concatenate(pieces), ring.bytes))
         if not self.program.copies_first:
             self.program.land()
 

@@ -9,13 +9,13 @@ needed by the test whether there is one: a stage of a board is released behind t
 
 from __future__ import annotations
 
-from attndsl.ir import roles, tile, walks
+from attndsl.ir import gathers, roles, tile, walks
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException
 
 Stage = tuple[str, SSAValue]
 
-OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp, walks.TakeOp, walks.SeekOp, walks.PostOp)
+OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp, gathers.GatherOp, walks.TakeOp, walks.SeekOp, walks.PostOp)
 OF_CONSUMERS = (
     *(roles.ReleaseOp, roles.ViewOp, roles.OperandOp, roles.ProductOp, roles.AwaitOp),
     *(roles.PutOp, walks.NumberOp),
@@ -55,7 +55,7 @@ class _Walk:
                 case roles.ExpectOp():
                     self._needs("empty", op)
                     self._expect(op)
-                case roles.CopyOp():
+                case roles.CopyOp() | gathers.GatherOp():
                     self._copy(op)
                 case walks.PostOp():
                     self._needs("empty", op)
@@ -91,7 +91,7 @@ class _Walk:
             )
         self.announced[_stage(op)] = [ring.sym_name.data for ring in rings]
 
-    def _copy(self, op: roles.CopyOp) -> None:
+    def _copy(self, op: roles.CopyOp | gathers.GatherOp) -> None:
         self._needs("empty", op)
         ring, announced = op.ring.string_value(), self.announced.get(_stage(op), [])
         if ring not in announced:

@@ -70,6 +70,9 @@ BARRIERS = ("full", "empty")
 BYTES = {"f16": 2, "bf16": 2}
 """The element types of rings, and the bytes of one."""
 
+SIDE_BY_SIDE = 128
+"""The bytes of a row that lie side by side in shared memory; what follows lies behind those of all other rows."""
+
 
 def _integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
     return ArrayAttr([IntegerAttr(value, index) for value in values])
@@ -115,6 +118,11 @@ class BoxesOp(IRDLOperation):
         return {a.value.data: size.value.data for a, size in zip(self.along, self.sizes, strict=True)}
 
     @property
+    def copied(self) -> dict[int, int]:
+        """How many elements one copy has along each axis, as `box` has those of a stage."""
+        return self.box
+
+    @property
     def bytes(self) -> int:
         """The bytes of a box."""
         rows, columns = self.box.values()
@@ -134,18 +142,21 @@ class BoxesOp(IRDLOperation):
 class RingOp(BoxesOp):
     """Shared memory for boxes that are read.
 
-    What of a box lies outside of its tensor is 0, and what lies from `end` on along its last axis. So many `readers`
-    release a stage before it is filled again. A ring that lies `beside` another has no barriers: its stages are
-    filled, full and released with those of the other.
+    What of a box lies outside of its tensor is 0, or NaN if it says so, and what lies from `end` on along its last axis
+    is 0. So many `readers` release a stage before it is filled again. A ring that lies `beside` another has no
+    barriers: its stages are filled, full and released with those of the other. Of one that has `pieces`, so many keys
+    lie side by side in the tensor, and each piece is a box (`roles.gather`).
     """
 
     name = "roles.ring"
     readers = prop_def(IntegerAttr[IndexType])
     beside = opt_prop_def(SymbolRefAttr)
     end = opt_prop_def(IntegerAttr[IndexType])
+    piece = opt_prop_def(IntegerAttr[IndexType])
+    nan = opt_prop_def(UnitAttr)
     assembly_format = (
-        "$sym_name `of` $tensor `along` $along `sizes` $sizes (`end` $end^)? `stages` $stages `readers` $readers "
-        "(`beside` $beside^)? attr-dict"
+        "$sym_name `of` $tensor `along` $along `sizes` $sizes (`end` $end^)? (`pieces` $piece^)? (`nan` $nan^)? "
+        "`stages` $stages `readers` $readers (`beside` $beside^)? attr-dict"
     )
 
     def __init__(
@@ -158,6 +169,8 @@ class RingOp(BoxesOp):
         readers: int,
         beside: str | None = None,
         end: int | None = None,
+        piece: int | None = None,
+        nan: bool = False,
     ) -> None:
         super().__init__(
             name,
@@ -168,12 +181,28 @@ class RingOp(BoxesOp):
             readers=IntegerAttr(readers, index),
             beside=None if beside is None else SymbolRefAttr(beside),
             end=None if end is None else IntegerAttr(end, index),
+            piece=None if piece is None else IntegerAttr(piece, index),
+            nan=UnitAttr() if nan else None,
         )
 
     @property
     def filled_with(self) -> str:
         """The name of the ring that has its barriers."""
         return self.sym_name.data if self.beside is None else self.beside.string_value()
+
+    @property
+    def pieces(self) -> dict[int, int]:
+        """How many elements a piece has along each axis; the box itself where it has none."""
+        (rows, size), last = self.box.items()
+        return dict([(rows, size if self.piece is None else self.piece.value.data), last])
+
+    @property
+    def copied(self) -> dict[int, int]:
+        """How many elements one copy has along each axis: of a piece, what lies side by side in shared memory."""
+        if self.pieces == self.box:
+            return self.box
+        rows, (last, columns) = self.pieces.items()
+        return dict([rows, (last, min(SIDE_BY_SIDE // BYTES[self.declaration.element.data], columns))])
 
     @property
     def together(self) -> list[RingOp]:
@@ -187,6 +216,10 @@ class RingOp(BoxesOp):
             raise VerifyException("has a reader at least")
         if self.end is not None and self.end.value.data < 1:
             raise VerifyException("ends where its tensor does, or before")
+        if self.end is not None and self.nan is not None:
+            raise VerifyException("has one number for what lies outside of its boxes")
+        if self.piece is not None and next(iter(self.box.values())) % self.piece.value.data:
+            raise VerifyException("has whole pieces")
         alike = [ring for ring in self.together if (ring.stages, ring.readers) == (self.stages, self.readers)]
         if not any(ring.sym_name.data == self.filled_with and ring.beside is None for ring in alike):
             raise VerifyException("lies beside a ring with barriers, of as many stages and readers")
@@ -336,6 +369,8 @@ class CopyOp(StageOp):
         super().verify_()
         if len(self.start) != len(self.declaration.declaration.shape):
             raise VerifyException("says where its box begins along each axis of the tensor")
+        if self.declaration.piece is not None:
+            raise VerifyException(f"copies one box, and a stage of @{self.ring.string_value()} has one for each piece")
 
 
 @irdl_op_definition

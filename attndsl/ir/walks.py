@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.ir import roles, tile
+from attndsl.ir import gathers, roles, tile
 from attndsl.ir.spec import TensorOp, enclosing_tensor
 from attndsl.ir.xdsl import (
     Block,
@@ -303,6 +303,7 @@ ROLES_LEVEL = Dialect(
     "roles",
     [
         *roles.ROLE_OPERATIONS,
+        *(gathers.GatherOp, gathers.StartsOp),
         *(TakeOp, SeekOp, EndsOp, PostOp, NumberOp, GoOp, NextOp, WalkOp, ProgramsOp, TurnsOp, ShareOp),
     ],
 )
@@ -310,6 +311,6 @@ ROLES_LEVEL = Dialect(
 
 ACTIONS = (
     *(roles.RingOp, roles.BoardOp, roles.OutboxOp),
-    *(roles.WaitOp, roles.ExpectOp, roles.CopyOp, roles.PutOp, roles.ReleaseOp, PostOp),
+    *(roles.WaitOp, roles.ExpectOp, roles.CopyOp, gathers.GatherOp, roles.PutOp, roles.ReleaseOp, PostOp),
 )
 """What a role does that gives no value."""

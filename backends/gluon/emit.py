@@ -15,7 +15,7 @@ from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel, emit_with
 from attndsl.backends.writer import Writer
-from attndsl.ir import roles, tile, walks
+from attndsl.ir import gathers, roles, tile, walks
 from attndsl.ir.analyses.roled import NoRoles, roled
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
@@ -33,6 +33,10 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 _store_box = tma.async_store if hasattr(tma, "async_store") else tma.async_copy_shared_to_global
 _copy_box = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
+"""
+
+PIECES = """
+_seen_as = getattr(gl.shared_memory_descriptor, "reinterpret", None) or gl.shared_memory_descriptor._reinterpret
 """
 
 LEAST_ROWS = 65
@@ -72,14 +76,19 @@ def _has_roles(asked, splits, pays, *tensors):
     if not wanted or device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
         return False
     return all(_box_strides(x) is not None for x in tensors)
+'''
 
+DESCRIPTOR = '''
 
-def _boxes(x, sizes):
-    """What tells the copying hardware where boxes of a tensor lie."""
+def _boxes(x, sizes{more}):
+    """What tells the copying hardware where boxes of a tensor lie{told}."""
     element = {{torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}}[x.dtype]
     layout = gl.NVMMASharedLayout.get_default_for(sizes, element)
-    return TensorDescriptor(x, [*x.shape], _box_strides(x), sizes, layout)
+    return TensorDescriptor(x, [*x.shape], _box_strides(x), sizes, layout{given})
 '''
+
+OUTSIDE = {"more": ', outside="zero"', "told": ", and what is copied of what lies outside of it", "given": ", outside"}
+"""What that is for specs whose absent keys are copied as NaN."""
 
 ALIKE = '''
 
@@ -115,7 +124,10 @@ def emit(module: ModuleOp, source: str = "") -> str:
     if not any(kernel.form == IN_ROLES for kernel in kernels):
         return emit_with(module, source, axes, TritonKernel, remarks)
     told = any(isinstance(op, walks.TurnsOp) and op.alike is not None for op in module.walk())
-    return emit_with(module, source, axes, _writer, IMPORTS + remarks, BOXES + ALIKE if told else BOXES)
+    apart = any(isinstance(op, roles.RingOp) and op.pieces != op.box for op in module.walk())
+    nan = any(isinstance(op, roles.RingOp) and op.nan is not None for op in module.walk())
+    functions = BOXES + DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, "")) + (ALIKE if told else "")
+    return emit_with(module, source, axes, _writer, (IMPORTS + PIECES if apart else IMPORTS) + remarks, functions)
 
 
 def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
@@ -156,6 +168,7 @@ class GluonKernel(TritonKernel):
         self.text.begin(next(iter(self.boxed[0].box.values())))
         self.descriptors: dict[roles.BoxesOp, str] = {}
         self.memory: dict[str, str] = {}
+        self.apart: dict[str, str] = {}
         self.barriers: dict[tuple[str, str], str] = {}
         for ring in self.boxed:
             self.descriptors[ring] = self.names.like(f"{_plain(ring)}_boxes")
@@ -184,6 +197,8 @@ class GluonKernel(TritonKernel):
     def _name(self, holder: roles.Holder) -> None:
         name = holder.sym_name.data
         self.memory[name] = self.names.like(name)
+        if isinstance(holder, roles.RingOp) and holder.pieces != holder.box:
+            self.apart[name] = self.names.like(f"{_plain(holder)}_pieces")
         if roles.barred(holder):
             for barrier in roles.BARRIERS:
                 self.barriers[name, barrier] = self.names.like(f"{_plain(holder)}_{barrier}")
@@ -195,6 +210,7 @@ class GluonKernel(TritonKernel):
         values = [result for op in self.kernel.body.block.ops for result in op.results]
         known |= dict.fromkeys((self.names[value] for value in values if value in self.names), "")
         memory = [name for ring in self.memory for name in (self.memory[ring], *self._barriers(ring))]
+        memory += self.apart.values()
         return known | dict.fromkeys(memory, "")
 
     def _barriers(self, ring: str) -> list[str]:
@@ -272,6 +288,14 @@ class GluonKernel(TritonKernel):
             for barrier, count in zip(self._barriers(name), (1, holder.readers.value.data), strict=True):
                 out.line(f"mbarrier.init({barrier}.index({stage}), count={count})")
 
+    def _pieces_of(self, ring: roles.RingOp) -> None:
+        """Names the pieces of a ring: of a stage, so many columns of all rows lie behind one another."""
+        name = ring.sym_name.data
+        (rows, piece), (last, columns) = ring.copied.items()
+        count = ring.stages.value.data * (ring.box[rows] // piece) * (ring.box[last] // columns)
+        seen_as = [GLUON_TYPES[ring.declaration.element.data], f"[{count}, {piece}, {columns}]", shared_layout(columns)]
+        self.out.listed(f"{self.apart[name]} = _seen_as(", [self.memory[name], *seen_as], ")")
+
     def _begin(self, found: list[roles.RoleOp]) -> None:
         """Makes the rings, and lets the roles begin: the first consumer is the kernel's own warps."""
         out = self.out
@@ -284,6 +308,8 @@ class GluonKernel(TritonKernel):
                 element = GLUON_TYPES[holder.declaration.element.data]
                 made = f"{element}, [{stages}, {rows}, {columns}], {shared_layout(columns)}"
             out.line(f"{name} = gl.allocate_shared_memory({made})")
+            if isinstance(holder, roles.RingOp) and holder.sym_name.data in self.apart:
+                self._pieces_of(holder)
             if roles.barred(holder):
                 self._barriers_of(holder)
         out.line("fence_async_shared()")
@@ -341,7 +367,12 @@ class GluonKernel(TritonKernel):
             case roles.ExpectOp():
                 self._line(op, f"mbarrier.expect({self._barrier(op, 'full')}, {op.count.value.data})")
             case roles.CopyOp():
-                self._copy(op)
+                boxes, barrier = self.descriptors[op.declaration], self._barrier(op, "full")
+                self._copy(op, boxes, barrier, self._corner(op.start), self._stage(op))
+            case gathers.GatherOp():
+                self._gather(op)
+            case gathers.StartsOp():
+                pass
             case roles.ReleaseOp():
                 self._line(op, f"mbarrier.arrive({self._barrier(op, 'empty')}, count=1)")
             case roles.PutOp():
@@ -418,17 +449,39 @@ class GluonKernel(TritonKernel):
         name = holder.filled_with if isinstance(holder, roles.RingOp) else holder.sym_name.data
         return f"{self.barriers[name, barrier]}.index({self.text[op.stage].code})"
 
-    def _copy(self, op: roles.CopyOp) -> None:
-        given = [self.descriptors[op.declaration], self._corner(op.start), self._barrier(op, "full")]
-        given.append(self._stage(op))
-        self._call(op, "", ["_copy_box(", *given, ")"])
+    def _gather(self, op: gathers.GatherOp) -> None:
+        """Copies a tile piece by piece, and of each so many columns at once as lie side by side in shared memory."""
+        ring, first, key = op.declaration, self.text[op.first].within(7), self.names[op.starts.block.args[0]]
+        (rows, piece), (last, columns) = ring.copied.items()
+        pieces, parts = ring.box[rows] // piece, ring.box[last] // columns
+        given = self.descriptors[ring], self._barrier(op, "full")
+        if pieces == 1:
+            self._line(op, f"{key} = {first}")
+            self._block(op.starts.block)
+            self._copy(op, *given, self._corner(op.start), self._stage(op))
+            return
+        memory, stage = self.apart[ring.sym_name.data], self.text[op.stage].code
+        number, part = self.names.fresh("piece"), self.names.fresh("part")
+        self._line(op, f"for {number} in range({pieces}):")
+        with self.out.indented():
+            self._line(op, f"{key} = {first} + {number} * {piece}")
+            self._block(op.starts.block)
+            self._line(op, f"for {part} in gl.static_range({parts}):")
+            with self.out.indented():
+                corner = self._corner(op.start, f"{part} * {columns}")
+                self._copy(op, *given, corner, f"{memory}.index(({stage} * {parts} + {part}) * {pieces} + {number})")
 
-    def _corner(self, start: Sequence[SSAValue]) -> str:
-        """Where a box begins."""
+    def _copy(self, op: Operation, boxes: str, barrier: str, corner: str, memory: str) -> None:
+        self._call(op, "", ["_copy_box(", boxes, corner, barrier, memory, ")"])
+
+    def _corner(self, start: Sequence[SSAValue], further: str = "") -> str:
+        """Where a box begins, so much further along its last axis."""
         places = [
             self.text[value].code if constant(value) is not None else f"{self.text[value].within(9)}.to(gl.int32)"
             for value in start
         ]
+        if further:
+            places[-1] = further if constant(start[-1]) == 0 else f"{places[-1]} + {further}"
         return f"[{', '.join(places)}]"
 
     def _put(self, op: roles.PutOp) -> None:

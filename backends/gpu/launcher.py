@@ -396,9 +396,10 @@ def _written(whole: Launched) -> str:
 
 def _boxes(ring: BoxesOp) -> str:
     """The descriptor of the boxes of a ring, or an outbox, as a launch makes it."""
-    sizes = [str(ring.box.get(axis, 1)) for axis in range(len(ring.declaration.shape))]
+    sizes = [str(ring.copied.get(axis, 1)) for axis in range(len(ring.declaration.shape))]
     end = f"[..., :{ring.end.value.data}]" if isinstance(ring, RingOp) and ring.end is not None else ""
-    return f"_boxes({python_name(ring.tensor.string_value())}{end}, [{', '.join(sizes)}])"
+    outside = ', "nan"' if isinstance(ring, RingOp) and ring.nan is not None else ""
+    return f"_boxes({python_name(ring.tensor.string_value())}{end}, [{', '.join(sizes)}]{outside})"
 
 
 def _dims(launched: Iterable[Launched]) -> set[str]:

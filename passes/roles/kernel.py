@@ -11,7 +11,11 @@ from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import Side
+from attndsl.ir.analyses.facts import leaves
 from attndsl.ir.analyses.roled import Box, Multiplied, put_of
+from attndsl.ir.gathers import GatherOp, StartsOp
+from attndsl.ir.keys import conjuncts
+from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import (
     AwaitOp,
@@ -30,7 +34,19 @@ from attndsl.ir.roles import (
     ViewOp,
     WaitOp,
 )
-from attndsl.ir.walks import EndsOp, GoOp, NextOp, NumberOp, PostOp, ProgramsOp, SeekOp, ShareOp, TakeOp, WalkOp
+from attndsl.ir.walks import (
+    EndsOp,
+    GoOp,
+    NextOp,
+    NumberOp,
+    PostOp,
+    ProgramsOp,
+    SeekOp,
+    ShareOp,
+    TakeOp,
+    TurnsOp,
+    WalkOp,
+)
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.roles.turns import RolesBuilder
 
@@ -206,6 +222,8 @@ class RolesKernel(RolesBuilder):
         """
         keys, values = self.rings
         found, zero = self.found, self._number(0)
+        if found.block:
+            self._last_piece()
         self._copy(keys, self.keys, self._begin(zero), *self._turn(zero, keys[0]))
         if self.queries:
             phase = self._query_phase()
@@ -241,7 +259,55 @@ class RolesKernel(RolesBuilder):
         for ring, box in zip(rings, boxes, strict=True):
             self.place = box.load.location
             firsts = (first if n == box.along else None for n in range(len(box.sides)))
-            self._add(CopyOp(ring.sym_name.data, stage, list(map(self._start, box.sides, firsts))))
+            if box.block:
+                self._gather(ring, box, first, stage)
+            else:
+                self._add(CopyOp(ring.sym_name.data, stage, list(map(self._start, box.sides, firsts))))
+
+    def _last_piece(self) -> None:
+        """Where the last piece of a tile's keys begins, and whether there is one: pieces that follow are copies of it.
+
+        What says where a piece lies need not be there beyond the last key.
+        """
+        end, piece = self.copies[self.found.folded.ub], self._number(self.found.piece)
+        reached = self._value(
+            arith.AddiOp(self._value(arith.MaxSIOp(end, self._number(0))), self._number(self.found.piece - 1))
+        )
+        count = self._value(arith.FloorDivSIOp(reached, piece))
+        pieces = self._value(TurnsOp(count), "pieces")
+        before = self._value(arith.SubiOp(pieces, self._number(1)))
+        self.latest = self._value(arith.MuliOp(before, piece), "latest")
+        self.some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"), "some")
+        self.non_negative += [reached, count, pieces, before, self.latest]
+
+    def _gather(self, ring: RingOp, box: Box, first: SSAValue, stage: SSAValue) -> None:
+        """Fills a stage with a tile whose keys lie apart, piece by piece."""
+        loop = self.found.folded
+        assert loop.axis is not None
+        gather = GatherOp(ring.sym_name.data, stage, first)
+        self._add(gather)
+        outer, copies, self.block = self.block, dict(self.copies), gather.starts.block
+        key = self.block.args[0]
+        key.name_hint = f"{loop.axis.variable.data}_next"
+        known = self._value(arith.MinSIOp(key, self.latest), loop.axis.variable.data)
+        self.copies |= dict.fromkeys((loop.axis.start, loop.axis.result), known)
+        self.non_negative += [key, known]
+        starts = []
+        for side in box.sides:
+            starts.append(self._fitting(self._start(side, None)))
+        self._add(StartsOp(starts))
+        self.block, self.copies = outer, copies
+
+    def _fitting(self, start: SSAValue) -> SSAValue:
+        """Where a piece begins, in 32 bits, as places of boxes are: what lies outside of a tensor stays there."""
+        if isinstance(start.owner, tile.LoadOp):
+            tensor = spec.enclosing_tensor(start.owner, start.owner.tensor.string_value())
+            if tensor.element.data in ("i8", "i16", "i32"):
+                return start
+        if not any(isinstance(leaf.owner, tile.LoadOp) and leaf.owner.parent is self.block for leaf in leaves(start)):
+            return start
+        start = self._value(arith.MaxSIOp(start, self._number(-self.found.piece)))
+        return self._value(arith.MinSIOp(start, self._number(2**31 - 1)))
 
     def _start(self, side: Side, first: SSAValue | None) -> SSAValue:
         """Where a side of a box begins, whose axis begins at `first` if that is given, and else where it does."""
@@ -267,10 +333,30 @@ class RolesKernel(RolesBuilder):
         """An index that is the same for a whole tile, in the role that is written."""
         if value not in self.copies:
             assert isinstance(value.owner, Operation)
-            for operand in value.owner.operands:
+            for operand in value.owner.indices if isinstance(value.owner, tile.LoadOp) else value.owner.operands:
                 self._index(operand)
-            self._clone(value.owner)
+            if isinstance(value.owner, tile.LoadOp):
+                self._read(value.owner)
+            else:
+                self._clone(value.owner)
         return self.copies[value]
+
+    def _read(self, load: tile.LoadOp) -> None:
+        """Reads what says where keys lie, which need not be there where there is no key."""
+        where = self.some
+        for condition in conjuncts(load.where):
+            if not self._is_before_end(condition):
+                where = self._value(arith.AndIOp(where, self._index(condition)))
+        indices = [self.copies[index] for index in load.indices]
+        self._stands(load.result, self._value(tile.LoadOp(load.tensor, indices, where, load.result.type)))
+
+    def _is_before_end(self, condition: SSAValue) -> bool:
+        """Whether a condition is that a key lies before the last one's end: no piece begins behind it."""
+        test, loop = condition.owner, self.found.folded
+        if not isinstance(test, arith.CmpiOp) or predicate(test) != "sgt" or loop.axis is None:
+            return False
+        end = test.lhs.owner.lhs if isinstance(test.lhs.owner, arith.MaxSIOp) else test.lhs
+        return end is loop.ub and test.rhs is loop.axis.result
 
     def _consumers(self, part: SSAValue) -> None:
         first = self.copies[self.found.rows.result]
@@ -292,7 +378,8 @@ class RolesKernel(RolesBuilder):
                 self._stands(op.result, self._value(tile.PlaceOp(shared, axes, near)))
             else:
                 self._clone(op)
-        self.started = [self.copies[value] for value in self.found.loops[0].iter_args]
+        starts = self.found.loops[0].iter_args[: len(self.found.folded.iter_args)]
+        self.started = [self.copies[value] for value in starts]
         zero = self._number(0)
         keys = self._number(self.found.tile_keys)
         self.places = self._value(tile.RangeOp("place", zero, keys, keys), "place")
@@ -422,11 +509,15 @@ class RolesKernel(RolesBuilder):
         self.copies.update(zip(loop.body.block.args[1:], carried, strict=True))
         begins = self._before_axis()
         for op in loop.body.block.ops:
-            if id(op) in outer or op in begins or op in found.tested or isinstance(op, tile.STATEMENTS):
+            if id(op) in outer or op in begins or op in found.tested | found.placed or isinstance(op, tile.STATEMENTS):
                 continue
-            if op in found.masks:
+            if isinstance(op, arith.SelectOp) and not found.asked(op.cond):
+                self.copies[op.result] = self.copies[op.lhs]
+            elif op in found.masks:
                 assert isinstance(op, arith.SelectOp)
                 self._mask(op, turn)
+            elif isinstance(op, arith.SelectOp):
+                self._ask(op)
             else:
                 self._clone(op)
         sums = {each.state for each in found.summing}
@@ -448,29 +539,36 @@ class RolesKernel(RolesBuilder):
     def _mask(self, op: arith.SelectOp, turn: SSAValue) -> None:
         """A mask, of tiles that are not full."""
         assert self.full is not None
-        self.place = op.location
+        found, self.place = self.found, op.location
         is_full = self._value(arith.CmpiOp(turn, self.full, "slt"), "is_full")
         kept, masked = Block(), Block()
         outer, copies = self.block, dict(self.copies)
         kept.add_op(scf.YieldOp(self.copies[op.lhs]))
         self.block = masked
-        waiting = [op.cond]
+        waiting = found.asked(op.cond)
         needed: set[Operation] = set()
         while waiting:
             owner = waiting.pop().owner
-            if isinstance(owner, Operation) and owner in self.found.tested and owner not in needed:
+            if isinstance(owner, Operation) and owner in found.tested and owner not in needed:
                 needed.add(owner)
                 waiting += owner.operands
-        for each in self.found.folded.body.block.ops:
+        for each in found.folded.body.block.ops:
             if each in needed and each.results[0] not in self.copies:
                 self._clone(each)
-        self._clone(op)
+        self._ask(op)
         masked.add_op(scf.YieldOp(self.copies[op.result]))
         self.block, self.copies = outer, copies
         choice = scf.IfOp(is_full, [op.result.type], Region(kept), Region(masked))
         self._add(choice)
         choice.results[0].name_hint = op.result.name_hint
         self.copies[op.result] = choice.results[0]
+
+    def _ask(self, op: arith.SelectOp) -> None:
+        """A select that leaves out what is known of keys that are there."""
+        condition, *others = (self.copies[each] for each in self.found.asked(op.cond))
+        for other in others:
+            condition = self._value(arith.AndIOp(condition, other))
+        self._stands(op.result, self._value(arith.SelectOp(condition, self.copies[op.lhs], self.copies[op.rhs])))
 
     def _weights(self, weights: SSAValue) -> SSAValue:
         rounded, axis = self.found.summing[0].dot.rounded, self.found.folded.axis

@@ -10,6 +10,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.facts import leaves
 from attndsl.ir.analyses.roled import Box, Roled, size_of_axis
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import conjuncts
 from attndsl.ir.rewrite import constant, index_constant, say
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.roles import BoxesOp, OutboxOp, RingOp, TurnOp
@@ -51,8 +52,9 @@ class RolesBuilder:
         rings: list[RingOp] = []
         for box in boxes:
             beside = rings[0].sym_name.data if rings else None
-            sizes = _sizes(box, size)
-            ring = RingOp(self._name(box, "ring"), box.op.tensor, *sizes, stages, readers, beside, box.end)
+            sizes, piece = _sizes(box, size), self.found.piece if box.block else None
+            nan = not self.found.absent.isdisjoint(conjuncts(box.load.where))
+            ring = RingOp(self._name(box, "ring"), box.op.tensor, *sizes, stages, readers, beside, box.end, piece, nan)
             self._add(ring)
             rings.append(ring)
         return rings

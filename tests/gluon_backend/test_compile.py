@@ -12,13 +12,13 @@ import pytest
 from attndsl.backends.gpu.aot import load
 from attndsl.backends.gpu.stand_ins import POINTERS
 from attndsl.backends.gpu.targets import TARGETS
-from attndsl.driver.compile import lower
+from attndsl.driver.compile import compile_spec, lower
 from attndsl.ir import roles, spec, tile
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import pointer_name
 from attndsl.testing.case import types_with
 
-from .test_roles import TAKEN, kernels, sizes_of, spec_of, text_of
+from .test_roles import TAKEN, kernels, sizes_of, spec_of
 
 pytest.importorskip("triton")
 
@@ -53,7 +53,7 @@ def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tupl
         ring = rings.get(name.removesuffix("_boxes"))
         if name.endswith("_boxes") and ring is not None:
             element = ring.declaration.element.data
-            box = [ring.box.get(axis, 1) for axis in range(len(ring.declaration.shape))]
+            box = [ring.copied.get(axis, 1) for axis in range(len(ring.declaration.shape))]
             layout = gl.NVMMASharedLayout.get_default_for(box, {"f16": gl.float16, "bf16": gl.bfloat16}[element])
             types[name] = f"tensordesc<{POINTERS[element][1:]}[{','.join(map(str, box))}],{layout!r}>"
         elif name in pointers:
@@ -65,7 +65,9 @@ def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tupl
     return types, constants
 
 
-def compiled(name: str, element: str, extent: int, values: int, tmp_path: Path) -> list[Compiled]:
+def compiled(
+    name: str, element: str, extent: int, values: int, tmp_path: Path, page: int | None = None
+) -> list[Compiled]:
     """All kernels of a spec whose warps have roles."""
     import triton
     from triton import knobs
@@ -74,8 +76,10 @@ def compiled(name: str, element: str, extent: int, values: int, tmp_path: Path) 
     from triton.experimental.gluon._runtime import GluonASTSource
 
     found = spec_of(name)
-    module, _ = lower(found, types_with(found, element), "gluon", sizes_of(found, extent, values))
-    functions, made = load(text_of(name, element, extent, values)), []
+    types, sizes = types_with(found, element), sizes_of(found, extent, values)
+    sizes |= {} if page is None else {"S": page}
+    module, _ = lower(found, types, "gluon", sizes)
+    functions, made = load(compile_spec(found, types, "gluon", sizes).source), []
     for kernel in kernels(module, "roles"):
         function = functions[f"{kernel.entry.data}_roles_kernel"]
         types, constants = signature_of(function, module, kernel)
@@ -113,7 +117,16 @@ def loops(instructions: list[tuple[int, str, str]]) -> list[list[str]]:
     [SMALL, *WIDE, *PIECES, *((name, "bf16", 128, 128) for name in TAKEN)],
 )
 def test_no_loop_over_keys_spills(name: str, element: str, extent: int, values: int, tmp_path: Path) -> None:
-    made = compiled(name, element, extent, values, tmp_path)
+    no_loop_spills(compiled(name, element, extent, values, tmp_path))
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("page", [16, 48, 64, 256])
+def test_no_loop_over_keys_on_pages_spills(page: int, tmp_path: Path) -> None:
+    no_loop_spills(compiled("paged_prefill", "bf16", 128, 128, tmp_path, page))
+
+
+def no_loop_spills(made: list[Compiled]) -> None:
     assert made
     for code in made:
         assert code.shared <= TARGETS["cuda:90"].machine.shared

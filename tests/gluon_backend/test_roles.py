@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from attndsl.ir import tile, walks
 from attndsl.ir.analyses.roled import NoRoles, roled
 from attndsl.ir.context import context
 from attndsl.ir.coroutines import RolesFail
+from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.rewrite import index_constant
 from attndsl.ir.xdsl import ModuleOp, arith
@@ -32,6 +34,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 TAKEN = (
     "alibi",
     "append_latent",
+    "append_ragged",
     "causal_end",
     "causal_start",
     "chunked_local",
@@ -43,8 +46,10 @@ TAKEN = (
     "lse",
     "mha",
     "mla_latent",
+    "mla_paged",
     "mqa",
     "packed_ragged",
+    "paged_prefill",
     "prefix_lm",
     "qk_clip",
     "sigmoid_attention",
@@ -110,7 +115,7 @@ def held(
 
 def agree(module: ModuleOp, spec: Spec, element: str, dims: Mapping[str, int], seed: int, features: int = 16) -> None:
     """Raises Disagreement where a module gives something else than the reference, absent keys poisoned or not."""
-    extents = {"B": 1, "H": 2, "Hq": 4, "Hkv": 2, "S": sum(dims.values())}
+    extents = {"B": 1, "H": 2, "Hq": 4, "Hkv": 2, "S": sum(dims.values()), "P": 5, "L": 3}
     few = {dim: size for dim, size in {**extents, **dims}.items() if dim in spec.dims}
     case = Case.make(spec, element, seed, {**few, **sizes_of(spec, features)})
     for each in (case, case.poisoned()):
@@ -176,6 +181,120 @@ def test_what_seeks_amiss_is_found(plant: Callable[[walks.SeekOp], None]) -> Non
         return False
 
     assert any(map(disagrees, range(4)))
+
+
+# --- pages
+
+PAGED = """attention paged(window: int = 40) {{
+    dims B, H, M, D, P, S, L
+    types T
+    input  q      : T[B, M, H, D]
+    input  k      : T[P, S, H, D]
+    input  v      : T[P, S, H, D]
+    input  table  : i64[B, L]
+    input  length : i32[B]
+    output o      : T[B, M, H, D]
+    each b in B, h in H, i in M
+    over j in length[b]
+    mask = {mask}
+    o[b,i,h,:] = softmax(q[b,i,h,:] . k[table[b, j / S], j % S, h, :], mask) . v[table[b, j / S], j % S, h, :]
+}}
+"""
+
+LATEST = "j <= i + (length[b] - M)"
+
+PAGES = [(16, 32), (32, 64), (32, 16), (48, 32), (64, 64)]
+"""Keys of a page and of a tile: several pages a tile and several tiles a page, pages whose keys are no power of two."""
+
+
+@cache
+def paged(mask: str, size: int, keys: int) -> tuple[Spec, ModuleOp]:
+    spec = check(Source(PAGED.format(mask=mask), "paged.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", {"D": 16, "S": size}, "cuda:90")
+    AssignRoles(rows=2, keys=keys).apply(context(), module)
+    module.verify()
+    assert kernels(module, "roles")
+    return spec, module
+
+
+def paged_case(spec: Spec, size: int, seed: int) -> Case:
+    """Some pages that a table names lie nowhere, at places that 32 bits would take for others."""
+    random = np.random.default_rng(seed)
+    dims = {"B": 2, "H": 2, "M": 3, "D": 16, "P": 5, "S": size, "L": 3}
+    case = Case.make(spec, "bf16", seed, dims)
+    table = random.integers(0, 5, (2, 3))
+    table[random.random((2, 3)) < 0.3] = (-1, 5, 2**32 + 1, -(2**40), 2**31)[seed % 5]
+    length = random.integers(0, 3 * size + 1, 2, dtype=np.int32)
+    return replace(case, arrays={**case.arrays, "table": table, "length": length})
+
+
+def paged_disagrees(module: ModuleOp, spec: Spec, size: int, seed: int) -> bool:
+    case = paged_case(spec, size, seed)
+    try:
+        for each in (case, case.poisoned()):
+            found = interpret(module, each.arrays, each.dims, each.params, {**SMALL_CHOICES, "KEYS": 16, "SPLITS": 1})
+            each.check("assign-roles", found, narrowed=True)
+    except (Disagreement, RolesFail):
+        return True
+    return False
+
+
+@pytest.mark.parametrize(("size", "keys"), PAGES)
+def test_keys_lie_on_pages(size: int, keys: int) -> None:
+    spec, module = paged(LATEST, size, keys)
+    assert not any(paged_disagrees(module, spec, size, seed) for seed in range(5))
+
+
+def zeros_for_absent_pages(gather: GatherOp) -> None:
+    gather.declaration.nan = None
+
+
+def places_of_more_than_32_bits(gather: GatherOp) -> None:
+    (page,) = (op for op in gather.starts.block.ops if isinstance(op, tile.LoadOp))
+    gather.starts.block.last_op.operands[0] = page.result  # type: ignore[union-attr]
+
+
+def pages_beyond_the_last_key(gather: GatherOp) -> None:
+    (known,) = (
+        op for op in gather.starts.block.ops if isinstance(op, arith.MinSIOp) and op.lhs is gather.starts.block.args[0]
+    )
+    known.result.replace_all_uses_with(known.lhs)
+
+
+def every_piece_the_first(gather: GatherOp) -> None:
+    gather.starts.block.args[0].replace_all_uses_with(gather.first)
+
+
+@pytest.mark.parametrize(
+    "plant", [zeros_for_absent_pages, places_of_more_than_32_bits, pages_beyond_the_last_key, every_piece_the_first]
+)
+def test_pages_amiss_are_found(plant: Callable[[GatherOp], None]) -> None:
+    spec, module = paged(LATEST, 32, 64)
+    amiss = module.clone()
+    for gather in [op for op in amiss.walk() if isinstance(op, GatherOp)]:
+        plant(gather)
+
+    def is_found(seed: int) -> bool:
+        try:
+            return paged_disagrees(amiss, spec, 32, seed)
+        except IndexError:
+            return True  # a table ends where keys do
+
+    assert any(map(is_found, range(10)))
+
+
+@pytest.mark.parametrize(
+    ("mask", "size", "why"),
+    [
+        (LATEST, 24, "fewer than 16 keys lie side by side"),
+        ("i - window < j", 32, "tiles of keys begin within blocks of them"),
+    ],
+)
+def test_pages_that_no_tile_is_made_of_are_refused(mask: str, size: int, why: str) -> None:
+    spec = check(Source(PAGED.format(mask=mask), "paged.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", {"D": 16, "S": size}, "cuda:90")
+    with pytest.raises(NoRoles, match=why):
+        roled(kernels(module, "whole")[0])
 
 
 @pytest.mark.parametrize("name", ["gqa", "mla_latent"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,10 @@ class Noted:
 
 
 @cache
-def program(name: str, element: str, extent: int) -> tuple[TritonProgram, list[str]]:
+def program(name: str, element: str, extent: int, **more: int) -> tuple[TritonProgram, list[str]]:
     """The file that the target `gluon` has for a spec, and the kernels that it launches from now on."""
     spec, started = spec_of(name), list[str]()
-    sizes = dict.fromkeys(feature_dims(spec), extent)
+    sizes = {**dict.fromkeys(feature_dims(spec), extent), **more}
     source = compile_spec(spec, types_with(spec, element), "gluon", sizes).source
     functions = load(source)
     for kernel in [each for each in functions if each.endswith("_kernel")]:
@@ -89,7 +90,7 @@ def test_the_gallery_agrees_with_the_reference(name: str, element: str, extent: 
                 assert any(kernel.endswith(ROLES_ENDING) for kernel in started) == roles
 
 
-@pytest.mark.parametrize("name", ["gqa", "sliding_window", "alibi", "mha", "softcap", "packed_ragged"])
+@pytest.mark.parametrize("name", ["gqa", "sliding_window", "alibi", "mha", "softcap", "packed_ragged", "paged_prefill"])
 def test_every_run_gives_the_same_bits(name: str) -> None:
     """A buffer that is filled anew while some warp reads it gives other bits now and then, and no tolerance sees it."""
     made, started = program(name, "bf16", 128)
@@ -100,6 +101,23 @@ def test_every_run_gives_the_same_bits(name: str) -> None:
     for _ in range(20):
         again = made.run(case, 1, {ROLES: 1})
         assert all((again[name].view("u1") == first[name].view("u1")).all() for name in first)
+
+
+@pytest.mark.parametrize("page", [16, 48, 64, 128, 256])
+def test_keys_lie_on_pages(page: int) -> None:
+    """Several pages a tile, and several tiles a page; some pages that tables name are none."""
+    made, started = program("paged_prefill", "bf16", 128, S=page)
+    for seed in range(5):
+        dims = {"M": 300, "B": 3, "P": 5, "L": max(2, 400 // page)}
+        case = case_of("paged_prefill", "bf16", 128, seed, S=page, **dims)
+        table = case.arrays["table"].copy()
+        table[1, seed % table.shape[1]] = (-1, 5, 2**30, -(2**31), 2**31 - 1)[seed]
+        case = replace(case, arrays={**case.arrays, "table": table})
+        for each in (case, case.poisoned()):
+            started.clear()
+            made.run(each, 1, {ROLES: 1})
+            each.check(f"gluon with pages of {page}", made.run(each, 1, {ROLES: 1}), narrowed=True)
+            assert any(kernel.endswith(ROLES_ENDING) for kernel in started)
 
 
 # --- operators

@@ -15,9 +15,20 @@ import pytest
 from attndsl.ir import roles, spec, tile, walks
 from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.coroutines import RolesFail
+from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import IntegerAttr, ModuleOp, Operation, SymbolRefAttr, VerifyException, arith, index, math
+from attndsl.ir.xdsl import (
+    IntegerAttr,
+    ModuleOp,
+    Operation,
+    SymbolRefAttr,
+    UnitAttr,
+    VerifyException,
+    arith,
+    index,
+    math,
+)
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.storage import encode
 
@@ -69,7 +80,7 @@ def test_roles_compute_what_the_plain_kernel_does(rows: int, keys: int, name: st
     np.testing.assert_allclose(run(with_roles, rows, keys), run(plain, rows, keys), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["sums", "pieces"])
+@pytest.mark.parametrize("name", ["sums", "pieces", "pages"])
 def test_the_text_reads_back(name: str) -> None:
     text = print_module(module(name))
     assert print_module(parse_module(text)) == text
@@ -294,6 +305,56 @@ def test_a_seek_means_the_programs_of_its_kernel() -> None:
     op = seek(found)
     op.operands = [*op.operands[:-1], op.variables[0]]
     with pytest.raises(VerifyException, match="means all program variables of its kernel, in order"):
+        found.verify()
+
+
+def a_piece_that_is_not_whole(found: ModuleOp) -> None:
+    found_ring(found).piece = IntegerAttr(3, index)
+
+
+def a_ring_without_pieces(found: ModuleOp) -> None:
+    found_ring(found).piece = None
+
+
+def one_copy_of_several_pieces(found: ModuleOp) -> None:
+    gather = each(found, GatherOp, "k_ring")[0]
+    gather.parent.insert_op_before(roles.CopyOp("k_ring", gather.stage, [gather.first] * 3), gather)
+    drop(gather)
+
+
+def a_place_too_few(found: ModuleOp) -> None:
+    last = each(found, GatherOp, "k_ring")[0].starts.block.last_op
+    last.operands = last.operands[1:]
+
+
+def a_gather_that_is_not_announced(found: ModuleOp) -> None:
+    drop(each(found, roles.ExpectOp, "k_ring")[0])
+
+
+def two_numbers_for_what_lies_outside(found: ModuleOp) -> None:
+    ring = found_ring(found)
+    ring.end, ring.nan = IntegerAttr(8, index), UnitAttr()
+
+
+def found_ring(found: ModuleOp) -> roles.RingOp:
+    return next(op for op in found.walk() if isinstance(op, roles.RingOp) and op.sym_name.data == "k_ring")
+
+
+PIECES_REFUSED: dict[Callable[[ModuleOp], None], str] = {
+    a_piece_that_is_not_whole: "has whole pieces",
+    a_ring_without_pieces: "copies pieces, and @k_ring has none",
+    one_copy_of_several_pieces: "copies one box, and a stage of @k_ring has one for each piece",
+    a_place_too_few: "says where a box begins along each axis of the tensor",
+    a_gather_that_is_not_announced: "a copy into @k_ring is announced before, with its bytes",
+    two_numbers_for_what_lies_outside: "has one number for what lies outside of its boxes",
+}
+
+
+@pytest.mark.parametrize("bug", PIECES_REFUSED, ids=lambda bug: bug.__name__)
+def test_the_verifier_knows_pieces(bug: Callable[[ModuleOp], None]) -> None:
+    found = module("pages")
+    bug(found)
+    with pytest.raises(VerifyException, match=PIECES_REFUSED[bug]):
         found.verify()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from math import gcd
 from typing import NamedTuple
 
 from attndsl.ir import spec, tile
@@ -12,7 +13,7 @@ from attndsl.ir.keys import conjuncts
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
-from attndsl.ir.xdsl import SSAValue, arith
+from attndsl.ir.xdsl import Block, SSAValue, arith
 
 MOST_AXES = 5
 """The axes of a tensor that a box has at most (CUDA Driver API, cuTensorMapEncodeTiled)."""
@@ -84,8 +85,69 @@ def tests_place(test: arith.CmpiOp, side: Side, extent: object, axes: AxesAnalys
         case _:
             return False
     if predicate(test) in ("sle", "sge"):
-        return constant(less) == 0 and _side(more, axes) == side
-    return is_extent(more, extent) and _side(less, axes) == side
+        return constant(less) == 0 and _tells(more, side, axes)
+    return is_extent(more, extent) and _tells(less, side, axes)
+
+
+def _tells(index: SSAValue, side: Side, axes: AxesAnalysis) -> bool:
+    """Whether an index tells a side."""
+    return _side(index, axes) == side or (side.axis is None and dict(side.start) == {index: 1})
+
+
+def in_blocks(op: tile.LoadOp, key: SSAValue, axes: AxesAnalysis) -> tuple[tuple[Side, ...], int] | None:
+    """What a load reads of a block of keys where that is a box, and how many keys a block has; else None.
+
+    A block begins at a multiple of its keys. Where its sides start is what indices are at its first key.
+    """
+    sides, size = list[Side](), 0
+    for place in op.indices:
+        side = _side(place, axes)
+        if side is None or (side.axis is None and key in axes(place)):
+            found = _in_block(place, key, axes)
+            if found is None or axes(place) != {key}:
+                return None
+            steps, keys = found
+            size = gcd(size, keys)
+            side = Side({_bare(place): 1}, key if steps else None)
+        sides.append(side)
+    along = [side.axis for side in sides if side.axis is not None]
+    whole = len(set(along)) == len(along) and set(along) == axes(op.result) and len(sides) <= MOST_AXES
+    return (tuple(sides), size) if size and whole and sides[-1].axis not in (None, key) else None
+
+
+def _in_block(index: SSAValue, key: SSAValue, axes: AxesAnalysis) -> tuple[bool, int] | None:
+    """Whether an index goes from key to key in steps of one, or is the same, within a block of so many; else None.
+
+    0 stands for all keys.
+    """
+    if index is key:
+        return True, 0
+    if key not in axes(index):
+        return False, 0
+    op = index.owner
+    match op:
+        case arith.FloorDivSIOp() | spec.ModOp() if op.lhs is key and (constant(op.rhs) or 0) > 0:
+            return isinstance(op, spec.ModOp), int(constant(op.rhs) or 0)
+        case tile.PlaceOp() if len(op.near) == 1 and not op.axes and not op.counted:
+            return _in_block(op.near[0], key, axes)
+        case tile.RenameAxisOp() if isinstance(turn := op.value.owner, Block):
+            # What a turn reads for the next one lies as what is read before the first one does.
+            loop = turn.parent_op()
+            start = loop.iter_args[turn.args.index(op.value) - 1] if isinstance(loop, tile.LoopOp) else None
+            return None if start is None else _in_block(start, op.old, axes)
+        case tile.LoadOp() | arith.AddiOp() | arith.MuliOp():
+            parts = op.indices if isinstance(op, tile.LoadOp) else op.operands
+            found = [_in_block(each, key, axes) for each in parts]
+            steps = [each is None or each[0] for each in found]
+            if sum(steps) > isinstance(op, arith.AddiOp) or None in found:
+                return None
+            return any(steps), gcd(*(each[1] for each in found if each is not None))
+    return None
+
+
+def _bare(place: SSAValue) -> SSAValue:
+    """An index that is said to be near another: that other one."""
+    return place.owner.near[0] if isinstance(place.owner, tile.PlaceOp) else place
 
 
 def is_extent(value: SSAValue, extent: object) -> bool:

@@ -189,3 +189,22 @@ def executed(kernel: tile.KernelOp) -> set[Operation]:
                 found.add(owner)  # type: ignore[arg-type]
                 stack.append(owner)  # type: ignore[arg-type]
     return found
+
+
+def is_multiple(value: SSAValue, size: SSAValue) -> bool:
+    """Whether a number is a multiple of a tile's size, be it 0."""
+    if value is size or constant(value) == 0:
+        return True
+    op = value.owner
+    match op:
+        case Block():
+            loop = op.parent_op()
+            steps = isinstance(loop, tile.LoopOp) and value is op.args[0]
+            return steps and is_multiple(loop.lb, size) and is_multiple(loop.step, size)  # type: ignore[union-attr]
+        case arith.MuliOp():
+            return any(is_multiple(v, size) for v in op.operands)
+        case arith.AddiOp() | arith.SubiOp() | arith.MinSIOp() | arith.MaxSIOp():
+            return all(is_multiple(v, size) for v in op.operands)
+        case arith.SelectOp():
+            return all(is_multiple(v, size) for v in (op.lhs, op.rhs))
+    return False

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import gcd
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.boxes import Side, box_of, lies_inside, tests_place
+from attndsl.ir.analyses.boxes import Side, box_of, in_blocks, lies_inside, tests_place
+from attndsl.ir.analyses.facts import is_multiple
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.machines import MACHINES
@@ -38,6 +40,9 @@ MOST_REGISTERS = 192
 LONGEST_FEATURES = 256
 """The widest box, and the widest product."""
 
+LEAST_PIECE = 16
+"""The least keys that are copied by themselves."""
+
 OTHER_MEMORY = 1024
 """The bytes of shared memory that are left to barriers, and to sums over rows."""
 
@@ -50,14 +55,16 @@ class NoRoles(ValueError):
 class Box:
     """A tile of keys, or of rows, that is a box of its tensor: `along` which axis those lie; features are the last.
 
-    Where the tile has more features than there are, `end` is the first that is none.
+    Where the tile has more features than there are, `end` is the first that is none. One that moves lies somewhere else
+    in each turn, and only the keys of a `block` lie side by side; of others that is 0.
     """
 
     op: tile.LoadOp | tile.StoreOp
     along: int
     features: SSAValue
     sides: tuple[Side, ...]
-    end: int | None
+    end: int | None = None
+    block: int = 0
 
     @property
     def load(self) -> tile.LoadOp:
@@ -96,6 +103,10 @@ class Roled:
     Of the last loop: `scoring` are the products whose sum, made by `joined`, is `score`, of `queries` where these are
     all boxes that are multiplied as they lie in memory, and `summing` those that are added to what it carries, all with
     the same weights. `masks` are the selects that full tiles do without, `tested` all operations that only those need.
+    `placed` are those that only say where boxes lie, and `absent` what is false where values lie outside of their
+    tensor: of such keys NaN is copied, which a slow path looks for, and nothing else asks for them. Where boxes move, a
+    turn is right for `block` keys, and any number that divides it; else that is 0.
+
     A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`, and
     `outboxes` for results where shared memory has room for them.
     """
@@ -110,6 +121,9 @@ class Roled:
     summing: tuple[Summed, ...]
     masks: frozenset[Operation] = frozenset()
     tested: frozenset[Operation] = frozenset()
+    placed: frozenset[Operation] = frozenset()
+    absent: frozenset[SSAValue] = frozenset()
+    block: int = 0
     consumers: int = CONSUMERS
     part_rows: int = ROWS_OF_A_CONSUMER
     tile_keys: int = 0
@@ -147,6 +161,17 @@ class Roled:
         return count.result if constant(count.lhs.owner.rhs) == 0 else None
 
     @property
+    def piece(self) -> int:
+        """How many keys of a tile lie side by side at least where boxes move."""
+        return gcd(self.block, self.tile_keys)
+
+    def asked(self, condition: SSAValue) -> list[SSAValue]:
+        """What of a condition is asked of the keys of a turn: all but that values lie in their tensor."""
+        all_of = conjuncts(condition)
+        asked = [each for each in all_of if each not in self.absent]
+        return [condition] if len(asked) == len(all_of) else asked
+
+    @property
     def tile_rows(self) -> int:
         """The rows of a program."""
         return self.consumers * self.part_rows
@@ -161,7 +186,7 @@ def roled(kernel: tile.KernelOp) -> Roled:
     rows, row_axis = _rows(block)
     if not 1 <= len(loops) <= 2 or (len(loops) == 2 and not (loops[0].is_full and loops[1].is_mixed)):
         raise NoRoles("a row walks its keys in several loops, or data are looked through for where keys lie")
-    if len(loops) == 2 and loops[1].iter_args != loops[0].results:
+    if len(loops) == 2 and loops[1].iter_args != loops[0].results[: len(loops[1].iter_args)]:
         raise NoRoles("what one loop over keys ends with is not what the next begins with")
     last = loops[-1]
     if last.outer is not None:
@@ -169,13 +194,19 @@ def roled(kernel: tile.KernelOp) -> Roled:
     if last.axis is None or any(op.regions for op in last.body.block.ops):
         raise NoRoles("keys are walked one by one")
     found = _products(kernel, last, rows, row_axis, loops, axes)
+    slow = any(isinstance(op, scf.IfOp) for op in block.ops)
+    if slow:
+        found.absent = frozenset(_absent(found, axes))
+    found.placed = _placed(found)
     if len(loops) == 2:
-        same = _Same(loops[0], last, tuple(each.box.load for each in found.products), axes)
+        same = _Same(loops[0], last, found, axes)
         same.hold()
-        found.masks, found.tested = frozenset(same.masks), frozenset(same.tested())
+        found.masks, found.tested = frozenset(same.masks), frozenset(same.tested()) - found.placed
     for op in of_kind(last, tile.LoadOp):
-        if op not in found.tested and not any(op is each.box.load for each in found.products):
+        others = found.tested | found.placed
+        if op not in others and not any(op is each.box.load for each in found.products):
             raise NoRoles(f"a turn reads {op.tensor.string_value()}, too")
+    found.block = _block(found, axes)
     for op in block.ops:
         if op is loops[0]:
             break
@@ -183,7 +214,7 @@ def roled(kernel: tile.KernelOp) -> Roled:
             raise NoRoles("where keys begin or end is found among the rows of a tile, which roles share out")
     if any(isinstance(op, tile.StoreOp) and op.adds is not None for op in block.ops):
         raise NoRoles("rows add to what a tensor holds")
-    _is_guarded(block, found, axes)
+    _is_guarded(found, slow, axes)
     _choose(found)
     return found
 
@@ -301,6 +332,9 @@ def _box(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, 
 def _box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, axes: AxesAnalysis) -> Box:
     """A load, or a store, of a tile as a box, along an axis of keys or of rows."""
     name, sides = op.tensor.string_value(), box_of(op, axes)
+    loop, block = op.parent_op(), 0
+    if sides is None and isinstance(op, tile.LoadOp) and isinstance(loop, tile.LoopOp):
+        sides, block = in_blocks(op, key, axes) or (None, 0)
     along = [n for n, side in enumerate(sides or ()) if side.axis is key]
     features = sides[-1].axis if sides is not None else None
     if sides is None or len(along) != 1 or features is None or features is key:
@@ -309,17 +343,98 @@ def _box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, a
         )
     if axes(tiled) != {key, features}:
         raise NoRoles(f"keys of {name} are no box: another index differs within a tile")
-    others = [value for n, side in enumerate(sides) if n != along[0] for value in side.start]
-    block = op.parent if isinstance(op.parent_op(), tile.LoopOp) else None
-    if any(isinstance(value.owner, Operation) and value.owner.parent is block for value in others):
-        raise NoRoles(f"keys of {name} are no box: where else they lie changes from turn to turn")
+    if isinstance(loop, tile.LoopOp) and not block:
+        others = [value for n, side in enumerate(sides) if n != along[0] for value in side.start]
+        if any(isinstance(value.owner, Operation) and value.owner.parent is op.parent for value in others):
+            block = _divides(loop)
+            if not block:
+                raise NoRoles(f"keys of {name} are no box: where else they lie changes from turn to turn")
     if not _is_whole(features):
         raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
     end = _end(op, features, axes)
     if end is not None and any(constant(value) is None for value in sides[-1].start):
         raise NoRoles(f"the features of {name} are padded, and no number says where they end")
-    box = Box(op, along[0], features, sides, None)
+    box = Box(op, along[0], features, sides, block=block)
+    if block and end is not None:
+        raise NoRoles(f"the features of {name} are padded, and where its keys lie changes from turn to turn")
     return box if end is None else replace(box, end=box.first + end)
+
+
+def _divides(loop: tile.LoopOp) -> int:
+    """What the keys of a loop's tiles divide, each of which lies in one block of so many; 0 where that is nothing."""
+    choice = loop.step.owner
+    return choice.divides.value.data if isinstance(choice, spec.ChoiceOp) and choice.divides is not None else 0
+
+
+def _absent(found: Roled, axes: AxesAnalysis) -> Iterator[SSAValue]:
+    """The conditions that are false where all tiles of values lie outside of their tensors, whatever the key."""
+    for loop in found.loops:
+        assert loop.axis is not None
+        weighted = [op for op in loop.body.block.ops if isinstance(op, tile.DotOp) and op.over is loop.axis.result]
+        read = [value.owner for op in weighted for value in (op.lhs, op.rhs)]
+        outside = [set(_outside(load, loop.axis.result, axes)) for load in read if isinstance(load, tile.LoadOp)]
+        yield from set[SSAValue].intersection(*outside) if outside else ()
+
+
+def _outside(load: tile.LoadOp, key: SSAValue, axes: AxesAnalysis) -> Iterator[SSAValue]:
+    """The conditions that are false where a box, or a block of it, lies outside of its tensor as a whole."""
+    shape = spec.enclosing_tensor(load, load.tensor.string_value()).shape
+    sides, _ = in_blocks(load, key, axes) or (box_of(load, axes) or (), 0)
+    pairs = [pair for pair in zip(sides, shape, strict=False) if pair[0].axis is None]
+    for where in conjuncts(load.where):
+        test = where.owner
+        if isinstance(test, arith.CmpiOp) and any(tests_place(test, *pair, axes) for pair in pairs):
+            yield where
+
+
+def _placed(found: Roled) -> frozenset[Operation]:
+    """The operations of a turn that only say where boxes lie, or that these lie in their tensors."""
+    loop, loads = found.folded, {each.box.load for each in found.products}
+    needed: set[Operation | Block] = set()
+    waiting: list[Operation | Block] = [
+        loop.end,
+        *(op for op in loop.body.block.ops if isinstance(op, tile.STATEMENTS)),
+    ]
+    assert loop.axis is not None
+    needed.update(waiting)
+    waiting = [loop.axis, *(value.owner for value in loop.end.operands)]
+    while waiting:
+        op = waiting.pop()
+        if not isinstance(op, Operation) or op in needed or op.parent is not loop.body.block:
+            continue
+        needed.add(op)
+        values = [] if op in loads else list(op.operands)
+        if isinstance(op, arith.SelectOp):
+            values = [op.lhs, op.rhs, *found.asked(op.cond)]
+        waiting += [value.owner for value in values]
+    return frozenset(op for op in loop.body.block.ops if op not in needed)
+
+
+def _block(found: Roled, axes: AxesAnalysis) -> int:
+    """The keys of a block, within which a turn is right for any number of keys, where boxes move; else 0.
+
+    A tile with roles may have several blocks. What is made of its scores must not know in which one a key lies.
+    """
+    loop, size = found.folded, gcd(*(each.box.block for each in found.products))
+    if not size:
+        return 0
+    assert loop.axis is not None
+    if size % LEAST_PIECE:
+        raise NoRoles(f"fewer than {LEAST_PIECE} keys lie side by side")
+    if loop.axis.start is not loop.body.block.args[0] or not all(
+        is_multiple(each.lb, each.step) for each in found.loops
+    ):
+        raise NoRoles("tiles of keys begin within blocks of them")
+    begins = {loop.body.block.args[0]}
+    for op in loop.body.block.ops:
+        if op is loop.axis or op in found.placed or op is loop.end or isinstance(op, tile.STATEMENTS):
+            continue
+        if any(op is each.box.load for each in found.products) or begins.isdisjoint(op.operands):
+            continue
+        if any(axes(result) for result in op.results):
+            raise NoRoles("what is made of scores rests on the block that their keys lie in")
+        begins.update(op.results)
+    return size
 
 
 def _end(op: tile.LoadOp | tile.StoreOp, features: SSAValue, axes: AxesAnalysis) -> int | None:
@@ -387,19 +502,24 @@ class _Same:
 
     full: tile.LoopOp
     mixed: tile.LoopOp
-    boxes: tuple[tile.LoadOp, ...]
+    found: Roled
     axes: AxesAnalysis
     masks: list[Operation] = field(default_factory=list)
     known: dict[SSAValue, SSAValue] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.boxes = {each.box.load for each in self.found.products}
+        self.moving = {each.box.load for each in self.found.products if each.box.block}
 
     def hold(self) -> None:
         """Raises NoRoles where it is not so."""
         full, mixed = self.full.body.block, self.mixed.body.block
         assert self.full.axis is not None and self.mixed.axis is not None
-        self.known.update(zip(mixed.args[1:], full.args[1:], strict=True))
+        # A full tile may carry more: what says where the keys of the next one lie.
+        self.known.update(zip(mixed.args[1:], full.args[1:], strict=False))
         self.known[self.mixed.axis.start] = self.full.axis.start
         self.known[self.mixed.axis.result] = self.full.axis.result
-        pairs = zip(self.mixed.end.values, self.full.end.values, strict=True)
+        pairs = zip(self.mixed.end.values, self.full.end.values, strict=False)
         if not all(self._same(value, other) for value, other in pairs):
             raise NoRoles("a mixed tile is folded in another way than a full one, and not only masked")
 
@@ -417,6 +537,7 @@ class _Same:
 
     def _same(self, value: SSAValue, other: SSAValue) -> bool:
         """Whether a value of a mixed turn is that of a full one, but for masks."""
+        other = self._bare(other)
         if value in self.known:
             return self.known[value] is other
         op, its = value.owner, other.owner
@@ -437,7 +558,15 @@ class _Same:
             return True
         return False
 
+    def _bare(self, value: SSAValue) -> SSAValue:
+        """What a value is for keys that are there, whose values lie in their tensor."""
+        while isinstance(op := value.owner, arith.SelectOp) and not self.found.asked(op.cond):
+            value = op.lhs
+        return value
+
     def _equal(self, op: Operation, its: Operation) -> bool:
+        if isinstance(op, tile.LoadOp) and isinstance(its, tile.LoadOp) and op in self.moving:
+            return op.tensor == its.tensor  # of the keys of a tile, wherever those lie
         if isinstance(op, tile.LoadOp) and isinstance(its, tile.LoadOp) and op in self.boxes:
             pairs = list(zip(op.indices, its.indices, strict=True))
             assert self.mixed.axis is not None
@@ -449,19 +578,20 @@ class _Same:
         return alike and not op.regions and all(map(self._same, op.operands, its.operands))
 
 
-def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
+def _is_guarded(found: Roled, slow: bool, axes: AxesAnalysis) -> None:
     """Holds that what a box reads beyond the keys of a tile changes nothing.
 
     A box ends where its tensor does, and not where keys do. What it holds of others has no weight; where memory may
-    hold NaN there, a slow path finds it out afterwards. Without one, keys must end where the tensor does.
+    hold NaN there, a `slow` path finds it out afterwards. Without one, keys must end where the tensor does.
     """
-    slow = any(isinstance(op, scf.IfOp) for op in block.ops)
     assert found.folded.axis is not None
     key = found.folded.axis.result
     for box in (each.box for each in found.products):
         name = box.load.tensor.string_value()
         for where in (each for each in conjuncts(box.load.where) if box.features not in axes(each)):
             test, extent = where.owner, spec.enclosing_tensor(box.load, name).shape[box.along]
+            if where in found.absent:
+                continue  # NaN is copied
             if isinstance(test, arith.CmpiOp) and tests_place(test, box.sides[box.along], extent, axes):
                 continue  # what lies outside of a tensor is copied as 0
             if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
@@ -474,7 +604,7 @@ def _is_guarded(block: Block, found: Roled, axes: AxesAnalysis) -> None:
 def _choose(found: Roled) -> None:
     """The keys of a tile: as many as registers and shared memory have room for."""
     choices = [op for op in operations(found.rows.parent_op() or found.rows) if isinstance(op, spec.ChoiceOp)]
-    if any(op.divides is not None for op in choices):
+    if any(op.divides is not None and (op is not found.folded.step.owner or not found.block) for op in choices):
         raise NoRoles("the keys of a tile must lie in one block")
     sums, live = features_of(found.summing), _most_live(found) + _quotients(found)
     # A thread has a 128th of 64 rows: sums, scores, and weights, two to a register, of this turn and of the one before.
@@ -509,7 +639,8 @@ def _quotients(found: Roled) -> int:
     Each takes one, and another while it is compared.
     """
     axes, axis = AxesAnalysis(), found.folded.axis
-    divisions = [op for op in found.folded.body.block.ops if isinstance(op, arith.FloorDivSIOp | spec.ModOp)]
+    body = [op for op in found.folded.body.block.ops if op not in found.placed]
+    divisions = [op for op in body if isinstance(op, arith.FloorDivSIOp | spec.ModOp)]
     return 2 * sum(axis is not None and axis.result in axes(op.results[0]) for op in divisions)
 
 
