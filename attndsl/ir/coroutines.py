@@ -230,6 +230,11 @@ class _Role:
                     yield
             elif isinstance(op, walks.WalkOp):
                 yield from self.walk(op)
+            elif isinstance(op, walks.RunOp):
+                task, number = op.declaration.body.block, self.run.scalar(op.number)
+                if number < self.program.grid.size:
+                    self.gives(task.args[0], number)
+                    yield from self.block(task)
             elif isinstance(op, tile.LoopOp) and any(op.name.startswith("roles.") for op in operations(op)):
                 yield from self.loop(op)
             else:
@@ -262,6 +267,7 @@ class _Role:
                 self.program.ends.update(
                     self.stage(each).name for each in takes.ops if isinstance(each, walks.NumberOp)
                 )
+                run.values.update(zip(op.res, carried, strict=False))
                 return
             run.values.update(zip(does.args, [number, *carried], strict=True))
             yield from self.block(does)
@@ -274,7 +280,7 @@ class _Role:
     def step(self, op: Operation) -> None:
         run = self.run
         match op:
-            case walks.GoOp() | walks.NextOp():
+            case walks.GoOp() | walks.NextOp() | walks.TaskOp():
                 pass
             case walks.TakeOp():
                 counter = run.arrays[op.counter.string_value()]

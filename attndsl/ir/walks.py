@@ -25,6 +25,10 @@ board, from where the others read it.
 `tile.program` of such a kernel says what programs there would be, in order; no value of one is taken. A number at which
 there is none ends a walk: each role meets such a number once.
 
+A tile whose rows met NaN that no row sees is computed again, key by key. Registers would have room for that in each
+tile, beside what the loop over keys has in them: so it may be a task of its own (`roles.task`), which a role does
+before its next tile, when it has nothing in registers.
+
 Where data say how many tiles of rows there are, of each request its own, most of those numbers would be of none. Then
 what is taken is a rank, and the role that copies seeks the number of the tile that has it (`roles.seek`).
 """
@@ -42,9 +46,12 @@ from attndsl.ir.xdsl import (
     IntegerAttr,
     IRDLOperation,
     IsTerminator,
+    NoTerminator,
     Pure,
     Region,
     SSAValue,
+    StringAttr,
+    SymbolNameConstraint,
     SymbolRefAttr,
     UnitAttr,
     VerifyException,
@@ -209,18 +216,22 @@ class NextOp(IRDLOperation):
 
 @irdl_op_definition
 class WalkOp(IRDLOperation):
-    """Does something for each tile that the program takes: `take` says which one is next, `body` what is done."""
+    """Does something for each tile that the program takes: `take` says which one is next, `body` what is done.
+
+    Its results, where it has some, are what it carries when there is no next one.
+    """
 
     name = "roles.walk"
     start = var_operand_def(IndexType)
     take = region_def("single_block")
     body = region_def("single_block")
-    assembly_format = "`(` $start `)` `take` $take `do` $body attr-dict"
+    res = var_result_def(IndexType)
+    assembly_format = "`(` $start `)` `take` $take `do` $body (`->` type($res)^)? attr-dict"
 
-    def __init__(self, start: Sequence[SSAValue]) -> None:
+    def __init__(self, start: Sequence[SSAValue], gives: bool = False) -> None:
         types = [index] * len(start)
         regions = [Region(Block(arg_types=types)), Region(Block(arg_types=[index, *types]))]
-        super().__init__(operands=[start], regions=regions)
+        super().__init__(operands=[start], regions=regions, result_types=[types if gives else []])
 
     @property
     def goes(self) -> GoOp:
@@ -241,8 +252,57 @@ class WalkOp(IRDLOperation):
         carried = (self.start, takes.args, takes.last_op.values, does.args[1:], does.last_op.values)
         if len(set(map(len, carried))) != 1:
             raise VerifyException("carries as many values on as it begins with")
+        if len(self.res) not in (0, len(self.start)):
+            raise VerifyException("gives what it carries, or nothing")
         if not isinstance(self.parent_op(), roles.RoleOp):
             raise VerifyException("stands in a role")
+
+
+@irdl_op_definition
+class TaskOp(IRDLOperation):
+    """What a role does for the tile of a number, wherever `roles.run` says so."""
+
+    name = "roles.task"
+    sym_name = prop_def(SymbolNameConstraint())
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator())
+    assembly_format = "$sym_name $body attr-dict"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(properties={"sym_name": StringAttr(name)}, regions=[Region(Block(arg_types=[index]))])
+
+    def verify_(self) -> None:
+        if [argument.type for argument in self.body.block.args] != [index]:
+            raise VerifyException("is done for the tile of a number")
+        if not isinstance(self.parent_op(), roles.RoleOp):
+            raise VerifyException("stands in a role")
+
+
+@irdl_op_definition
+class RunOp(IRDLOperation):
+    """Does a task of this role for the tile of a number, where there is one."""
+
+    name = "roles.run"
+    task = prop_def(SymbolRefAttr)
+    number = operand_def(IndexType)
+    assembly_format = "$task `for` $number attr-dict"
+
+    def __init__(self, task: str, number: SSAValue) -> None:
+        super().__init__(properties={"task": SymbolRefAttr(task)}, operands=[number])
+
+    @property
+    def declaration(self) -> TaskOp:
+        """The task; raises VerifyException where the role has none of that name."""
+        role = self.parent_op()
+        while role is not None and not isinstance(role, roles.RoleOp):
+            role = role.parent_op()
+        for op in () if role is None else role.body.block.ops:
+            if isinstance(op, TaskOp) and op.sym_name.data == self.task.string_value():
+                return op
+        raise VerifyException(f"no task of this role is called @{self.task.string_value()}")
+
+    def verify_(self) -> None:
+        assert self.declaration
 
 
 @irdl_op_definition
@@ -304,13 +364,27 @@ ROLES_LEVEL = Dialect(
     [
         *roles.ROLE_OPERATIONS,
         *(gathers.GatherOp, gathers.StartsOp),
-        *(TakeOp, SeekOp, EndsOp, PostOp, NumberOp, GoOp, NextOp, WalkOp, ProgramsOp, TurnsOp, ShareOp),
+        *(
+            TakeOp,
+            SeekOp,
+            EndsOp,
+            PostOp,
+            NumberOp,
+            GoOp,
+            NextOp,
+            WalkOp,
+            TaskOp,
+            RunOp,
+            ProgramsOp,
+            TurnsOp,
+            ShareOp,
+        ),
     ],
 )
 """Who does what, in full."""
 
 ACTIONS = (
     *(roles.RingOp, roles.BoardOp, roles.OutboxOp),
-    *(roles.WaitOp, roles.ExpectOp, roles.CopyOp, gathers.GatherOp, roles.PutOp, roles.ReleaseOp, PostOp),
+    *(roles.WaitOp, roles.ExpectOp, roles.CopyOp, gathers.GatherOp, roles.PutOp, roles.ReleaseOp, PostOp, RunOp),
 )
 """What a role does that gives no value."""

@@ -35,6 +35,10 @@ _store_box = tma.async_store if hasattr(tma, "async_store") else tma.async_copy_
 _copy_box = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 """
 
+BARRIER = """
+_barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier
+"""
+
 PIECES = """
 _seen_as = getattr(gl.shared_memory_descriptor, "reinterpret", None) or gl.shared_memory_descriptor._reinterpret
 """
@@ -103,7 +107,14 @@ def _alike(count):
     )
 '''
 
+BESIDE = (walks.SeekOp, walks.TaskOp)
+"""What has a function of its own, which roles call."""
+
+Apart = roles.RoleOp | walks.SeekOp | walks.TaskOp
+"""What has a function of its own."""
+
 REMARKS: dict[type[Operation], str] = {
+    walks.TaskOp: "Computes a tile again, key by key: some key that a row does not see is NaN or Inf.",
     walks.SeekOp: "The number of the tile of a rank, of those that there are, and where it was found.",
     roles.ProducerOp: "Copies boxes of keys and values into rings, as far ahead as these have stages.",
     roles.ConsumersOp: "Folds the keys of its rows: a tile of scores becomes weights while the next one is made.",
@@ -127,7 +138,9 @@ def emit(module: ModuleOp, source: str = "") -> str:
     apart = any(isinstance(op, roles.RingOp) and op.pieces != op.box for op in module.walk())
     nan = any(isinstance(op, roles.RingOp) and op.nan is not None for op in module.walk())
     functions = BOXES + DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, "")) + (ALIKE if told else "")
-    return emit_with(module, source, axes, _writer, (IMPORTS + PIECES if apart else IMPORTS) + remarks, functions)
+    waits = any(isinstance(op, walks.RunOp) for op in module.walk())
+    imports = IMPORTS + (PIECES if apart else "") + (BARRIER if waits else "")
+    return emit_with(module, source, axes, _writer, imports + remarks, functions)
 
 
 def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
@@ -162,9 +175,8 @@ class GluonKernel(TritonKernel):
         self.tiles = self.names.like("tiles")
         found = [op for op in ops if isinstance(op, roles.RoleOp)]
         self.role_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in found}
-        self.seek_names = {
-            op: self.names.like(f"{entry}_seek") for op in self.kernel.walk() if isinstance(op, walks.SeekOp)
-        }
+        beside = [op for op in self.kernel.walk() if isinstance(op, BESIDE)]
+        self.apart_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in beside}
         self.text.begin(next(iter(self.boxed[0].box.values())))
         self.descriptors: dict[roles.BoxesOp, str] = {}
         self.memory: dict[str, str] = {}
@@ -182,8 +194,7 @@ class GluonKernel(TritonKernel):
             self._block(self.kernel.body.block)
         known = self._known()
         self.taken: dict[Operation, list[str]] = {}
-        seeks: list[roles.RoleOp | walks.SeekOp] = [*self.seek_names]
-        for op in (*seeks, *found):
+        for op in (*beside, *found):
             self._apart(op, known, out)
         self.out = out
         boxes = [self.descriptors[ring] for ring in self.boxed]
@@ -216,8 +227,8 @@ class GluonKernel(TritonKernel):
     def _barriers(self, ring: str) -> list[str]:
         return [self.barriers[ring, barrier] for barrier in roles.BARRIERS if (ring, barrier) in self.barriers]
 
-    def _apart(self, op: roles.RoleOp | walks.SeekOp, known: dict[str, str], out: Writer) -> None:
-        """The function of a role, or of a seek, which is given what its text names."""
+    def _apart(self, op: Apart, known: dict[str, str], out: Writer) -> None:
+        """The function of a role, a seek or a task, which is given what its text names."""
         self.text.layouts.clear()
         body, own = Writer(out.source), list[str]()
         self.out = body
@@ -225,15 +236,17 @@ class GluonKernel(TritonKernel):
             if isinstance(op, walks.SeekOp):
                 own = [self.names.fresh(name) for name in ("rank", "place", "ahead")]
                 self._seek(op, *own)
+            elif isinstance(op, walks.TaskOp):
+                own = [self.names[op.body.block.args[0]], f"{self._part(op)}: gl.constexpr"]
             elif isinstance(op, roles.ConsumersOp):
                 own = [f"{self.names[op.body.block.args[0]]}: gl.constexpr"]
-            if isinstance(op, roles.RoleOp):
+            if not isinstance(op, walks.SeekOp):
                 self._block(op.body.block)
         code = "\n".join(line for line in body.text().splitlines() if not line.lstrip().startswith("#"))
         words = set(re.findall(r"\b[^\W\d]\w*", code))
         self.taken[op] = [name for name in known if name in words]
         arguments = [f"{name}: gl.constexpr" if "constexpr" in known[name] else name for name in self.taken[op]]
-        name = self.seek_names[op] if isinstance(op, walks.SeekOp) else self.role_names[op]
+        name = self.role_names[op] if isinstance(op, roles.RoleOp) else self.apart_names[op]
         out.line("@gluon.jit")
         out.listed(f"def {name}(", [*own, *arguments], "):")
         with out.indented():
@@ -340,6 +353,10 @@ class GluonKernel(TritonKernel):
             case walks.TurnsOp():
                 turns = f"gl.maximum({self.text[op.tiles].code}, 1).to(gl.int32)"
                 self._line(op, f"{self.names[op.result]} = {turns if op.alike is None else f'_alike({turns})'}")
+            case walks.TaskOp():
+                pass
+            case walks.RunOp():
+                self._run(op)
             case walks.ShareOp():
                 first, part = self.text[op.first].code, self.text[op.part].code
                 self._line(op, f"{self.names[op.result]} = {first} + {part} * {op.rows.value.data}")
@@ -350,7 +367,7 @@ class GluonKernel(TritonKernel):
                 names = [self.names[value] for value in op.results]
                 given = [self.text[value].code for value in (op.rank, op.place, op.ahead)]
                 self.out.at(op.location)
-                self.out.listed(f"{', '.join(names)} = {self.seek_names[op]}(", [*given, *self.taken[op]], ")")
+                self.out.listed(f"{', '.join(names)} = {self.apart_names[op]}(", [*given, *self.taken[op]], ")")
             case walks.EndsOp():
                 pass
             case walks.PostOp():
@@ -413,13 +430,15 @@ class GluonKernel(TritonKernel):
     def _walk(self, op: walks.WalkOp) -> None:
         """Takes a tile, and another one after each, as long as there is one."""
         takes, does = op.take.block, op.body.block
-        number = self.names[op.goes.number]
-        self.names.bind(does.args[0], number)
         carried = does.args[1:]
         for start, first, argument in zip(op.start, takes.args, carried, strict=True):
             name = self.names[argument]
             self.names.bind(first, name)
             self._line(op, f"{name} = gl.to_tensor({self.text[start].code})")
+        number = self.names[op.goes.number]
+        self.names.bind(does.args[0], number)
+        for result, argument in zip(op.res, carried, strict=False):
+            self.names.bind(result, self.names[argument])
         for argument, value in zip(carried, op.goes.values, strict=True):
             self.names.bind(value, self.names[argument])  # what a seek begins with, nothing asks for after it
         self._block(takes)
@@ -433,6 +452,24 @@ class GluonKernel(TritonKernel):
             self._block(takes)
         if any(isinstance(each, roles.PutOp) for each in does.ops):
             self._line(op, "tma.store_wait(0)")
+
+    def _run(self, op: walks.RunOp) -> None:
+        """Does a task, whose text is a function; what of the same places is still being copied out ends before it."""
+        number, task = self.text[op.number].code, op.declaration
+        self._line(op, f"if {number} < {self.tiles}:")
+        with self.out.indented():
+            if any(isinstance(each, roles.PutOp) for each in self.kernel.walk()):
+                self._line(op, "tma.store_wait(0)")
+                self._line(op, "_barrier()")
+            self.out.listed(f"{self.apart_names[task]}(", [number, self._part(op), *self.taken[task]], ")")
+
+    def _part(self, op: Operation) -> str:
+        """The name of a consumer's number."""
+        role = op.parent_op()
+        while not isinstance(role, roles.RoleOp):
+            assert role is not None
+            role = role.parent_op()
+        return self.names[role.body.block.args[0]]
 
     def _turn(self, op: roles.TurnOp) -> None:
         turn, stages = self.text[op.turn].within(7), op.stages.value.data
@@ -545,7 +582,12 @@ def _product(counts: Iterable[str]) -> str:
     return " * ".join(counts) or "1"
 
 
-def _called(op: roles.RoleOp) -> str:
+def _called(op: Apart) -> str:
+    match op:
+        case walks.SeekOp():
+            return "seek"
+        case walks.TaskOp():
+            return op.sym_name.data
     return "consumer" if isinstance(op, roles.ConsumersOp) else "producer"
 
 

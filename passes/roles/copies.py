@@ -1,0 +1,174 @@
+"""The role that copies: the first tile of keys and queries, each other tile of keys and values of that before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attndsl.ir import spec, tile
+from attndsl.ir.analyses.boxes import Side
+from attndsl.ir.analyses.facts import leaves
+from attndsl.ir.analyses.roled import Box
+from attndsl.ir.gathers import GatherOp, StartsOp
+from attndsl.ir.keys import conjuncts
+from attndsl.ir.meaning import predicate
+from attndsl.ir.rewrite import constant
+from attndsl.ir.roles import CopyOp, ExpectOp, RingOp, TurnOp, WaitOp
+from attndsl.ir.walks import TurnsOp
+from attndsl.ir.xdsl import Operation, SSAValue, arith
+from attndsl.passes.roles.turns import RolesBuilder
+
+
+class CopiesBuilder(RolesBuilder):
+    """Writes what the role that copies does for a tile.
+
+    It fills `rings` with `keys` and `values`, and those of `queries`; `walked` is how many tiles it has walked before.
+    """
+
+    rings: list[list[RingOp]]
+    keys: list[Box]
+    values: list[Box]
+    queries: list[RingOp]
+    walked: SSAValue
+
+    def _producer(self) -> None:
+        """Keys and queries of the first tile; keys of each other and values of that before it; values of the last.
+
+        Keys go first: of queries a stage is empty only when the tile before has had its last turn, of keys long before.
+        """
+        keys, values = self.rings
+        found, zero = self.found, self._number(0)
+        if found.block:
+            self._last_piece()
+        self._copy(keys, self.keys, self._begin(zero), *self._turn(zero, keys[0]))
+        if self.queries:
+            phase = self._query_phase()
+            for part in range(found.consumers):
+                rows = self.copies[found.rows.result]
+                if part:
+                    rows = self._value(arith.AddiOp(rows, self._number(part * found.part_rows)))
+                self._copy(self.queries, found.queries, rows, self._number(part), phase)
+        turn, done = self._turns([])
+        self._copy(keys, self.keys, self._begin(turn), *self._turn(turn, keys[0]))
+        before = self._value(arith.SubiOp(turn, self._number(1)), "before")
+        self._copy(values, self.values, self._begin(before), *self._turn(before, values[0]))
+        done([])
+        last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
+        self._copy(values, self.values, self._begin(last), *self._turn(last, values[0]))
+
+    def _query_phase(self) -> SSAValue:
+        """The phase of a tile's queries: each consumer has a stage of its own, which is used once a tile."""
+        op = TurnOp(self.walked, 1)
+        self._add(op)
+        op.phase.name_hint = f"{self.queries[0].tensor.string_value()}_phase"
+        return op.phase
+
+    def _copy(
+        self, rings: list[RingOp], boxes: Sequence[Box], first: SSAValue, stage: SSAValue, phase: SSAValue
+    ) -> None:
+        """Fills a stage with the tile whose axis begins at `first`, once it is empty, all its boxes at once."""
+        name = rings[0].sym_name.data
+        self.place = boxes[0].load.location
+        free = self._value(arith.SubiOp(self._number(1), phase))
+        self._add(WaitOp("empty", name, stage, free))
+        self._add(ExpectOp(name, stage, sum(ring.bytes for ring in rings)))
+        for ring, box in zip(rings, boxes, strict=True):
+            self.place = box.load.location
+            firsts = (first if n == box.along else None for n in range(len(box.sides)))
+            if box.block:
+                self._gather(ring, box, first, stage)
+            else:
+                self._add(CopyOp(ring.sym_name.data, stage, list(map(self._start, box.sides, firsts))))
+
+    def _last_piece(self) -> None:
+        """Where the last piece of a tile's keys begins, and whether there is one: pieces that follow are copies of it.
+
+        What says where a piece lies need not be there beyond the last key.
+        """
+        end, piece = self.copies[self.found.folded.ub], self._number(self.found.piece)
+        reached = self._value(
+            arith.AddiOp(self._value(arith.MaxSIOp(end, self._number(0))), self._number(self.found.piece - 1))
+        )
+        count = self._value(arith.FloorDivSIOp(reached, piece))
+        pieces = self._value(TurnsOp(count), "pieces")
+        before = self._value(arith.SubiOp(pieces, self._number(1)))
+        self.latest = self._value(arith.MuliOp(before, piece), "latest")
+        self.some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"), "some")
+        self.non_negative += [reached, count, pieces, before, self.latest]
+
+    def _gather(self, ring: RingOp, box: Box, first: SSAValue, stage: SSAValue) -> None:
+        """Fills a stage with a tile whose keys lie apart, piece by piece."""
+        loop = self.found.folded
+        assert loop.axis is not None
+        gather = GatherOp(ring.sym_name.data, stage, first)
+        self._add(gather)
+        outer, copies, self.block = self.block, dict(self.copies), gather.starts.block
+        key = self.block.args[0]
+        key.name_hint = f"{loop.axis.variable.data}_next"
+        known = self._value(arith.MinSIOp(key, self.latest), loop.axis.variable.data)
+        self.copies |= dict.fromkeys((loop.axis.start, loop.axis.result), known)
+        self.non_negative += [key, known]
+        starts = []
+        for side in box.sides:
+            starts.append(self._fitting(self._start(side, None)))
+        self._add(StartsOp(starts))
+        self.block, self.copies = outer, copies
+
+    def _fitting(self, start: SSAValue) -> SSAValue:
+        """Where a piece begins, in 32 bits, as places of boxes are: what lies outside of a tensor stays there."""
+        if isinstance(start.owner, tile.LoadOp):
+            tensor = spec.enclosing_tensor(start.owner, start.owner.tensor.string_value())
+            if tensor.element.data in ("i8", "i16", "i32"):
+                return start
+        if not any(isinstance(leaf.owner, tile.LoadOp) and leaf.owner.parent is self.block for leaf in leaves(start)):
+            return start
+        start = self._value(arith.MaxSIOp(start, self._number(-self.found.piece)))
+        return self._value(arith.MinSIOp(start, self._number(2**31 - 1)))
+
+    def _start(self, side: Side, first: SSAValue | None) -> SSAValue:
+        """Where a side of a box begins, whose axis begins at `first` if that is given, and else where it does."""
+        axis = None if side.axis is None else side.axis.owner
+        known, terms = 0, list[SSAValue]()
+        for value, count in side.start.items():
+            own = first if first is not None and isinstance(axis, tile.RangeOp) and value is axis.start else None
+            own = self._index(value) if own is None else own
+            if len(side.start) == count == 1:
+                return own
+            if (number := constant(own)) is not None:
+                known += int(number) * count
+            else:
+                terms.append(own if count == 1 else self._value(arith.MuliOp(own, self._number(count))))
+        if known or not terms:
+            terms.append(self._number(known))
+        total, *rest = terms
+        for term in rest:
+            total = self._value(arith.AddiOp(total, term))
+        return total
+
+    def _index(self, value: SSAValue) -> SSAValue:
+        """An index that is the same for a whole tile, in the role that is written."""
+        if value not in self.copies:
+            assert isinstance(value.owner, Operation)
+            for operand in value.owner.indices if isinstance(value.owner, tile.LoadOp) else value.owner.operands:
+                self._index(operand)
+            if isinstance(value.owner, tile.LoadOp):
+                self._read(value.owner)
+            else:
+                self._clone(value.owner)
+        return self.copies[value]
+
+    def _read(self, load: tile.LoadOp) -> None:
+        """Reads what says where keys lie, which need not be there where there is no key."""
+        where = self.some
+        for condition in conjuncts(load.where):
+            if not self._is_before_end(condition):
+                where = self._value(arith.AndIOp(where, self._index(condition)))
+        indices = [self.copies[index] for index in load.indices]
+        self._stands(load.result, self._value(tile.LoadOp(load.tensor, indices, where, load.result.type)))
+
+    def _is_before_end(self, condition: SSAValue) -> bool:
+        """Whether a condition is that a key lies before the last one's end: no piece begins behind it."""
+        test, loop = condition.owner, self.found.folded
+        if not isinstance(test, arith.CmpiOp) or predicate(test) != "sgt" or loop.axis is None:
+            return False
+        end = test.lhs.owner.lhs if isinstance(test.lhs.owner, arith.MaxSIOp) else test.lhs
+        return end is loop.ub and test.rhs is loop.axis.result
