@@ -22,6 +22,7 @@ from attndsl.ir.coroutines import RolesFail
 from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.rewrite import index_constant
+from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.xdsl import ModuleOp, arith
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.storage import decode, encode
@@ -181,6 +182,26 @@ def test_what_seeks_amiss_is_found(plant: Callable[[walks.SeekOp], None]) -> Non
         return False
 
     assert any(map(disagrees, range(4)))
+
+
+def runs(module: ModuleOp) -> list[walks.RunOp]:
+    """Where a tile is computed again: before the next one, and behind the last."""
+    return [op for op in module.walk() if isinstance(op, walks.RunOp)]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_tile_that_met_nan_is_computed_again_wherever_it_is_the_last_one_before(which: int) -> None:
+    module = with_roles("packed_ragged", "bf16", 2, 4)
+    assert len(runs(module)) == 2 and not runs(with_roles("gqa", "bf16", 2, 4))
+    replace_with(runs(module)[which], [])
+    case = Case.make(
+        spec_of("packed_ragged"), "bf16", 3, {"B": 3, "Hq": 4, "Hkv": 2, "M": 11, "N": 13, "D": 16, "E": 16}
+    )
+    case = case.poisoned()
+    with pytest.raises(Disagreement):
+        case.check(
+            "assign-roles", interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
+        )
 
 
 # --- pages

@@ -308,6 +308,22 @@ def test_a_seek_means_the_programs_of_its_kernel() -> None:
         found.verify()
 
 
+def test_a_task_stands_in_the_role_that_runs_it() -> None:
+    found = module()
+    role = next(op for op in found.walk() if isinstance(op, roles.ConsumersOp))
+    walk = each(found, walks.WalkOp, within=roles.ConsumersOp)[0]
+    task, run = walks.TaskOp("again"), walks.RunOp("again", walk.body.block.args[0])
+    role.body.block.insert_op_before(task, walk)
+    walk.body.block.insert_op_before(run, walk.body.block.first_op)
+    found.verify()
+    task.body.block.insert_arg(index, 1)
+    with pytest.raises(VerifyException, match="is done for the tile of a number"):
+        found.verify()
+    drop(task)
+    with pytest.raises(VerifyException, match="no task of this role is called @again"):
+        found.verify()
+
+
 def a_piece_that_is_not_whole(found: ModuleOp) -> None:
     found_ring(found).piece = IntegerAttr(3, index)
 
