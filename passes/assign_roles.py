@@ -267,7 +267,8 @@ from dataclasses import dataclass, replace
 
 from attndsl.choices import KEYS, ROLES, ROWS
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.roled import NoRoles, Roled, roled
+from attndsl.ir.analyses.role_parts import NoRoles, Roled
+from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import copied, index_constant, insert_before, remove_dead

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.looks import found_before
-from attndsl.ir.analyses.roled import NoRoles, roled
+from attndsl.ir.analyses.role_parts import NoRoles
+from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text

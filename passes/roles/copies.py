@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import Side
 from attndsl.ir.analyses.facts import leaves
-from attndsl.ir.analyses.roled import Box
+from attndsl.ir.analyses.role_parts import Box
 from attndsl.ir.gathers import GatherOp, StartsOp
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.meaning import predicate

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.roled import Box, Multiplied, Roled, put_of
+from attndsl.ir.analyses.role_boxes import put_of
+from attndsl.ir.analyses.role_parts import Box, Multiplied, Roled
 from attndsl.ir.roles import (
     AwaitOp,
     BoardOp,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.facts import leaves
-from attndsl.ir.analyses.roled import Box, Roled, size_of_axis
+from attndsl.ir.analyses.role_parts import Box, Roled, size_of_axis
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.rewrite import constant, index_constant, say

@@ -16,7 +16,8 @@ from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec, lower
 from attndsl.driver.summarise import feature_dims
 from attndsl.ir import tile, walks
-from attndsl.ir.analyses.roled import NoRoles, roled
+from attndsl.ir.analyses.role_parts import NoRoles
+from attndsl.ir.analyses.roled import roled
 from attndsl.ir.context import context
 from attndsl.ir.coroutines import RolesFail
 from attndsl.ir.gathers import GatherOp

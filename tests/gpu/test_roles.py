@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import attndsl
-from attndsl.backends.gluon.emit import LEAST_KEYS
+from attndsl.backends.gluon.helpers import LEAST_KEYS
 from attndsl.backends.gpu.aot import load
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec

@@ -1,13 +1,13 @@
 """Whether roles make a kernel faster, by what is known before a launch: a small cost model. An analysis.
 
-What a launch adds to it, rows, keys and tiles of rows, its file says (`attndsl.backends.gluon.emit`). Both were fitted
+What a launch adds to it, rows, keys and tiles of rows, its file says (`attndsl.backends.gluon.helpers`). Both were fitted
 to what an H200 took (docs/performance.md, "With roles").
 """
 
 from __future__ import annotations
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.roled import Roled, features_of
+from attndsl.ir.analyses.role_parts import Roled, features_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import made_of
 from attndsl.ir.meaning import is_elementwise

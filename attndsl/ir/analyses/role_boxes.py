@@ -1,0 +1,197 @@
+"""Which loads and stores of a kernel are boxes that a role copies, and what of a turn only says where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import gcd
+
+from attndsl.ir import spec, tile
+from attndsl.ir.analyses.boxes import box_of, in_blocks, lies_inside, tests_place
+from attndsl.ir.analyses.facts import is_multiple
+from attndsl.ir.analyses.role_parts import Box, NoRoles, Roled
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import conjuncts
+from attndsl.ir.meaning import predicate
+from attndsl.ir.rewrite import constant
+from attndsl.ir.roles import BYTES
+from attndsl.ir.statements import named
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith
+
+LONGEST_FEATURES = 256
+"""The widest box, and the widest product."""
+
+LEAST_PIECE = 16
+"""The least keys that are copied by themselves."""
+
+
+def box_read(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: str, axes: AxesAnalysis) -> Box:
+    """A load as a box."""
+    name = load.tensor.string_value()
+    tensor = spec.enclosing_tensor(kernel, name)
+    if tensor.element.data != element or load.result not in named(kernel, tile.KeptOp):
+        raise NoRoles(f"{name} is of {tensor.element.data}, and multiplied as {element}")
+    return box_along(load, load.result, key, axes)
+
+
+def box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, axes: AxesAnalysis) -> Box:
+    """A load, or a store, of a tile as a box, along an axis of keys or of rows."""
+    name, sides = op.tensor.string_value(), box_of(op, axes)
+    loop, block = op.parent_op(), 0
+    if sides is None and isinstance(op, tile.LoadOp) and isinstance(loop, tile.LoopOp):
+        sides, block = in_blocks(op, key, axes) or (None, 0)
+    along = [n for n, side in enumerate(sides or ()) if side.axis is key]
+    features = sides[-1].axis if sides is not None else None
+    if sides is None or len(along) != 1 or features is None or features is key:
+        raise NoRoles(
+            f"keys of {name} are no box: they lie along one axis of it, one by one, and features along the last"
+        )
+    if axes(tiled) != {key, features}:
+        raise NoRoles(f"keys of {name} are no box: another index differs within a tile")
+    if isinstance(loop, tile.LoopOp) and not block:
+        others = [value for n, side in enumerate(sides) if n != along[0] for value in side.start]
+        if any(isinstance(value.owner, Operation) and value.owner.parent is op.parent for value in others):
+            block = _divides(loop)
+            if not block:
+                raise NoRoles(f"keys of {name} are no box: where else they lie changes from turn to turn")
+    if not _is_whole(features):
+        raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
+    end = _end(op, features, axes)
+    if end is not None and any(constant(value) is None for value in sides[-1].start):
+        raise NoRoles(f"the features of {name} are padded, and no number says where they end")
+    box = Box(op, along[0], features, sides, block=block)
+    if block and end is not None:
+        raise NoRoles(f"the features of {name} are padded, and where its keys lie changes from turn to turn")
+    return box if end is None else replace(box, end=box.first + end)
+
+
+def _divides(loop: tile.LoopOp) -> int:
+    """What the keys of a loop's tiles divide, each of which lies in one block of so many; 0 where that is nothing."""
+    choice = loop.step.owner
+    return choice.divides.value.data if isinstance(choice, spec.ChoiceOp) and choice.divides is not None else 0
+
+
+def absent_where(found: Roled, axes: AxesAnalysis) -> Iterator[SSAValue]:
+    """The conditions that are false where all tiles of values lie outside of their tensors, whatever the key."""
+    for loop in found.loops:
+        assert loop.axis is not None
+        weighted = [op for op in loop.body.block.ops if isinstance(op, tile.DotOp) and op.over is loop.axis.result]
+        read = [value.owner for op in weighted for value in (op.lhs, op.rhs)]
+        outside = [set(_outside(load, loop.axis.result, axes)) for load in read if isinstance(load, tile.LoadOp)]
+        yield from set[SSAValue].intersection(*outside) if outside else ()
+
+
+def _outside(load: tile.LoadOp, key: SSAValue, axes: AxesAnalysis) -> Iterator[SSAValue]:
+    """The conditions that are false where a box, or a block of it, lies outside of its tensor as a whole."""
+    shape = spec.enclosing_tensor(load, load.tensor.string_value()).shape
+    sides, _ = in_blocks(load, key, axes) or (box_of(load, axes) or (), 0)
+    pairs = [pair for pair in zip(sides, shape, strict=False) if pair[0].axis is None]
+    for where in conjuncts(load.where):
+        test = where.owner
+        if isinstance(test, arith.CmpiOp) and any(tests_place(test, *pair, axes) for pair in pairs):
+            yield where
+
+
+def placing(found: Roled) -> frozenset[Operation]:
+    """The operations of a turn that only say where boxes lie, or that these lie in their tensors."""
+    loop, loads = found.folded, {each.box.load for each in found.products}
+    needed: set[Operation | Block] = set()
+    waiting: list[Operation | Block] = [
+        loop.end,
+        *(op for op in loop.body.block.ops if isinstance(op, tile.STATEMENTS)),
+    ]
+    assert loop.axis is not None
+    needed.update(waiting)
+    waiting = [loop.axis, *(value.owner for value in loop.end.operands)]
+    while waiting:
+        op = waiting.pop()
+        if not isinstance(op, Operation) or op in needed or op.parent is not loop.body.block:
+            continue
+        needed.add(op)
+        values = [] if op in loads else list(op.operands)
+        if isinstance(op, arith.SelectOp):
+            values = [op.lhs, op.rhs, *found.asked(op.cond)]
+        waiting += [value.owner for value in values]
+    return frozenset(op for op in loop.body.block.ops if op not in needed)
+
+
+def block_of(found: Roled, axes: AxesAnalysis) -> int:
+    """The keys of a block, within which a turn is right for any number of keys, where boxes move; else 0.
+
+    A tile with roles may have several blocks. What is made of its scores must not know in which one a key lies.
+    """
+    loop, size = found.folded, gcd(*(each.box.block for each in found.products))
+    if not size:
+        return 0
+    assert loop.axis is not None
+    if size % LEAST_PIECE:
+        raise NoRoles(f"fewer than {LEAST_PIECE} keys lie side by side")
+    if loop.axis.start is not loop.body.block.args[0] or not all(
+        is_multiple(each.lb, each.step) for each in found.loops
+    ):
+        raise NoRoles("tiles of keys begin within blocks of them")
+    begins = {loop.body.block.args[0]}
+    for op in loop.body.block.ops:
+        if op is loop.axis or op in found.placed or op is loop.end or isinstance(op, tile.STATEMENTS):
+            continue
+        if any(op is each.box.load for each in found.products) or begins.isdisjoint(op.operands):
+            continue
+        if any(axes(result) for result in op.results):
+            raise NoRoles("what is made of scores rests on the block that their keys lie in")
+        begins.update(op.results)
+    return size
+
+
+def _end(op: tile.LoadOp | tile.StoreOp, features: SSAValue, axes: AxesAnalysis) -> int | None:
+    """How many features are read, or written, of a tile that has more."""
+    ends = set[int]()
+    for condition in (each for each in conjuncts(op.where) if features in axes(each)):
+        test = condition.owner
+        least = isinstance(test, arith.CmpiOp) and predicate(test) == "slt" and test.lhs is features
+        end = constant(test.rhs) if isinstance(test, arith.CmpiOp) and least else None
+        if end is None:
+            raise NoRoles(f"which features of {op.tensor.string_value()} are read rests on more than their number")
+        ends.add(int(end))
+    return min(ends, default=None)
+
+
+def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None:
+    """The box that a store writes for the rows of a tile; None where it writes none, or adds, or not 16 bits."""
+    tensor = spec.enclosing_tensor(store, store.tensor.string_value())
+    if store.adds is not None or tensor.element.data not in BYTES or row not in axes(store.value):
+        return None
+    try:
+        box = box_along(store, store.value, row, axes)
+    except NoRoles:
+        return None
+    return box if lies_inside(store, box.sides) else None
+
+
+def _is_whole(feature: SSAValue) -> bool:
+    """Whether an axis of features has a size that a box and a product have."""
+    axis = feature.owner
+    size = constant(axis.size) if isinstance(axis, tile.RangeOp) else None
+    return size is not None and 16 <= size <= LONGEST_FEATURES and int(size).bit_count() == 1
+
+
+def hold_guarded(found: Roled, slow: bool, axes: AxesAnalysis) -> None:
+    """Holds that what a box reads beyond the keys of a tile changes nothing.
+
+    A box ends where its tensor does, and not where keys do. What it holds of others has no weight; where memory may
+    hold NaN there, a `slow` path finds it out afterwards. Without one, keys must end where the tensor does.
+    """
+    assert found.folded.axis is not None
+    key = found.folded.axis.result
+    for box in (each.box for each in found.products):
+        name = box.load.tensor.string_value()
+        for where in (each for each in conjuncts(box.load.where) if box.features not in axes(each)):
+            test, extent = where.owner, spec.enclosing_tensor(box.load, name).shape[box.along]
+            if where in found.absent:
+                continue  # NaN is copied
+            if isinstance(test, arith.CmpiOp) and tests_place(test, box.sides[box.along], extent, axes):
+                continue  # what lies outside of a tensor is copied as 0
+            if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
+                raise NoRoles(f"whether a key of {name} is read rests on more than its place")
+            end = test.lhs if test.rhs is key else test.rhs
+            if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
+                raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")

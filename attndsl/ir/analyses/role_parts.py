@@ -1,0 +1,165 @@
+"""What is told apart of a kernel for roles: boxes that are copied, products of a turn, and how much each role has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import gcd
+
+from attndsl.ir import tile
+from attndsl.ir.analyses.boxes import Side
+from attndsl.ir.keys import conjuncts
+from attndsl.ir.rewrite import constant
+from attndsl.ir.xdsl import Operation, SSAValue, arith
+
+ROWS_OF_A_CONSUMER = 64
+"""The rows that the matrix unit of four warps multiplies at once."""
+
+CONSUMERS = 2
+"""With three no accumulator of 128 features fits; with one the matrix unit rests while scores are made into weights."""
+
+STAGES = 2
+"""Three brought nothing on an H200, and one takes the copies out from under the products."""
+
+
+class NoRoles(ValueError):
+    """The warps of a kernel have no roles; the message says why, in words that follow on "because"."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A tile of keys, or of rows, that is a box of its tensor: `along` which axis those lie; features are the last.
+
+    Where the tile has more features than there are, `end` is the first that is none. One that moves lies somewhere else
+    in each turn, and only the keys of a `block` lie side by side; of others that is 0.
+    """
+
+    op: tile.LoadOp | tile.StoreOp
+    along: int
+    features: SSAValue
+    sides: tuple[Side, ...]
+    end: int | None = None
+    block: int = 0
+
+    @property
+    def load(self) -> tile.LoadOp:
+        """What reads it."""
+        assert isinstance(self.op, tile.LoadOp)
+        return self.op
+
+    @property
+    def first(self) -> int:
+        """The first of its features, beside what only a program knows."""
+        return sum(int(constant(value) or 0) * count for value, count in self.sides[-1].start.items())
+
+
+@dataclass(frozen=True)
+class Multiplied:
+    """A product of a turn, of `left` and a box."""
+
+    dot: tile.DotOp
+    box: Box
+    left: SSAValue
+
+
+@dataclass(frozen=True)
+class Summed(Multiplied):
+    """A product that `added` adds to the carried value number `state`, after this is multiplied with `factor`."""
+
+    state: int
+    added: Operation
+    factor: SSAValue | None
+
+
+@dataclass
+class Roled:
+    """What is told apart of a kernel: `loops` are one, or that over full tiles and then that over mixed ones.
+
+    Of the last loop: `scoring` are the products whose sum, made by `joined`, is `score`, of `queries` where these are
+    all boxes that are multiplied as they lie in memory, and `summing` those that are added to what it carries, all with
+    the same weights. `masks` are the selects that full tiles do without, `tested` all operations that only those need.
+    `placed` are those that only say where boxes lie, and `absent` what is false where values lie outside of their
+    tensor: of such keys NaN is copied, which a slow path looks for, and nothing else asks for them. Where boxes move, a
+    turn is right for `block` keys, and any number that divides it; else that is 0.
+
+    A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`, and
+    `outboxes` for results where shared memory has room for them.
+    """
+
+    rows: tile.ProgramOp
+    row_axis: tile.RangeOp
+    loops: tuple[tile.LoopOp, ...]
+    score: SSAValue
+    scoring: tuple[Multiplied, ...]
+    joined: frozenset[Operation]
+    queries: tuple[Box, ...]
+    summing: tuple[Summed, ...]
+    masks: frozenset[Operation] = frozenset()
+    tested: frozenset[Operation] = frozenset()
+    placed: frozenset[Operation] = frozenset()
+    absent: frozenset[SSAValue] = frozenset()
+    block: int = 0
+    consumers: int = CONSUMERS
+    part_rows: int = ROWS_OF_A_CONSUMER
+    tile_keys: int = 0
+    stages: int = STAGES
+    outboxes: bool = True
+
+    @property
+    def folded(self) -> tile.LoopOp:
+        """The last loop, whose turn is right for every tile."""
+        return self.loops[-1]
+
+    @property
+    def products(self) -> tuple[Multiplied, ...]:
+        """All products of a turn."""
+        return (*self.scoring, *self.summing)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the tiles of the second loop follow on those of the first."""
+        full, mixed = self.loops[0], self.loops[-1]
+        if full is mixed or mixed.lb is not full.ub or self.whole(full) is None:
+            return False
+        return all(loop.axis is not None and loop.axis.start is loop.body.block.args[0] for loop in self.loops)
+
+    def whole(self, loop: tile.LoopOp) -> SSAValue | None:
+        """How many tiles a loop walks, where it ends with a whole one and the kernel says how many; else None."""
+        way = loop.ub.owner
+        if isinstance(way, arith.AddiOp) and way.lhs is loop.lb:
+            way = way.rhs.owner
+        elif constant(loop.lb) != 0:
+            return None
+        count = way.lhs.owner if isinstance(way, arith.MuliOp) and way.rhs is loop.step else None
+        if not isinstance(count, arith.FloorDivSIOp) or not isinstance(count.lhs.owner, arith.MaxSIOp):
+            return None
+        return count.result if constant(count.lhs.owner.rhs) == 0 else None
+
+    @property
+    def piece(self) -> int:
+        """How many keys of a tile lie side by side at least where boxes move."""
+        return gcd(self.block, self.tile_keys)
+
+    def asked(self, condition: SSAValue) -> list[SSAValue]:
+        """What of a condition is asked of the keys of a turn: all but that values lie in their tensor."""
+        all_of = conjuncts(condition)
+        asked = [each for each in all_of if each not in self.absent]
+        return [condition] if len(asked) == len(all_of) else asked
+
+    @property
+    def tile_rows(self) -> int:
+        """The rows of a program."""
+        return self.consumers * self.part_rows
+
+
+def size_of_axis(axis: SSAValue) -> int:
+    """The size of an axis of features, which `roled` has taken."""
+    assert isinstance(axis.owner, tile.RangeOp)
+    size = constant(axis.owner.size)
+    assert size is not None
+    return int(size)
+
+
+def features_of(products: Iterable[Multiplied]) -> int:
+    """How many features the boxes of products have."""
+    return sum(size_of_axis(each.box.features) for each in products)
