@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.ir import spec, tile
+from attndsl.ir import tile
 from attndsl.ir.analyses.boxes import Side
 from attndsl.ir.analyses.facts import leaves
 from attndsl.ir.analyses.role_parts import Box
@@ -115,10 +115,6 @@ class CopiesBuilder(RolesBuilder):
 
     def _fitting(self, start: SSAValue) -> SSAValue:
         """Where a piece begins, in 32 bits, as places of boxes are: what lies outside of a tensor stays there."""
-        if isinstance(start.owner, tile.LoadOp):
-            tensor = spec.enclosing_tensor(start.owner, start.owner.tensor.string_value())
-            if tensor.element.data in ("i8", "i16", "i32"):
-                return start
         if not any(isinstance(leaf.owner, tile.LoadOp) and leaf.owner.parent is self.block for leaf in leaves(start)):
             return start
         start = self._value(arith.MaxSIOp(start, self._number(-self.found.piece)))

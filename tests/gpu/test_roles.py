@@ -107,17 +107,15 @@ def test_every_run_gives_the_same_bits(name: str) -> None:
 def test_keys_lie_on_pages(page: int) -> None:
     """Several pages a tile, and several tiles a page; some pages that tables name are none."""
     made, started = program("paged_prefill", "bf16", 128, S=page)
-    for seed in range(5):
-        dims = {"M": 300, "B": 3, "P": 5, "L": max(2, 400 // page)}
-        case = case_of("paged_prefill", "bf16", 128, seed, S=page, **dims)
+    for seed, outside in enumerate((-1, 5, 2**31 - 1)):
+        few = {"M": 140, "B": 2, "P": 5, "L": max(2, 280 // page)}
+        case = case_of("paged_prefill", "bf16", 128, seed, S=page, **few)
         table = case.arrays["table"].copy()
-        table[1, seed % table.shape[1]] = (-1, 5, 2**30, -(2**31), 2**31 - 1)[seed]
+        table[1, seed % table.shape[1]] = outside
         case = replace(case, arrays={**case.arrays, "table": table})
-        for each in (case, case.poisoned()):
-            started.clear()
-            made.run(each, 1, {ROLES: 1})
-            each.check(f"gluon with pages of {page}", made.run(each, 1, {ROLES: 1}), narrowed=True)
-            assert any(kernel.endswith(ROLES_ENDING) for kernel in started)
+        started.clear()
+        case.check(f"gluon with pages of {page}", made.run(case, 1, {ROLES: 1}), narrowed=True)
+        assert any(kernel.endswith(ROLES_ENDING) for kernel in started)
 
 
 # --- operators
