@@ -56,6 +56,10 @@ After:
       tile.store @o[%i] = %t : f32
     }
 
+Where a row ends at the least of several numbers, or at one of two, as a row does that reads nothing, the least of all
+ends is the least of their least; and none is larger than the least of their largest, which does for a loop: what a row
+may not see it asks itself.
+
 A program has at least one row. The largest with its first row only tells what cannot be negative from what could,
 which the widths of a GPU's numbers rest on; `plain` leaves it out.
 
@@ -69,10 +73,11 @@ from dataclasses import dataclass, field
 from attndsl.ir import tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index, scf
 
 
 @dataclass(frozen=True)
@@ -96,16 +101,81 @@ class FoldExtremes(ModulePass):
 
 def _fold(reduce: tile.MaxOp | tile.MinOp, rows: _Rows, plain: bool) -> bool:
     axis = reduce.over.owner
-    direction = rows.direction(reduce.body, axis.result) if isinstance(axis, tile.RangeOp) else None
-    if not direction:
+    if not isinstance(axis, tile.RangeOp) or axis.result not in rows.axes(reduce.body):
         return False
-    assert isinstance(axis, tile.RangeOp)
-    is_last = (direction > 0) == isinstance(reduce, tile.MaxOp)
-    row = _last(axis, reduce, plain) if is_last else axis.start
-    found = rows.at(reduce.body, {axis.result: row}, axis.result, reduce)
+    parts = [reduce.body]
+    if rows.direction(reduce.body, axis.result) is None and (
+        isinstance(reduce, tile.MinOp) or _only_ends(reduce, rows.axes)
+    ):
+        parts = _least_of(reduce.body)
+    if any(rows.direction(part, axis.result) is None and not rows.is_step(part, axis.result) for part in parts):
+        return False
+    extremes = _Extremes(reduce, axis, rows, plain)
+    found, *others = map(extremes.of, parts)
+    for other in others:
+        found = insert_before(reduce, arith.MinSIOp(found, other))
     found.name_hint = reduce.result.name_hint
     replace(reduce, [found])
     return True
+
+
+def _least_of(value: SSAValue) -> list[SSAValue]:
+    """The numbers of which a number is the least."""
+    op = value.owner
+    return [*_least_of(op.lhs), *_least_of(op.rhs)] if isinstance(op, arith.MinSIOp) else [value]
+
+
+def _only_ends(reduce: tile.MaxOp | tile.MinOp, axes: AxesAnalysis) -> bool:
+    """Whether an extreme of rows' ends only says where loops end, and what they read.
+
+    It may be larger then: a loop that knows where rows end leaves out what is behind that.
+    """
+    waiting, seen = [reduce.result], set[SSAValue]()
+    while waiting:
+        for use in waiting.pop().uses:
+            op = use.operation
+            if isinstance(op, tile.StoreOp | tile.YieldOp | scf.YieldOp):
+                return False
+            if isinstance(op, tile.LoopOp) and op.row_stop is not reduce.body:
+                return False
+            if isinstance(op, (tile.LoopOp, tile.RangeOp, tile.PlaceOp, *tile.STATEMENTS)) or op.results[0] in seen:
+                continue
+            if not axes(op.results[0]):
+                seen.add(op.results[0])
+                waiting.append(op.results[0])
+            elif not _is_read_alone(op.results[0]):
+                return False
+    return True
+
+
+def _is_read_alone(condition: SSAValue) -> bool:
+    """Whether a condition only says what is read."""
+    ops = [use.operation for use in condition.uses]
+    return all(
+        isinstance(op, tile.LoadOp) or (isinstance(op, arith.AndIOp) and _is_read_alone(op.result)) for op in ops
+    )
+
+
+@dataclass(frozen=True)
+class _Extremes:
+    """Writes the largest or the least of numbers along an axis, in the place of a reduction."""
+
+    reduce: tile.MaxOp | tile.MinOp
+    axis: tile.RangeOp
+    rows: _Rows
+    plain: bool
+
+    def of(self, value: SSAValue) -> SSAValue:
+        """The extreme of a number that is that of the first row, of the last, or of either."""
+        direction = self.rows.direction(value, self.axis.result)
+        if direction is None:
+            kind = arith.MaxSIOp if isinstance(self.reduce, tile.MaxOp) else arith.MinSIOp
+            return insert_before(self.reduce, kind(self._at(value, False), self._at(value, True)))
+        return self._at(value, (direction > 0) == isinstance(self.reduce, tile.MaxOp)) if direction else value
+
+    def _at(self, value: SSAValue, last: bool) -> SSAValue:
+        row = _last(self.axis, self.reduce, self.plain) if last else self.axis.start
+        return self.rows.at(value, {self.axis.result: row}, self.axis.result, self.reduce)
 
 
 @dataclass(frozen=True)
@@ -140,6 +210,17 @@ class _Rows:
                 steady = axis not in self.axes(op.rhs) and self.facts.nonnegative(self.facts.of(op.rhs))
                 return self.direction(op.lhs, axis) if steady else None
         return None
+
+    def is_step(self, value: SSAValue, axis: SSAValue) -> bool:
+        """Whether a number is one of two, and changes from the one to the other once along an axis at most."""
+        op = value.owner
+        test = op.cond.owner if isinstance(op, arith.SelectOp) else None
+        if not isinstance(op, arith.SelectOp) or not isinstance(test, arith.CmpiOp):
+            return False
+        if predicate(test) not in ("slt", "sle", "sgt", "sge") or axis in self.axes(op.lhs) | self.axes(op.rhs):
+            return False
+        other = self.direction(test.rhs, axis)
+        return _together(self.direction(test.lhs, axis), None if other is None else -other) is not None
 
     def at(self, value: SSAValue, known: dict[SSAValue, SSAValue], axis: SSAValue, anchor: Operation) -> SSAValue:
         """A number at one row: what it is computed from along the axis is computed for that row."""

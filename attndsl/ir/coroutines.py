@@ -475,8 +475,13 @@ def _multiplied(made: _Product) -> NamedArray:
 
 
 def run_roles(run: Runs, kernel: tile.KernelOp) -> None:
-    """Runs the programs of a kernel, both ways. Raises RolesFail."""
+    """Runs the programs of a kernel, both ways, from the same tensors. Raises RolesFail."""
+    written = {op.tensor.string_value() for op in operations(kernel) if isinstance(op, tile.StoreOp)}
+    written |= {op.outbox.tensor.string_value() for op in operations(kernel) if isinstance(op, roles.PutOp)}
+    before = {name: run.arrays[name].copy() for name in written}
     for copies_first, programs in ((True, 1), (False, 2)):
+        for name, array in before.items():
+            run.arrays[name][...] = array
         for op in operations(kernel):
             if isinstance(op, walks.TakeOp):
                 run.arrays[op.counter.string_value()][...] = 0

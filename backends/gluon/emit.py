@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from attndsl.backends.gluon.expressions import GluonExpressions, in_shared_memory, shared_layout
-from attndsl.backends.gluon.helpers import ALIKE, BARRIER, BOXES, DESCRIPTOR, IMPORTS, OUTSIDE, PIECES
+from attndsl.backends.gluon.helpers import ALIKE, BOXES, DESCRIPTOR, IMPORTS, OUTSIDE, PIECES
 from attndsl.backends.gluon.legal import LEGAL
 from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
 from attndsl.backends.text import Text
@@ -30,7 +30,7 @@ BESIDE = (walks.SeekOp, walks.TaskOp)
 """What has a function of its own, which roles call."""
 
 Apart = roles.RoleOp | walks.SeekOp | walks.TaskOp
-"""What has a function of its own."""
+"""What has a function of its own: a role, and what roles call."""
 
 REMARKS: dict[type[Operation], str] = {
     walks.TaskOp: "Computes a tile again, key by key: some key that a row does not see is NaN or Inf.",
@@ -54,11 +54,10 @@ def emit(module: ModuleOp, source: str = "") -> str:
     if not any(kernel.form == IN_ROLES for kernel in kernels):
         return emit_with(module, source, axes, TritonKernel, remarks)
     told = any(isinstance(op, walks.TurnsOp) and op.alike is not None for op in module.walk())
-    apart = any(isinstance(op, roles.RingOp) and op.pieces != op.box for op in module.walk())
+    pieces = any(isinstance(op, roles.RingOp) and op.pieces != op.box for op in module.walk())
     nan = any(isinstance(op, roles.RingOp) and op.nan is not None for op in module.walk())
     functions = BOXES + DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, "")) + (ALIKE if told else "")
-    waits = any(isinstance(op, walks.RunOp) for op in module.walk())
-    imports = IMPORTS + (PIECES if apart else "") + (BARRIER if waits else "")
+    imports = IMPORTS + (PIECES if pieces else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)
 
 
@@ -95,11 +94,11 @@ class GluonKernel(TritonKernel):
         found = [op for op in ops if isinstance(op, roles.RoleOp)]
         self.role_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in found}
         beside = [op for op in self.kernel.walk() if isinstance(op, BESIDE)]
-        self.apart_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in beside}
+        self.beside_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in beside}
         self.text.begin(next(iter(self.boxed[0].box.values())))
         self.descriptors: dict[roles.BoxesOp, str] = {}
         self.memory: dict[str, str] = {}
-        self.apart: dict[str, str] = {}
+        self.pieces: dict[str, str] = {}
         self.barriers: dict[tuple[str, str], str] = {}
         for ring in self.boxed:
             self.descriptors[ring] = self.names.like(f"{_plain(ring)}_boxes")
@@ -128,7 +127,7 @@ class GluonKernel(TritonKernel):
         name = holder.sym_name.data
         self.memory[name] = self.names.like(name)
         if isinstance(holder, roles.RingOp) and holder.pieces != holder.box:
-            self.apart[name] = self.names.like(f"{_plain(holder)}_pieces")
+            self.pieces[name] = self.names.like(f"{_plain(holder)}_pieces")
         if roles.barred(holder):
             for barrier in roles.BARRIERS:
                 self.barriers[name, barrier] = self.names.like(f"{_plain(holder)}_{barrier}")
@@ -140,7 +139,7 @@ class GluonKernel(TritonKernel):
         values = [result for op in self.kernel.body.block.ops for result in op.results]
         known |= dict.fromkeys((self.names[value] for value in values if value in self.names), "")
         memory = [name for ring in self.memory for name in (self.memory[ring], *self._barriers(ring))]
-        memory += self.apart.values()
+        memory += self.pieces.values()
         return known | dict.fromkeys(memory, "")
 
     def _barriers(self, ring: str) -> list[str]:
@@ -165,7 +164,7 @@ class GluonKernel(TritonKernel):
         words = set(re.findall(r"\b[^\W\d]\w*", code))
         self.taken[op] = [name for name in known if name in words]
         arguments = [f"{name}: gl.constexpr" if "constexpr" in known[name] else name for name in self.taken[op]]
-        name = self.role_names[op] if isinstance(op, roles.RoleOp) else self.apart_names[op]
+        name = self.role_names[op] if isinstance(op, roles.RoleOp) else self.beside_names[op]
         out.line("@gluon.jit")
         out.listed(f"def {name}(", [*own, *arguments], "):")
         with out.indented():
@@ -226,7 +225,7 @@ class GluonKernel(TritonKernel):
         (rows, piece), (last, columns) = ring.copied.items()
         count = ring.stages.value.data * (ring.box[rows] // piece) * (ring.box[last] // columns)
         seen_as = [GLUON_TYPES[ring.declaration.element.data], f"[{count}, {piece}, {columns}]", shared_layout(columns)]
-        self.out.listed(f"{self.apart[name]} = _seen_as(", [self.memory[name], *seen_as], ")")
+        self.out.listed(f"{self.pieces[name]} = _seen_as(", [self.memory[name], *seen_as], ")")
 
     def _begin(self, found: list[roles.RoleOp]) -> None:
         """Makes the rings, and lets the roles begin: the first consumer is the kernel's own warps."""
@@ -240,7 +239,7 @@ class GluonKernel(TritonKernel):
                 element = GLUON_TYPES[holder.declaration.element.data]
                 made = f"{element}, [{stages}, {rows}, {columns}], {shared_layout(columns)}"
             out.line(f"{name} = gl.allocate_shared_memory({made})")
-            if isinstance(holder, roles.RingOp) and holder.sym_name.data in self.apart:
+            if isinstance(holder, roles.RingOp) and holder.sym_name.data in self.pieces:
                 self._pieces_of(holder)
             if roles.barred(holder):
                 self._barriers_of(holder)
@@ -286,7 +285,7 @@ class GluonKernel(TritonKernel):
                 names = [self.names[value] for value in op.results]
                 given = [self.text[value].code for value in (op.rank, op.place, op.ahead)]
                 self.out.at(op.location)
-                self.out.listed(f"{', '.join(names)} = {self.apart_names[op]}(", [*given, *self.taken[op]], ")")
+                self.out.listed(f"{', '.join(names)} = {self.beside_names[op]}(", [*given, *self.taken[op]], ")")
             case walks.EndsOp():
                 pass
             case walks.PostOp():
@@ -373,14 +372,11 @@ class GluonKernel(TritonKernel):
             self._line(op, "tma.store_wait(0)")
 
     def _run(self, op: walks.RunOp) -> None:
-        """Does a task, whose text is a function; what of the same places is still being copied out ends before it."""
+        """Does a task, whose text is a function."""
         number, task = self.text[op.number].code, op.declaration
         self._line(op, f"if {number} < {self.tiles}:")
         with self.out.indented():
-            if any(isinstance(each, roles.PutOp) for each in self.kernel.walk()):
-                self._line(op, "tma.store_wait(0)")
-                self._line(op, "_barrier()")
-            self.out.listed(f"{self.apart_names[task]}(", [number, self._part(op), *self.taken[task]], ")")
+            self.out.listed(f"{self.beside_names[task]}(", [number, self._part(op), *self.taken[task]], ")")
 
     def _part(self, op: Operation) -> str:
         """The name of a consumer's number."""
@@ -416,7 +412,7 @@ class GluonKernel(TritonKernel):
             self._block(op.starts.block)
             self._copy(op, *given, self._corner(op.start), self._stage(op))
             return
-        memory, stage = self.apart[ring.sym_name.data], self.text[op.stage].code
+        memory, stage = self.pieces[ring.sym_name.data], self.text[op.stage].code
         number, part = self.names.fresh("piece"), self.names.fresh("part")
         self._line(op, f"for {number} in range({pieces}):")
         with self.out.indented():

@@ -13,10 +13,6 @@ _store_box = tma.async_store if hasattr(tma, "async_store") else tma.async_copy_
 _copy_box = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 """
 
-BARRIER = """
-_barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier
-"""
-
 PIECES = """
 _seen_as = getattr(gl.shared_memory_descriptor, "reinterpret", None) or gl.shared_memory_descriptor._reinterpret
 """

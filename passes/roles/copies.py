@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.boxes import Side
-from attndsl.ir.analyses.facts import leaves
 from attndsl.ir.analyses.role_parts import Box
 from attndsl.ir.gathers import GatherOp, StartsOp
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.roles import CopyOp, ExpectOp, RingOp, TurnOp, WaitOp
-from attndsl.ir.walks import TurnsOp
+from attndsl.ir.walks import ProgramsOp, TurnsOp
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 from attndsl.passes.roles.turns import RolesBuilder
 
@@ -107,15 +106,21 @@ class CopiesBuilder(RolesBuilder):
         known = self._value(arith.MinSIOp(key, self.latest), loop.axis.variable.data)
         self.copies |= dict.fromkeys((loop.axis.start, loop.axis.result), known)
         self.non_negative += [key, known]
-        starts = []
-        for side in box.sides:
-            starts.append(self._fitting(self._start(side, None)))
-        self._add(StartsOp(starts))
+        self._add(StartsOp([self._fitting(self._start(side, None), known) for side in box.sides]))
         self.block, self.copies = outer, copies
 
-    def _fitting(self, start: SSAValue) -> SSAValue:
-        """Where a piece begins, in 32 bits, as places of boxes are: what lies outside of a tensor stays there."""
-        if not any(isinstance(leaf.owner, tile.LoadOp) and leaf.owner.parent is self.block for leaf in leaves(start)):
+    def _fitting(self, start: SSAValue, known: SSAValue) -> SSAValue:
+        """Where a piece begins, in 32 bits, as places of boxes are: what lies outside of a tensor stays there.
+
+        The key that is `known` fits, and so does what is computed of that and of no data.
+        """
+        waiting, read = [start], False
+        while waiting and not read:
+            op = (value := waiting.pop()).owner
+            if value is not known and isinstance(op, Operation) and not isinstance(op, ProgramsOp):
+                read = isinstance(op, tile.LoadOp)
+                waiting += op.operands
+        if not read:
             return start
         start = self._value(arith.MaxSIOp(start, self._number(-self.found.piece)))
         return self._value(arith.MinSIOp(start, self._number(2**31 - 1)))

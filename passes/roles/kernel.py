@@ -74,7 +74,7 @@ class RolesKernel(CopiesBuilder):
         """The kernel's body."""
         found, last = self.found, self.found.folded
         before, self.after = self._around()
-        self.apart = slow_of(found, self.after) if found.rows.bound is not None else None
+        self.again: scf.IfOp | None = None
         shared = [op for op in before if self._is_shared(op)]
         self.rowwise = [op for op in before if not self._is_shared(op)]
         self.placed = self._placed(shared)
@@ -90,6 +90,8 @@ class RolesKernel(CopiesBuilder):
         stores = [op for op in self.after if isinstance(op, tile.StoreOp) and found.outboxes]
         puts = [(op, put_of(op, found.row_axis.result, self.axes)) for op in stores]
         self.outboxes = {op: (box, self._outbox(box, found.part_rows, readers)) for op, box in puts if box is not None}
+        if found.rows.bound is not None and not self.outboxes:
+            self.again = slow_of(self.plain, found, self.after)
         self.board = BoardOp("numbers", BOARD_STAGES, readers)
         self._add(self.board)
         self._role(ProducerOp(PRODUCER_REGISTERS))
@@ -121,14 +123,14 @@ class RolesKernel(CopiesBuilder):
         self.block = role.body.block
         zero, one = self._number(0), self._number(1)
         takes = isinstance(role, ProducerOp)
-        apart = self.apart is not None and not takes
+        redoes = self.again is not None and not takes
         carried, starts = ["walked", "used"], [zero, zero]
         if takes and self.found.rows.bound is not None:
             carried, starts = [*carried, *SOUGHT], [*starts, zero, zero]
-        elif apart:
+        elif redoes:
             carried, starts = [*carried, "odd"], [*starts, self._number(NO_TILE)]
             self._again(role.body.block.args[0])
-        walk = WalkOp(starts, apart)
+        walk = WalkOp(starts, redoes)
         self._add(walk)
         for arguments in (walk.take.block.args, walk.body.block.args[1:]):
             for argument, name in zip(arguments, carried, strict=True):
@@ -150,8 +152,8 @@ class RolesKernel(CopiesBuilder):
         else:
             self._consumers(role.body.block.args[0])
         self.place = self.found.folded.location
-        if self.apart is not None and not takes:
-            is_right = self.copies[self.apart.cond]
+        if self.again is not None and not takes:
+            is_right = self.copies[self.again.cond]
             more = [self._value(arith.SelectOp(is_right, self._number(NO_TILE), number), "odd")]
         walked = self._value(arith.AddiOp(self.walked, one))
         used = self._value(arith.AddiOp(self.used, self.visits))
@@ -470,7 +472,7 @@ class RolesKernel(CopiesBuilder):
             self.place = op.location
             if isinstance(op, tile.StoreOp) and op in self.outboxes:
                 self._put(op, *self.outboxes[op])
-            elif op is self.apart:
+            elif op is self.again:
                 self._stands_for(op, op.true_region.block)
             else:
                 self._clone(op)
@@ -486,17 +488,17 @@ class RolesKernel(CopiesBuilder):
 
     def _again(self, part: SSAValue) -> None:
         """What is done for a tile whose rows met NaN: it is computed again, key by key."""
-        assert self.apart is not None
+        assert self.again is not None
         outer, kept, task = self.block, dict(self.copies), TaskOp(AGAIN)
         self._add(task)
         self.block = task.body.block
         self.block.args[0].name_hint = "number"
         self._tile(self.block.args[0])
         self._rows(part)
-        for op in _without(self.found.folded.results, self.after, self.apart):
+        for op in _without(self.found.folded.results, self.after, self.again):
             self.place = op.location
-            if op is self.apart:
-                self._stands_for(self.apart, self.apart.false_region.block)
+            if op is self.again:
+                self._stands_for(self.again, self.again.false_region.block)
             else:
                 self._clone(op)
         self.place = self.found.folded.location
@@ -510,9 +512,15 @@ class RolesKernel(CopiesBuilder):
         self._add(PutOp(outbox.sym_name.data, self.part, self.copies[store.value], axes, start))
 
 
-def slow_of(found: Roled, after: Sequence[Operation]) -> scf.IfOp | None:
-    """The choice to compute a tile again, key by key; None where something beside it rests on what it is made of."""
+def slow_of(plain: tile.KernelOp, found: Roled, after: Sequence[Operation]) -> scf.IfOp | None:
+    """The choice to compute a tile again, key by key, where that may be done after it: what follows it is done twice.
+
+    None where something beside it rests on what it is made of, and where the kernel reads what it writes.
+    """
     choices = [op for op in after if isinstance(op, scf.IfOp)]
+    read = {op.tensor for op in operations(plain) if isinstance(op, tile.LoadOp)}
+    if any(op.tensor in read for op in operations(plain) if isinstance(op, tile.StoreOp)):
+        return None
     if len(choices) != 1 or any(not isinstance(op, scf.YieldOp) for op in choices[0].true_region.block.ops):
         return None
     left = _without(found.folded.results, after, choices[0])

@@ -224,6 +224,8 @@ class RolesBuilder:
             values = [value for value in values if not isinstance(value.owner, tile.ProgramOp)]  # nobody has one
             if statement is tile.UnsignedOp:
                 values += self.non_negative
+            if statement is tile.KeptOp:
+                values = [value for value in values if value.uses]  # nobody loads what a task does without
             say(self.kernel, statement, dict.fromkeys(v for v in values if v.type != i1 or statement is tile.NarrowOp))
 
 

@@ -205,6 +205,43 @@ def test_a_tile_that_met_nan_is_computed_again_wherever_it_is_the_last_one_befor
         )
 
 
+IN_PLACE = """attention in_place() {{
+    dims B, H, M, N, D
+    types T
+    input  q  : T[M, H, D]
+    {tensor}
+    input  k  : T[N, H, D]
+    input  v  : T[N, H, D]
+    input  cu : i32[B + 1]
+    input  ck : i32[B + 1]
+    each b in B, h in H, i in cu[b+1] - cu[b]
+    over j in ck[b+1] - ck[b]
+    {writes}
+}}"""
+
+UPDATES = (
+    ("inout x : T[M,H,D]", "x[cu[b]+i,h,:] = x[cu[b]+i,h,:] + {a}"),
+    ("inout n : f32[M,H]\n    output o : T[M,H,D]", "o[cu[b]+i,h,:] = {a}\n    n[cu[b]+i,h] = n[cu[b]+i,h] + 1.0"),
+)
+
+
+@pytest.mark.parametrize(("tensor", "writes"), UPDATES)
+def test_what_is_updated_in_place_is_updated_once(tensor: str, writes: str) -> None:
+    made = "softmax(q[cu[b]+i,h,:] . k[ck[b]+j,h,:], j <= i) . v[ck[b]+j,h,:]"
+    spec = check(Source(IN_PLACE.format(tensor=tensor, writes=writes.format(a=made)), "in_place.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", {"D": 16}, "cuda:90")
+    AssignRoles(rows=2, keys=4).apply(context(), module)
+    assert kernels(module, "roles") and not runs(module)
+    case = Case.make(spec, "bf16", 1, {"B": 3, "H": 2, "M": 11, "N": 40, "D": 16})
+    ends = {"cu": np.array([0, 4, 4, 11], np.int32), "ck": np.array([0, 13, 20, 40], np.int32)}
+    case = replace(case, arrays={**case.arrays, **ends})
+    for each in (case, case.poisoned()):
+        arrays = {name: array.copy() for name, array in each.arrays.items()}
+        each.check(
+            "assign-roles", interpret(module, arrays, each.dims, each.params, {**SMALL_CHOICES, "SPLITS": 1}), True
+        )
+
+
 # --- pages
 
 PAGED = """attention paged(window: int = 40) {{
@@ -316,6 +353,29 @@ def test_pages_that_no_tile_is_made_of_are_refused(mask: str, size: int, why: st
     spec = check(Source(PAGED.format(mask=mask), "paged.attn"))
     module, _ = lower(spec, types_with(spec, "bf16"), "triton", {"D": 16, "S": size}, "cuda:90")
     with pytest.raises(NoRoles, match=why):
+        roled(kernels(module, "whole")[0])
+
+
+SLOTS = """attention slots() {
+    dims B, H, M, N, D, C
+    types T
+    input  q    : T[B, M, H, D]
+    input  k    : T[C, N, H, D]
+    input  v    : T[C, N, H, D]
+    input  slot : i64[B]
+    output o    : T[B, M, H, D]
+    each b in B, h in H, i in M
+    over j in N
+    o[b,i,h,:] = softmax(q[b,i,h,:] . k[slot[b], j, h, :], j <= i) . v[slot[b], j, h, :]
+}"""
+
+
+@pytest.mark.parametrize("features", [16, 24])
+def test_what_is_absent_as_a_whole_is_no_page(features: int) -> None:
+    """Of boxes that end behind their tensor NaN would take rows whose keys are all there through the slow path."""
+    spec = check(Source(SLOTS, "slots.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", {"D": features}, "cuda:90")
+    with pytest.raises(NoRoles, match="whether a key of k is read rests on more than its place"):
         roled(kernels(module, "whole")[0])
 
 

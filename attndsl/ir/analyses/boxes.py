@@ -118,7 +118,7 @@ def in_blocks(op: tile.LoadOp, key: SSAValue, axes: AxesAnalysis) -> tuple[tuple
 def _in_block(index: SSAValue, key: SSAValue, axes: AxesAnalysis) -> tuple[bool, int] | None:
     """Whether an index goes from key to key in steps of one, or is the same, within a block of so many; else None.
 
-    0 stands for all keys.
+    0 stands for all keys. Which keys a load asks for may differ: those that it does not, no row sees.
     """
     if index is key:
         return True, 0

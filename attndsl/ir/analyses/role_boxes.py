@@ -72,7 +72,12 @@ def _divides(loop: tile.LoopOp) -> int:
 
 
 def absent_where(found: Roled, axes: AxesAnalysis) -> Iterator[SSAValue]:
-    """The conditions that are false where all tiles of values lie outside of their tensors, whatever the key."""
+    """The conditions that are false where all blocks of values lie outside of their tensors.
+
+    Of other boxes NaN may not be copied: one that is right ends behind its tensor, too.
+    """
+    if not all(each.box.block for each in found.summing):
+        return
     for loop in found.loops:
         assert loop.axis is not None
         weighted = [op for op in loop.body.block.ops if isinstance(op, tile.DotOp) and op.over is loop.axis.result]
@@ -189,7 +194,7 @@ def hold_guarded(found: Roled, slow: bool, axes: AxesAnalysis) -> None:
             if where in found.absent:
                 continue  # NaN is copied
             if isinstance(test, arith.CmpiOp) and tests_place(test, box.sides[box.along], extent, axes):
-                continue  # what lies outside of a tensor is copied as 0
+                continue  # what lies outside of a tensor is copied as 0, or has no weight
             if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
                 raise NoRoles(f"whether a key of {name} is read rests on more than its place")
             end = test.lhs if test.rhs is key else test.rhs

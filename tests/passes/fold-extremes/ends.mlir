@@ -92,3 +92,41 @@ tile.kernel @wraps {
   }
   tile.store @o[%i] = %t : f32
 }
+
+// A row that reads nothing ends at once: its end is one of two numbers, and the least of several. None is larger than the
+// least of what each of these is at most, which does for a loop that knows where rows end.
+// CHECK-LABEL: tile.kernel @steps
+// CHECK-NOT: tile.max
+// CHECK: [[FIRST:%\w+]] = arith.select {{%\d+}}, %M, %zero : index
+// CHECK: [[LAST:%\w+]] = arith.select {{%\d+}}, %M, %zero : index
+// CHECK-NEXT: [[STEP:%\d+]] = arith.maxsi [[FIRST]], [[LAST]] : index
+// CHECK: %stop = arith.minsi {{%\d+}}, [[STEP]] : index
+// CHECK-NOT: tile.min
+tile.kernel @steps {
+  %rows = spec.choice "ROWS"
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f32
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i0 = tile.program "i" to %M step %rows
+  %i = tile.range "i" from %i0 to %M size %rows
+  %past = arith.addi %i, %one : index
+  %causal = arith.minsi %past, %N : index
+  %is_read = arith.cmpi slt, %i, %N : index
+  %read = arith.select %is_read, %M, %zero : index
+  %row_stop = arith.minsi %causal, %read : index
+  %stop = tile.max %row_stop over %i : index to index
+  %least = tile.min %row_stop over %i : index to index
+  %from = arith.maxsi %least, %zero : index
+  %low = arith.minsi %from, %zero : index
+  %t0 = tile.broadcast %none over (%i) : f32 to f32
+  %t = tile.loop %j = %low to %stop step %one rows from %low to %row_stop iter_args(%s = %t0) -> (f32) {
+    %seen = arith.cmpi sgt, %row_stop, %j : index
+    %v = tile.load @x[%j] : f32
+    %w = arith.select %seen, %v, %none : f32
+    %s1 = arith.addf %s, %w : f32
+    tile.yield %s1 : f32
+  }
+  tile.store @o[%i] = %t : f32
+}
