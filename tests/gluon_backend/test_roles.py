@@ -146,6 +146,22 @@ def test_data_say_how_many_tiles_of_rows_there_are(seed: int) -> None:
     held("packed_ragged", "bf16", REQUESTS, seed)
 
 
+def test_rows_that_leave_what_gradients_need_have_roles() -> None:
+    """Not all that is written lies where queries do: a row that reads none ends at once, in its own way."""
+    text = (EXAMPLES / "packed_ragged.attn").read_text(encoding="utf-8")
+    output, last = "    output o    : T[M, Hq,  E]\n", text.rindex("}")
+    text = f"{text[:last]}    lse[b,h,i] = logsumexp(score, mask)\n}}\n".replace(
+        output, f"{output}    output lse  : f32[B, Hq, M]\n"
+    )
+    spec = check(Source(text, "packed_ragged.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 16), "cuda:90")
+    AssignRoles(rows=2, keys=4).apply(context(), module)
+    module.verify()
+    assert kernels(module, "roles")
+    for seed in range(4):
+        agree(module, spec, "bf16", REQUESTS, seed)
+
+
 def rows_that_end_early(seek: walks.SeekOp) -> None:
     less = arith.SubiOp(seek.end, seek.programs[-1].step)
     assert seek.ends.block.last_op is not None
