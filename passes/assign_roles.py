@@ -252,11 +252,15 @@ each piece of values. A stage then has several boxes, which are announced, waite
 
 Both loops become one over all tiles, in the same order, with a condition around what masks, and around what a mask
 reads; a program that sees no key walks one tile, and forgets it. Where data say how many tiles of rows there are, what
-is taken is the rank of a tile among those (`roles.seek`), since most numbers would be of none. What is scheduled as the
-plain kernel goes with the other, too, in its tiles. What stands before the loops and is the same for all rows is
-computed before the roles. Which kernels are taken, and by what rule tiles are made, `attndsl.ir.analyses.roled` says;
-others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the kernel has a schedule,
-`{"ROLES" = 1}`, so that a launch may take it by itself; one without is for calls that ask for it.
+is taken is the rank of a tile among those (`roles.seek`), since most numbers would be of none; and a tile that met NaN
+is computed again before a role's next tile, as a task of its own (`roles.task`), and not beside the sums of a loop.
+Where keys lie in blocks, a tile has several, or is part of one, and each piece of it is copied from where it lies
+(`roles.gather`): what says that is asked for by the role that copies alone, and a block that lies nowhere is copied as
+NaN. What is scheduled as the plain kernel goes with the other, too, in its tiles. What stands before the loops and is
+the same for all rows is computed before the roles. Which kernels are taken, and by what rule tiles are made,
+`attndsl.ir.analyses.roled` says; others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the
+kernel has a schedule, `{"ROLES" = 1}`, so that a launch may take it by itself; one without is for calls that ask for
+it.
 
 Requires: choose-index-width, and all before. Exactness: reassociates. Idempotent.
 """
