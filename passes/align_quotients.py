@@ -62,7 +62,9 @@ After:
       tile.store @o[%i] = %t : f32
     }
 
-A divisor that is no multiple of 32 is left: tiles that divide it would be too small to keep a matrix unit busy.
+A loop that begins elsewhere, as that of a window does, begins at the last multiple of its tiles before that, where its
+rows know where their keys start: they leave out what is before. A divisor that is no multiple of 32 is left: tiles that
+divide it would be too small to keep a matrix unit busy.
 
 Requires: tile{fixed=true}, specialise for a divisor that is a dim. Exactness: bit-exact. Idempotent.
 """
@@ -87,6 +89,9 @@ from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operatio
 SMALLEST = 32
 """The least divisor whose tiles are worth having."""
 
+LEAST = 16
+"""The least divisor whose multiples tiles begin at: a role copies so many keys at once."""
+
 
 @dataclass(frozen=True)
 class AlignQuotients(ModulePass):
@@ -106,7 +111,9 @@ def _align(loop: tile.LoopOp) -> bool:
     if axis is None or not isinstance(choice, spec.ChoiceOp) or axis.start is not loop.body.block.args[0]:
         return False
     divisions = [use.operation for use in axis.result.uses if _divides_key(use.operation, axis.result)]
-    if not divisions or not is_multiple(loop.lb, loop.step):
+    if not divisions and any(_divides_key(use.operation, axis.result, LEAST) for use in axis.result.uses):
+        _begin_before(loop)
+    if not divisions or not (is_multiple(loop.lb, loop.step) or _begin_before(loop)):
         return False
     known = choice.divides.value.data if choice.divides is not None else 0
     choice.divides = IntegerAttr(gcd(known, *(int(constant(op.rhs) or 0) for op in divisions)), index)
@@ -117,12 +124,27 @@ def _align(loop: tile.LoopOp) -> bool:
     return True
 
 
-def _divides_key(op: Operation, key: SSAValue) -> TypeGuard[arith.FloorDivSIOp | spec.ModOp]:
+def _begin_before(loop: tile.LoopOp) -> bool:
+    """Lets a loop whose rows know where their keys start begin at a multiple of its tiles before; whether it may.
+
+    Where keys are split, what is before a start is of another split.
+    """
+    kernel = loop.parent_op()
+    if not isinstance(kernel, tile.KernelOp) or kernel.form is None or kernel.form.data != "whole":
+        return False
+    if loop.row_start is loop.lb:
+        return False
+    tiles = insert_before(loop, arith.FloorDivSIOp(loop.lb, loop.step))
+    loop.operands[0] = insert_before(loop, arith.MuliOp(tiles, loop.step), loop.lb.name_hint)
+    return True
+
+
+def _divides_key(op: Operation, key: SSAValue, least: int = SMALLEST) -> TypeGuard[arith.FloorDivSIOp | spec.ModOp]:
     """Whether an operation divides a key position by a number that has tiles worth having."""
     if not isinstance(op, arith.FloorDivSIOp | spec.ModOp) or op.lhs is not key:
         return False
     size = int(constant(op.rhs) or 0)
-    return size > 0 and size % SMALLEST == 0
+    return size > 0 and size % least == 0
 
 
 def _divide_start(op: arith.FloorDivSIOp | spec.ModOp, axis: tile.RangeOp) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.boxes import Side
+from attndsl.ir.analyses.role_boxes import left_out_of
 from attndsl.ir.analyses.role_parts import Box
 from attndsl.ir.gathers import GatherOp, StartsOp
 from attndsl.ir.keys import conjuncts
@@ -81,9 +82,13 @@ class CopiesBuilder(RolesBuilder):
     def _last_piece(self) -> None:
         """Where the last piece of a tile's keys begins, and whether there is one: pieces that follow are copies of it.
 
-        What says where a piece lies need not be there beyond the last key.
+        What says where a piece lies need not be there beyond the last key, and what is there before the first one of a
+        tile that begins before its keys may have been left since.
         """
-        end, piece = self.copies[self.found.folded.ub], self._number(self.found.piece)
+        last, piece = self.found.folded, self._number(self.found.piece)
+        end, left_out = self.copies[last.ub], left_out_of(last)
+        if left_out is not None:
+            end = self._value(arith.AddiOp(end, self.copies[left_out]))
         reached = self._value(
             arith.AddiOp(self._value(arith.MaxSIOp(end, self._number(0))), self._number(self.found.piece - 1))
         )
@@ -92,6 +97,11 @@ class CopiesBuilder(RolesBuilder):
         before = self._value(arith.SubiOp(pieces, self._number(1)))
         self.latest = self._value(arith.MuliOp(before, piece), "latest")
         self.some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"), "some")
+        first = _begins_before(last if left_out is not None else self.found.loops[0])
+        self.earliest = None
+        if first is not None:
+            whole = self._value(arith.FloorDivSIOp(self.copies[first], piece))
+            self.earliest = self._value(arith.MuliOp(whole, piece), "earliest")
         self.non_negative += [reached, count, pieces, before, self.latest]
 
     def _gather(self, ring: RingOp, box: Box, first: SSAValue, stage: SSAValue) -> None:
@@ -103,7 +113,10 @@ class CopiesBuilder(RolesBuilder):
         outer, copies, self.block = self.block, dict(self.copies), gather.starts.block
         key = self.block.args[0]
         key.name_hint = f"{loop.axis.variable.data}_next"
-        known = self._value(arith.MinSIOp(key, self.latest), loop.axis.variable.data)
+        name = loop.axis.variable.data
+        known = self._value(arith.MinSIOp(key, self.latest), name)
+        if self.earliest is not None:
+            known = self._value(arith.MaxSIOp(known, self.earliest), name)
         self.copies |= dict.fromkeys((loop.axis.start, loop.axis.result), known)
         self.non_negative += [key, known]
         self._add(StartsOp([self._fitting(self._start(side, None), known) for side in box.sides]))
@@ -173,3 +186,10 @@ class CopiesBuilder(RolesBuilder):
             return False
         end = test.lhs.owner.lhs if isinstance(test.lhs.owner, arith.MaxSIOp) else test.lhs
         return end is loop.ub and test.rhs is loop.axis.result
+
+
+def _begins_before(loop: tile.LoopOp) -> SSAValue | None:
+    """The first key of a loop that begins at the last multiple of its tiles before that; None of others."""
+    whole = loop.lb.owner
+    tiles = whole.lhs.owner if isinstance(whole, arith.MuliOp) and whole.rhs is loop.step else None
+    return tiles.lhs if isinstance(tiles, arith.FloorDivSIOp) and tiles.rhs is loop.step else None

@@ -131,10 +131,10 @@ def block_of(found: Roled, axes: AxesAnalysis) -> int:
     assert loop.axis is not None
     if size % LEAST_PIECE:
         raise NoRoles(f"fewer than {LEAST_PIECE} keys lie side by side")
-    if loop.axis.start is not loop.body.block.args[0] or not all(
-        is_multiple(each.lb, each.step) for each in found.loops
-    ):
+    if not all(each.axis is not None and is_multiple(each.axis.start, each.step) for each in found.loops):
         raise NoRoles("tiles of keys begin within blocks of them")
+    if loop.axis.start is not loop.body.block.args[0] and left_out_of(loop) is None:
+        raise NoRoles("tiles of keys begin elsewhere than a loop counts them")
     begins = {loop.body.block.args[0]}
     for op in loop.body.block.ops:
         if op is loop.axis or op in found.placed or op is loop.end or isinstance(op, tile.STATEMENTS):
@@ -145,6 +145,22 @@ def block_of(found: Roled, axes: AxesAnalysis) -> int:
             raise NoRoles("what is made of scores rests on the block that their keys lie in")
         begins.update(op.results)
     return size
+
+
+def left_out_of(loop: tile.LoopOp) -> SSAValue | None:
+    """How many keys a loop leaves out that goes on behind those of another; None where it walks all, one by one.
+
+    The loop over mixed tiles counts those before full ones, and then those behind, as if full ones were not there.
+    """
+    assert loop.axis is not None
+    start, counted = loop.axis.start.owner, loop.body.block.args[0]
+    if (
+        not isinstance(start, arith.SelectOp)
+        or start.lhs is not counted
+        or not isinstance(start.rhs.owner, arith.AddiOp)
+    ):
+        return None
+    return start.rhs.owner.rhs if start.rhs.owner.lhs is counted else None
 
 
 def _end(op: tile.LoadOp | tile.StoreOp, features: SSAValue, axes: AxesAnalysis) -> int | None:
