@@ -12,7 +12,7 @@ from attndsl.cli.gpu import gpu, need_torch
 from attndsl.cli.options import Duration, out_option
 from attndsl.cli.output import live_line
 
-ON_GPU = ("prefill", "backward", "flash-decoding", "paged", "mla-decode", "gallery", "launch")
+ON_GPU = ("prefill", "packed", "backward", "flash-decoding", "paged", "mla-decode", "gallery", "launch")
 ON_CPU = ("cpu-prefill", "cpu-backward", "cpu-decode", "mla-cpu", "encoder", "cpu-call", "memory", "startup")
 """Each is a module of `attndsl.bench`, with an underscore for the hyphen."""
 
@@ -41,6 +41,7 @@ def command(suite: str, effort: str | None, budget: float, threads: int | None, 
     \b
     On a GPU:
     attndsl bench prefill          naive, staged, SDPA by backend, FlexAttention; masks and scores
+    attndsl bench packed           prefill of requests packed end to end, over pages and not
     attndsl bench backward         gradients alone, beside SDPA and FlexAttention; a step of training
     attndsl bench flash-decoding   one token over a dense cache, in f16, bf16 and f32
     attndsl bench paged            one token over a paged cache, beside a dense one

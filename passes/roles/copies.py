@@ -161,13 +161,14 @@ class CopiesBuilder(RolesBuilder):
     def _index(self, value: SSAValue) -> SSAValue:
         """An index that is the same for a whole tile, in the role that is written."""
         if value not in self.copies:
-            assert isinstance(value.owner, Operation)
-            for operand in value.owner.indices if isinstance(value.owner, tile.LoadOp) else value.owner.operands:
+            op = value.owner
+            assert isinstance(op, Operation)
+            for operand in op.indices if isinstance(op, tile.LoadOp) else op.operands:
                 self._index(operand)
-            if isinstance(value.owner, tile.LoadOp):
-                self._read(value.owner)
+            if isinstance(op, tile.LoadOp):
+                self._read(op)
             else:
-                self._clone(value.owner)
+                self._clone(op)
         return self.copies[value]
 
     def _read(self, load: tile.LoadOp) -> None:

@@ -24,6 +24,7 @@ from attndsl.bench import (
     masks,
     mla_cpu,
     mla_decode,
+    packed,
     paged,
     peers,
     prefill,
@@ -50,6 +51,7 @@ TINY: dict[str, Callable[[], list[Work]]] = {
         flash_decoding.decode(element, (4, kv_heads, 16, 2, 64), 0, with_flex=True)
         for element, kv_heads in (("f32", 2), ("bf16", 1))
     ],
+    "packed": lambda: [packed.row(2, 16, keys, page, 4, 2, 16) for keys, page in ((16, 16), (24, 8))],
     "paged": lambda: [paged.decode(4, 2, 16, 2, 64)],
     "mla-decode": lambda: [mla_decode.decode(4, 2, 128)],
     "cpu-prefill": lambda: [
