@@ -94,8 +94,8 @@ def form(
     if all(text.startswith(("none", ONLY_ASKED)) for text in roles):
         return f"{taken}: {told}"
     return (
-        f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, {LEAST_KEYS} keys or more, and tiles that fill "
-        f"{BUSY:.0%} of the time of {processors} processors"
+        f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, {LEAST_KEYS} keys or more unless data count rows, "
+        f"and tiles that fill {BUSY:.0%} of the time of {processors} processors"
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from attndsl.backends.branches import write_branches
 from attndsl.backends.dims import dim_statements
+from attndsl.backends.gluon.helpers import LEAST_KEYS
 from attndsl.backends.gpu.parameters import Parameters
 from attndsl.backends.names import Names, leaf_name, python_text
 from attndsl.backends.writer import Writer
@@ -306,18 +307,20 @@ class Launcher:
         counts = dict(zip(programs, named, strict=True))
         own = {op: launched.text.count(op) for op in programs if constant(op.step) != 1}
         rows, grid = whole.text.limit(whole.rows), _grid({**counts, **own}.values())
-        tiles, has_roles = grid, "_has_roles("
+        tiles, keys, has_roles = grid, whole.keys, "_has_roles("
         if whole.rows.bound is not None:
             # Data say how many rows each place has, and a launch asks no data: on average, as many as are written.
             places = _grid(count for program, count in {**counts, **own}.items() if program not in own)
             written, size = _written(whole), max(int(constant(op.step) or 1) for op in own)
             rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
             tiles = f"min({grid}, triton.cdiv({written}, {size}) + {places})"
+            # The plain form has a program for each tile that there might be: roles pay for few keys, too.
+            keys = str(LEAST_KEYS)
             has_roles = f"{grid} < 2**31 and _has_roles("  # the numbers of tiles that there might be have 32 bits
         pays = "False"
         if launched.kernel.schedules:
             pays = Names({*self.names, *named}).like("pays")
-            self.out.listed(f"{pays} = _roles_pay(", [rows, whole.keys, tiles, self.device], ")")
+            self.out.listed(f"{pays} = _roles_pay(", [rows, keys, tiles, self.device], ")")
         self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, *tensors], "):")
         with self.out.indented():
             for program, count in own.items():

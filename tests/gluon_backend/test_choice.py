@@ -97,6 +97,15 @@ def test_requests_have_as_many_rows_as_outputs_on_average(batches: int, rows: in
     assert kernel.endswith("_roles_kernel") == expected
 
 
+@pytest.mark.parametrize("pages", [1, LEAST_KEYS // 64])
+def test_few_keys_do_where_data_count_rows(pages: int) -> None:
+    """128 requests of 256 rows on an H200, of 256 keys on pages: 3.9 ms without roles, packed keys 0.63 with them."""
+    sizes = {"D": 128, "E": 128, "S": 64}
+    made = attndsl.load("paged_prefill").artifact("gluon", sizes, "cuda:90", T="bf16", I="i32")
+    given = {**sizes, "B": 128, "M": 128 * 256, "Hq": 32, "Hkv": 8, "P": 512, "L": pages}
+    assert launched(made, given, {})[0][0] == "paged_prefill_roles_kernel"
+
+
 def test_numbers_of_tiles_have_32_bits() -> None:
     """Each of many requests might have all rows: so many tiles are not told apart, even where roles are asked for."""
     made = attndsl.load("packed_ragged").artifact("gluon", {"D": 64, "E": 64}, "cuda:90", T="bf16", I="i32")
