@@ -89,7 +89,7 @@ from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operatio
 SMALLEST = 32
 """The least divisor whose tiles are worth having."""
 
-LEAST = 16
+LEAST_BLOCK = 16
 """The least divisor whose multiples tiles begin at: a role copies so many keys at once."""
 
 
@@ -111,7 +111,7 @@ def _align(loop: tile.LoopOp) -> bool:
     if axis is None or not isinstance(choice, spec.ChoiceOp) or axis.start is not loop.body.block.args[0]:
         return False
     divisions = [use.operation for use in axis.result.uses if _divides_key(use.operation, axis.result)]
-    if not divisions and any(_divides_key(use.operation, axis.result, LEAST) for use in axis.result.uses):
+    if not divisions and any(_divides_key(use.operation, axis.result, LEAST_BLOCK) for use in axis.result.uses):
         _begin_before(loop)
     if not divisions or not (is_multiple(loop.lb, loop.step) or _begin_before(loop)):
         return False

@@ -58,7 +58,7 @@ After:
 
 Where a row ends at the least of several numbers, or at one of two, as a row does that reads nothing, the least of all
 ends is the least of their least; and none is larger than the least of their largest, which does for a loop: what a row
-may not see it asks itself.
+may not see it asks itself. A GPU waits for a reduction, and walks a tile more now and then; `plain` leaves that out.
 
 A program has at least one row. The largest with its first row only tells what cannot be negative from what could,
 which the widths of a GPU's numbers rest on; `plain` leaves it out.
@@ -105,7 +105,7 @@ def _fold(reduce: tile.MaxOp | tile.MinOp, rows: _Rows, plain: bool) -> bool:
         return False
     parts = [reduce.body]
     if rows.direction(reduce.body, axis.result) is None and (
-        isinstance(reduce, tile.MinOp) or _only_ends(reduce, rows.axes)
+        isinstance(reduce, tile.MinOp) or (not plain and _only_ends(reduce, rows.axes))
     ):
         parts = _least_of(reduce.body)
     if any(rows.direction(part, axis.result) is None and not rows.is_step(part, axis.result) for part in parts):

@@ -83,7 +83,7 @@ def form(
     artifact: Artifact, dims: Mapping[str, int], params: Mapping[str, int | float | bool], processors: int = HOPPER
 ) -> str | None:
     """What a call takes of a file that holds kernels with roles, and by what rule; None of a file that holds none."""
-    from attndsl.backends.gluon.helpers import BUSY, LEAST_KEYS, LEAST_ROWS
+    from attndsl.backends.gpu.roles_rule import BUSY, LEAST_KEYS, LEAST_ROWS
 
     roles = [str(text) for name, text in artifact.schedule.items() if name.partition(" ")[0] == "roles"]
     if all(text.startswith("none") for text in roles):

@@ -12,8 +12,8 @@ import numpy as np
 
 from attndsl.backends.branches import write_branches
 from attndsl.backends.dims import dim_statements
-from attndsl.backends.gluon.helpers import LEAST_KEYS
 from attndsl.backends.gpu.parameters import Parameters
+from attndsl.backends.gpu.roles_rule import LEAST_KEYS
 from attndsl.backends.names import Names, leaf_name, python_text
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import attndsl
-from attndsl.backends.gluon.helpers import BUSY, LEAST_KEYS, LEAST_ROWS
+from attndsl.backends.gpu.roles_rule import BUSY, LEAST_KEYS, LEAST_ROWS
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.describe import ONLY_ASKED
 from attndsl.ir.analyses.roled import roled

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import attndsl
-from attndsl.backends.gluon.helpers import LEAST_KEYS
 from attndsl.backends.gpu.aot import load
+from attndsl.backends.gpu.roles_rule import LEAST_KEYS
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.choices import ROLES

@@ -1,6 +1,6 @@
 """Whether roles make a kernel faster, by what is known before a launch: a small cost model. An analysis.
 
-What a launch adds to it, rows, keys and tiles of rows, its file says (`attndsl.backends.gluon.helpers`). Both were
+What a launch adds to it, rows, keys and tiles of rows, its file says (`attndsl.backends.gpu.roles_rule`). Both were
 fitted to what an H200 took (docs/performance.md, "With roles").
 """
 
