@@ -111,9 +111,10 @@ def _align(loop: tile.LoopOp) -> bool:
     if axis is None or not isinstance(choice, spec.ChoiceOp) or axis.start is not loop.body.block.args[0]:
         return False
     divisions = [use.operation for use in axis.result.uses if _divides_key(use.operation, axis.result)]
-    if not divisions and any(_divides_key(use.operation, axis.result, LEAST_BLOCK) for use in axis.result.uses):
-        _begin_before(loop)
-    if not divisions or not (is_multiple(loop.lb, loop.step) or _begin_before(loop)):
+    aligned = is_multiple(loop.lb, loop.step)
+    if not aligned and any(_divides_key(use.operation, axis.result, LEAST_BLOCK) for use in axis.result.uses):
+        aligned = _begin_before(loop)
+    if not divisions or not aligned:
         return False
     known = choice.divides.value.data if choice.divides is not None else 0
     choice.divides = IntegerAttr(gcd(known, *(int(constant(op.rhs) or 0) for op in divisions)), index)

@@ -22,6 +22,8 @@ class CopiesBuilder(RolesBuilder):
     """Writes what the role that copies does for a tile.
 
     It fills `rings` with `keys` and `values`, and those of `queries`; `walked` is how many tiles it has walked before.
+    Where keys lie in blocks, `latest` is where the last piece of a tile's keys begins, `earliest` the first one if
+    tiles may begin before that, and `some` whether there is a key.
     """
 
     rings: list[list[RingOp]]
@@ -29,6 +31,9 @@ class CopiesBuilder(RolesBuilder):
     values: list[Box]
     queries: list[RingOp]
     walked: SSAValue
+    latest: SSAValue
+    earliest: SSAValue | None
+    some: SSAValue
 
     def _producer(self) -> None:
         """Keys and queries of the first tile; keys of each other and values of that before it; values of the last.
@@ -38,7 +43,7 @@ class CopiesBuilder(RolesBuilder):
         keys, values = self.rings
         found, zero = self.found, self._number(0)
         if found.block:
-            self._last_piece()
+            self._ends_of_pieces()
         self._copy(keys, self.keys, self._begin(zero), *self._turn(zero, keys[0]))
         if self.queries:
             phase = self._query_phase()
@@ -73,14 +78,14 @@ class CopiesBuilder(RolesBuilder):
         self._add(ExpectOp(name, stage, sum(ring.bytes for ring in rings)))
         for ring, box in zip(rings, boxes, strict=True):
             self.place = box.load.location
-            firsts = (first if n == box.along else None for n in range(len(box.sides)))
             if box.block:
                 self._gather(ring, box, first, stage)
             else:
+                firsts = (first if n == box.along else None for n in range(len(box.sides)))
                 self._add(CopyOp(ring.sym_name.data, stage, list(map(self._start, box.sides, firsts))))
 
-    def _last_piece(self) -> None:
-        """Where the last piece of a tile's keys begins, and whether there is one: pieces that follow are copies of it.
+    def _ends_of_pieces(self) -> None:
+        """Where the last piece of a tile's keys begins, and the first one: pieces outside of these are copies of them.
 
         What says where a piece lies need not be there beyond the last key, and what is there before the first one of a
         tile that begins before its keys may have been left since.

@@ -131,3 +131,42 @@ tile.kernel @window form "whole" {
   }
   tile.store @o[%i] = %t : f32
 }
+
+// So does one whose blocks have no tiles worth having, once: a role copies block by block.
+// CHECK-LABEL: tile.kernel @small form "whole"
+// CHECK-NEXT: %keys = spec.choice "KEYS"{{$}}
+// CHECK: [[TILES:%\d+]] = arith.floordivsi %start, %keys : index
+// CHECK-NEXT: %start_1 = arith.muli [[TILES]], %keys : index
+// CHECK-NEXT: %t = tile.loop %j0 = %start_1 to %N step %keys rows from %row_start to %N
+// CHECK: arith.floordivsi %j, %S : index
+tile.kernel @small form "whole" {
+  %keys = spec.choice "KEYS"
+  %rows = spec.choice "ROWS"
+  %zero = arith.constant 0 : index
+  %none = arith.constant 0.0 : f32
+  %S = arith.constant 16 : index
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %i0 = tile.program "i" to %M step %rows
+  %i = tile.range "i" from %i0 to %M size %rows
+  %row_start = arith.maxsi %i, %zero : index
+  %start = arith.maxsi %i0, %zero : index
+  %z = tile.broadcast %none over (%i) : f32 to f32
+  %t = tile.loop %j0 = %start to %N step %keys rows from %row_start to %N iter_args(%s = %z) -> (f32) {
+    %end = arith.addi %j0, %keys : index
+    %j = tile.range "j" from %j0 to %end size %keys
+    %in = arith.cmpi sgt, %N, %j : index
+    %seen = arith.cmpi sle, %row_start, %j : index
+    %block = arith.floordivsi %j, %S : index
+    %table = tile.load @table[%block] where %in : index
+    %sane = spec.mod %table, %N
+    %zero1 = arith.constant 0 : index
+    %v = tile.load @x[%sane, %zero1] where %in : f32
+    %both = arith.andi %in, %seen : i1
+    %w = arith.select %both, %v, %none : f32
+    %sum = tile.sum %w over %j : f32 to f32
+    %s1 = arith.addf %s, %sum : f32
+    tile.yield %s1 : f32
+  }
+  tile.store @o[%i] = %t : f32
+}
