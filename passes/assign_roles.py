@@ -274,11 +274,12 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_parts import NoRoles, Roled
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import loss
+from attndsl.ir.carried import remove_unneeded
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.rewrite import copied, index_constant, insert_before, remove_dead
+from attndsl.ir.rewrite import copied, index_constant, insert_before
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.statements import of_kind
-from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass, StringAttr
+from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass, StringAttr, UnitAttr
 from attndsl.passes.roles.kernel import RolesKernel
 
 
@@ -314,9 +315,11 @@ class AssignRoles(ModulePass):
             made.write()
             for look in [each for each in kernels if each is not kernel and each.scheduling is kernel]:
                 op.body.block.insert_op_before(_in_tiles(look, found), made.kernel)
-            remove_dead(made.kernel)
+            remove_unneeded(made.kernel)
             for load in of_kind(made.kernel, tile.LoadOp):
                 load.box = None  # rings are all that is copied
+            for store in of_kind(made.kernel, tile.StoreOp):
+                store.scattered = UnitAttr() if found.scattered else None
             if loss(found) is None:
                 made.kernel.schedules = ArrayAttr([DictionaryAttr({ROLES: IntegerAttr.from_index_int_value(1)})])
 

@@ -40,7 +40,9 @@ After:
     }
 
 An axis is cut after its largest power of two where that saves at least a quarter of its padded width: 96 and 72 are,
-but not 56, of which 32 + 24 would be padded to 64 as well. It is cut, too, where a condition on it turns, if that
+but not 56, of which 32 + 24 would be padded to 64 as well. One of more than 256 is cut into pieces of so many, which is
+the widest product of a matrix unit: on an H200 decoding of latent attention, 512 wide, took 0.95 of the time for 128
+heads, and 1.00 to 1.06 for 16 and 32. It is cut, too, where a condition on it turns, if that
 leaves powers of two: of two halves, each that a rotary embedding reads is then read whole, and no axis is tested.
 
 Requires: canonicalize, so that extents are constants; specialise, if they are to be. Ensures: an axis of constant
@@ -59,6 +61,9 @@ from attndsl.ir.rewrite import constant, index_constant, insert_before, remove_d
 from attndsl.ir.tile import padded
 from attndsl.ir.traits import monoid_of
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
+
+WIDEST = 256
+"""The features of the widest product of a matrix unit, and of the widest box that a GPU copies at once."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +88,9 @@ class SplitAxes(ModulePass):
 
 def pieces(extent: int) -> list[int]:
     """What an axis is cut into: powers of two that decrease, and last what is padded to one."""
-    largest = 1 << extent.bit_length() >> 1
+    largest = min(1 << extent.bit_length() >> 1, WIDEST)
     rest = extent - largest
-    if rest == 0 or 2 * padded(rest) > largest:
+    if rest == 0 or (2 * padded(rest) > largest and padded(extent) <= WIDEST):
         return [extent]
     return [largest, *pieces(rest)]
 
@@ -93,7 +98,7 @@ def pieces(extent: int) -> list[int]:
 def _sizes(kernel: attn.KernelOp, axis: attn.AxisOp, extent: int) -> list[int]:
     parts = [high - low for low, high in pairwise([0, *_turns(kernel, axis, extent), extent])]
     if all(part == padded(part) for part in parts):
-        return parts
+        return [piece for part in parts for piece in pieces(part)]
     return pieces(extent)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from attndsl.ir import gathers, roles, tile, walks
 from attndsl.ir.arrays import NamedArray, rounded, sum_along
 from attndsl.ir.meaning import Array
+from attndsl.ir.rings import Barred, BoardOp, BoxesOp, RingOp, barred
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue
 from attndsl.storage import as_stored, decode
@@ -117,25 +118,28 @@ class _Program:
         self.copies: list[_Copy] = []
         self.stages: dict[tuple[str, int], _Stage] = {}
         self.ends = set[str]()  # stages of a board that hold the number at which there is no tile
-        rings = [op for op in kernel.body.block.ops if isinstance(op, roles.RingOp | roles.BoardOp)]
+        holders = [op for op in kernel.body.block.ops if isinstance(op, Barred)]
         self.filled_with = {
-            ring.sym_name.data: ring.filled_with if isinstance(ring, roles.RingOp) else ring.sym_name.data
-            for ring in rings
+            holder.sym_name.data: holder.sym_name.data if isinstance(holder, BoardOp) else holder.filled_with
+            for holder in holders
         }
-        for ring in (ring for ring in rings if self.filled_with[ring.sym_name.data] == ring.sym_name.data):
-            name = ring.sym_name.data
-            for n in range(ring.stages.value.data):
-                barriers = _Barrier(1), _Barrier(ring.readers.value.data)
+        for holder in filter(barred, holders):
+            name = holder.sym_name.data
+            for n in range(holder.stages.value.data):
+                barriers = _Barrier(1), _Barrier(holder.readers.value.data)
                 self.stages[name, n] = _Stage(f"stage {n} of @{name}", *barriers)
-        self.roles = [
-            _Role(run, self, f"consumer {n}" if isinstance(op, roles.ConsumersOp) else "the producer", op, n)
-            for op in kernel.body.block.ops
-            if isinstance(op, roles.RoleOp)
-            for n in range(op.count.value.data if isinstance(op, roles.ConsumersOp) else 1)
-        ]
+        self.roles: list[_Role] = []
+        for op in (op for op in kernel.body.block.ops if isinstance(op, roles.RoleOp)):
+            for n in range(op.count.value.data if isinstance(op, roles.ConsumersOp) else 1):
+                consumers = sum(isinstance(role.op, roles.ConsumersOp) for role in self.roles)
+                name = f"consumer {consumers}" if isinstance(op, roles.ConsumersOp) else "the producer"
+                self.roles.append(_Role(run, self, name, op, n))
 
     def walk(self) -> Iterator[None]:
-        """Runs all roles to their ends, a round at a time. Raises RolesFail."""
+        """Runs all roles to their ends, a step at a time. Raises RolesFail.
+
+        The first that can go on does: a role is as far behind those before it as what they wait for allows.
+        """
         order = sorted(self.roles, key=lambda role: isinstance(role.op, roles.ConsumersOp) == self.copies_first)
         running = {role: role.steps() for role in order}
         while running:
@@ -144,7 +148,9 @@ class _Program:
                 before = role.done
                 if next(steps, role) is role:
                     del running[role]
-                moved |= role.done > before or role not in running
+                moved = role.done > before or role not in running
+                if moved:
+                    break
             if not moved and not self.land():
                 waiting = "; ".join(f"{role.name} waits until {role.waits_for}" for role in running)
                 raise RolesFail(f"nothing goes on: {waiting}")
@@ -319,6 +325,8 @@ class _Role:
                 self.copy(op, list(self.gathered(op)))
             case roles.PutOp():
                 self.put(op)
+            case roles.HandOp():
+                self.hand(op)
             case roles.ViewOp():
                 self.view(op)
             case roles.OperandOp():
@@ -366,7 +374,7 @@ class _Role:
         return self.program.stages[name, n]
 
     def box(
-        self, boxes: roles.BoxesOp, lengths: Mapping[int, int], start: Sequence[SSAValue]
+        self, boxes: BoxesOp, lengths: Mapping[int, int], start: Sequence[SSAValue]
     ) -> tuple[list[int], Places, Places]:
         """How long a box is along each axis of its tensor, which places of it lie in the tensor, and where there."""
         shape = self.run.arrays[boxes.tensor.string_value()].shape
@@ -376,7 +384,7 @@ class _Role:
             raise RolesFail(f"{self.name} means a box of {boxes.tensor.string_value()} whose place has no 32 bits")
         places = [np.arange(at, at + size) for at, size in zip(first, sizes, strict=True)]
         ends = list(shape)
-        if isinstance(boxes, roles.RingOp) and boxes.end is not None:
+        if isinstance(boxes, RingOp) and boxes.end is not None:
             ends[-1] = min(ends[-1], boxes.end.value.data)
         inside = [(place >= 0) & (place < end) for place, end in zip(places, ends, strict=True)]
         return sizes, np.ix_(*inside), np.ix_(*(p[i] for p, i in zip(places, inside, strict=True)))
@@ -391,7 +399,18 @@ class _Role:
         stored = decode(as_stored(tile_, element), element).reshape(sizes)
         self.run.arrays[boxes.tensor.string_value()][places] = stored[inside]
 
-    def piece(self, ring: roles.RingOp, start: Sequence[SSAValue]) -> Array:
+    def hand(self, op: roles.HandOp) -> None:
+        relay, stage = op.relay, self.stage(op)
+        name = relay.sym_name.data
+        self.is_free(stage, name)
+        tile_ = np.broadcast_to(self.run.values[op.value].along(tuple(op.axes)), relay.shape)
+        stage.boxes[name] = rounded(tile_, relay.element.data)
+        if barred(relay):
+            stage.fills += 1
+            stage.fill()
+            stage.full.arrive()
+
+    def piece(self, ring: RingOp, start: Sequence[SSAValue]) -> Array:
         """A box of the tensor of a ring."""
         tensor = self.run.arrays[ring.tensor.string_value()]
         sizes, inside, places = self.box(ring, ring.pieces, start)

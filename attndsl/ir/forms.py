@@ -21,11 +21,10 @@ def runs(
 
 
 def _form(kernel: attn.KernelOp | tile.KernelOp, splits: int, with_roles: bool) -> str:
-    """The form that runs of the kernels of one name."""
-    if splits != 1 or not with_roles:
-        return "whole" if splits == 1 else "split"
+    """The form that runs of the kernels of one name: a kernel with roles runs in the place of a plain one."""
+    plain = "whole" if splits == 1 else "split"
     module = kernel.parent_op()
     assert module is not None, "kernels stand in a module"
     others = (op for region in module.regions for op in region.ops if isinstance(op, tile.KernelOp))
-    roles = any(op.form is not None and op.form.data == "roles" and op.entry == kernel.entry for op in others)
-    return "roles" if roles else "whole"
+    forms = {op.form.data for op in others if op.form is not None and op.entry == kernel.entry}
+    return "roles" if with_roles and {plain, "roles"} <= forms else plain

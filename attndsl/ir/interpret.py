@@ -31,6 +31,7 @@ from attndsl.ir.meetings import Meetings
 from attndsl.ir.over_keys import OverKeys
 from attndsl.ir.ranges import IDENTITY
 from attndsl.ir.residence import Homes
+from attndsl.ir.rings import BoardOp, OutboxOp, RelayOp, RingOp
 from attndsl.ir.xdsl import (
     Block,
     ModuleOp,
@@ -170,7 +171,7 @@ class Run(OverKeys):
     def home(self, op: tile.HomeOp) -> None:
         self.homes = self.homes or Homes()
 
-    def consumers(self, op: roles.ConsumersOp) -> None:
+    def roles(self, op: roles.ProducerOp) -> None:
         kernel = op.parent_op()
         assert isinstance(kernel, tile.KernelOp)
         run_roles(self, kernel)
@@ -442,7 +443,7 @@ STEPS: Mapping[type[Operation], Step] = {
     tile.UnsignedOp: Run.unsigned,
     tile.HomeOp: Run.home,
     tile.IntoOp: Run.put,
-    roles.ConsumersOp: Run.consumers,
+    roles.ProducerOp: Run.roles,
     **dict.fromkeys(
         (
             spec.AssumeOp,
@@ -454,10 +455,11 @@ STEPS: Mapping[type[Operation], Step] = {
             tile.LaunchedOp,
             tile.ThreadsOp,
             tile.WrapsOp,
-            roles.RingOp,
-            roles.BoardOp,
-            roles.OutboxOp,
-            roles.ProducerOp,
+            RingOp,
+            BoardOp,
+            OutboxOp,
+            RelayOp,
+            roles.ConsumersOp,
         ),
         lambda run, op: None,
     ),

@@ -116,7 +116,8 @@ class StoreOp(IRDLOperation):
     """Writes a tile to an output, nothing where `where` is false; rounds, saturates and wraps as `attn.write` does.
 
     One that `adds` adds the tile to what is there. What it adds `along` are the variables of programs that may meet in
-    one element: programs that agree in them do not. With `within`, elements of one tile may meet too.
+    one element: programs that agree in them do not. With `within`, elements of one tile may meet too. One that is
+    `scattered` is written by each thread as it has it: in a kernel whose shared memory has no room to line it up.
 
         tile.store @o[%b, %g, %i] = %x adds along (%h) : f32
         tile.store @p[%at] = %x adds within along (%i0) where %in : f32
@@ -130,10 +131,11 @@ class StoreOp(IRDLOperation):
     within = opt_prop_def(UnitAttr)
     along = var_operand_def(IndexType)
     where = opt_operand_def(i1)
+    scattered = opt_prop_def(UnitAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "$tensor `[` $indices `]` `=` $value (`adds` $adds^ (`within` $within^)? `along` `(` $along `)`)?"
-        " (`where` $where^)? attr-dict `:` type($value)"
+        " (`scattered` $scattered^)? (`where` $where^)? attr-dict `:` type($value)"
     )
 
     def __init__(

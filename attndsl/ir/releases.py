@@ -3,22 +3,23 @@
 A stage that is released may be filled at once. A product reads it until it is awaited. What reads it into registers is
 worse: an instruction that loads has not loaded yet when the next one begins, and a release waits for no load. So such a
 stage is released only after something that is known to be complete has needed what was read: a product that was
-awaited. No tolerance finds where that is missing: a few numbers are those of the next tile. The number of a tile is
-needed by the test whether there is one: a stage of a board is released behind that.
+awaited, or a store. No tolerance finds where that is missing: a few numbers are those of the next tile. The number of a
+tile is needed by the test whether there is one: a stage of a board is released behind that.
 """
 
 from __future__ import annotations
 
 from attndsl.ir import gathers, roles, tile, walks
+from attndsl.ir.rings import BoardOp, RelayOp, RingOp
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException
+from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException, scf
 
 Stage = tuple[str, SSAValue]
 
 OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp, gathers.GatherOp, walks.TakeOp, walks.SeekOp, walks.PostOp)
 OF_CONSUMERS = (
     *(roles.ReleaseOp, roles.ViewOp, roles.OperandOp, roles.ProductOp, roles.AwaitOp),
-    *(roles.PutOp, walks.NumberOp),
+    *(roles.PutOp, roles.HandOp, walks.NumberOp),
 )
 
 
@@ -57,7 +58,7 @@ class _Walk:
                     self._expect(op)
                 case roles.CopyOp() | gathers.GatherOp():
                     self._copy(op)
-                case walks.PostOp():
+                case walks.PostOp() | roles.HandOp():
                     self._needs("empty", op)
                 case walks.NumberOp():
                     self._needs("full", op)
@@ -68,6 +69,8 @@ class _Walk:
                     self.under_way.append(op)
                 case roles.AwaitOp():
                     self._await(op)
+                case tile.StoreOp() | roles.PutOp():
+                    self.complete.add(op)
                 case roles.ReleaseOp():
                     self._release(op)
                 case tile.LoopOp() if self.under_way:
@@ -108,7 +111,7 @@ class _Walk:
     def _release(self, op: roles.ReleaseOp) -> None:
         stage = _stage(op)
         name = f"@{stage[0]}"
-        if isinstance(op.holder, roles.BoardOp):
+        if isinstance(op.holder, BoardOp):
             walk = op.parent_op()
             if not isinstance(walk, walks.WalkOp) or op.parent is walk.take.block:
                 raise VerifyException(f"a stage of {name} is released behind the test that needs its number")
@@ -128,7 +131,7 @@ class _Walk:
         self.waited.discard(("full", stage))
 
     def _is_needed(self, op: Operation) -> bool:
-        """Whether a product that is complete rests on what an operation gives."""
+        """Whether a product that is complete, or a store, rests on what an operation gives."""
         stack, seen = [op], set[Operation]()
         while stack:
             top = stack.pop()
@@ -136,7 +139,9 @@ class _Walk:
                 return True
             if top not in seen:
                 seen.add(top)
-                stack += [use.operation for result in top.results for use in result.uses]
+                choice = top.parent_op()
+                given = choice.results if isinstance(top, scf.YieldOp) and choice is not None else top.results
+                stack += [use.operation for result in given for use in result.uses]
         return False
 
 
@@ -153,4 +158,4 @@ def _is_before(op: Operation, release: roles.ReleaseOp) -> bool:
 
 def _stage(op: roles.StageOp) -> Stage:
     holder = op.holder
-    return holder.filled_with if isinstance(holder, roles.RingOp) else op.ring.string_value(), op.stage
+    return holder.filled_with if isinstance(holder, RingOp | RelayOp) else op.ring.string_value(), op.stage

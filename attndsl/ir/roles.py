@@ -30,13 +30,12 @@ apart: who waits says which one it waits for, and use n of a stage has phase n m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeGuard
 
 from attndsl.ir.loop import LoopOp, verify_axis
-from attndsl.ir.spec import Float, TensorOp, enclosing_tensor
+from attndsl.ir.rings import BARRIERS, BYTES, BoardOp, Holder, OutboxOp, RelayOp, RingOp, holders_of
+from attndsl.ir.spec import Float
 from attndsl.ir.traits import Axes, Removes, Variables, WellFormed
 from attndsl.ir.xdsl import (
-    ArrayAttr,
     Attribute,
     AttrSizedOperandSegments,
     Block,
@@ -49,7 +48,6 @@ from attndsl.ir.xdsl import (
     Region,
     SSAValue,
     StringAttr,
-    SymbolNameConstraint,
     SymbolRefAttr,
     UnitAttr,
     VerifyException,
@@ -65,208 +63,9 @@ from attndsl.ir.xdsl import (
     var_operand_def,
 )
 
-BARRIERS = ("full", "empty")
-
-BYTES = {"f16": 2, "bf16": 2}
-"""The element types of rings, and the bytes of one."""
-
-SIDE_BY_SIDE = 128
-"""The bytes of a row that lie side by side in shared memory; what follows lies behind those of all other rows."""
-
-
-def _integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
-    return ArrayAttr([IntegerAttr(value, index) for value in values])
-
-
-class BoxesOp(IRDLOperation):
-    """Shared memory for `stages` boxes of a tensor: `sizes` elements `along` two of its axes, one of all others."""
-
-    sym_name = prop_def(SymbolNameConstraint())
-    tensor = prop_def(SymbolRefAttr)
-    along = prop_def(ArrayAttr[IntegerAttr])
-    sizes = prop_def(ArrayAttr[IntegerAttr])
-    stages = prop_def(IntegerAttr[IndexType])
-
-    def __init__(
-        self,
-        name: str,
-        tensor: SymbolRefAttr,
-        along: Sequence[int],
-        sizes: Sequence[int],
-        stages: int,
-        **more: Attribute | None,
-    ) -> None:
-        super().__init__(
-            properties={
-                "sym_name": StringAttr(name),
-                "tensor": tensor,
-                "along": _integers(along),
-                "sizes": _integers(sizes),
-                "stages": IntegerAttr(stages, index),
-                **more,
-            }
-        )
-
-    @property
-    def declaration(self) -> TensorOp:
-        """The tensor whose boxes it holds."""
-        return enclosing_tensor(self, self.tensor.string_value())
-
-    @property
-    def box(self) -> dict[int, int]:
-        """How many elements a box has along each axis of the tensor along which it has several."""
-        return {a.value.data: size.value.data for a, size in zip(self.along, self.sizes, strict=True)}
-
-    @property
-    def copied(self) -> dict[int, int]:
-        """How many elements one copy has along each axis, as `box` has those of a stage."""
-        return self.box
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of a box."""
-        rows, columns = self.box.values()
-        return rows * columns * BYTES[self.declaration.element.data]
-
-    def verify_(self) -> None:
-        rank, along = len(self.declaration.shape), list(self.box)
-        if self.declaration.element.data not in BYTES:
-            raise VerifyException(f"boxes are of f16 or bf16, not of {self.declaration.element.data}")
-        if len(self.along) != 2 or len(self.sizes) != 2 or not 0 <= along[0] < along[-1] == rank - 1:
-            raise VerifyException("a box lies along two axes of its tensor, the last one among them")
-        if min(self.stages.value.data, *self.box.values()) < 1:
-            raise VerifyException("has a stage and an element at least")
-
-
-@irdl_op_definition
-class RingOp(BoxesOp):
-    """Shared memory for boxes that are read.
-
-    What of a box lies outside of its tensor is 0, or NaN if it says so, and what lies from `end` on along its last axis
-    is 0. So many `readers` release a stage before it is filled again. A ring that lies `beside` another has no
-    barriers: its stages are filled, full and released with those of the other. Of one that has `pieces`, so many keys
-    lie side by side in the tensor, and each piece is a box (`roles.gather`).
-    """
-
-    name = "roles.ring"
-    readers = prop_def(IntegerAttr[IndexType])
-    beside = opt_prop_def(SymbolRefAttr)
-    end = opt_prop_def(IntegerAttr[IndexType])
-    piece = opt_prop_def(IntegerAttr[IndexType])
-    nan = opt_prop_def(UnitAttr)
-    assembly_format = (
-        "$sym_name `of` $tensor `along` $along `sizes` $sizes (`end` $end^)? (`pieces` $piece^)? (`nan` $nan^)? "
-        "`stages` $stages `readers` $readers (`beside` $beside^)? attr-dict"
-    )
-
-    def __init__(
-        self,
-        name: str,
-        tensor: SymbolRefAttr,
-        along: Sequence[int],
-        sizes: Sequence[int],
-        stages: int,
-        readers: int,
-        beside: str | None = None,
-        end: int | None = None,
-        piece: int | None = None,
-        nan: bool = False,
-    ) -> None:
-        super().__init__(
-            name,
-            tensor,
-            along,
-            sizes,
-            stages,
-            readers=IntegerAttr(readers, index),
-            beside=None if beside is None else SymbolRefAttr(beside),
-            end=None if end is None else IntegerAttr(end, index),
-            piece=None if piece is None else IntegerAttr(piece, index),
-            nan=UnitAttr() if nan else None,
-        )
-
-    @property
-    def filled_with(self) -> str:
-        """The name of the ring that has its barriers."""
-        return self.sym_name.data if self.beside is None else self.beside.string_value()
-
-    @property
-    def pieces(self) -> dict[int, int]:
-        """How many elements a piece has along each axis; the box itself where it has none."""
-        (rows, size), last = self.box.items()
-        return dict([(rows, size if self.piece is None else self.piece.value.data), last])
-
-    @property
-    def copied(self) -> dict[int, int]:
-        """How many elements one copy has along each axis: of a piece, what lies side by side in shared memory."""
-        if self.pieces == self.box:
-            return self.box
-        rows, (last, columns) = self.pieces.items()
-        return dict([rows, (last, min(SIDE_BY_SIDE // BYTES[self.declaration.element.data], columns))])
-
-    @property
-    def together(self) -> list[RingOp]:
-        """The rings whose stages are filled with those of this one, itself among them."""
-        rings = [holder for holder in holders_of(self) if isinstance(holder, RingOp)]
-        return [ring for ring in rings if ring.filled_with == self.filled_with]
-
-    def verify_(self) -> None:
-        super().verify_()
-        if self.readers.value.data < 1:
-            raise VerifyException("has a reader at least")
-        if self.end is not None and self.end.value.data < 1:
-            raise VerifyException("ends where its tensor does, or before")
-        if self.end is not None and self.nan is not None:
-            raise VerifyException("has one number for what lies outside of its boxes")
-        if self.piece is not None and next(iter(self.box.values())) % self.piece.value.data:
-            raise VerifyException("has whole pieces")
-        alike = [ring for ring in self.together if (ring.stages, ring.readers) == (self.stages, self.readers)]
-        if not any(ring.sym_name.data == self.filled_with and ring.beside is None for ring in alike):
-            raise VerifyException("lies beside a ring with barriers, of as many stages and readers")
-
-
-@irdl_op_definition
-class OutboxOp(BoxesOp):
-    """Shared memory for boxes that are written, from where they are copied while something else is computed."""
-
-    name = "roles.outbox"
-    assembly_format = "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages attr-dict"
-
-
-@irdl_op_definition
-class BoardOp(IRDLOperation):
-    """Shared memory for `stages` numbers of tiles; so many `readers` release a stage before it is written again."""
-
-    name = "roles.board"
-    sym_name = prop_def(SymbolNameConstraint())
-    stages = prop_def(IntegerAttr[IndexType])
-    readers = prop_def(IntegerAttr[IndexType])
-    assembly_format = "$sym_name `stages` $stages `readers` $readers attr-dict"
-
-    def __init__(self, name: str, stages: int, readers: int) -> None:
-        super().__init__(
-            properties={
-                "sym_name": StringAttr(name),
-                "stages": IntegerAttr(stages, index),
-                "readers": IntegerAttr(readers, index),
-            }
-        )
-
-    def verify_(self) -> None:
-        if min(self.stages.value.data, self.readers.value.data) < 1:
-            raise VerifyException("has a stage and a reader at least")
-
-
-Holder = RingOp | BoardOp | OutboxOp
-
-
-def barred(holder: Holder) -> TypeGuard[RingOp | BoardOp]:
-    """Whether a memory has barriers of its own."""
-    return isinstance(holder, BoardOp) or (isinstance(holder, RingOp) and holder.beside is None)
-
 
 class StageOp(IRDLOperation):
-    """What is about one stage of a ring, a board or an outbox. Its operands come after those of the operation."""
+    """What is about one stage of shared memory. Its operands come after those of the operation."""
 
     ring = prop_def(SymbolRefAttr)
     stage = operand_def(IndexType)
@@ -289,16 +88,8 @@ class StageOp(IRDLOperation):
 
     def verify_(self) -> None:
         holder = self.holder
-        if isinstance(self, BARRED) and isinstance(holder, RingOp) and holder.beside is not None:
+        if isinstance(self, BARRED) and isinstance(holder, RingOp | RelayOp) and holder.beside is not None:
             raise VerifyException(f"means the barriers of @{holder.filled_with}")
-
-
-def holders_of(op: Operation) -> list[Holder]:
-    """The rings, boards and outboxes of the kernel that an operation stands in."""
-    kernel = op
-    while (parent := kernel.parent_op()) is not None and parent.name != "builtin.module":
-        kernel = parent
-    return [each for region in kernel.regions for each in region.ops if isinstance(each, Holder)]
 
 
 @irdl_op_definition
@@ -408,6 +199,34 @@ class PutOp(StageOp):
 
 
 @irdl_op_definition
+class HandOp(StageOp):
+    """Puts a tile, or a number of each row, into a stage of a relay, rounded to its element; the stage is full then.
+
+    What lies beside it is put there before.
+    """
+
+    name = "roles.hand"
+    value = operand_def(Float)
+    axes = var_operand_def(IndexType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$ring `[` $stage `]` $value `over` `(` $axes `)` attr-dict `:` type($value)"
+
+    def __init__(self, relay: str, stage: SSAValue, value: SSAValue, axes: Sequence[SSAValue]) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(relay)}, operands=[value, axes, stage])
+
+    @property
+    def relay(self) -> RelayOp:
+        """The relay; raises VerifyException where it is none."""
+        if not isinstance(found := self.holder, RelayOp):
+            raise VerifyException(f"@{self.ring.string_value()} is no relay")
+        return found
+
+    def verify_(self) -> None:
+        super().verify_()
+        _verify_axes(self.axes, len(self.relay.sizes))
+
+
+@irdl_op_definition
 class ReleaseOp(StageOp):
     """Lets a stage be filled again, as far as this role is concerned: nothing that reads it is under way."""
 
@@ -420,7 +239,7 @@ class ReleaseOp(StageOp):
 
 @irdl_op_definition
 class ViewOp(StageOp):
-    """The tile that lies in a stage, its axes those of the box. A product reads it where it lies.
+    """The tile that lies in a stage of a ring or a relay, along its axes. A product reads it where it lies.
 
     Whatever else takes it reads it into registers.
     """
@@ -435,10 +254,15 @@ class ViewOp(StageOp):
 
     def verify_(self) -> None:
         super().verify_()
-        if len(self.axes) != 2:
-            raise VerifyException("a box has two axes")
-        for axis in self.axes:
-            verify_axis(axis)
+        holder = self.holder
+        _verify_axes(self.axes, len(holder.sizes) if isinstance(holder, RelayOp) else 2)
+
+
+def _verify_axes(axes: Sequence[SSAValue], count: int) -> None:
+    if len(axes) != count:
+        raise VerifyException(f"what lies there has {count} {'axis' if count == 1 else 'axes'}")
+    for axis in axes:
+        verify_axis(axis)
 
 
 class Along(Variables):
@@ -495,7 +319,8 @@ class ProductOp(IRDLOperation):
     """Begins a product of matrices, as `tile.dot` has them; its sums are added to those of `onto`.
 
     It is under way until `roles.await` has it: only that takes its result, and a product that is added `onto` it.
-    Products of a role end in their order.
+    Products of a role end in their order. One that finds its left factor `anew` in each turn keeps nothing of where
+    that lies in registers: 16 features are an operation of the matrix unit, and each would keep an address.
     """
 
     name = "roles.product"
@@ -503,12 +328,15 @@ class ProductOp(IRDLOperation):
     rhs = operand_def(Float)
     over = operand_def(IndexType)
     onto = opt_operand_def(Float)
+    anew = opt_prop_def(UnitAttr)
     result = result_def(Float)
     traits = traits_def(Removes())
-    assembly_format = "$lhs `,` $rhs `over` $over (`onto` $onto^)? attr-dict `:` type($result)"
+    assembly_format = "(`anew` $anew^)? $lhs `,` $rhs `over` $over (`onto` $onto^)? attr-dict `:` type($result)"
 
-    def __init__(self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, onto: SSAValue | None) -> None:
-        super().__init__(operands=[lhs, rhs, over, onto], result_types=[lhs.type])
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, over: SSAValue, onto: SSAValue | None, anew: bool = False) -> None:
+        super().__init__(
+            operands=[lhs, rhs, over, onto], properties={"anew": UnitAttr() if anew else None}, result_types=[lhs.type]
+        )
 
     def verify_(self) -> None:
         verify_axis(self.over)
@@ -567,16 +395,24 @@ class ProducerOp(RoleOp):
 
 @irdl_op_definition
 class ConsumersOp(RoleOp):
-    """The groups of four warps that multiply and fold: `count`, each of which knows its number."""
+    """The groups of four warps that multiply and fold: `count`, each of which knows its number.
+
+    Those that `follow` fold nothing: they multiply weights that are handed on to them.
+    """
 
     name = "roles.consumers"
     count = prop_def(IntegerAttr[IndexType])
+    follow = opt_prop_def(UnitAttr)
     traits = traits_def(NoTerminator(), WellFormed())
-    assembly_format = "$count `registers` $registers $body attr-dict"
+    assembly_format = "(`follow` $follow^)? $count `registers` $registers $body attr-dict"
 
-    def __init__(self, count: int, registers: int) -> None:
+    def __init__(self, count: int, registers: int, follow: bool = False) -> None:
         super().__init__(
-            properties={"registers": IntegerAttr(registers, index), "count": IntegerAttr(count, index)},
+            properties={
+                "registers": IntegerAttr(registers, index),
+                "count": IntegerAttr(count, index),
+                "follow": UnitAttr() if follow else None,
+            },
             regions=[Region(Block(arg_types=[index]))],
         )
 
@@ -592,11 +428,13 @@ ROLE_OPERATIONS = (
     RingOp,
     BoardOp,
     OutboxOp,
+    RelayOp,
     TurnOp,
     WaitOp,
     ExpectOp,
     CopyOp,
     PutOp,
+    HandOp,
     ReleaseOp,
     ViewOp,
     OperandOp,

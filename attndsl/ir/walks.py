@@ -38,6 +38,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.ir import gathers, roles, tile
+from attndsl.ir.rings import BoardOp, OutboxOp, RelayOp, RingOp
 from attndsl.ir.spec import TensorOp, enclosing_tensor
 from attndsl.ir.xdsl import (
     Block,
@@ -384,7 +385,17 @@ ROLES_LEVEL = Dialect(
 """Who does what, in full."""
 
 ACTIONS = (
-    *(roles.RingOp, roles.BoardOp, roles.OutboxOp),
-    *(roles.WaitOp, roles.ExpectOp, roles.CopyOp, gathers.GatherOp, roles.PutOp, roles.ReleaseOp, PostOp, RunOp),
+    *(RingOp, BoardOp, OutboxOp, RelayOp),
+    *(
+        roles.WaitOp,
+        roles.ExpectOp,
+        roles.CopyOp,
+        gathers.GatherOp,
+        roles.PutOp,
+        roles.HandOp,
+        roles.ReleaseOp,
+        PostOp,
+        RunOp,
+    ),
 )
 """What a role does that gives no value."""

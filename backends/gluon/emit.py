@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from attndsl.backends.gluon.expressions import GluonExpressions, in_shared_memory, shared_layout
-from attndsl.backends.gluon.helpers import ALIKE, BOXES, DESCRIPTOR, IMPORTS, OUTSIDE, PIECES
+from attndsl.backends.gluon.expressions import GluonExpressions, found_anew, in_shared_memory, shared_layout
+from attndsl.backends.gluon.helpers import ALIKE, ANEW, BOXES, DESCRIPTOR, IMPORTS, OUTSIDE, PIECES, SHARED
 from attndsl.backends.gluon.legal import LEGAL
-from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
+from attndsl.backends.gpu.launcher import IN_ROLES, SPLIT, WHOLE, kernel_name
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel, emit_with
 from attndsl.backends.writer import Writer
@@ -21,6 +21,7 @@ from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
+from attndsl.ir.rings import BARRIERS, Barred, BoardOp, BoxesOp, Holder, OutboxOp, RelayOp, RingOp, barred, holders_of
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
 from attndsl.printable import printable
@@ -40,6 +41,9 @@ REMARKS: dict[type[Operation], str] = {
 }
 """What each role does."""
 
+FOLLOWS = "Multiplies weights that are handed on with its own features of values."
+"""What consumers do that follow."""
+
 GLUON_TYPES = {"f16": "gl.float16", "bf16": "gl.bfloat16"}
 
 
@@ -54,9 +58,13 @@ def emit(module: ModuleOp, source: str = "") -> str:
     if not any(kernel.form == IN_ROLES for kernel in kernels):
         return emit_with(module, source, axes, TritonKernel, remarks)
     told = any(isinstance(op, walks.TurnsOp) and op.alike is not None for op in module.walk())
-    pieces = any(isinstance(op, roles.RingOp) and op.pieces != op.box for op in module.walk())
-    nan = any(isinstance(op, roles.RingOp) and op.nan is not None for op in module.walk())
-    functions = BOXES + DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, "")) + (ALIKE if told else "")
+    pieces = any(isinstance(op, RingOp) and op.pieces != op.box for op in module.walk())
+    nan = any(isinstance(op, RingOp) and op.nan is not None for op in module.walk())
+    anew = any(isinstance(op, roles.ProductOp) and op.anew is not None for op in module.walk())
+    descriptor = DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, ""))
+    entries = {kernel.entry for kernel in kernels if kernel.form == IN_ROLES}
+    cut = any(kernel.form == SPLIT and kernel.entry in entries for kernel in kernels)
+    functions = BOXES + (SHARED if cut else "") + descriptor + (ALIKE if told else "") + (ANEW if anew else "")
     imports = IMPORTS + (PIECES if pieces else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)
 
@@ -89,20 +97,20 @@ class GluonKernel(TritonKernel):
         """The function of each role, and the kernel's."""
         entry, out = self.kernel.entry.data, self.out
         ops = list(self.kernel.body.block.ops)
-        self.boxed = [op for op in ops if isinstance(op, roles.BoxesOp)]
+        self.boxed = [op for op in ops if isinstance(op, BoxesOp)]
         self.tiles = self.names.like("tiles")
         found = [op for op in ops if isinstance(op, roles.RoleOp)]
         self.role_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in found}
         beside = [op for op in self.kernel.walk() if isinstance(op, BESIDE)]
         self.beside_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in beside}
         self.text.begin(next(iter(self.boxed[0].box.values())))
-        self.descriptors: dict[roles.BoxesOp, str] = {}
+        self.descriptors: dict[BoxesOp, str] = {}
         self.memory: dict[str, str] = {}
         self.pieces: dict[str, str] = {}
         self.barriers: dict[tuple[str, str], str] = {}
         for ring in self.boxed:
             self.descriptors[ring] = self.names.like(f"{_plain(ring)}_boxes")
-        self.holders = roles.holders_of(found[0])
+        self.holders = holders_of(found[0])
         for holder in self.holders:
             self._name(holder)
         # What stands before the roles is written first, so that they know the names of what it computes.
@@ -123,13 +131,13 @@ class GluonKernel(TritonKernel):
         out.line("")
         out.line("")
 
-    def _name(self, holder: roles.Holder) -> None:
+    def _name(self, holder: Holder) -> None:
         name = holder.sym_name.data
         self.memory[name] = self.names.like(name)
-        if isinstance(holder, roles.RingOp) and holder.pieces != holder.box:
+        if isinstance(holder, RingOp) and holder.pieces != holder.box:
             self.pieces[name] = self.names.like(f"{_plain(holder)}_pieces")
-        if roles.barred(holder):
-            for barrier in roles.BARRIERS:
+        if barred(holder):
+            for barrier in BARRIERS:
                 self.barriers[name, barrier] = self.names.like(f"{_plain(holder)}_{barrier}")
 
     def _known(self) -> dict[str, str]:
@@ -143,7 +151,7 @@ class GluonKernel(TritonKernel):
         return known | dict.fromkeys(memory, "")
 
     def _barriers(self, ring: str) -> list[str]:
-        return [self.barriers[ring, barrier] for barrier in roles.BARRIERS if (ring, barrier) in self.barriers]
+        return [self.barriers[ring, barrier] for barrier in BARRIERS if (ring, barrier) in self.barriers]
 
     def _apart(self, op: Apart, known: dict[str, str], out: Writer) -> None:
         """The function of a role, a seek or a task, which is given what its text names."""
@@ -168,7 +176,8 @@ class GluonKernel(TritonKernel):
         out.line("@gluon.jit")
         out.listed(f"def {name}(", [*own, *arguments], "):")
         with out.indented():
-            out.line(f"# {REMARKS[type(op)]}")
+            follows = isinstance(op, roles.ConsumersOp) and op.follow is not None
+            out.line(f"# {FOLLOWS if follows else REMARKS[type(op)]}")
             for line in self.text.definitions():
                 out.line(line)
         out.append(body, _gluon)
@@ -208,8 +217,8 @@ class GluonKernel(TritonKernel):
         number = f"{more} * {self.counts[last]} + {digit}"
         self._line(op, f"return gl.where({place} < {places}, {number}, {self.tiles}), {place}, {ahead}")
 
-    def _barriers_of(self, holder: roles.RingOp | roles.BoardOp) -> None:
-        """Makes the barriers of a ring or a board."""
+    def _barriers_of(self, holder: Barred) -> None:
+        """Makes the barriers of a ring, a board or a relay."""
         name, stages, out = holder.sym_name.data, holder.stages.value.data, self.out
         for barrier in self._barriers(name):
             out.line(f"{barrier} = gl.allocate_shared_memory(gl.int64, [{stages}, 1], mbarrier.MBarrierLayout())")
@@ -219,7 +228,7 @@ class GluonKernel(TritonKernel):
             for barrier, count in zip(self._barriers(name), (1, holder.readers.value.data), strict=True):
                 out.line(f"mbarrier.init({barrier}.index({stage}), count={count})")
 
-    def _pieces_of(self, ring: roles.RingOp) -> None:
+    def _pieces_of(self, ring: RingOp) -> None:
         """Names the pieces of a ring: of a stage, so many columns of all rows lie behind one another."""
         name = ring.sym_name.data
         (rows, piece), (last, columns) = ring.copied.items()
@@ -232,16 +241,20 @@ class GluonKernel(TritonKernel):
         out = self.out
         for holder in self.holders:
             name, stages = self.memory[holder.sym_name.data], holder.stages.value.data
-            if isinstance(holder, roles.BoardOp):
+            if isinstance(holder, BoardOp):
                 made = f"gl.int32, [{stages}, 1], {ONE_NUMBER}"
+            elif isinstance(holder, RelayOp):
+                element, sizes = GLUON_TYPES.get(holder.element.data, "gl.float32"), holder.shape
+                layout = shared_layout(sizes[1]) if len(sizes) == 2 else ONE_NUMBER
+                made = f"{element}, [{', '.join(map(str, [stages, *sizes]))}], {layout}"
             else:
                 rows, columns = holder.box.values()
                 element = GLUON_TYPES[holder.declaration.element.data]
                 made = f"{element}, [{stages}, {rows}, {columns}], {shared_layout(columns)}"
             out.line(f"{name} = gl.allocate_shared_memory({made})")
-            if isinstance(holder, roles.RingOp) and holder.sym_name.data in self.pieces:
+            if isinstance(holder, RingOp) and holder.sym_name.data in self.pieces:
                 self._pieces_of(holder)
-            if roles.barred(holder):
+            if barred(holder):
                 self._barriers_of(holder)
         out.line("fence_async_shared()")
         parts, warps, registers = [], list[int](), list[int]()
@@ -262,7 +275,7 @@ class GluonKernel(TritonKernel):
 
     def _statement(self, op: Operation) -> None:
         match op:
-            case roles.BoxesOp() | roles.BoardOp() | roles.RoleOp():
+            case BoxesOp() | BoardOp() | RelayOp() | roles.RoleOp():
                 pass
             case walks.WalkOp():
                 self._walk(op)
@@ -312,12 +325,17 @@ class GluonKernel(TritonKernel):
                 self._line(op, f"mbarrier.arrive({self._barrier(op, 'empty')}, count=1)")
             case roles.PutOp():
                 self._put(op)
+            case roles.ViewOp() if len(op.axes) == 1:
+                layout = self.text.own(self.text.axes_of(op.result))
+                self._line(op, f"{self.names[op.result]} = {self._stage(op)}.load({layout})")
             case roles.ViewOp():
                 self.text.keep(op.result, Text(self._stage(op)))
             case roles.ProductOp():
                 self._call(op, f"{self.names[op.result]} = ", self.text.product(op))
             case roles.OperandOp() if op.shared is not None:
                 self._line(op, f"{self.names[op.result]} = {self.text.make(op).code}")
+                if found_anew(op.result):
+                    self._line(op, f"{self.names[op.result]}.index(0).store({self.text.rounded(op).code})")
                 self._line(op, "fence_async_shared()")
             case roles.AwaitOp():
                 self._await(op)
@@ -332,7 +350,9 @@ class GluonKernel(TritonKernel):
                     layout = self.text.own(self.text.axes_of(op.result))
                     name = self.names[op.result]
                     self._line(op, f"{name} = gl.convert_layout({name}, {layout})")
-            case tile.StoreOp() if len(self.text.axes_of(op.value)) == 2:
+            case roles.HandOp():
+                self._hand(op)
+            case tile.StoreOp() if len(self.text.axes_of(op.value)) == 2 and op.scattered is None:
                 self._store(op)
             case _:
                 super()._statement(op)
@@ -398,7 +418,7 @@ class GluonKernel(TritonKernel):
 
     def _barrier(self, op: roles.StageOp, barrier: str) -> str:
         holder = op.holder
-        name = holder.filled_with if isinstance(holder, roles.RingOp) else holder.sym_name.data
+        name = holder.sym_name.data if isinstance(holder, BoardOp | OutboxOp) else holder.filled_with
         return f"{self.barriers[name, barrier]}.index({self.text[op.stage].code})"
 
     def _gather(self, op: gathers.GatherOp) -> None:
@@ -442,6 +462,16 @@ class GluonKernel(TritonKernel):
         self._line(op, f"{stage}.store({self.text[op.value].within(9)}.to({element}))")
         self._line(op, "fence_async_shared()")
         self._call(op, "", ["_store_box(", self.descriptors[op.outbox], self._corner(op.start), stage, ")"])
+
+    def _hand(self, op: roles.HandOp) -> None:
+        """What products take from a relay is told to the unit that reads it, before the stage is full."""
+        relay, value = op.relay, self.text[op.value].within(9)
+        given = value if relay.element.data == "f32" else f"{value}.to({GLUON_TYPES[relay.element.data]})"
+        self._line(op, f"{self._stage(op)}.store({given})")
+        if barred(relay):
+            if len(relay.shape) == 2:
+                self._line(op, "fence_async_shared()")
+            self._line(op, f"mbarrier.arrive({self._barrier(op, 'full')}, count=1)")
 
     def _await(self, op: roles.AwaitOp) -> None:
         """The register operands of a product stay where they are until it is complete."""
@@ -488,8 +518,8 @@ THREADS = "gl.BlockedLayout([1], [32], [{}], [0])"
 """The layout of a number that all threads of so many warps have."""
 
 
-def _plain(holder: roles.BoxesOp | roles.BoardOp) -> str:
-    """What the names of parts of a ring, a board or an outbox begin with."""
+def _plain(holder: BoxesOp | BoardOp | RelayOp) -> str:
+    """What the names of parts of what roles share begin with."""
     return holder.sym_name.data.removesuffix("_ring").removesuffix("_outbox")
 
 
@@ -503,7 +533,9 @@ def _called(op: Apart) -> str:
             return "seek"
         case walks.TaskOp():
             return op.sym_name.data
-    return "consumer" if isinstance(op, roles.ConsumersOp) else "producer"
+    if isinstance(op, roles.ConsumersOp):
+        return "consumer" if op.follow is None else "follower"
+    return "producer"
 
 
 def _gluon(text: str) -> str:

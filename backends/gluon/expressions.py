@@ -41,6 +41,11 @@ def in_shared_memory(factor: SSAValue) -> bool:
     return isinstance(op, roles.ViewOp) or (isinstance(op, roles.OperandOp) and op.shared is not None)
 
 
+def found_anew(factor: SSAValue) -> bool:
+    """Whether products find a left factor in shared memory anew in each turn."""
+    return any(isinstance(use.operation, roles.ProductOp) and use.operation.anew is not None for use in factor.uses)
+
+
 class GluonExpressions(TritonExpressions):
     """The text of the values of one role; `layouts` are those that it has named."""
 
@@ -174,14 +179,21 @@ class GluonExpressions(TritonExpressions):
         zeros = f"gl.full({shape}, 0.0, gl.float32, layout={layout})"
         return Text(f"gl.broadcast({self.lined_up(op.value, axes).code}, {zeros})[0]")
 
+    def rounded(self, op: roles.OperandOp) -> Text:
+        """The tile that a left factor is, rounded as products take it."""
+        text = self[op.value]
+        if self.stored.halves.get(op.value) == op.element.data:
+            return text
+        return Text(f"{text.within(ATOM)}.to(gl.{HALF_TYPES[op.element.data]})")
+
     def _factor(self, op: roles.OperandOp) -> Text:
-        text, element = self[op.value], HALF_TYPES[op.element.data]
-        if self.stored.halves.get(op.value) != op.element.data:
-            text = Text(f"{text.within(ATOM)}.to(gl.{element})")
+        text, element = self.rounded(op), HALF_TYPES[op.element.data]
         if op.shared is not None:
-            shape = self.shape(self.axes_of(op.value))
-            layout = shared_layout(self.width(self.axes_of(op.value)[1]))
-            return Text(f"gl.allocate_shared_memory(gl.{element}, {shape}, {layout}, {text.code})")
+            rows, columns = map(self.width, self.axes_of(op.value))
+            layout = shared_layout(columns)
+            if found_anew(op.result):
+                return Text(f"gl.allocate_shared_memory(gl.{element}, [1, {rows}, {columns}], {layout})")
+            return Text(f"gl.allocate_shared_memory(gl.{element}, [{rows}, {columns}], {layout}, {text.code})")
         return Text(f"gl.convert_layout({text.code}, {self.layout('FACTOR', self._columns(op.result))})")
 
     def _columns(self, factor: SSAValue) -> int:
@@ -197,12 +209,23 @@ class GluonExpressions(TritonExpressions):
         assert found, "a left factor is one of a product"
         return found
 
+    def _left(self, op: roles.ProductOp) -> str:
+        """The left factor of a product, and where one lies that is found anew."""
+        left = self[op.lhs].code
+        if not found_anew(op.lhs):
+            return left
+        loop = op.parent_op()
+        turn = f"_anew({self[loop.body.block.args[0]].code})" if isinstance(loop, tile.LoopOp) else "0"
+        if isinstance(op.lhs.owner, roles.OperandOp):
+            return f"{left}.index({turn})"
+        return left if turn == "0" else f"{left.removesuffix(')')} + {turn})"
+
     def product(self, op: roles.ProductOp) -> list[str]:
         """A product, in the parts between which a long line may be broken."""
         view = op.rhs.owner
         assert isinstance(view, roles.ViewOp)
         right = self[op.rhs].code + (".permute((1, 0))" if op.over is view.axes[1] else "")
-        left, axes = self[op.lhs].code, self.axes_of(op.result)
+        left, axes = self._left(op), self.axes_of(op.result)
         if not in_shared_memory(op.lhs) and self._columns(op.lhs) != self.width(axes[1]):
             left = f"gl.convert_layout({left}, {self.layout('FACTOR', self.width(axes[1]))})"
         if op.onto is not None:

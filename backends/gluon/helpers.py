@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from attndsl.backends.gpu.roles_rule import BUSY, LEAST_KEYS, LEAST_ROWS
+from attndsl.backends.gpu.roles_rule import (
+    BUSY,
+    LEAST_KEYS,
+    LEAST_ROWS,
+    LEAST_SHARED_ROWS,
+    LEAST_SHARED_TURNS,
+    SPLIT_TURNS,
+    TILE_TURNS,
+)
 
 IMPORTS = """from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -31,16 +39,37 @@ def _roles_pay(rows, keys, tiles, device):
 def _has_roles(asked, splits, pays, *tensors):
     """Whether warps have roles: on a Hopper GPU, where boxes can be copied, if that pays or is asked for.
 
-    Other tiles or warps, or several splits, are asked of the plain form.
+    Other tiles or warps are asked of the plain form, and several splits, unless these are None: of no concern.
     """
     asked, device = asked or {{}}, tensors[0].device
     if "ROLES" in asked:
-        wanted = asked["ROLES"] and asked.get("SPLITS", 1) == 1
+        wanted = asked["ROLES"] and (splits is None or asked.get("SPLITS", 1) == 1)
     else:
-        wanted = pays and splits == 1 and not asked.keys() - {{"SPLITS"}}
+        wanted = pays and splits in (1, None) and not asked.keys() - {{"SPLITS"}}
     if not wanted or device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
         return False
     return all(_box_strides(x) is not None for x in tensors)
+'''
+
+SHARED = f'''
+
+def _shared_roles_pay(rows, keys, tiles, device):
+    """Whether roles are faster whose consumers share out sums: for rows of more than a tile, and turns for everyone."""
+    return rows >= {LEAST_SHARED_ROWS} and tiles * (keys // 64) >= {LEAST_SHARED_TURNS} * _processors(device)
+
+
+def _split_roles(asked, keys, tiles, device):
+    """How many splits the keys of roles are cut into: as many as let all processors end soonest."""
+    if asked and "SPLITS" in asked:
+        return asked["SPLITS"]
+    processors, turns = _processors(device), triton.cdiv(keys, 64)
+
+    def cost(splits):
+        rounds = triton.cdiv(tiles * splits, processors)
+        return rounds * (triton.cdiv(turns, splits) + {TILE_TURNS}) + (splits > 1) * {SPLIT_TURNS}
+
+    filling = [n * processors // max(1, tiles) for n in (1, 2, 3)]
+    return min([1, *(splits for splits in filling if 1 < splits <= turns // 2)], key=cost)
 '''
 
 DESCRIPTOR = '''
@@ -65,5 +94,19 @@ def _alike(count):
     """
     return gl.inline_asm_elementwise(
         "redux.sync.max.s32 $0, $1, 0xffffffff;", "=r,r", [count], dtype=gl.int32, is_pure=True, pack=1
+    )
+'''
+
+ANEW = '''
+
+@gluon.jit
+def _anew(turn):
+    """0, of which no compiler knows that it is the same in each turn, in a register that all threads share.
+
+    What rests on it is computed where it is needed, and has no register from turn to turn.
+    """
+    return gl.inline_asm_elementwise(
+        "{ .reg .b32 sign; shr.u32 sign, $1, 31; redux.sync.max.s32 $0, sign, 0xffffffff; }",
+        "=r,r", [turn], dtype=gl.int32, is_pure=True, pack=1,
     )
 '''

@@ -12,6 +12,7 @@ import numpy as np
 
 from attndsl.backends.branches import write_branches
 from attndsl.backends.dims import dim_statements
+from attndsl.backends.gpu.choosing import BOX, BOX_STRIDES, CHOOSE, CHOOSE_ROWS, CHOOSE_SPLITS
 from attndsl.backends.gpu.parameters import Parameters
 from attndsl.backends.gpu.roles_rule import LEAST_KEYS
 from attndsl.backends.names import Names, leaf_name, python_text
@@ -24,7 +25,7 @@ from attndsl.ir.analyses.widths import LARGEST_TILE
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number_in
-from attndsl.ir.roles import BoxesOp, RingOp
+from attndsl.ir.rings import BoxesOp, RingOp
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.statements import named, of_kind
@@ -147,6 +148,7 @@ class Launcher:
         self.out = out
         self.shared: set[str] = set()
         self.looks: dict[tile.KernelOp, list[Launched]] = {}
+        self.in_roles = "in_roles"
         self.device = f"{python_name(next(iter(tensors)).sym_name.data)}.device"
 
     def tables(self, launched: Sequence[Launched]) -> str:
@@ -219,6 +221,7 @@ class Launcher:
         for each in launched:
             self.looks[each.kernel] = [look for look in looks if look.kernel.scheduling is each.kernel]
         roles = {each.kernel.entry: each for each in launched if each.kernel.form == IN_ROLES}
+        cut = {each.kernel.entry for each in launched if each.kernel.form == SPLIT}
         launched = [each for each in launched if each.kernel.form != IN_ROLES]
         for form, kernels in groupby(launched, lambda each: each.kernel.form):
             if form == SPLIT:
@@ -228,14 +231,20 @@ class Launcher:
                     self.out.indent()
                 for each in kernels:
                     counts = self._counts(each, Names(reserved))
+                    beside = roles.get(each.kernel.entry)
                     if form == WHOLE:
                         self.out.line(f"SPLITS = {self._splits(each, counts)}")
-                        word = "if"
-                        if each.kernel.entry in roles:
-                            self._roles(roles[each.kernel.entry], each, list(counts.values()))
-                            word = "elif"
-                        self.out.line(f"{word} SPLITS == 1:")
+                        if beside is not None:
+                            self._roles(beside, each, list(counts.values()), not cut.isdisjoint(roles))
+                        self.out.line(f"{'if' if beside is None else 'elif'} SPLITS == 1:")
                         self.out.indent()
+                    elif beside is not None:
+                        self.out.line(f"if {self.in_roles}:")
+                        self._launch_roles(beside, list(counts.values()))
+                        self.out.line("else:")
+                        with self.out.indented():
+                            self._launch_all(each, counts)
+                        continue
                     self._launch_all(each, counts)
 
     def _splits(self, whole: Launched, counts: Mapping[tile.ProgramOp, str]) -> str:
@@ -295,10 +304,11 @@ class Launcher:
             self.out.line(f"{counts[rows]} = {text.count(rows)}")
         return counts
 
-    def _roles(self, launched: Launched, whole: Launched, named: Sequence[str]) -> None:
+    def _roles(self, launched: Launched, whole: Launched, named: Sequence[str], cut: bool) -> None:
         """The launch of a kernel whose warps have roles, where boxes can be copied, if it pays or is asked for.
 
-        `named` are the names of how many values each program variable has, in order.
+        `named` are the names of how many values each program variable has, in order. Where keys may be `cut` among such
+        programs, too, how often is chosen anew.
         """
         programs = [op for op in launched.kernel.walk() if isinstance(op, tile.ProgramOp)]
         rings = [op for op in launched.kernel.walk() if isinstance(op, BoxesOp)]
@@ -320,11 +330,28 @@ class Launcher:
         pays = "False"
         if launched.kernel.schedules:
             pays = Names({*self.names, *named}).like("pays")
-            self.out.listed(f"{pays} = _roles_pay(", [rows, keys, tiles, self.device], ")")
-        self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, *tensors], "):")
+            rule = "_shared_roles_pay" if cut else "_roles_pay"
+            self.out.listed(f"{pays} = {rule}(", [rows, keys, tiles, self.device], ")")
+        if cut:
+            self.in_roles = Names({*self.names, *named, pays}).like("in_roles")
+            self.out.listed(f"{self.in_roles} = {has_roles}", ["schedule", "None", pays, *tensors], ")")
+            self.out.line(f"if {self.in_roles}:")
+            with self.out.indented():
+                self.out.listed("SPLITS = _split_roles(", ["schedule", keys, tiles, self.device], ")")
+            self.out.line(f"if {self.in_roles} and SPLITS == 1:")
+        else:
+            self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, *tensors], "):")
+        self._launch_roles(launched, named)
+
+    def _launch_roles(self, launched: Launched, named: Sequence[str]) -> None:
+        """The launch of a kernel whose warps have roles, in the branch that was begun."""
+        programs = [op for op in launched.kernel.walk() if isinstance(op, tile.ProgramOp)]
+        rings = [op for op in launched.kernel.walk() if isinstance(op, BoxesOp)]
+        counts = dict(zip(programs, named, strict=True))
         with self.out.indented():
-            for program, count in own.items():
-                self.out.line(f"{counts[program]} = {count}")
+            for program in programs:
+                if constant(program.step) != 1:
+                    self.out.line(f"{counts[program]} = {launched.text.count(program)}")
             counters = {op.counter.string_value() for op in launched.kernel.walk() if isinstance(op, TakeOp)}
             for tensor in launched.taken.tensors:
                 if tensor.sym_name.data in counters:
@@ -456,85 +483,3 @@ def _literal(value: int | float | bool) -> str:
     if not isinstance(value, float):
         return str(value)
     return str(np.float32(value)) if math.isfinite(value) else f'float("{value}")'
-
-
-CHOOSE = '''
-
-def _choose(schedules, keys, asked):
-    """The schedule whose tiles just hold so many keys, or the last; what is asked for goes before."""
-    fitting = [schedule for schedule in schedules if schedule.get("KEYS", keys) >= keys]
-    return {**(fitting[0] if fitting else schedules[-1]), **(asked or {})}
-'''
-
-CHOOSE_ROWS = '''
-
-def _processors(device):
-    """How many programs a device runs side by side at least."""
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
-
-
-def _choose_rows(schedules, rows, others, keys, device, asked):
-    """The schedule of the fewest rows with which no processor has more than a few tiles, or that just holds all rows.
-
-    For each tile of rows there are `others` programs, of so many keys. What is asked for goes before.
-    """
-    for schedule in schedules:
-        size, tiles = schedule.get("ROWS", rows), triton.cdiv(keys, schedule.get("KEYS", max(1, keys)))
-        if size >= rows or others * triton.cdiv(rows, size) * tiles <= 4 * _processors(device):
-            break
-    return {**schedule, **(asked or {})}
-
-
-def _options(schedule):
-    """What of a schedule is said to Triton at a launch."""
-    return {name: schedule[name] for name in ("num_warps", "num_stages", "maxnreg") if name in schedule}
-'''
-
-CHOOSE_SPLITS = '''
-
-def _choose_splits(schedule, programs, tiles, device):
-    """How many splits the keys are cut into: one, where they are few.
-
-    Else so many that each processor has a program of at least 2 tiles, or two of at least 16.
-    """
-    if "SPLITS" in schedule:
-        return schedule["SPLITS"]
-    if tiles < 8:
-        return 1
-    each = _processors(device) // max(1, programs)
-    splits = max(1, min(each, tiles // 2), min(2 * each, tiles // 16))
-    return triton.cdiv(tiles, triton.cdiv(tiles, splits))  # splits that would be empty are none
-'''
-
-BOX_STRIDES = '''
-
-def _box_strides(tensor):
-    """The strides by which a GPU copies boxes of a tensor; None where it cannot.
-
-    It copies from multiples of 16 bytes on, along a last axis that is contiguous. Along an axis of one place nothing
-    goes on, whatever its stride; along one that is expanded, with a stride of 0, the same is copied again.
-    """
-    size = tensor.element_size()
-    strides = [step if n > 1 else 16 for step, n in zip(tensor.stride()[:-1], tensor.shape)]
-    beside = tensor.data_ptr() % 16 + sum(stride * size % 16 for stride in strides)
-    if tensor.stride(-1) != 1 or beside:
-        return None
-    return [*strides, 1] if 0 < min(tensor.shape) and max(tensor.shape) < 2**31 else None
-'''
-
-BOX = '''
-
-def _box(tensor, *lengths):
-    """What a GPU copies boxes of a tensor by, of such lengths along its axes; None where it cannot.
-
-    Of stages one behind another, each has to begin at a multiple of 128 bytes.
-    """
-    device = tensor.device
-    if device.type == "meta" or (device.type == "cuda" and torch.cuda.get_device_capability(device)[0] < 9):
-        return None
-    strides = _box_strides(tensor)
-    size = torch.Size(lengths).numel() * tensor.element_size()
-    if strides is None or max(lengths) > 256 or size < 128:
-        return None
-    return triton.tools.tensor_descriptor.TensorDescriptor(tensor, [*tensor.shape], strides, [*lengths])
-'''

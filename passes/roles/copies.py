@@ -12,53 +12,70 @@ from attndsl.ir.gathers import GatherOp, StartsOp
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.roles import CopyOp, ExpectOp, RingOp, TurnOp, WaitOp
+from attndsl.ir.rings import RingOp
+from attndsl.ir.roles import CopyOp, ExpectOp, TurnOp, WaitOp
 from attndsl.ir.walks import ProgramsOp, TurnsOp
 from attndsl.ir.xdsl import Operation, SSAValue, arith
-from attndsl.passes.roles.turns import RolesBuilder
+from attndsl.passes.roles.turns import Filled, RolesBuilder
 
 
 class CopiesBuilder(RolesBuilder):
     """Writes what the role that copies does for a tile.
 
-    It fills `rings` with `keys` and `values`, and those of `queries`; `walked` is how many tiles it has walked before.
+    It fills the rings of all that is `filled`, and those of `queries`; `walked` is how many tiles it has walked before.
     Where keys lie in blocks, `latest` is where the last piece of a tile's keys begins, `earliest` the first one if
     tiles may begin before that, and `some` whether there is a key.
     """
 
-    rings: list[list[RingOp]]
-    keys: list[Box]
-    values: list[Box]
+    filled: list[Filled]
     queries: list[RingOp]
     walked: SSAValue
     latest: SSAValue
     earliest: SSAValue | None
     some: SSAValue
+    known: SSAValue
 
     def _producer(self) -> None:
         """Keys and queries of the first tile; keys of each other and values of that before it; values of the last.
 
         Keys go first: of queries a stage is empty only when the tile before has had its last turn, of keys long before.
+        What is a key and a value goes with keys.
         """
-        keys, values = self.rings
         found, zero = self.found, self._number(0)
         if found.block:
             self._ends_of_pieces()
-        self._copy(keys, self.keys, self._begin(zero), *self._turn(zero, keys[0]))
+        self._fill(zero, keys=True)
         if self.queries:
             phase = self._query_phase()
-            for part in range(found.consumers):
+            for part in range(found.row_parts):
                 rows = self.copies[found.rows.result]
                 if part:
                     rows = self._value(arith.AddiOp(rows, self._number(part * found.part_rows)))
-                self._copy(self.queries, found.queries, rows, self._number(part), phase)
+                starts = [self._places(box, rows) for box in found.queries]
+                self._copy(self.queries, found.queries, starts, rows, self._number(part), phase)
         turn, done = self._turns([])
-        self._copy(keys, self.keys, self._begin(turn), *self._turn(turn, keys[0]))
+        self._fill(turn, keys=True)
+        if all(each.scored for each in self.filled):
+            done([])
+            return
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
-        self._copy(values, self.values, self._begin(before), *self._turn(before, values[0]))
+        self._fill(before, keys=False)
         done([])
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        self._copy(values, self.values, self._begin(last), *self._turn(last, values[0]))
+        self._fill(last, keys=False)
+
+    def _fill(self, turn: SSAValue, keys: bool) -> None:
+        """Copies the keys of a turn, or all that is no key."""
+        filled = [each for each in self.filled if each.scored == keys]
+        first = self._begin(turn)
+        stage, phase = self._turn(turn, filled[0].rings[0])
+        outer = dict(self.copies)
+        if self.found.block and self.found.piece == self.found.tile_keys:
+            self._known(first)
+        places = [[self._places(box, first) for box in each.boxes] for each in filled]
+        for each, starts in zip(filled, places, strict=True):
+            self._copy(each.rings, each.boxes, starts, first, stage, phase)
+        self.copies = outer
 
     def _query_phase(self) -> SSAValue:
         """The phase of a tile's queries: each consumer has a stage of its own, which is used once a tile."""
@@ -67,8 +84,26 @@ class CopiesBuilder(RolesBuilder):
         op.phase.name_hint = f"{self.queries[0].tensor.string_value()}_phase"
         return op.phase
 
+    def _places(self, box: Box, first: SSAValue) -> list[SSAValue] | None:
+        """Where a box begins whose axis does at `first`; None where its keys lie apart.
+
+        What data say of that is read before a stage is waited for: to read it takes as long as to copy a box.
+        """
+        self.place = box.load.location
+        if not box.block:
+            return [self._start(side, first if n == box.along else None) for n, side in enumerate(box.sides)]
+        if self.found.piece < self.found.tile_keys:
+            return None
+        return [self._fitting(self._start(side, None)) for side in box.sides]
+
     def _copy(
-        self, rings: list[RingOp], boxes: Sequence[Box], first: SSAValue, stage: SSAValue, phase: SSAValue
+        self,
+        rings: list[RingOp],
+        boxes: Sequence[Box],
+        starts: Sequence[list[SSAValue] | None],
+        first: SSAValue,
+        stage: SSAValue,
+        phase: SSAValue,
     ) -> None:
         """Fills a stage with the tile whose axis begins at `first`, once it is empty, all its boxes at once."""
         name = rings[0].sym_name.data
@@ -76,13 +111,12 @@ class CopiesBuilder(RolesBuilder):
         free = self._value(arith.SubiOp(self._number(1), phase))
         self._add(WaitOp("empty", name, stage, free))
         self._add(ExpectOp(name, stage, sum(ring.bytes for ring in rings)))
-        for ring, box in zip(rings, boxes, strict=True):
+        for ring, box, start in zip(rings, boxes, starts, strict=True):
             self.place = box.load.location
-            if box.block:
+            if start is None:
                 self._gather(ring, box, first, stage)
             else:
-                firsts = (first if n == box.along else None for n in range(len(box.sides)))
-                self._add(CopyOp(ring.sym_name.data, stage, list(map(self._start, box.sides, firsts))))
+                self._add(CopyOp(ring.sym_name.data, stage, start))
 
     def _ends_of_pieces(self) -> None:
         """Where the last piece of a tile's keys begins, and the first one: pieces outside of these are copies of them.
@@ -111,37 +145,45 @@ class CopiesBuilder(RolesBuilder):
 
     def _gather(self, ring: RingOp, box: Box, first: SSAValue, stage: SSAValue) -> None:
         """Fills a stage with a tile whose keys lie apart, piece by piece."""
-        loop = self.found.folded
-        assert loop.axis is not None
+        axis = self.found.folded.axis
+        assert axis is not None
         gather = GatherOp(ring.sym_name.data, stage, first)
         self._add(gather)
         outer, copies, self.block = self.block, dict(self.copies), gather.starts.block
         key = self.block.args[0]
-        key.name_hint = f"{loop.axis.variable.data}_next"
-        name = loop.axis.variable.data
-        known = self._value(arith.MinSIOp(key, self.latest), name)
-        if self.earliest is not None:
-            known = self._value(arith.MaxSIOp(known, self.earliest), name)
-        self.copies |= dict.fromkeys((loop.axis.start, loop.axis.result), known)
-        self.non_negative += [key, known]
-        self._add(StartsOp([self._fitting(self._start(side, None), known) for side in box.sides]))
+        key.name_hint = f"{axis.variable.data}_next"
+        self.non_negative.append(key)
+        self._known(key)
+        self._add(StartsOp([self._fitting(self._start(side, None)) for side in box.sides]))
         self.block, self.copies = outer, copies
 
-    def _fitting(self, start: SSAValue, known: SSAValue) -> SSAValue:
+    def _known(self, key: SSAValue) -> None:
+        """Lets the axis of keys begin at a key, or at the nearest one of whose place data tell."""
+        axis = self.found.folded.axis
+        assert axis is not None
+        self.known = self._value(arith.MinSIOp(key, self.latest), axis.variable.data)
+        if self.earliest is not None:
+            self.known = self._value(arith.MaxSIOp(self.known, self.earliest), axis.variable.data)
+        self.copies |= dict.fromkeys((axis.start, axis.result), self.known)
+        self.non_negative.append(self.known)
+
+    def _fitting(self, start: SSAValue) -> SSAValue:
         """Where a piece begins, in 32 bits, as places of boxes are: what lies outside of a tensor stays there.
 
-        The key that is `known` fits, and so does what is computed of that and of no data.
+        A key whose place is known fits, and so does what is computed of that and of no data.
         """
         waiting, read = [start], False
         while waiting and not read:
             op = (value := waiting.pop()).owner
-            if value is not known and isinstance(op, Operation) and not isinstance(op, ProgramsOp):
+            if value is not self.known and isinstance(op, Operation) and not isinstance(op, ProgramsOp):
                 read = isinstance(op, tile.LoadOp)
                 waiting += op.operands
         if not read:
             return start
-        start = self._value(arith.MaxSIOp(start, self._number(-self.found.piece)))
-        return self._value(arith.MinSIOp(start, self._number(2**31 - 1)))
+        if start not in self.fitted:
+            least = self._value(arith.MaxSIOp(start, self._number(-self.found.piece)))
+            self.fitted[start] = self._value(arith.MinSIOp(least, self._number(2**31 - 1)))
+        return self.fitted[start]
 
     def _start(self, side: Side, first: SSAValue | None) -> SSAValue:
         """Where a side of a box begins, whose axis begins at `first` if that is given, and else where it does."""

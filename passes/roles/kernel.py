@@ -12,17 +12,15 @@ from collections.abc import Sequence
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_boxes import put_of
 from attndsl.ir.analyses.role_parts import Box, Multiplied, Roled
+from attndsl.ir.rings import BoardOp, OutboxOp
 from attndsl.ir.roles import (
     AwaitOp,
-    BoardOp,
     ConsumersOp,
     OperandOp,
-    OutboxOp,
     ProducerOp,
     ProductOp,
     PutOp,
     ReleaseOp,
-    RingOp,
     TurnOp,
     ViewOp,
     WaitOp,
@@ -43,7 +41,7 @@ from attndsl.ir.walks import (
     WalkOp,
 )
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
-from attndsl.passes.roles.copies import CopiesBuilder
+from attndsl.passes.roles.shares import Carried, SharesBuilder
 
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 """A thread's: two groups of consumers leave the one warp that copies as few as there can be."""
@@ -64,10 +62,8 @@ It stands apart where data say how many rows there are: on an H200 packed batche
 on pages 0.91 to 0.98, but windows and documents 0.98 to 1.00 and causal heads 0.99 to 1.04.
 """
 
-Carried = list[SSAValue]
 
-
-class RolesKernel(CopiesBuilder):
+class RolesKernel(SharesBuilder):
     """Writes the kernel."""
 
     def write(self) -> None:
@@ -83,19 +79,21 @@ class RolesKernel(CopiesBuilder):
                 self._shared(op)
         self.programs = [op for op in shared if isinstance(op, tile.ProgramOp)]
         self.place = last.location
-        readers, keys = found.consumers, found.tile_keys
-        self.keys, self.values = ([each.box for each in products] for products in (found.scoring, found.summing))
-        self.rings = [self._rings(boxes, keys, found.stages, readers) for boxes in (self.keys, self.values)]
-        self.queries = self._rings(found.queries, found.part_rows, readers, 1)
+        parts = found.row_parts
+        self.filled = self._filled()
+        self.queries = self._rings(found.queries, found.part_rows, parts, 1)
         stores = [op for op in self.after if isinstance(op, tile.StoreOp) and found.outboxes]
         puts = [(op, put_of(op, found.row_axis.result, self.axes)) for op in stores]
-        self.outboxes = {op: (box, self._outbox(box, found.part_rows, readers)) for op, box in puts if box is not None}
-        if found.rows.bound is not None and not self.outboxes:
+        self.outboxes = {op: (box, self._outbox(box, found.part_rows, parts)) for op, box in puts if box is not None}
+        if found.rows.bound is not None and not self.outboxes and not found.shares:
             self.again = slow_of(self.plain, found, self.after)
-        self.board = BoardOp("numbers", BOARD_STAGES, readers)
+        self._relays()
+        self.board = BoardOp("numbers", BOARD_STAGES, found.consumers)
         self._add(self.board)
         self._role(ProducerOp(PRODUCER_REGISTERS))
-        self._role(ConsumersOp(found.consumers, CONSUMER_REGISTERS))
+        self._role(ConsumersOp(parts, CONSUMER_REGISTERS))
+        for share in range(1, len(found.shares)):
+            self._role(ConsumersOp(1, CONSUMER_REGISTERS, follow=True), share)
         self._say()
 
     def _board_turn(self, walked: SSAValue) -> TurnOp:
@@ -116,8 +114,9 @@ class RolesKernel(CopiesBuilder):
                 found.add(op)
         return found
 
-    def _role(self, role: ProducerOp | ConsumersOp) -> None:
-        """A role, which walks the tiles that its program takes."""
+    def _role(self, role: ProducerOp | ConsumersOp, share: int = 0) -> None:
+        """A role, which walks the tiles that its program takes; consumers have a share of the sums."""
+        self.share = share
         outer, kept = self.block, dict(self.copies)
         self._add(role)
         self.block = role.body.block
@@ -149,6 +148,8 @@ class RolesKernel(CopiesBuilder):
         self._visits()
         if isinstance(role, ProducerOp):
             self._producer()
+        elif role.follow is not None:
+            self._follow(role.body.block.args[0])
         else:
             self._consumers(role.body.block.args[0])
         self.place = self.found.folded.location
@@ -227,8 +228,8 @@ class RolesKernel(CopiesBuilder):
         return not any(self.axes(result) for result in op.results)
 
     def _shared(self, op: Operation) -> None:
-        if isinstance(op, spec.ChoiceOp):
-            sizes = {self.found.rows.step: self.found.tile_rows, self.found.folded.step: self.found.tile_keys}
+        sizes = {self.found.rows.step: self.found.tile_rows, self.found.folded.step: self.found.tile_keys}
+        if isinstance(op, spec.ChoiceOp) and op.result in sizes:
             self.copies[op.result] = self._number(sizes[op.result])
             return
         if isinstance(op, tile.ProgramOp) and op.bound is not None:
@@ -271,31 +272,55 @@ class RolesKernel(CopiesBuilder):
         keys = self._number(self.found.tile_keys)
         self.places = self._value(tile.RangeOp("place", zero, keys, keys), "place")
         asked = self._asked(part)
-        pending, view = self._score(zero)
+        pending, views = self._score(zero)
         scores = self._value(AwaitOp(pending, 0), "scores")
-        self._release(view)
-        carried, weights = self._fold(zero, scores, self.started)
-        self._scale(carried)
-        turn, done = self._turns([*carried, self._weights(weights)])
-        state: Carried = list(self.block.args[1:])
-        weights = state.pop()
-        pending, view = self._score(turn)
+        self._release(views)
+        state, weights = self._fold(zero, scores, self.started)
+        self._hand(zero, weights)
+        self._scale(state)
+        turn, done = self._turns([*self._owned(state), self._weights(weights)])
+        *carried, weights = list[SSAValue](self.block.args[1:])
+        state = self._whole(carried)
+        state, weights = (self._turn_of_shares if self.found.shares else self._turn_of_rows)(turn, weights, state)
+        self._scale(state)
+        *carried, weights = done([*self._owned(state), self._weights(weights)])
+        state = self._whole(carried)
+        if asked is not None:
+            self._release([asked])
+        last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
+        sums, views = self._weigh(last, weights, state)
+        self._await(sums, state)
+        self._release(views)
+        self._hand_on(state)
+        self._finish(state)
+
+    def _turn_of_rows(self, turn: SSAValue, weights: SSAValue, state: Carried) -> tuple[Carried, SSAValue]:
+        """The sums of the turn before run on under the arithmetic of this one."""
+        pending, keys = self._score(turn)
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
         sums, values = self._weigh(before, weights, state)
         scores = self._value(AwaitOp(pending, len(sums)), "scores")
-        self._release(view)
+        self._release(keys)
         state, weights = self._fold(turn, scores, state)
         self._await(sums, state)
         self._release(values)
-        self._scale(state)
-        *state, weights = done([*state, self._weights(weights)])
-        if asked is not None:
-            self._release(asked)
-        last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        sums, values = self._weigh(last, weights, state)
-        self._await(sums, state)
+        return state, weights
+
+    def _turn_of_shares(self, turn: SSAValue, weights: SSAValue, state: Carried) -> tuple[Carried, SSAValue]:
+        """The sums of others run under the arithmetic of a turn; its own come first: the next tile can be copied then.
+
+        On an H200 ...
+        """
+        before = self._value(arith.SubiOp(turn, self._number(1)), "before")
+        sums, values = self._weigh(before, weights, state)
+        pending, keys = self._score(turn)
+        self._await(sums, state, len(self.found.scoring))
         self._release(values)
-        self._finish(state, self.after)
+        scores = self._value(AwaitOp(pending, 0), "scores")
+        self._release(keys)
+        state, weights = self._fold(turn, scores, state)
+        self._hand(turn, weights)
+        return state, weights
 
     def _is_copied(self, op: Operation) -> bool:
         """Whether an operation reads queries that only products take, which another role copies."""
@@ -307,7 +332,7 @@ class RolesKernel(CopiesBuilder):
         """Puts queries where products take them from: a stage of their ring, or memory that threads fill."""
         boxes = self.found.queries
         if not boxes:
-            self.asked = [self._filled(product) for product in self.found.scoring]
+            self.asked = [self._stored(product) for product in self.found.scoring]
             return None
         self.place = boxes[0].load.location
         rows = self.copies[self.found.row_axis.result]
@@ -315,7 +340,7 @@ class RolesKernel(CopiesBuilder):
         self.asked = [view.result for view in views]
         return views[0]
 
-    def _filled(self, product: Multiplied) -> SSAValue:
+    def _stored(self, product: Multiplied) -> SSAValue:
         """The queries that a product of scores takes, in memory that threads fill."""
         rounded, left = product.dot.rounded, product.left
         assert rounded is not None
@@ -327,8 +352,11 @@ class RolesKernel(CopiesBuilder):
         end = self._value(arith.AddiOp(first, rows), f"{axis.variable.data}_end")
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, rows)))
 
-    def _score(self, turn: SSAValue) -> tuple[SSAValue, ViewOp]:
-        """Begins the products of queries with a tile of keys, whose axis stands for that of keys from then on."""
+    def _score(self, turn: SSAValue) -> tuple[SSAValue, list[ViewOp]]:
+        """Begins the products of queries with a tile of keys, whose axis stands for that of keys from then on.
+
+        Gives what is under way, and the views whose stages nothing reads after it.
+        """
         axis = self.found.folded.axis
         assert axis is not None
         self.place = self.found.scoring[0].dot.location
@@ -338,50 +366,22 @@ class RolesKernel(CopiesBuilder):
         self._stands(axis.start, first)
         self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, keys)))
         key = self.copies[axis.result]
-        views = self._views(self.rings[0], self.keys, *self._turn(turn, self.rings[0][0]), key)
+        stage, phase = self._turn(turn, self.filled[0].rings[0])
         pending: SSAValue | None = None
-        for queries, product, view in zip(self.asked, self.found.scoring, views, strict=True):
-            over = self.copies[product.dot.over]
-            pending = self._value(ProductOp(queries, view.result, over, pending), "scoring")
+        done: list[ViewOp] = []
+        for filled in (each for each in self.filled if each.scored):
+            views = self._views(filled.rings, filled.boxes, stage, phase, key)
+            for view, box in zip(views, filled.boxes, strict=True):
+                for queries, product in zip(self.asked, self.found.scoring, strict=True):
+                    if product.box.load is box.load:
+                        over = self.copies[product.dot.over]
+                        # With shares a turn has more products than registers for where each finds queries.
+                        op = ProductOp(queries, view.result, over, pending, anew=bool(self.found.shares))
+                        pending = self._value(op, "scoring")
+            if filled.summed != self.share:
+                done.append(views[0])
         assert pending is not None
-        return pending, views[0]
-
-    def _weigh(self, turn: SSAValue, weights: SSAValue, state: Carried) -> tuple[Carried, ViewOp]:
-        """Begins the products of weights with the tile of values of a turn before."""
-        summing = self.found.summing
-        self.place = summing[0].dot.location
-        views = self._views(self.rings[1], self.values, *self._turn(turn, self.rings[1][0]), self.places)
-        pairs = zip(views, summing, strict=True)
-        begun = [ProductOp(weights, view.result, self.places, state[product.state]) for view, product in pairs]
-        return [self._value(op, "weighing") for op in begun], views[0]
-
-    def _views(
-        self, rings: list[RingOp], boxes: Sequence[Box], stage: SSAValue, phase: SSAValue, along: SSAValue
-    ) -> list[ViewOp]:
-        """What lies in a stage, once it is full."""
-        self._add(WaitOp("full", rings[0].sym_name.data, stage, phase))
-        views = []
-        for ring, box in zip(rings, boxes, strict=True):
-            view = ViewOp(ring.sym_name.data, stage, [along, self.copies[box.features]], box.load.result.type)
-            self._add(view)
-            view.result.name_hint = box.load.result.name_hint
-            views.append(view)
-        return views
-
-    def _release(self, view: ViewOp) -> None:
-        self._add(ReleaseOp(view.ring.string_value(), view.stage))
-
-    def _await(self, sums: Carried, state: Carried) -> None:
-        """Takes sums that are under way to what is carried."""
-        for value, product in zip(sums, self.found.summing, strict=True):
-            state[product.state] = self._value(AwaitOp(value, 0), "sums")
-
-    def _scale(self, state: Carried) -> None:
-        """Multiplies sums with the factor that a turn has for them."""
-        for product in self.found.summing:
-            if product.factor is not None:
-                value = arith.MulfOp(state[product.state], self.copies[product.factor])
-                state[product.state] = self._value(value)
+        return pending, done
 
     def _fold(self, turn: SSAValue, scores: SSAValue, carried: Sequence[SSAValue]) -> tuple[Carried, SSAValue]:
         """From scores to what is carried, and weights; sums are left as they are."""
@@ -407,8 +407,7 @@ class RolesKernel(CopiesBuilder):
                 self._ask(op)
             else:
                 self._clone(op)
-        sums = {each.state for each in found.summing}
-        ended = [carried[n] if n in sums else self.copies[value] for n, value in enumerate(loop.end.values)]
+        ended = [self.copies[v] if n in found.kept else carried[n] for n, v in enumerate(loop.end.values)]
         return ended, self.copies[found.summing[0].left]
 
     def _before_axis(self) -> set[Operation]:
@@ -462,14 +461,20 @@ class RolesKernel(CopiesBuilder):
         assert rounded is not None and axis is not None
         return self._value(OperandOp(weights, rounded.data, self.copies[axis.result], self.places), weights.name_hint)
 
-    def _finish(self, state: Carried, after: list[Operation]) -> None:
-        """What follows the loops; a program whose rows see no key goes on with what they began with."""
+    def _finish(self, state: Carried) -> None:
+        """What follows the loops; a program whose rows see no key goes on with what they began with.
+
+        So it does with sums that are another's: nothing rests on them that is stored.
+        """
+        mine = {each.state for each in self._sums()} | set(self.found.kept)
         some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"), "some")
         for n, (result, value, start) in enumerate(zip(self.found.folded.results, state, self.started, strict=True)):
-            chosen = self._value(arith.SelectOp(some, value, start), result.name_hint)
+            chosen = self._value(arith.SelectOp(some, value, start), result.name_hint) if n in mine else start
             self.copies[self.found.folded.results[n]] = chosen
-        for op in after:
+        for op in self.after:
             self.place = op.location
+            if isinstance(op, tile.StoreOp) and self.stores[op] != self.share:
+                continue
             if isinstance(op, tile.StoreOp) and op in self.outboxes:
                 self._put(op, *self.outboxes[op])
             elif op is self.again:

@@ -13,7 +13,8 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.rewrite import constant, index_constant, say
 from attndsl.ir.rewrite import replace as replace_with
-from attndsl.ir.roles import BoxesOp, OutboxOp, RingOp, TurnOp
+from attndsl.ir.rings import BoxesOp, OutboxOp, RingOp
+from attndsl.ir.roles import TurnOp
 from attndsl.ir.statements import operations
 from attndsl.ir.walks import TurnsOp
 from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, arith, i1
@@ -22,12 +23,32 @@ SAYING = (tile.NarrowOp, tile.UnsignedOp, tile.KeptOp, tile.LaunchedOp)
 """What names values, of a kernel and so of one made of it."""
 
 
+@dataclass(frozen=True)
+class Filled:
+    """Boxes that are copied at once, and the rings that they are copied into, which all have the barriers of the first.
+
+    They are `scored`, multiplied with queries, or `summed` with weights by the consumers of that share of the sums,
+    which is 0 where all have all; or both, one after the other.
+    """
+
+    boxes: tuple[Box, ...]
+    rings: list[RingOp]
+    scored: bool
+    summed: int | None
+
+    @property
+    def name(self) -> str:
+        """The ring that has the barriers."""
+        return self.rings[0].sym_name.data
+
+
 @dataclass
 class RolesBuilder:
     """Builds one kernel. `copies` holds what stands for the values of the plain one, in the role that is written.
 
     `counter` is the tensor that counts the tiles that are taken, `used` how many turns tiles before this one have had,
-    `made` has all that has stood for a value, and `non_negative` integers that were made and are at least 0.
+    `made` has all that has stood for a value, `non_negative` integers that were made and are at least 0, and
+    `fitted` has what data say in 32 bits.
     """
 
     plain: tile.KernelOp
@@ -38,6 +59,7 @@ class RolesBuilder:
     numbers: dict[int, SSAValue] = field(default_factory=dict)
     used: SSAValue = field(init=False)
     non_negative: list[SSAValue] = field(default_factory=list)
+    fitted: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.axes = AxesAnalysis()
@@ -52,12 +74,39 @@ class RolesBuilder:
         rings: list[RingOp] = []
         for box in boxes:
             beside = rings[0].sym_name.data if rings else None
-            sizes, piece = _sizes(box, size), self.found.piece if box.block else None
+            sizes, piece = _sizes(box, size), self.found.piece if box.block and self.found.piece < size else None
             nan = not self.found.absent.isdisjoint(conjuncts(box.load.where))
             ring = RingOp(self._name(box, "ring"), box.op.tensor, *sizes, stages, readers, beside, box.end, piece, nan)
             self._add(ring)
             rings.append(ring)
         return rings
+
+    def _filled(self) -> list[Filled]:
+        """What is copied for each turn: keys and values, or, where consumers share out sums, each box once.
+
+        What only the first consumer reads comes first: it is the first to be read, and to be copied again.
+        """
+        found = self.found
+        scored, summed = ([each.box for each in products] for products in (found.scoring, found.summing))
+        if not found.shares:
+            scored = list({box.load: box for box in scored}.values())
+            keys, values = (self._turned(boxes, found.consumers) for boxes in (scored, summed))
+            return [Filled(tuple(scored), keys, True, None), Filled(tuple(summed), values, False, 0)]
+        once = {box.load: box for box in (*scored, *summed)}
+        asked = {box.load for box in scored}
+        groups: dict[tuple[bool, int | None], list[Box]] = {}
+        for load, box in once.items():
+            groups.setdefault((load in asked, found.share_of(load)), []).append(box)
+        order = sorted(groups.items(), key=lambda each: (not each[0][0], -1 if each[0][1] is None else each[0][1]))
+        filled = []
+        for (is_scored, share), boxes in order:
+            readers = {n for n in (0 if is_scored else None, share) if n is not None}
+            filled.append(Filled(tuple(boxes), self._turned(boxes, len(readers)), is_scored, share))
+        return filled
+
+    def _turned(self, boxes: Sequence[Box], readers: int) -> list[RingOp]:
+        """Rings of boxes of keys."""
+        return self._rings(boxes, self.found.tile_keys, self.found.stages, readers)
 
     def _outbox(self, box: Box, size: int, stages: int) -> OutboxOp:
         """An outbox for boxes of so many rows."""
@@ -106,10 +155,12 @@ class RolesBuilder:
         self.non_negative += [reached, count]
         return count
 
-    def _turns(self, carried: Sequence[SSAValue]) -> tuple[SSAValue, Callable[[Sequence[SSAValue]], list[SSAValue]]]:
-        """Begins the loop over all tiles but the first; gives its turn, and what ends it."""
+    def _turns(
+        self, carried: Sequence[SSAValue], first: SSAValue | None = None
+    ) -> tuple[SSAValue, Callable[[Sequence[SSAValue]], list[SSAValue]]]:
+        """Begins the loop over all tiles but the first, or from a `first` one on; gives its turn, and what ends it."""
         one = self._number(1)
-        loop = tile.LoopOp(one, self.visits, one, carried)
+        loop = tile.LoopOp(one if first is None else first, self.visits, one, carried)
         self._add(loop)
         outer, copies = self.block, dict(self.copies)
         self.block = loop.body.block
@@ -127,10 +178,13 @@ class RolesBuilder:
 
     def _turn(self, turn: SSAValue, ring: RingOp) -> tuple[SSAValue, SSAValue]:
         """The stage and the phase that a turn has of a ring, which tiles before this one have `used`."""
+        return self._used(turn, ring.stages.value.data, ring.tensor.string_value())
+
+    def _used(self, turn: SSAValue, stages: int, name: str) -> tuple[SSAValue, SSAValue]:
+        """The stage and the phase of a turn, of so many stages that all turns use."""
         use = self.used if constant(turn) == 0 else self._value(arith.AddiOp(self.used, turn))
-        op = TurnOp(use, ring.stages.value.data)
+        op = TurnOp(use, stages)
         self._add(op)
-        name = ring.tensor.string_value()
         op.stage.name_hint, op.phase.name_hint = f"{name}_stage", f"{name}_phase"
         return op.stage, op.phase
 

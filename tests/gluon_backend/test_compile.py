@@ -13,7 +13,8 @@ from attndsl.backends.gpu.aot import load
 from attndsl.backends.gpu.stand_ins import POINTERS
 from attndsl.backends.gpu.targets import TARGETS
 from attndsl.driver.compile import compile_spec, lower
-from attndsl.ir import roles, spec, tile
+from attndsl.ir import spec, tile
+from attndsl.ir.rings import BoxesOp
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import pointer_name
 from attndsl.testing.case import types_with
@@ -45,7 +46,7 @@ def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tupl
 
     tensors = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp)]
     pointers = {pointer_name(op.sym_name.data): POINTERS[op.element.data] for op in tensors}
-    boxes = [op for op in kernel.walk() if isinstance(op, roles.BoxesOp)]
+    boxes = [op for op in kernel.walk() if isinstance(op, BoxesOp)]
     rings = {re.sub("_(ring|outbox)$", "", op.sym_name.data): op for op in boxes}
     types, constants = dict[str, str](), dict[str, Any]()
     for param in function.params:

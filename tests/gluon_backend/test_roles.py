@@ -479,7 +479,8 @@ def test_rows_that_add_are_refused() -> None:
 
 
 def test_features_that_no_box_has_are_refused() -> None:
-    (kernel,) = kernels(plain("mha", "bf16", 512), "whole")
+    spec = spec_of("mha")
+    (kernel,) = kernels(lower(spec, types_with(spec, "bf16"), "triton", {}, "cuda:90")[0], "whole")
     with pytest.raises(NoRoles, match="no power of two from 16 to 256"):
         roled(kernel)
 

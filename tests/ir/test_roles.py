@@ -17,6 +17,7 @@ from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.coroutines import RolesFail
 from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
+from attndsl.ir.rings import RingOp
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import (
     IntegerAttr,
@@ -35,13 +36,13 @@ from attndsl.storage import encode
 CASES = Path(__file__).parents[1] / "passes" / "assign-roles"
 
 
-def module(name: str = "sums") -> ModuleOp:
-    """A sum of weights by values, in the form with roles: 2 rows for each consumer, 4 keys a tile."""
+def module(name: str = "sums", keys: int = 4) -> ModuleOp:
+    """A sum of weights by values, in the form with roles: 2 rows for each consumer, so many keys a tile."""
     found = parse_module((CASES / f"{name}.mlir").read_text(encoding="utf-8"), name)
     for op in list(found.body.block.ops):
         if isinstance(op, tile.KernelOp) and op.entry.data != name:
             found.body.block.erase_op(op)
-    AssignRoles(rows=2, keys=4).apply(context(), found)
+    AssignRoles(rows=2, keys=keys).apply(context(), found)
     found.verify()
     return found
 
@@ -91,7 +92,7 @@ def a_missing_release(found: ModuleOp) -> None:
 
 
 def a_stage_too_few(found: ModuleOp) -> None:
-    ring = next(op for op in found.walk() if isinstance(op, roles.RingOp))
+    ring = next(op for op in found.walk() if isinstance(op, RingOp))
     ring.stages = IntegerAttr(1, index)
 
 
@@ -135,7 +136,7 @@ def bytes_that_nobody_copies(found: ModuleOp) -> None:
 
 
 def a_reader_too_many(found: ModuleOp) -> None:
-    ring = next(op for op in found.walk() if isinstance(op, roles.RingOp))
+    ring = next(op for op in found.walk() if isinstance(op, RingOp))
     ring.readers = IntegerAttr(3, index)
 
 
@@ -253,7 +254,7 @@ def test_a_ring_beside_another_has_no_barriers() -> None:
     with pytest.raises(VerifyException, match="means the barriers of @kv_ring"):
         found.verify()
     found = module("pieces")
-    next(op for op in found.walk() if isinstance(op, roles.RingOp)).stages = IntegerAttr(3, index)
+    next(op for op in found.walk() if isinstance(op, RingOp)).stages = IntegerAttr(3, index)
     with pytest.raises(VerifyException, match="lies beside a ring with barriers, of as many stages and readers"):
         found.verify()
 
@@ -352,8 +353,8 @@ def two_numbers_for_what_lies_outside(found: ModuleOp) -> None:
     ring.end, ring.nan = IntegerAttr(8, index), UnitAttr()
 
 
-def found_ring(found: ModuleOp) -> roles.RingOp:
-    return next(op for op in found.walk() if isinstance(op, roles.RingOp) and op.sym_name.data == "k_ring")
+def found_ring(found: ModuleOp) -> RingOp:
+    return next(op for op in found.walk() if isinstance(op, RingOp) and op.sym_name.data == "k_ring")
 
 
 PIECES_REFUSED: dict[Callable[[ModuleOp], None], str] = {
@@ -368,7 +369,7 @@ PIECES_REFUSED: dict[Callable[[ModuleOp], None], str] = {
 
 @pytest.mark.parametrize("bug", PIECES_REFUSED, ids=lambda bug: bug.__name__)
 def test_the_verifier_knows_pieces(bug: Callable[[ModuleOp], None]) -> None:
-    found = module("pages")
+    found = module("pages", keys=64)
     bug(found)
     with pytest.raises(VerifyException, match=PIECES_REFUSED[bug]):
         found.verify()

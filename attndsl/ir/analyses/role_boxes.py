@@ -14,7 +14,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
-from attndsl.ir.roles import BYTES
+from attndsl.ir.rings import BYTES
 from attndsl.ir.statements import named
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith
 

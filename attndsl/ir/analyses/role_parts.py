@@ -83,7 +83,9 @@ class Roled:
     turn is right for `block` keys, and any number that divides it; else that is 0.
 
     A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`, and
-    `outboxes` for results where shared memory has room for them.
+    `outboxes` for results where shared memory has room for them. Where a consumer's registers have no room for the sums
+    of its rows, all have the same rows and `shares` of the sums: the first folds keys, and hands weights on to the
+    others. Results are `scattered`, each thread writing what it has, where shared memory has no room to line them up.
     """
 
     rows: tile.ProgramOp
@@ -104,6 +106,8 @@ class Roled:
     tile_keys: int = 0
     stages: int = STAGES
     outboxes: bool = True
+    shares: tuple[tuple[Summed, ...], ...] = ()
+    scattered: bool = False
 
     @property
     def folded(self) -> tile.LoopOp:
@@ -147,9 +151,24 @@ class Roled:
         return [condition] if len(asked) == len(all_of) else asked
 
     @property
+    def row_parts(self) -> int:
+        """How many consumers share out the rows of a program."""
+        return 1 if self.shares else self.consumers
+
+    @property
     def tile_rows(self) -> int:
         """The rows of a program."""
-        return self.consumers * self.part_rows
+        return self.row_parts * self.part_rows
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Which of the carried values are no sums."""
+        sums = {each.state for each in self.summing}
+        return tuple(n for n in range(len(self.folded.res)) if n not in sums)
+
+    def share_of(self, load: tile.LoadOp) -> int | None:
+        """Which share of the sums values belong to; None of keys alone."""
+        return next((n for n, share in enumerate(self.shares) for each in share if each.box.load is load), None)
 
 
 def size_of_axis(axis: SSAValue) -> int:

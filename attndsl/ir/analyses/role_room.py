@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.role_parts import NoRoles, Roled, features_of
+from attndsl.ir.analyses.role_parts import NoRoles, Roled, Summed, features_of, size_of_axis
+from attndsl.ir.analyses.role_shares import shares_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.machines import MACHINES
 from attndsl.ir.statements import operations
@@ -17,30 +20,58 @@ OTHER_MEMORY = 1024
 
 
 def choose_tiles(found: Roled) -> None:
-    """The keys of a tile: as many as registers and shared memory have room for."""
+    """The keys of a tile: as many as registers and shared memory have room for.
+
+    Consumers share out rows, and sums where a row has too many of them for the registers of one.
+    """
     choices = [op for op in operations(found.rows.parent_op() or found.rows) if isinstance(op, spec.ChoiceOp)]
     if any(op.divides is not None and (op is not found.folded.step.owner or not found.block) for op in choices):
         raise NoRoles("the keys of a tile must lie in one block")
-    sums, live = features_of(found.summing), _most_live(found) + _quotients(found)
-    # A thread has a 128th of 64 rows: sums, scores, and weights, two to a register, of this turn and of the one before.
-    fitting = [keys for keys in (128, 64) if sums // 2 + live * keys // 2 + keys // 2 <= MOST_REGISTERS]
+    live = _most_live(found) + _quotients(found)
+    fitting = _fitting(found.summing, live)
+    if not fitting:
+        found.shares = shares_of(found)
+        fitting = min((_fitting(share, live) for share in found.shares), default=[])
     if not fitting:
         raise NoRoles("its tiles have no room in registers")
-    fitting = [keys for keys in fitting if _memory(found, keys) <= MACHINES["cuda:90"].shared]
+    room = MACHINES["cuda:90"].shared
+    found.scattered = bool(found.shares)
+    fitting = [keys for keys in fitting if _memory(found, keys) <= room]
     if not fitting:
         raise NoRoles("its tiles have no room in shared memory")
     found.tile_keys = fitting[0]
-    found.outboxes = _memory(found, fitting[0], True) <= MACHINES["cuda:90"].shared
+    found.outboxes = _memory(found, fitting[0], 2) <= room
+    found.scattered = _memory(found, fitting[0], 1) > room
 
 
-def _memory(found: Roled, keys: int, outboxes: bool = False) -> int:
-    """The bytes of shared memory that a program takes whose tiles have so many keys, `outboxes` of results, too."""
+def _fitting(sums: Sequence[Summed], live: int) -> list[int]:
+    """How many keys a tile may have for registers: a thread has a 128th of 64 rows.
+
+    Sums, scores, and weights, two to a register, of this turn and of the one before.
+    """
+    own = features_of(sums) // 2
+    return [keys for keys in (128, 64) if own + live * keys // 2 + keys // 2 <= MOST_REGISTERS]
+
+
+def _memory(found: Roled, keys: int, results: int | None = None) -> int:
+    """The bytes of shared memory that a program takes whose tiles have so many keys.
+
+    A number of a row's `results` takes so many bytes: 2 in an outbox, 1 where it passes through half as much as they
+    are laid out, and none where they are scattered.
+    """
+    if results is None:
+        results = 0 if found.scattered else 1
     multiplied, summed = features_of(found.scoring), features_of(found.summing)
-    # Each row has its queries there. Its results have an outbox, or pass through half as much as they are laid out.
-    rows = found.tile_rows * (2 * multiplied + (2 if outboxes else 1) * summed)
+    copied = multiplied + summed
+    handed = 0
+    if found.shares:
+        # What is a key and a value is copied once. Weights are handed on, and numbers of each row.
+        copied = sum({each.box.load: size_of_axis(each.box.features) for each in found.products}.values())
+        handed = found.tile_rows * (2 * keys + 4 * (1 + len(found.kept)))
+    rows = found.tile_rows * (2 * multiplied + results * summed)
     # What masks read passes through memory, 8 bytes of each key at most, from threads that read it to all others.
-    masks = 8 * keys * found.consumers * sum(isinstance(op, tile.LoadOp) for op in found.tested)
-    return rows + 2 * found.stages * keys * (multiplied + summed) + masks + OTHER_MEMORY
+    masks = 8 * keys * found.row_parts * sum(isinstance(op, tile.LoadOp) for op in found.tested)
+    return rows + 2 * found.stages * keys * copied + handed + masks + OTHER_MEMORY
 
 
 def _quotients(found: Roled) -> int:

@@ -16,8 +16,9 @@ from attndsl.ir.analyses.role_boxes import absent_where, block_of, box_read, hol
 from attndsl.ir.analyses.role_loops import FullAndMixed
 from attndsl.ir.analyses.role_parts import Box, Multiplied, NoRoles, Roled, Summed
 from attndsl.ir.analyses.role_room import choose_tiles
+from attndsl.ir.analyses.role_shares import handed_on
 from attndsl.ir.axes import AxesAnalysis
-from attndsl.ir.roles import BYTES
+from attndsl.ir.rings import BYTES
 from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, scf
@@ -25,8 +26,8 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, scf
 
 def roled(kernel: tile.KernelOp) -> Roled:
     """The roles that the warps of a kernel can have. Raises NoRoles."""
-    if kernel.form is None or kernel.form.data != "whole" or kernel.when is not None or kernel.unless is not None:
-        raise NoRoles("it is no kernel that folds all keys of a row")
+    if kernel.form is None or kernel.form.data == "roles" or kernel.when is not None or kernel.unless is not None:
+        raise NoRoles("it is no kernel that folds keys")
     block, axes = kernel.body.block, AxesAnalysis()
     loops = tuple(op for op in block.ops if isinstance(op, tile.LoopOp))
     rows, row_axis = _rows(block)
@@ -62,6 +63,10 @@ def roled(kernel: tile.KernelOp) -> Roled:
         raise NoRoles("rows add to what a tensor holds")
     hold_guarded(found, slow, axes)
     choose_tiles(found)
+    if found.shares:
+        handed_on(found)
+    elif kernel.form.data != "whole":
+        raise NoRoles("few rows are cut by keys, and a consumer has all sums of a row")
     return found
 
 

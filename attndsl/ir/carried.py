@@ -1,0 +1,88 @@
+"""What loops carry, and choices give, that nothing needs: left out."""
+
+from __future__ import annotations
+
+from attndsl.ir.dead import remove_dead
+from attndsl.ir.loop import LoopOp
+from attndsl.ir.statements import of_kind, operations
+from attndsl.ir.tile import STATEMENTS
+from attndsl.ir.xdsl import Operation, SSAValue, scf
+
+
+def remove_unneeded(kernel: Operation) -> None:
+    """Removes what nothing needs, and of what loops carry and choices give all that does so only for itself."""
+    remove_dead(kernel)
+    for choice in of_kind(kernel, scf.IfOp):
+        if any(not result.uses for result in choice.results):
+            _fewer_of_choice(choice)
+            remove_dead(kernel)
+    for loop in of_kind(kernel, LoopOp):
+        if not all(needed := _needed(loop)):
+            _fewer_of_loop(loop, needed)
+            remove_dead(kernel)
+
+
+def _needed(loop: LoopOp) -> list[bool]:
+    """Which of the values that a loop carries something needs beside what makes them in the next turn."""
+    needed = [bool(result.uses) for result in loop.results]
+    arguments = list[SSAValue](loop.body.block.args[1:])
+    kept = [op for op in operations(loop) if not op.results and op is not loop.end and not isinstance(op, STATEMENTS)]
+    while True:
+        waiting = [value for value, is_needed in zip(loop.end.values, needed, strict=True) if is_needed]
+        waiting += [value for op in kept for value in op.operands]
+        seen = set[SSAValue]()
+        while waiting:
+            value = waiting.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if isinstance(owner := value.owner, Operation):
+                waiting += [operand for op in (owner, *operations(owner)) for operand in op.operands]
+        also = [is_needed or argument in seen for is_needed, argument in zip(needed, arguments, strict=True)]
+        if also == needed:
+            return needed
+        needed = also
+
+
+def _fewer_of_loop(loop: LoopOp, needed: list[bool]) -> None:
+    """A loop that carries only what is needed, in the place of one that carries more."""
+    body, end = loop.body.block, loop.end
+    for n in reversed([n for n, is_needed in enumerate(needed) if not is_needed]):
+        values = [value for place, value in enumerate(end.values) if place != n]
+        argument = body.args[1 + n]
+        end.operands = values
+        for use in list(argument.uses):
+            # It makes only what is carried in its place, which has just gone.
+            use.operation.operands[use.index] = loop.iter_args[n]
+        body.erase_arg(argument)
+        starts = [value for place, value in enumerate(loop.iter_args) if place != n]
+        fewer = LoopOp(loop.lb, loop.ub, loop.step, starts, loop.detach_region(0), loop.row_start, loop.row_stop)
+        fewer.tiles, fewer.stages, fewer.location = loop.tiles, loop.stages, loop.location
+        others = [result for place, result in enumerate(loop.results) if place != n]
+        block = loop.parent
+        assert block is not None
+        block.insert_op_before(fewer, loop)
+        for old, new in zip(others, fewer.results, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        block.erase_op(loop)
+        loop = fewer
+
+
+def _fewer_of_choice(choice: scf.IfOp) -> None:
+    """A choice that gives only what is needed, in the place of one that gives more."""
+    kept = [n for n, result in enumerate(choice.results) if result.uses]
+    ends = [region.block.last_op for region in choice.regions]
+    for end in ends:
+        assert end is not None
+        end.operands = [end.operands[n] for n in kept]
+    types = [choice.results[n].type for n in kept]
+    fewer = scf.IfOp(choice.cond, types, choice.detach_region(0), choice.detach_region(0))
+    fewer.location = choice.location
+    block = choice.parent
+    assert block is not None
+    block.insert_op_before(fewer, choice)
+    for n, new in zip(kept, fewer.results, strict=True):
+        new.name_hint = choice.results[n].name_hint
+        choice.results[n].replace_all_uses_with(new)
+    block.erase_op(choice)

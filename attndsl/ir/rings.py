@@ -1,0 +1,292 @@
+"""What roles share: memory that one of them fills and others read, in stages; and what a program leaves to be copied.
+
+Part of the `roles` dialect (`attndsl.ir.roles`), whose operations wait for stages, fill them and release them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeGuard
+
+from attndsl.ir.spec import TensorOp, enclosing_tensor
+from attndsl.ir.xdsl import (
+    ArrayAttr,
+    Attribute,
+    IndexType,
+    IntegerAttr,
+    IRDLOperation,
+    Operation,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    UnitAttr,
+    VerifyException,
+    index,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+)
+
+BARRIERS = ("full", "empty")
+
+BYTES = {"f16": 2, "bf16": 2}
+"""The element types of rings, and the bytes of one."""
+
+SIDE_BY_SIDE = 128
+"""The bytes of a row that lie side by side in shared memory; what follows lies behind those of all other rows."""
+
+
+def _integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
+    return ArrayAttr([IntegerAttr(value, index) for value in values])
+
+
+class BoxesOp(IRDLOperation):
+    """Shared memory for `stages` boxes of a tensor: `sizes` elements `along` two of its axes, one of all others."""
+
+    sym_name = prop_def(SymbolNameConstraint())
+    tensor = prop_def(SymbolRefAttr)
+    along = prop_def(ArrayAttr[IntegerAttr])
+    sizes = prop_def(ArrayAttr[IntegerAttr])
+    stages = prop_def(IntegerAttr[IndexType])
+
+    def __init__(
+        self,
+        name: str,
+        tensor: SymbolRefAttr,
+        along: Sequence[int],
+        sizes: Sequence[int],
+        stages: int,
+        **more: Attribute | None,
+    ) -> None:
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "tensor": tensor,
+                "along": _integers(along),
+                "sizes": _integers(sizes),
+                "stages": IntegerAttr(stages, index),
+                **more,
+            }
+        )
+
+    @property
+    def declaration(self) -> TensorOp:
+        """The tensor whose boxes it holds."""
+        return enclosing_tensor(self, self.tensor.string_value())
+
+    @property
+    def box(self) -> dict[int, int]:
+        """How many elements a box has along each axis of the tensor along which it has several."""
+        return {a.value.data: size.value.data for a, size in zip(self.along, self.sizes, strict=True)}
+
+    @property
+    def copied(self) -> dict[int, int]:
+        """How many elements one copy has along each axis, as `box` has those of a stage."""
+        return self.box
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of a box."""
+        rows, columns = self.box.values()
+        return rows * columns * BYTES[self.declaration.element.data]
+
+    def verify_(self) -> None:
+        rank, along = len(self.declaration.shape), list(self.box)
+        if self.declaration.element.data not in BYTES:
+            raise VerifyException(f"boxes are of f16 or bf16, not of {self.declaration.element.data}")
+        if len(self.along) != 2 or len(self.sizes) != 2 or not 0 <= along[0] < along[-1] == rank - 1:
+            raise VerifyException("a box lies along two axes of its tensor, the last one among them")
+        if min(self.stages.value.data, *self.box.values()) < 1:
+            raise VerifyException("has a stage and an element at least")
+
+
+@irdl_op_definition
+class RingOp(BoxesOp):
+    """Shared memory for boxes that are read.
+
+    What of a box lies outside of its tensor is 0, or NaN if it says so, and what lies from `end` on along its last axis
+    is 0. So many `readers` release a stage before it is filled again. A ring that lies `beside` another has no
+    barriers: its stages are filled, full and released with those of the other. Of one that has `pieces`, so many keys
+    lie side by side in the tensor, and each piece is a box (`roles.gather`).
+    """
+
+    name = "roles.ring"
+    readers = prop_def(IntegerAttr[IndexType])
+    beside = opt_prop_def(SymbolRefAttr)
+    end = opt_prop_def(IntegerAttr[IndexType])
+    piece = opt_prop_def(IntegerAttr[IndexType])
+    nan = opt_prop_def(UnitAttr)
+    assembly_format = (
+        "$sym_name `of` $tensor `along` $along `sizes` $sizes (`end` $end^)? (`pieces` $piece^)? (`nan` $nan^)? "
+        "`stages` $stages `readers` $readers (`beside` $beside^)? attr-dict"
+    )
+
+    def __init__(
+        self,
+        name: str,
+        tensor: SymbolRefAttr,
+        along: Sequence[int],
+        sizes: Sequence[int],
+        stages: int,
+        readers: int,
+        beside: str | None = None,
+        end: int | None = None,
+        piece: int | None = None,
+        nan: bool = False,
+    ) -> None:
+        super().__init__(
+            name,
+            tensor,
+            along,
+            sizes,
+            stages,
+            readers=IntegerAttr(readers, index),
+            beside=None if beside is None else SymbolRefAttr(beside),
+            end=None if end is None else IntegerAttr(end, index),
+            piece=None if piece is None else IntegerAttr(piece, index),
+            nan=UnitAttr() if nan else None,
+        )
+
+    @property
+    def filled_with(self) -> str:
+        """The name of the ring that has its barriers."""
+        return self.sym_name.data if self.beside is None else self.beside.string_value()
+
+    @property
+    def pieces(self) -> dict[int, int]:
+        """How many elements a piece has along each axis; the box itself where it has none."""
+        (rows, size), last = self.box.items()
+        return dict([(rows, size if self.piece is None else self.piece.value.data), last])
+
+    @property
+    def copied(self) -> dict[int, int]:
+        """How many elements one copy has along each axis: of a piece, what lies side by side in shared memory."""
+        if self.pieces == self.box:
+            return self.box
+        rows, (last, columns) = self.pieces.items()
+        return dict([rows, (last, min(SIDE_BY_SIDE // BYTES[self.declaration.element.data], columns))])
+
+    @property
+    def together(self) -> list[RingOp]:
+        """The rings whose stages are filled with those of this one, itself among them."""
+        rings = [holder for holder in holders_of(self) if isinstance(holder, RingOp)]
+        return [ring for ring in rings if ring.filled_with == self.filled_with]
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.readers.value.data < 1:
+            raise VerifyException("has a reader at least")
+        if self.end is not None and self.end.value.data < 1:
+            raise VerifyException("ends where its tensor does, or before")
+        if self.end is not None and self.nan is not None:
+            raise VerifyException("has one number for what lies outside of its boxes")
+        if self.piece is not None and next(iter(self.box.values())) % self.piece.value.data:
+            raise VerifyException("has whole pieces")
+        alike = [ring for ring in self.together if (ring.stages, ring.readers) == (self.stages, self.readers)]
+        if not any(ring.sym_name.data == self.filled_with and ring.beside is None for ring in alike):
+            raise VerifyException("lies beside a ring with barriers, of as many stages and readers")
+
+
+@irdl_op_definition
+class OutboxOp(BoxesOp):
+    """Shared memory for boxes that are written, from where they are copied while something else is computed."""
+
+    name = "roles.outbox"
+    assembly_format = "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages attr-dict"
+
+
+@irdl_op_definition
+class BoardOp(IRDLOperation):
+    """Shared memory for `stages` numbers of tiles; so many `readers` release a stage before it is written again."""
+
+    name = "roles.board"
+    sym_name = prop_def(SymbolNameConstraint())
+    stages = prop_def(IntegerAttr[IndexType])
+    readers = prop_def(IntegerAttr[IndexType])
+    assembly_format = "$sym_name `stages` $stages `readers` $readers attr-dict"
+
+    def __init__(self, name: str, stages: int, readers: int) -> None:
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "stages": IntegerAttr(stages, index),
+                "readers": IntegerAttr(readers, index),
+            }
+        )
+
+    def verify_(self) -> None:
+        if min(self.stages.value.data, self.readers.value.data) < 1:
+            raise VerifyException("has a stage and a reader at least")
+
+
+@irdl_op_definition
+class RelayOp(IRDLOperation):
+    """Shared memory for what one role hands on to others: a tile, or a number of each row, in `stages`.
+
+    So many `readers` release a stage before it is filled again. One that lies `beside` another has no barriers: its
+    stages are full and released with those of the other.
+    """
+
+    name = "roles.relay"
+    sym_name = prop_def(SymbolNameConstraint())
+    element = prop_def(StringAttr)
+    sizes = prop_def(ArrayAttr[IntegerAttr])
+    stages = prop_def(IntegerAttr[IndexType])
+    readers = prop_def(IntegerAttr[IndexType])
+    beside = opt_prop_def(SymbolRefAttr)
+    assembly_format = (
+        "$sym_name `of` $element `sizes` $sizes `stages` $stages `readers` $readers (`beside` $beside^)? attr-dict"
+    )
+
+    def __init__(
+        self, name: str, element: str, sizes: Sequence[int], stages: int, readers: int, beside: str | None = None
+    ) -> None:
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "element": StringAttr(element),
+                "sizes": _integers(sizes),
+                "stages": IntegerAttr(stages, index),
+                "readers": IntegerAttr(readers, index),
+                "beside": None if beside is None else SymbolRefAttr(beside),
+            }
+        )
+
+    @property
+    def filled_with(self) -> str:
+        """The name of the relay that has its barriers."""
+        return self.sym_name.data if self.beside is None else self.beside.string_value()
+
+    @property
+    def shape(self) -> list[int]:
+        """How many elements it has along each axis."""
+        return [size.value.data for size in self.sizes]
+
+    def verify_(self) -> None:
+        if self.element.data not in ("f32", *BYTES) or len(self.sizes) not in (1, 2):
+            raise VerifyException("holds a tile, or a number of each row, of f32, f16 or bf16")
+        if min(self.stages.value.data, self.readers.value.data, *self.shape) < 1:
+            raise VerifyException("has a stage, a reader and an element at least")
+        others = [holder for holder in holders_of(self) if isinstance(holder, RelayOp)]
+        alike = [relay for relay in others if (relay.stages, relay.readers) == (self.stages, self.readers)]
+        if not any(relay.sym_name.data == self.filled_with and relay.beside is None for relay in alike):
+            raise VerifyException("lies beside a relay with barriers, of as many stages and readers")
+
+
+Holder = RingOp | BoardOp | OutboxOp | RelayOp
+
+Barred = RingOp | BoardOp | RelayOp
+"""What may have barriers."""
+
+
+def barred(holder: Holder) -> TypeGuard[Barred]:
+    """Whether a memory has barriers of its own."""
+    return isinstance(holder, BoardOp) or (isinstance(holder, RingOp | RelayOp) and holder.beside is None)
+
+
+def holders_of(op: Operation) -> list[Holder]:
+    """The rings, boards, relays and outboxes of the kernel that an operation stands in."""
+    kernel = op
+    while (parent := kernel.parent_op()) is not None and parent.name != "builtin.module":
+        kernel = parent
+    return [each for region in kernel.regions for each in region.ops if isinstance(each, Holder)]

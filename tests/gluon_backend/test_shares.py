@@ -1,0 +1,246 @@
+"""Consumers that share out the sums of a row: latent attention, in the interpreter, and what goes wrong there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from attndsl.checking.check import check
+from attndsl.checking.typed import Spec
+from attndsl.driver.compile import lower
+from attndsl.ir import roles, tile
+from attndsl.ir.analyses.role_parts import NoRoles
+from attndsl.ir.analyses.roled import roled
+from attndsl.ir.context import context
+from attndsl.ir.coroutines import RolesFail
+from attndsl.ir.interpret import SMALL_CHOICES, interpret
+from attndsl.ir.rings import RelayOp, RingOp
+from attndsl.ir.xdsl import ModuleOp, Operation, VerifyException
+from attndsl.passes.assign_roles import AssignRoles
+from attndsl.syntax.source import Source
+from attndsl.testing.case import Case, Disagreement, types_with
+
+from .test_roles import kernels, spec_of
+
+LATENT, ROTARY = 512, 16
+
+LATENTS = """
+attention latents {{
+    dims B, H, M, N, R
+    types T
+    input  q : T[B, H, M, R]
+    input  c : T[B, N, R]
+    {inputs}
+    output o : T[B, H, M, R]
+    each b in B, h in H, i in M
+    over j in N
+    score = q[b,h,i,:] . c[b,j,:] / 16
+    {score}
+}}
+"""
+
+OF_ONE_HEAD = LATENTS.replace("H, ", "").replace("h in ", "").replace("b,h,i", "b,i")
+"""Rows that are side by side, so that queries are boxes."""
+
+PLAIN = "o[b,{h}i,:] = softmax(score, j <= i + (N - M)) . c[b,j,:]"
+
+SINKS = ("input  s : f32[H]", "o[b,h,i,:] = softmax(score, j <= i + (N - M), sink = s[h]) . c[b,j,:]")
+LSE = (
+    "output l : f32[B, H, M]",
+    "o[b,h,i,:] = softmax(score, j <= i + (N - M)) . c[b,j,:]\n    l[b,h,i] = logsumexp(score, j <= i + (N - M))",
+)
+GATED = ("input  g : T[B, H, M, R]", "o[b,h,i,:] = g[b,h,i,:] * (softmax(score, j <= i + (N - M)) . c[b,j,:])")
+NORMED = (
+    "",
+    "let x = softmax(score, j <= i + (N - M)) . c[b,j,:]\n    o[b,h,i,:] = x * rsqrt(x . x + 1.0)",
+)
+
+ROWS, KEYS = 3, 16
+
+
+def written(inputs: str, score: str) -> Spec:
+    return check(Source(LATENTS.format(inputs=inputs, score=score), "latents.attn"))
+
+
+def shared(spec: Spec, **sizes: int) -> ModuleOp:
+    """Both forms, with roles; each has a consumer that follows."""
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes, "cuda:90")
+    AssignRoles(rows=ROWS, keys=KEYS).apply(context(), module)
+    module.verify()
+    found = kernels(module, "roles")
+    assert found
+    assert all(sum(op.follow is not None for op in each(kernel, roles.ConsumersOp)) == 1 for kernel in found)
+    return module
+
+
+@cache
+def latent() -> ModuleOp:
+    return shared(spec_of("mla_latent"), R=LATENT, P=ROTARY)
+
+
+def each(within: Operation, kind: type[Operation], ring: str = "") -> list:
+    found = [op for op in within.walk() if isinstance(op, kind)]
+    return [op for op in found if not ring or op.ring.string_value() == ring]  # type: ignore[attr-defined]
+
+
+def agrees(module: ModuleOp, case: Case, splits: int) -> None:
+    """Raises Disagreement, or RolesFail; absent keys are poisoned or not."""
+    for one in (case, case.poisoned()):
+        choices = {**SMALL_CHOICES, "KEYS": KEYS, "SPLITS": splits}
+        one.check("assign-roles", interpret(module, one.arrays, one.dims, one.params, choices), narrowed=True)
+
+
+def of_latents(spec: Spec, seed: int, **dims: int) -> Case:
+    few = {"B": 2, "H": 3, "R": LATENT, "P": ROTARY, **dims}
+    return Case.make(spec, "bf16", seed, {dim: size for dim, size in few.items() if dim in spec.dims})
+
+
+def on_pages(spec: Spec, seed: int) -> Case:
+    """Some pages that the table names lie nowhere."""
+    random = np.random.default_rng(seed)
+    case = of_latents(spec, seed, M=2, C=5, S=16, L=3)
+    table = random.integers(0, 5, (2, 3)).astype(np.int32)
+    table[random.random((2, 3)) < 0.3] = (-1, 5, 2**31 - 1)[seed % 3]
+    length = random.integers(0, 49, 2, dtype=np.int32)
+    return replace(case, arrays={**case.arrays, "table": table, "length": length})
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_latent_attention_agrees_with_the_reference(splits: int) -> None:
+    spec, module = spec_of("mla_latent"), latent()
+    for seed, (rows, keys) in enumerate([(2, 37), (5, 3), (1, 16), (3, 0), (0, 4)]):
+        agrees(module, of_latents(spec, seed, M=rows, N=keys), splits)
+
+
+@pytest.mark.parametrize("splits", [1, 2])
+def test_a_latent_cache_lies_on_pages(splits: int) -> None:
+    spec = spec_of("mla_paged")
+    module = shared(spec, R=LATENT, P=ROTARY, S=16)
+    for seed in range(3):
+        agrees(module, on_pages(spec, seed), splits)
+
+
+@pytest.mark.parametrize("more", [SINKS, LSE, GATED], ids=["sinks", "lse", "gated"])
+def test_what_follows_the_sums_is_each_consumers_own(more: tuple[str, str]) -> None:
+    spec = written(*more)
+    agrees(shared(spec, R=LATENT), of_latents(spec, 1, M=4, N=21), 1)
+
+
+def test_values_may_be_no_keys() -> None:
+    text = LATENTS.replace("q : T[B, H, M, R]", "q : T[B, H, M, D]").replace("c : T[B, N, R]", "c : T[B, N, D]")
+    more = "input v : T[B, N, R]", PLAIN.format(h="h,").replace("c[b,j,:]", "v[b,j,:]")
+    spec = check(Source(text.replace("N, R\n", "N, R, D\n").format(inputs=more[0], score=more[1]), "latents.attn"))
+    agrees(shared(spec, R=LATENT, D=16), of_latents(spec, 3, M=4, N=37, D=16), 1)
+
+
+def test_queries_may_be_boxes() -> None:
+    text = OF_ONE_HEAD.format(inputs="", score=PLAIN.format(h=""))
+    spec = check(Source(text, "latents.attn"))
+    module = shared(spec, R=LATENT)
+    assert any(op.tensor.string_value() == "q" for op in each(module, RingOp))
+    agrees(module, of_latents(spec, 2, M=7, N=40), 1)
+
+
+def test_a_key_that_is_a_value_is_copied_once() -> None:
+    (kernel, _) = kernels(latent(), "roles")
+    assert [(op.sym_name.data, op.readers.value.data) for op in each(kernel, RingOp)] == [
+        *(("k_rope_ring", 1), ("c_ring", 1), ("c_256_ring", 2)),
+    ]
+
+
+def test_a_result_of_all_sums_is_refused() -> None:
+    spec = written(*NORMED)
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", {"R": LATENT}, "cuda:90")
+    with pytest.raises(NoRoles, match="a result rests on all sums of a row, which consumers share out"):
+        roled(kernels(module, "whole")[0])
+
+
+def test_no_loop_carries_what_nobody_needs() -> None:
+    """Of both shares a role that computes a tile again makes its own."""
+    (kernel, _) = kernels(latent(), "roles")
+    again = [op for op in each(kernel, tile.LoopOp) if op.axis is None and op.iter_args and not _has_turns(op)]
+    assert [len(op.iter_args) for op in again] == [3, 3]
+
+
+def _has_turns(loop: tile.LoopOp) -> bool:
+    return any(op.name.startswith("roles.") for op in loop.walk())
+
+
+# --- what is found
+
+Plant = Callable[[tile.KernelOp], None]
+
+
+def drop(op: Operation) -> None:
+    op.detach()
+    op.erase(safe_erase=False)
+
+
+def weights_that_are_overwritten(kernel: tile.KernelOp) -> None:
+    for op in each(kernel, roles.WaitOp, "weights"):
+        if op.barrier.data == "empty":
+            drop(op)
+
+
+def weights_that_nobody_releases(kernel: tile.KernelOp) -> None:
+    drop(each(kernel, roles.ReleaseOp, "weights")[0])
+
+
+def a_factor_that_is_forgotten(kernel: tile.KernelOp) -> None:
+    (view,) = each(kernel, roles.ViewOp, "factor_0")
+    scaled = next(iter(view.result.uses)).operation
+    scaled.results[0].replace_all_uses_with(scaled.operands[0])
+    drop(scaled)
+
+
+def the_sums_of_another(kernel: tile.KernelOp) -> None:
+    """The follower multiplies weights with the values of the first consumer's columns, and releases its own."""
+    follower = each(kernel, roles.ConsumersOp)[1]
+    (view,) = each(follower, roles.ViewOp, "c_256_ring")
+    other = each(kernel, roles.ViewOp, "c_ring")[0]
+    view.ring = other.ring
+
+
+PLANTS: Mapping[Plant, str] = {
+    weights_that_are_overwritten: "roles.hand waits until its stage of @weights is empty",
+    the_sums_of_another: "roles.view waits until its stage of @c_ring is full",
+}
+"""What the verifier finds, and how it says so."""
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
+def test_the_verifier_finds(plant: Plant) -> None:
+    module = latent().clone()
+    plant(kernels(module, "roles")[0])
+    with pytest.raises(VerifyException, match=PLANTS[plant]):
+        module.verify()
+
+
+@pytest.mark.parametrize(
+    ("plant", "error"),
+    [
+        (weights_that_are_overwritten, RolesFail),
+        (weights_that_nobody_releases, RolesFail),
+        (a_factor_that_is_forgotten, Disagreement),
+    ],
+)
+def test_the_interpreter_finds(plant: Plant, error: type[Exception]) -> None:
+    spec, module = spec_of("mla_latent"), latent().clone()
+    plant(kernels(module, "roles")[0])
+    with pytest.raises(error):
+        agrees(module, of_latents(spec, 0, M=4, N=70), 1)
+
+
+def test_a_relay_holds_a_tile_or_numbers_of_rows() -> None:
+    for relay, message in (
+        (RelayOp("weights", "i32", [4, 4], 1, 1), "holds a tile, or a number of each row, of f32, f16 or bf16"),
+        (RelayOp("weights", "f32", [4, 4, 4], 1, 1), "holds a tile, or a number of each row, of f32, f16 or bf16"),
+        (RelayOp("weights", "f32", [4, 4], 0, 1), "has a stage, a reader and an element at least"),
+        (RelayOp("factor", "f32", [4], 1, 1, "weights"), "lies beside a relay with barriers, of as many stages"),
+    ):
+        with pytest.raises(VerifyException, match=message):
+            relay.verify_()
