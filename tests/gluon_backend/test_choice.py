@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import attndsl
-from attndsl.backends.gpu.roles_rule import BUSY, LEAST_KEYS, LEAST_ROWS
+from attndsl.backends.gpu.roles_rule import BUSY, LEAST_KEYS, LEAST_ROWS, LEAST_SHARED_ROWS
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.describe import ONLY_ASKED
 from attndsl.ir.analyses.roled import roled
@@ -104,6 +104,45 @@ def test_few_keys_do_where_data_count_rows(pages: int) -> None:
     made = attndsl.load("paged_prefill").artifact("gluon", sizes, "cuda:90", T="bf16", I="i32")
     given = {**sizes, "B": 128, "M": 128 * 256, "Hq": 32, "Hkv": 8, "P": 512, "L": pages}
     assert launched(made, given, {})[0][0] == "paged_prefill_roles_kernel"
+
+
+LATENT = {"R": 512, "P": 64, "S": 64}
+
+
+def of_latents(schedule: Any = None, **dims: int) -> tuple[str, int]:
+    """The first kernel of a call of latent attention on pages, and how many programs it has."""
+    made = attndsl.load("mla_paged").artifact("gluon", LATENT, "cuda:90", T="bf16", I="i32")
+    sizes = {"B": 128, "H": 128, "M": 1, "C": 4096, "L": 64, **LATENT, **dims}
+    kernel, programs = launched(made, sizes, {"d_head": 192}, schedule)[0]
+    return kernel.removeprefix("mla_paged_").removesuffix("kernel").removesuffix("_") or "whole", programs
+
+
+@pytest.mark.parametrize(
+    ("dims", "expected"),
+    [
+        ({}, "roles"),
+        ({"H": 16}, "split"),
+        ({"H": LEAST_SHARED_ROWS}, "roles"),
+        ({"B": 16}, "split_roles"),
+        ({"B": 1, "L": 1024}, "split_roles"),
+        ({"B": 1}, "split"),
+        ({"B": 48}, "roles"),
+        ({"B": 16, "H": 64}, "split"),
+    ],
+)
+def test_consumers_share_out_sums_where_each_processor_has_enough_turns(dims: dict[str, int], expected: str) -> None:
+    """As an H200 was faster: docs/performance.md."""
+    assert of_latents(**dims)[0] == expected
+
+
+def test_keys_are_cut_so_that_all_processors_end_soonest() -> None:
+    """16 requests of 128 heads are 32 tiles of rows, 4 splits of which fill 132 processors."""
+    assert of_latents(B=16) == ("split_roles", 128)
+    assert of_latents({"ROLES": 1, "SPLITS": 2}, B=16) == ("split_roles", 64)
+    assert of_latents({"ROLES": 1, "SPLITS": 1}, B=16) == ("roles", 32)
+    assert of_latents({"SPLITS": 3}, B=16) == ("split_roles", 96)
+    assert of_latents({"ROLES": 0, "SPLITS": 3}, B=16)[0] == "split"
+    assert of_latents({"KEYS": 32})[0] == "whole"
 
 
 def test_numbers_of_tiles_have_32_bits() -> None:

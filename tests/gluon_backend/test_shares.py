@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,7 +83,7 @@ def latent() -> ModuleOp:
     return shared(spec_of("mla_latent"), R=LATENT, P=ROTARY)
 
 
-def each(within: Operation, kind: type[Operation], ring: str = "") -> list:
+def each(within: Operation, kind: type[Operation], ring: str = "") -> list[Any]:
     found = [op for op in within.walk() if isinstance(op, kind)]
     return [op for op in found if not ring or op.ring.string_value() == ring]  # type: ignore[attr-defined]
 

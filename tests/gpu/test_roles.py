@@ -118,6 +118,25 @@ def test_keys_lie_on_pages(page: int) -> None:
         assert any(kernel.endswith(ROLES_ENDING) for kernel in started)
 
 
+@pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.parametrize("name", ["mla_paged", "mla_latent"])
+def test_consumers_share_out_the_sums_of_latent_attention(name: str, splits: int) -> None:
+    """Rows that fill no tile, and lie in several; lengths that end within a page; the same bits in every run."""
+    made, started = program(name, "bf16", 64, R=512, **({"S": 64} if name == "mla_paged" else {}))
+    for seed, (heads, rows, keys) in enumerate([(128, 1, 200), (17, 3, 700), (64, 2, 64), (5, 1, 1)]):
+        few = {"B": 2, "H": heads, "M": rows, "N": keys, "R": 512, "P": 64, "S": 64, "L": -(-keys // 64), "C": 20}
+        case = case_of(name, "bf16", 64, seed, **few)
+        for each in (case, case.poisoned()):
+            started.clear()
+            asked = {ROLES: 1, "SPLITS": splits}
+            found = made.run(each, splits, asked)
+            each.check(f"gluon with {heads} heads of {keys} keys", found, narrowed=True)
+            assert any(kernel.endswith(ROLES_ENDING) for kernel in started)
+            for _ in range(5):
+                again = made.run(each, splits, asked)
+                assert all((again[out].view("u1") == found[out].view("u1")).all() for out in found)
+
+
 # --- operators
 
 MANY = LEAST_KEYS + 52

@@ -5,6 +5,7 @@ spec.tensor @q "input" "f32" ["N", "96"]
 spec.tensor @k "input" "f32" ["N", "56"]
 spec.tensor @v "input" "f32" ["N", "72"]
 spec.tensor @see "input" "bool" ["96"]
+spec.tensor @wide "input" "f32" ["N", "576"]
 spec.tensor @o "output" "f32" ["M", "72"]
 spec.tensor @p "output" "f32" ["N"]
 
@@ -116,4 +117,24 @@ attn.kernel @extremes {
   %q = attn.read @q[%j, %d] : f32
   %m = attn.axis_max %q over %d : f32
   attn.write @p[%j] = %m : f32
+}
+
+// An axis of more than 256 is cut into pieces of so many, the widest product there is.
+
+// CHECK-LABEL: attn.kernel @wide {
+// CHECK-NEXT:    %N = spec.dim "N"
+// CHECK-NEXT:    %j = attn.each "j" to %N
+// CHECK-NEXT:    [[W0:%\d+]] = arith.constant 256 : index
+// CHECK-NEXT:    %d = attn.axis "d_0" to [[W0]]
+// CHECK-NEXT:    %d_1 = attn.axis "d_256" to [[W0]]
+// CHECK-NEXT:    [[W1:%\d+]] = arith.constant 64 : index
+// CHECK-NEXT:    %d_2 = attn.axis "d_512" to [[W1]]
+attn.kernel @wide {
+  %N = spec.dim "N"
+  %c576 = arith.constant 576 : index
+  %j = attn.each "j" to %N
+  %d = attn.axis "d" to %c576
+  %x = attn.read @wide[%j, %d] : f32
+  %s = attn.axis_max %x over %d : f32
+  attn.write @p[%j] = %s : f32
 }
