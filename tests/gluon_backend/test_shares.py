@@ -25,7 +25,7 @@ from attndsl.passes.assign_roles import AssignRoles
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, Disagreement, types_with
 
-from .test_roles import kernels, spec_of
+from .test_roles import EXTENTS, MASKS, SCORES, TEMPLATE, kernels, spec_of
 
 LATENT, ROTARY = 512, 16
 
@@ -169,6 +169,27 @@ def test_no_loop_carries_what_nobody_needs() -> None:
 
 def _has_turns(loop: tile.LoopOp) -> bool:
     return any(op.name.startswith("roles.") for op in loop.walk())
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("mask", MASKS)
+def test_masks_and_scores_in_any_combination(mask: str) -> None:
+    """Whole and cut by keys, in tiles of several sizes; what meets NaN takes slow paths."""
+    taken = 0
+    for seed, score in enumerate(SCORES):
+        weights = "softmax(score, mask)" if mask else "softmax(score)"
+        spec = check(Source(TEMPLATE.format(score=score, mask=mask, weights=weights), "drawn.attn"))
+        sizes = {"D": (16, 48)[seed % 2], "E": 512}
+        module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes, "cuda:90")
+        AssignRoles(rows=1 + seed % 3, keys=(1, 4, 16)[seed % 3]).apply(context(), module)
+        module.verify()
+        taken += any(op.follow is not None for op in each(module, roles.ConsumersOp))
+        rows, keys = EXTENTS[seed % len(EXTENTS)]
+        case = Case.make(spec, "bf16", seed, {"B": 2, "H": 2, "M": rows, "N": keys, **sizes})
+        case = case.poisoned() if seed // 2 % 2 else case
+        found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1 + seed % 4})
+        case.check("assign-roles", found, narrowed=True)
+    assert taken == (0 if "%" in mask else len(SCORES))  # what divides takes the registers of scores
 
 
 # --- what is found
