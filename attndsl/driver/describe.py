@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.looks import found_before
-from attndsl.ir.analyses.role_parts import NoRoles
+from attndsl.ir.analyses.role_parts import NoRoles, features_of
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import loss
 from attndsl.ir.axes import AxesAnalysis
@@ -45,6 +45,9 @@ def _roles(kernel: tile.KernelOp) -> str:
     lost = loss(found)
     taken = "where a launch can" if lost is None else f"{ONLY_ASKED}, since {lost}"
     folding = f"{found.consumers} groups of four fold {found.part_rows} rows each"
+    if found.shares:
+        sums = " and ".join(str(features_of(share)) for share in found.shares)
+        folding = f"{found.consumers} groups of four have {sums} sums of the same {found.part_rows} rows"
     return f"{taken}: one warp copies, {folding}, {found.tile_keys} keys a tile, {found.stages} stages"
 
 

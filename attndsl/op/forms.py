@@ -83,7 +83,7 @@ def form(
     artifact: Artifact, dims: Mapping[str, int], params: Mapping[str, int | float | bool], processors: int = HOPPER
 ) -> str | None:
     """What a call takes of a file that holds kernels with roles, and by what rule; None of a file that holds none."""
-    from attndsl.backends.gpu.roles_rule import BUSY, LEAST_KEYS, LEAST_ROWS
+    from attndsl.backends.gpu.roles_rule import BUSY, LEAST_KEYS, LEAST_ROWS, LEAST_SHARED_ROWS, LEAST_SHARED_TURNS
 
     roles = [str(text) for name, text in artifact.schedule.items() if name.partition(" ")[0] == "roles"]
     if all(text.startswith("none") for text in roles):
@@ -93,6 +93,11 @@ def form(
     taken = "with roles" if any(kernel.endswith(ROLES_ENDING) for kernel, _ in found) else "plain"
     if all(text.startswith(("none", ONLY_ASKED)) for text in roles):
         return f"{taken}: {told}"
+    if "_shared_roles_pay(" in artifact.source:
+        return (
+            f"{taken}: {told}; roles are for {LEAST_SHARED_ROWS} rows or more, "
+            f"and where each of {processors} processors has {LEAST_SHARED_TURNS} turns of 64 keys or more"
+        )
     return (
         f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, {LEAST_KEYS} keys or more unless data count rows, "
         f"and tiles that fill {BUSY:.0%} of the time of {processors} processors"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from attndsl.ir import tile
@@ -18,7 +19,7 @@ WEIGHTS, ENDS = "weights", "ends"
 Carried = list[SSAValue]
 
 
-class SharesBuilder(CopiesBuilder):
+class SharesBuilder(CopiesBuilder, ABC):
     """Writes what reads stages. `share` is that of the sums which the role has, `stores` whose each store is."""
 
     share: int
@@ -179,13 +180,13 @@ class SharesBuilder(CopiesBuilder):
         op.stage.name_hint, op.phase.name_hint = f"{ENDS}_stage", f"{ENDS}_phase"
         return op.stage, op.phase
 
+    @abstractmethod
     def _rows(self, part: SSAValue) -> None:
         """What stands before the loops and differs from row to row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _finish(self, state: Carried) -> None:
         """What follows the loops."""
-        raise NotImplementedError
 
 
 def _end(state: int) -> str:

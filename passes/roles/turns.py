@@ -36,11 +36,6 @@ class Filled:
     scored: bool
     summed: int | None
 
-    @property
-    def name(self) -> str:
-        """The ring that has the barriers."""
-        return self.rings[0].sym_name.data
-
 
 @dataclass
 class RolesBuilder:

@@ -135,6 +135,15 @@ def test_consumers_share_out_sums_where_each_processor_has_enough_turns(dims: di
     assert of_latents(**dims)[0] == expected
 
 
+def test_the_rule_of_shares_is_told() -> None:
+    made = attndsl.load("mla_paged").artifact("gluon", LATENT, "cuda:90", T="bf16", I="i32")
+    roles = next(str(text) for name, text in made.schedule.items() if name.startswith("roles"))
+    assert "2 groups of four have 256 and 256 sums of the same 64 rows, 64 keys a tile" in roles
+    taken = form(made, {"B": 128, "H": 128, "M": 1, "C": 4096, "L": 64, **LATENT}, {"d_head": 192})
+    assert taken is not None
+    assert taken.endswith("17 rows or more, and where each of 132 processors has 12 turns of 64 keys or more")
+
+
 def test_keys_are_cut_so_that_all_processors_end_soonest() -> None:
     """16 requests of 128 heads are 32 tiles of rows, 4 splits of which fill 132 processors."""
     assert of_latents(B=16) == ("split_roles", 128)

@@ -52,10 +52,13 @@ def stores_of(found: Roled) -> dict[tile.StoreOp, int]:
 
 def handed_on(found: Roled) -> list[int]:
     """Which values that the first consumer carries others need after the loops. Raises NoRoles."""
-    axes = AxesAnalysis()
+    axes, row = AxesAnalysis(), {found.row_axis.result}
+    factors = [each.factor for share in found.shares[1:] for each in share if each.factor is not None]
+    if any(axes(factor) != row for factor in factors):
+        raise NoRoles("what sums are multiplied with is no number of each row, and consumers share out sums")
     needed = {n for store, owner in stores_of(found).items() if owner for n in states_of(store, found)}
     handed = sorted(needed.intersection(found.kept))
-    if any(axes(found.folded.results[n]) != {found.row_axis.result} for n in handed):
+    if any(axes(found.folded.results[n]) != row for n in handed):
         raise NoRoles("what a loop carries beside sums is no number of each row")
     return handed
 
