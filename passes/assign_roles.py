@@ -1,4 +1,6 @@
-"""assign-roles: warps of a program get roles: one copies keys and values, others multiply and fold, each its own rows.
+"""assign-roles: warps of a program get roles: one copies keys and values, others multiply and fold.
+
+Each of those has its own rows, or its own share of the sums where a row has too many for the registers of one.
 
 Why: a plain kernel's warps all load, wait, multiply and make scores into weights, and the matrix unit rests meanwhile.
 With roles copies run ahead in rings of shared memory, and a turn is rotated: the product of queries with the next tile
@@ -256,8 +258,12 @@ is taken is the rank of a tile among those (`roles.seek`), since most numbers wo
 is computed again before a role's next tile, as a task of its own (`roles.task`), and not beside the sums of a loop.
 Where keys lie in blocks, a tile has several, or is part of one, and each piece of it is copied from where it lies
 (`roles.gather`): what says that is asked for by the role that copies alone, and a block that lies nowhere is copied as
-NaN. What is scheduled as the plain kernel goes with the other, too, in its tiles. What stands before the loops and is
-the same for all rows is computed before the roles. Which kernels are taken, and by what rule tiles are made,
+NaN. Where consumers share out sums (`attndsl.ir.analyses.role_shares`), all have the same rows: the first makes scores
+and weights, hands these on in each turn, and after the last one what else of a row is needed (`roles.relay`). What is a
+key and a value is copied once then. A kernel that cuts keys among programs gets roles with that of whole rows.
+
+What is scheduled as the plain kernel goes with the other, too, in its tiles. What stands before the loops and is the
+same for all rows is computed before the roles. Which kernels are taken, and by what rule tiles are made,
 `attndsl.ir.analyses.roled` says; others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the
 kernel has a schedule, `{"ROLES" = 1}`, so that a launch may take it by itself; one without is for calls that ask for
 it.
@@ -299,13 +305,18 @@ class AssignRoles(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [kernel for kernel in op.body.block.ops if isinstance(kernel, tile.KernelOp)]
         done = {kernel.entry.data for kernel in kernels if kernel.form is not None and kernel.form.data == "roles"}
+        whole_has = False  # what follows a kernel of whole rows does the same in splits, and has roles with it alone
         for kernel in kernels:
-            if kernel.entry.data in done:
+            is_whole = kernel.form is not None and kernel.form.data == "whole"
+            if is_whole:
+                whole_has = kernel.entry.data in done
+            if kernel.entry.data in done or not (is_whole or whole_has):
                 continue
             try:
                 found = roled(kernel)
             except NoRoles:
                 continue
+            whole_has = True
             found = replace(found, tile_keys=self.keys or found.tile_keys, part_rows=self.rows or found.part_rows)
             counter = spec.TensorOp(f"{kernel.entry.data}_taken", "workspace", "i32", [], partial=True)
             counter.location = kernel.location

@@ -40,10 +40,10 @@ After:
     }
 
 An axis is cut after its largest power of two where that saves at least a quarter of its padded width: 96 and 72 are,
-but not 56, of which 32 + 24 would be padded to 64 as well. One of more than 256 is cut into pieces of so many, which is
-the widest product of a matrix unit: on an H200 decoding of latent attention, 512 wide, took 0.95 of the time for 128
-heads, and 1.00 to 1.06 for 16 and 32. It is cut, too, where a condition on it turns, if that
-leaves powers of two: of two halves, each that a rotary embedding reads is then read whole, and no axis is tested.
+but not 56, of which 32 + 24 would be padded to 64 as well. One of 257 to 1024 is cut into pieces of 256 where there are
+keys, which is the widest product of a matrix unit: on an H200 decoding of latent attention, 512 wide, took 0.95 of the
+time for 128 heads, and 1.00 to 1.06 for 16 and 32. It is cut, too, where a condition on it turns, if that leaves powers
+of two: of two halves, each that a rotary embedding reads is then read whole, and no axis is tested.
 
 Requires: canonicalize, so that extents are constants; specialise, if they are to be. Ensures: an axis of constant
 extent is padded by less than a quarter, or to 16 or 32. Exactness: reassociates sums. Idempotent.
@@ -65,6 +65,9 @@ from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, 
 WIDEST = 256
 """The features of the widest product of a matrix unit, and of the widest box that a GPU copies at once."""
 
+WIDER = 1024
+"""No more features than that are cut so: no tile of rows holds the sums of more."""
+
 
 @dataclass(frozen=True)
 class SplitAxes(ModulePass):
@@ -77,29 +80,31 @@ class SplitAxes(ModulePass):
         for kernel in op.ops:
             if isinstance(kernel, attn.KernelOp):
                 axes = [axis for axis in kernel.body.block.ops if isinstance(axis, attn.AxisOp)]
+                widest = WIDEST if any(isinstance(each, attn.OverOp) for each in kernel.body.block.ops) else WIDER
                 while axes:
                     axis = axes.pop()
                     extent = constant(axis.extent)
-                    sizes = _sizes(kernel, axis, int(extent)) if extent else []
+                    sizes = _sizes(kernel, axis, int(extent), widest) if extent else []
                     if len(sizes) > 1:
                         axes += _split(kernel, axis, sizes)
         remove_dead(op)
 
 
-def pieces(extent: int) -> list[int]:
-    """What an axis is cut into: powers of two that decrease, and last what is padded to one."""
-    largest = min(1 << extent.bit_length() >> 1, WIDEST)
+def pieces(extent: int, widest: int = WIDER) -> list[int]:
+    """What an axis is cut into: powers of two that decrease, and last what is padded to one; none past the `widest`."""
+    wide = widest if widest < extent <= WIDER else padded(extent)
+    largest = min(1 << extent.bit_length() >> 1, wide)
     rest = extent - largest
-    if rest == 0 or (2 * padded(rest) > largest and padded(extent) <= WIDEST):
+    if rest == 0 or (2 * padded(rest) > largest and padded(extent) <= wide):
         return [extent]
-    return [largest, *pieces(rest)]
+    return [largest, *pieces(rest, widest)]
 
 
-def _sizes(kernel: attn.KernelOp, axis: attn.AxisOp, extent: int) -> list[int]:
+def _sizes(kernel: attn.KernelOp, axis: attn.AxisOp, extent: int, widest: int) -> list[int]:
     parts = [high - low for low, high in pairwise([0, *_turns(kernel, axis, extent), extent])]
     if all(part == padded(part) for part in parts):
-        return [piece for part in parts for piece in pieces(part)]
-    return pieces(extent)
+        return [piece for part in parts for piece in pieces(part, widest)]
+    return pieces(extent, widest)
 
 
 def _turns(kernel: attn.KernelOp, axis: attn.AxisOp, extent: int) -> list[int]:

@@ -13,17 +13,22 @@ def remove_unneeded(kernel: Operation) -> None:
     """Removes what nothing needs, and of what loops carry and choices give all that does so only for itself."""
     remove_dead(kernel)
     for choice in of_kind(kernel, scf.IfOp):
-        if any(not result.uses for result in choice.results):
+        if choice.parent is not None and any(not result.uses for result in choice.results):
             _fewer_of_choice(choice)
             remove_dead(kernel)
     for loop in of_kind(kernel, LoopOp):
-        if not all(needed := _needed(loop)):
+        if loop.parent is not None and not all(needed := _needed(loop)):
             _fewer_of_loop(loop, needed)
             remove_dead(kernel)
 
 
 def _needed(loop: LoopOp) -> list[bool]:
-    """Which of the values that a loop carries something needs beside what makes them in the next turn."""
+    """Which of the values that a loop carries something needs beside what makes them in the next turn.
+
+    All, where its turn has loops or choices.
+    """
+    if any(op.regions for op in loop.body.block.ops):
+        return [True] * len(loop.res)
     needed = [bool(result.uses) for result in loop.results]
     arguments = list[SSAValue](loop.body.block.args[1:])
     kept = [op for op in operations(loop) if not op.results and op is not loop.end and not isinstance(op, STATEMENTS)]
@@ -37,7 +42,7 @@ def _needed(loop: LoopOp) -> list[bool]:
                 continue
             seen.add(value)
             if isinstance(owner := value.owner, Operation):
-                waiting += [operand for op in (owner, *operations(owner)) for operand in op.operands]
+                waiting += owner.operands
         also = [is_needed or argument in seen for is_needed, argument in zip(needed, arguments, strict=True)]
         if also == needed:
             return needed

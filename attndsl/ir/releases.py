@@ -10,7 +10,7 @@ tile is needed by the test whether there is one: a stage of a board is released 
 from __future__ import annotations
 
 from attndsl.ir import gathers, roles, tile, walks
-from attndsl.ir.rings import BoardOp, RelayOp, RingOp
+from attndsl.ir.rings import BoardOp, RelayOp, RingOp, barred, holders_of
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException, scf
 
@@ -35,6 +35,24 @@ def verify_role(role: roles.RoleOp) -> None:
     for block in {op.parent for op in operations(role)}:
         if block is not None:
             _Walk().block(block)
+    _verify_known(role.body.block, set())
+
+
+def _verify_known(block: Block, known: set[SSAValue]) -> None:
+    """Raises VerifyException where an operation takes what is computed later, or in a block beside its own."""
+    known = known | set(block.args)
+    for op in block.ops:
+        for value in op.operands:
+            owner = value.owner
+            role = owner if isinstance(owner, Operation) else owner.parent_op()
+            while role is not None and not isinstance(role, roles.RoleOp):
+                role = role.parent_op()
+            if role is not None and value not in known:
+                raise VerifyException(f"{op.name} takes what is not known where it stands")
+        for region in op.regions:
+            for inner in region.blocks:
+                _verify_known(inner, known)
+        known.update(op.results)
 
 
 class _Walk:
@@ -46,6 +64,7 @@ class _Walk:
         self.views: dict[Stage, list[roles.ViewOp]] = {}
         self.under_way: list[roles.ProductOp] = []
         self.complete: set[Operation] = set()
+        self.handed: dict[Stage, set[str]] = {}
 
     def block(self, block: Block) -> None:
         """Raises VerifyException."""
@@ -58,8 +77,10 @@ class _Walk:
                     self._expect(op)
                 case roles.CopyOp() | gathers.GatherOp():
                     self._copy(op)
-                case walks.PostOp() | roles.HandOp():
+                case walks.PostOp():
                     self._needs("empty", op)
+                case roles.HandOp():
+                    self._hand(op)
                 case walks.NumberOp():
                     self._needs("full", op)
                 case roles.ViewOp():
@@ -83,6 +104,20 @@ class _Walk:
     def _needs(self, barrier: str, op: roles.StageOp) -> None:
         if (barrier, _stage(op)) not in self.waited:
             raise VerifyException(f"{op.name} waits until its stage of @{_stage(op)[0]} is {barrier}")
+
+    def _hand(self, op: roles.HandOp) -> None:
+        """What lies beside what is handed on is handed before, each time."""
+        self._needs("empty", op)
+        name, stage = op.ring.string_value(), _stage(op)
+        handed = self.handed.setdefault(stage, set())
+        if not barred(op.relay):
+            handed.add(name)
+            return
+        relays = [each for each in holders_of(op) if isinstance(each, RelayOp) and each.filled_with == name]
+        beside = {each.sym_name.data for each in relays}
+        if left := sorted(beside - {name} - handed):
+            raise VerifyException(f"what lies beside @{name} is handed before, @{', @'.join(left)}, too")
+        del self.handed[stage]
 
     def _expect(self, op: roles.ExpectOp) -> None:
         self._needs("empty", op)

@@ -1,8 +1,9 @@
 """The `roles` dialect: *who* does what in a program of a GPU whose warps have roles.
 
 It stands below `tile`, in a kernel of form "roles": one role copies tiles of keys and values into rings of shared
-memory, others multiply and fold them, each its own rows. What a role waits for and what it releases is written down, as
-are the products that run while something else is computed.
+memory, others multiply and fold them, each its own rows, or its own share of a row's sums: then the first of them hands
+weights on to the others through a relay. What a role waits for and what it releases is written down, as are the
+products that run while something else is computed.
 
     roles.ring @k_ring of @k along [2, 3] sizes [128, 128] stages 2 readers 2
     roles.producer registers 24 {
@@ -31,7 +32,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.ir.loop import LoopOp, verify_axis
+from attndsl.ir.loop import LoopOp, RangeOp, verify_axis
+from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import BARRIERS, BYTES, BoardOp, Holder, OutboxOp, RelayOp, RingOp, holders_of
 from attndsl.ir.spec import Float
 from attndsl.ir.traits import Axes, Removes, Variables, WellFormed
@@ -224,6 +226,10 @@ class HandOp(StageOp):
     def verify_(self) -> None:
         super().verify_()
         _verify_axes(self.axes, len(self.relay.sizes))
+        sizes = [constant(axis.owner.size) for axis in self.axes if isinstance(axis.owner, RangeOp)]
+        if sizes != self.relay.shape:
+            name = self.ring.string_value()
+            raise VerifyException(f"@{name} has room for {self.relay.shape} elements, not for {sizes}")
 
 
 @irdl_op_definition
@@ -344,8 +350,11 @@ class ProductOp(IRDLOperation):
             raise VerifyException(
                 "has a left factor that lies where products take it from, as roles.operand puts it there"
             )
-        if not isinstance(self.rhs.owner, ViewOp):
+        if not isinstance(self.rhs.owner, ViewOp) or not isinstance(self.rhs.owner.holder, RingOp):
             raise VerifyException("has a right factor that lies in a ring")
+        left = self.lhs.owner.holder if isinstance(self.lhs.owner, ViewOp) else None
+        if isinstance(left, RelayOp) and left.element != self.rhs.owner.declaration.declaration.element:
+            raise VerifyException("has factors of one element type")
         users = [use.operation for use in self.result.uses]
         if any(not isinstance(op, AwaitOp) and not self._goes_on(op) for op in users):
             raise VerifyException("only roles.await takes a product that is under way, or one that goes on with it")

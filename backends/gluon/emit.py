@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from attndsl.backends.gluon.expressions import GluonExpressions, found_anew, in_shared_memory, shared_layout
 from attndsl.backends.gluon.helpers import ALIKE, ANEW, BOXES, DESCRIPTOR, IMPORTS, OUTSIDE, PIECES, SHARED
 from attndsl.backends.gluon.legal import LEGAL
-from attndsl.backends.gpu.launcher import IN_ROLES, SPLIT, WHOLE, kernel_name
+from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel, emit_with
 from attndsl.backends.writer import Writer
@@ -62,9 +62,8 @@ def emit(module: ModuleOp, source: str = "") -> str:
     nan = any(isinstance(op, RingOp) and op.nan is not None for op in module.walk())
     anew = any(isinstance(op, roles.ProductOp) and op.anew is not None for op in module.walk())
     descriptor = DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, ""))
-    entries = {kernel.entry for kernel in kernels if kernel.form == IN_ROLES}
-    cut = any(kernel.form == SPLIT and kernel.entry in entries for kernel in kernels)
-    functions = BOXES + (SHARED if cut else "") + descriptor + (ALIKE if told else "") + (ANEW if anew else "")
+    shares = any(isinstance(op, roles.ConsumersOp) and op.follow is not None for op in module.walk())
+    functions = BOXES + (SHARED if shares else "") + descriptor + (ALIKE if told else "") + (ANEW if anew else "")
     imports = IMPORTS + (PIECES if pieces else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)
 

@@ -26,6 +26,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.rings import BoxesOp, RingOp
+from attndsl.ir.roles import ConsumersOp
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.statements import named, of_kind
@@ -221,9 +222,12 @@ class Launcher:
         for each in launched:
             self.looks[each.kernel] = [look for look in looks if look.kernel.scheduling is each.kernel]
         roles = {each.kernel.entry: each for each in launched if each.kernel.form == IN_ROLES}
-        cut = {each.kernel.entry for each in launched if each.kernel.form == SPLIT}
         launched = [each for each in launched if each.kernel.form != IN_ROLES]
-        for form, kernels in groupby(launched, lambda each: each.kernel.form):
+        groups = [(form, list(kernels)) for form, kernels in groupby(launched, lambda each: each.kernel.form)]
+        for n, (form, kernels) in enumerate(groups):
+            # What follows a kernel of a whole row are those that do the same in splits.
+            split = groups[n + 1][1] if form == WHOLE and n + 1 < len(groups) else kernels
+            cut = any(each.kernel.form == SPLIT and each.kernel.entry in roles for each in split)
             if form == SPLIT:
                 self.out.line("else:")
             with self.out.saved_indentation():
@@ -235,7 +239,7 @@ class Launcher:
                     if form == WHOLE:
                         self.out.line(f"SPLITS = {self._splits(each, counts)}")
                         if beside is not None:
-                            self._roles(beside, each, list(counts.values()), not cut.isdisjoint(roles))
+                            self._roles(beside, each, list(counts.values()), cut)
                         self.out.line(f"{'if' if beside is None else 'elif'} SPLITS == 1:")
                         self.out.indent()
                     elif beside is not None:
@@ -318,6 +322,7 @@ class Launcher:
         own = {op: launched.text.count(op) for op in programs if constant(op.step) != 1}
         rows, grid = whole.text.limit(whole.rows), _grid({**counts, **own}.values())
         tiles, keys, has_roles = grid, whole.keys, "_has_roles("
+        shares = any(isinstance(op, ConsumersOp) and op.follow is not None for op in launched.kernel.walk())
         if whole.rows.bound is not None:
             # Data say how many rows each place has, and a launch asks no data: on average, as many as are written.
             places = _grid(count for program, count in {**counts, **own}.items() if program not in own)
@@ -325,12 +330,12 @@ class Launcher:
             rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
             tiles = f"min({grid}, triton.cdiv({written}, {size}) + {places})"
             # The plain form has a program for each tile that there might be: roles pay for few keys, too.
-            keys = str(LEAST_KEYS)
+            keys = keys if shares else str(LEAST_KEYS)
             has_roles = f"{grid} < 2**31 and _has_roles("  # the numbers of tiles that there might be have 32 bits
         pays = "False"
         if launched.kernel.schedules:
             pays = Names({*self.names, *named}).like("pays")
-            rule = "_shared_roles_pay" if cut else "_roles_pay"
+            rule = "_shared_roles_pay" if shares else "_roles_pay"
             self.out.listed(f"{pays} = {rule}(", [rows, keys, tiles, self.device], ")")
         if cut:
             self.in_roles = Names({*self.names, *named, pays}).like("in_roles")

@@ -69,13 +69,13 @@ class CopiesBuilder(RolesBuilder):
         filled = [each for each in self.filled if each.scored == keys]
         first = self._begin(turn)
         stage, phase = self._turn(turn, filled[0].rings[0])
-        outer = dict(self.copies)
+        outer, fitted = dict(self.copies), dict(self.fitted)
         if self.found.block and self.found.piece == self.found.tile_keys:
             self._known(first)
         places = [[self._places(box, first) for box in each.boxes] for each in filled]
         for each, starts in zip(filled, places, strict=True):
             self._copy(each.rings, each.boxes, starts, first, stage, phase)
-        self.copies = outer
+        self.copies, self.fitted = outer, fitted
 
     def _query_phase(self) -> SSAValue:
         """The phase of a tile's queries: each consumer has a stage of its own, which is used once a tile."""
@@ -149,13 +149,13 @@ class CopiesBuilder(RolesBuilder):
         assert axis is not None
         gather = GatherOp(ring.sym_name.data, stage, first)
         self._add(gather)
-        outer, copies, self.block = self.block, dict(self.copies), gather.starts.block
+        outer, copies, fitted, self.block = self.block, dict(self.copies), dict(self.fitted), gather.starts.block
         key = self.block.args[0]
         key.name_hint = f"{axis.variable.data}_next"
         self.non_negative.append(key)
         self._known(key)
         self._add(StartsOp([self._fitting(self._start(side, None)) for side in box.sides]))
-        self.block, self.copies = outer, copies
+        self.block, self.copies, self.fitted = outer, copies, fitted
 
     def _known(self, key: SSAValue) -> None:
         """Lets the axis of keys begin at a key, or at the nearest one of whose place data tell."""

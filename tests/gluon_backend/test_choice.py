@@ -135,6 +135,43 @@ def test_consumers_share_out_sums_where_each_processor_has_enough_turns(dims: di
     assert of_latents(**dims)[0] == expected
 
 
+TWO_BLOCKS = """
+attention two {
+    dims B, H, M, N, R, D
+    types T
+    input  q : T[B, H, M, R]
+    input  c : T[B, N, R]
+    input  p : T[B, H, M, D]
+    input  k : T[B, H, N, D]
+    output o : T[B, H, M, R]
+    output r : T[B, H, M, D]
+    each b in B, h in H, i in M
+    over j in N
+    o[b,h,i,:] = softmax(q[b,h,i,:] . c[b,j,:] / 16, j <= i + (N - M)) . c[b,j,:]
+    each b in B, h in H, i in M
+    over j in N
+    r[b,h,i,:] = softmax(p[b,h,i,:] . k[b,h,j,:] / 16, j <= i + (N - M)) . k[b,h,j,:]
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"ROLES": 1}, ["0_roles", "1_roles"]),
+        ({"ROLES": 1, "SPLITS": 3}, ["0_split_roles", "0_merge", "1_split", "1_merge"]),
+        ({"ROLES": 0, "SPLITS": 1}, ["0", "1"]),
+    ],
+)
+def test_each_block_has_its_own_rule(asked: Any, expected: list[str]) -> None:
+    """Consumers share out sums in one block, and rows in the other, whose splits have no roles."""
+    op = attndsl.compile(TWO_BLOCKS)
+    sizes = {"R": 512, "D": 64}
+    made = op.artifact("gluon", sizes, "cuda:90", T="bf16")
+    started = launched(made, {"B": 2, "H": 4, "M": 640, "N": 640, **sizes}, {}, asked)
+    assert [kernel.removeprefix("two_").removesuffix("_kernel") for kernel, _ in started] == expected
+
+
 def test_the_rule_of_shares_is_told() -> None:
     made = attndsl.load("mla_paged").artifact("gluon", LATENT, "cuda:90", T="bf16", I="i32")
     roles = next(str(text) for name, text in made.schedule.items() if name.startswith("roles"))

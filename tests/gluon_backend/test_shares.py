@@ -18,9 +18,11 @@ from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.context import context
 from attndsl.ir.coroutines import RolesFail
+from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
-from attndsl.ir.rings import RelayOp, RingOp
-from attndsl.ir.xdsl import ModuleOp, Operation, VerifyException
+from attndsl.ir.machines import MACHINES
+from attndsl.ir.rings import BoxesOp, RelayOp, RingOp
+from attndsl.ir.xdsl import ArrayAttr, IntegerAttr, ModuleOp, Operation, StringAttr, VerifyException, arith, index
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, Disagreement, types_with
@@ -160,6 +162,81 @@ def test_a_result_of_all_sums_is_refused() -> None:
         roled(kernels(module, "whole")[0])
 
 
+def test_what_is_refused_of_whole_rows_has_no_roles_in_splits() -> None:
+    """A launch asks of both at once: of what it took of another block, else."""
+    spec = written(*NORMED)
+    module, _ = lower(spec, types_with(spec, "bf16"), "gluon", {"R": LATENT}, "cuda:90")
+    assert not kernels(module, "roles")
+
+
+@pytest.mark.parametrize("values", [320, 384])
+def test_shares_need_not_be_equal(values: int) -> None:
+    """The first consumer, which has scores beside its sums, has the fewer of them."""
+    text = LATENTS.replace("q : T[B, H, M, R]", "q : T[B, H, M, D]").replace("c : T[B, N, R]", "c : T[B, N, D]")
+    score = PLAIN.format(h="h,").replace("c[b,j,:]", "v[b,j,:]")
+    text = text.replace("N, R\n", "N, R, D\n").format(inputs="input v : T[B, N, R]", score=score)
+    spec = check(Source(text, "latents.attn"))
+    module = shared(spec, R=values, D=16)
+    agrees(module, of_latents(spec, 4, M=4, N=37, D=16, R=values), 1)
+
+
+LAYERS = """
+attention layers {
+    dims B, M, R, G, C, S, L
+    types T, I = i32 | i64
+    input  q      : T[B, M, R]
+    input  lay    : I[B]
+    input  cache  : T[G, C, S, R]
+    input  table  : I[B, L]
+    input  length : I[B]
+    output o      : T[B, M, R]
+    let c[b, j, :] = cache[lay[b], table[b, j / S], j % S, :]
+    each b in B, i in M
+    over j in length[b]
+    o[b,i,:] = softmax(q[b,i,:] . c[b,j,:] / 16, j <= i + (length[b] - M)) . c[b,j,:]
+}
+"""
+
+
+def test_a_place_that_data_say_before_the_loop_is_known_in_each_piece() -> None:
+    """What is computed in a piece is not known beside it, which the verifier holds."""
+    spec = check(Source(LAYERS, "layers.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "gluon", {"R": 128, "S": 16}, "cuda:90")
+    (kernel,) = kernels(module, "roles")
+    (first, *_) = each(kernel, GatherOp)
+    inner = next(op for op in first.starts.block.ops if op.results)
+    subtracted = [op for op in each(kernel, arith.SubiOp) if op.parent is first.parent]
+    later = next(op for op in subtracted if first.is_before_in_block(op))
+    later.operands = [inner.results[0], later.rhs]
+    with pytest.raises(VerifyException, match="takes what is not known where it stands"):
+        module.verify()
+
+
+TWO_RESULTS = """
+attention results {
+    dims B, M, N, R, D
+    types T
+    input  q : T[B, M, D]
+    input  k : T[B, N, D]
+    input  v : T[B, N, R]
+    output o : T[B, M, R]
+    output r : T[B, M, R]
+    each b in B, i in M
+    over j in N
+    let x = softmax(q[b,i,:] . k[b,j,:]) . v[b,j,:]
+    o[b,i,:] = x
+    r[b,i,:] = 2.0 * x
+}
+"""
+
+
+def test_each_store_has_an_outbox() -> None:
+    """Two results of a row have two, where shared memory has room for both."""
+    (kernel, *_) = kernels(shared(check(Source(TWO_RESULTS, "results.attn")), R=LATENT, D=16), "roles")
+    room = sum(op.bytes * op.stages.value.data for op in each(kernel, BoxesOp))
+    assert room <= MACHINES["cuda:90"].shared
+
+
 def test_no_loop_carries_what_nobody_needs() -> None:
     """Of both shares a role that computes a tile again makes its own."""
     (kernel, _) = kernels(latent(), "roles")
@@ -219,6 +296,19 @@ def a_factor_that_is_forgotten(kernel: tile.KernelOp) -> None:
     drop(scaled)
 
 
+def a_factor_that_is_not_handed(kernel: tile.KernelOp) -> None:
+    drop(each(kernel, roles.HandOp, "factor_0")[-1])
+
+
+def weights_of_another_type(kernel: tile.KernelOp) -> None:
+    next(op for op in each(kernel, RelayOp) if op.sym_name.data == "weights").element = StringAttr("f16")
+
+
+def a_relay_that_is_too_small(kernel: tile.KernelOp) -> None:
+    relay = next(op for op in each(kernel, RelayOp) if op.sym_name.data == "factor_0")
+    relay.sizes = ArrayAttr([IntegerAttr(1, index)])
+
+
 def the_sums_of_another(kernel: tile.KernelOp) -> None:
     """The follower multiplies weights with the values of the first consumer's columns, and releases its own."""
     follower = each(kernel, roles.ConsumersOp)[1]
@@ -229,6 +319,9 @@ def the_sums_of_another(kernel: tile.KernelOp) -> None:
 
 PLANTS: Mapping[Plant, str] = {
     weights_that_are_overwritten: "roles.hand waits until its stage of @weights is empty",
+    a_factor_that_is_not_handed: "what lies beside @weights is handed before, @factor_0, too",
+    weights_of_another_type: "has factors of one element type",
+    a_relay_that_is_too_small: "@factor_0 has room for",
     the_sums_of_another: "roles.view waits until its stage of @c_ring is full",
 }
 """What the verifier finds, and how it says so."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_parts import NoRoles, Roled, Summed, features_of, size_of_axis
-from attndsl.ir.analyses.role_shares import shares_of
+from attndsl.ir.analyses.role_shares import after_loops, shares_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.machines import MACHINES
 from attndsl.ir.statements import operations
@@ -56,8 +56,8 @@ def _fitting(sums: Sequence[Summed], live: int) -> list[int]:
 def _memory(found: Roled, keys: int, results: int | None = None) -> int:
     """The bytes of shared memory that a program takes whose tiles have so many keys.
 
-    A number of a row's `results` takes so many bytes: 2 in an outbox, 1 where it passes through half as much as they
-    are laid out, and none where they are scattered.
+    A number of a row's `results` takes so many bytes: 2 in an outbox, where each store has its own, 1 where it passes
+    through half as much as they are laid out, and none where they are scattered.
     """
     if results is None:
         results = 0 if found.scattered else 1
@@ -68,10 +68,19 @@ def _memory(found: Roled, keys: int, results: int | None = None) -> int:
         # What is a key and a value is copied once. Weights are handed on, and numbers of each row.
         copied = sum({each.box.load: size_of_axis(each.box.features) for each in found.products}.values())
         handed = found.tile_rows * (2 * keys + 4 * (1 + len(found.kept)))
+    if results == 2:
+        summed = _stored(found)
     rows = found.tile_rows * (2 * multiplied + results * summed)
     # What masks read passes through memory, 8 bytes of each key at most, from threads that read it to all others.
     masks = 8 * keys * found.row_parts * sum(isinstance(op, tile.LoadOp) for op in found.tested)
     return rows + 2 * found.stages * keys * copied + handed + masks + OTHER_MEMORY
+
+
+def _stored(found: Roled) -> int:
+    """How many features all stores of tiles of rows have."""
+    axes, row = AxesAnalysis(), found.row_axis.result
+    tiles = [axes(op.value) - {row} for op in after_loops(found) if isinstance(op, tile.StoreOp)]
+    return sum(size_of_axis(axis) for own in tiles for axis in own)
 
 
 def _quotients(found: Roled) -> int:

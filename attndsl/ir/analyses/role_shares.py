@@ -15,16 +15,13 @@ from attndsl.ir.xdsl import Operation, SSAValue, scf
 
 
 def shares_of(found: Roled) -> tuple[tuple[Summed, ...], ...]:
-    """The sums of each consumer: as many features for each, in order; none where they are not to be cut so."""
-    whole = features_of(found.summing)
+    """The sums of each consumer, as evenly as pieces of features allow, the most the last; none where there is one."""
     shares: list[list[Summed]] = [[] for _ in range(CONSUMERS)]
-    before = 0
-    for each in found.summing:
-        shares[min(before * CONSUMERS // whole, CONSUMERS - 1)].append(each)
-        before += features_of([each])
-    if len({features_of(share) for share in shares}) > 1:
-        return ()
-    return tuple(map(tuple, shares))
+    for each in sorted(found.summing, key=lambda each: -features_of([each])):
+        min(shares, key=features_of).append(each)
+    order = [each.state for each in found.summing]
+    shares = [sorted(share, key=lambda each: order.index(each.state)) for share in sorted(shares, key=features_of)]
+    return tuple(map(tuple, shares)) if all(shares) else ()
 
 
 def after_loops(found: Roled) -> list[Operation]:

@@ -6,6 +6,7 @@ spec.tensor @k "input" "f32" ["N", "56"]
 spec.tensor @v "input" "f32" ["N", "72"]
 spec.tensor @see "input" "bool" ["96"]
 spec.tensor @wide "input" "f32" ["N", "576"]
+spec.tensor @most "output" "f32" []
 spec.tensor @o "output" "f32" ["M", "72"]
 spec.tensor @p "output" "f32" ["N"]
 
@@ -119,22 +120,32 @@ attn.kernel @extremes {
   attn.write @p[%j] = %m : f32
 }
 
-// An axis of more than 256 is cut into pieces of so many, the widest product there is.
+// An axis of more than 256 is cut into pieces of so many, the widest product there is, where there are keys.
 
 // CHECK-LABEL: attn.kernel @wide {
-// CHECK-NEXT:    %N = spec.dim "N"
-// CHECK-NEXT:    %j = attn.each "j" to %N
-// CHECK-NEXT:    [[W0:%\d+]] = arith.constant 256 : index
-// CHECK-NEXT:    %d = attn.axis "d_0" to [[W0]]
-// CHECK-NEXT:    %d_1 = attn.axis "d_256" to [[W0]]
-// CHECK-NEXT:    [[W1:%\d+]] = arith.constant 64 : index
-// CHECK-NEXT:    %d_2 = attn.axis "d_512" to [[W1]]
+// CHECK:    %d = attn.axis "d_0" to
+// CHECK:    %d_1 = attn.axis "d_256" to
+// CHECK:    %d_2 = attn.axis "d_512" to
 attn.kernel @wide {
+  %N = spec.dim "N"
+  %c576 = arith.constant 576 : index
+  %j = attn.over "j" to %N
+  %d = attn.axis "d" to %c576
+  %x = attn.read @wide[%j, %d] : f32
+  %m = attn.axis_max %x over %d : f32
+  %most = attn.max %m over %j : f32
+  attn.write @most[] = %most : f32
+}
+
+// CHECK-LABEL: attn.kernel @wide_without_keys {
+// CHECK:    %d = attn.axis "d_0" to
+// CHECK:    %d_1 = attn.axis "d_512" to
+attn.kernel @wide_without_keys {
   %N = spec.dim "N"
   %c576 = arith.constant 576 : index
   %j = attn.each "j" to %N
   %d = attn.axis "d" to %c576
   %x = attn.read @wide[%j, %d] : f32
-  %s = attn.axis_max %x over %d : f32
-  attn.write @p[%j] = %s : f32
+  %m = attn.axis_max %x over %d : f32
+  attn.write @p[%j] = %m : f32
 }
