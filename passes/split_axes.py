@@ -41,9 +41,9 @@ After:
 
 An axis is cut after its largest power of two where that saves at least a quarter of its padded width: 96 and 72 are,
 but not 56, of which 32 + 24 would be padded to 64 as well. One of 257 to 1024 is cut into pieces of 256 where there are
-keys, which is the widest product of a matrix unit: on an H200 decoding of latent attention, 512 wide, took 0.95 of the
-time for 128 heads, and 1.00 to 1.06 for 16 and 32. It is cut, too, where a condition on it turns, if that leaves powers
-of two: of two halves, each that a rotary embedding reads is then read whole, and no axis is tested.
+keys, which is the widest product of a matrix unit: on an H200 decoding of latent attention, 512 wide, took 0.96 of the
+time for 64 and 128 heads, and 1.00 to 1.06 for 16 and 32. It is cut, too, where a condition on it turns, if that leaves
+powers of two: of two halves, each that a rotary embedding reads is then read whole, and no axis is tested.
 
 Requires: canonicalize, so that extents are constants; specialise, if they are to be. Ensures: an axis of constant
 extent is padded by less than a quarter, or to 16 or 32. Exactness: reassociates sums. Idempotent.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attndsl.ir.dead import remove_dead
 from attndsl.ir.loop import LoopOp
 from attndsl.ir.statements import of_kind, operations
@@ -52,26 +54,15 @@ def _needed(loop: LoopOp) -> list[bool]:
 def _fewer_of_loop(loop: LoopOp, needed: list[bool]) -> None:
     """A loop that carries only what is needed, in the place of one that carries more."""
     body, end = loop.body.block, loop.end
-    for n in reversed([n for n, is_needed in enumerate(needed) if not is_needed]):
-        values = [value for place, value in enumerate(end.values) if place != n]
-        argument = body.args[1 + n]
-        end.operands = values
-        for use in list(argument.uses):
-            # It makes only what is carried in its place, which has just gone.
-            use.operation.operands[use.index] = loop.iter_args[n]
+    kept = [n for n, is_needed in enumerate(needed) if is_needed]
+    starts, results = [loop.iter_args[n] for n in kept], [loop.results[n] for n in kept]
+    end.operands = [end.values[n] for n in kept]
+    for start, argument in [(loop.iter_args[n], body.args[1 + n]) for n in range(len(needed)) if n not in kept]:
+        argument.replace_all_uses_with(start)  # what makes only what was carried in its place goes as well
         body.erase_arg(argument)
-        starts = [value for place, value in enumerate(loop.iter_args) if place != n]
-        fewer = LoopOp(loop.lb, loop.ub, loop.step, starts, loop.detach_region(0), loop.row_start, loop.row_stop)
-        fewer.tiles, fewer.stages, fewer.location = loop.tiles, loop.stages, loop.location
-        others = [result for place, result in enumerate(loop.results) if place != n]
-        block = loop.parent
-        assert block is not None
-        block.insert_op_before(fewer, loop)
-        for old, new in zip(others, fewer.results, strict=True):
-            new.name_hint = old.name_hint
-            old.replace_all_uses_with(new)
-        block.erase_op(loop)
-        loop = fewer
+    fewer = LoopOp(loop.lb, loop.ub, loop.step, starts, loop.detach_region(0), loop.row_start, loop.row_stop)
+    fewer.tiles, fewer.stages = loop.tiles, loop.stages
+    _stands_for(fewer, loop, results)
 
 
 def _fewer_of_choice(choice: scf.IfOp) -> None:
@@ -83,11 +74,16 @@ def _fewer_of_choice(choice: scf.IfOp) -> None:
         end.operands = [end.operands[n] for n in kept]
     types = [choice.results[n].type for n in kept]
     fewer = scf.IfOp(choice.cond, types, choice.detach_region(0), choice.detach_region(0))
-    fewer.location = choice.location
-    block = choice.parent
+    _stands_for(fewer, choice, [choice.results[n] for n in kept])
+
+
+def _stands_for(fewer: Operation, op: Operation, results: Sequence[SSAValue]) -> None:
+    """Puts an operation in the place of another, of whose results it has these."""
+    block = op.parent
     assert block is not None
-    block.insert_op_before(fewer, choice)
-    for n, new in zip(kept, fewer.results, strict=True):
-        new.name_hint = choice.results[n].name_hint
-        choice.results[n].replace_all_uses_with(new)
-    block.erase_op(choice)
+    fewer.location = op.location
+    block.insert_op_before(fewer, op)
+    for old, new in zip(results, fewer.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    block.erase_op(op)

@@ -19,7 +19,7 @@ import numpy as np
 from attndsl.ir import gathers, roles, tile, walks
 from attndsl.ir.arrays import NamedArray, rounded, sum_along
 from attndsl.ir.meaning import Array
-from attndsl.ir.rings import Barred, BoardOp, BoxesOp, RingOp, barred
+from attndsl.ir.rings import Barred, BoxesOp, RingOp, barred, filled_with
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue
 from attndsl.storage import as_stored, decode
@@ -119,10 +119,7 @@ class _Program:
         self.stages: dict[tuple[str, int], _Stage] = {}
         self.ends = set[str]()  # stages of a board that hold the number at which there is no tile
         holders = [op for op in kernel.body.block.ops if isinstance(op, Barred)]
-        self.filled_with = {
-            holder.sym_name.data: holder.sym_name.data if isinstance(holder, BoardOp) else holder.filled_with
-            for holder in holders
-        }
+        self.filled_with = {holder.sym_name.data: filled_with(holder) for holder in holders}
         for holder in filter(barred, holders):
             name = holder.sym_name.data
             for n in range(holder.stages.value.data):

@@ -10,7 +10,7 @@ tile is needed by the test whether there is one: a stage of a board is released 
 from __future__ import annotations
 
 from attndsl.ir import gathers, roles, tile, walks
-from attndsl.ir.rings import BoardOp, RelayOp, RingOp, barred, holders_of
+from attndsl.ir.rings import BoardOp, RelayOp, barred, filled_with, holders_of
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException, scf
 
@@ -113,7 +113,7 @@ class _Walk:
         if not barred(op.relay):
             handed.add(name)
             return
-        relays = [each for each in holders_of(op) if isinstance(each, RelayOp) and each.filled_with == name]
+        relays = [each for each in holders_of(op) if isinstance(each, RelayOp) and filled_with(each) == name]
         beside = {each.sym_name.data for each in relays}
         if left := sorted(beside - {name} - handed):
             raise VerifyException(f"what lies beside @{name} is handed before, @{', @'.join(left)}, too")
@@ -193,4 +193,4 @@ def _is_before(op: Operation, release: roles.ReleaseOp) -> bool:
 
 def _stage(op: roles.StageOp) -> Stage:
     holder = op.holder
-    return holder.filled_with if isinstance(holder, RingOp | RelayOp) else op.ring.string_value(), op.stage
+    return filled_with(holder), op.stage

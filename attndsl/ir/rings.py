@@ -148,11 +148,6 @@ class RingOp(BoxesOp):
         )
 
     @property
-    def filled_with(self) -> str:
-        """The name of the ring that has its barriers."""
-        return self.sym_name.data if self.beside is None else self.beside.string_value()
-
-    @property
     def pieces(self) -> dict[int, int]:
         """How many elements a piece has along each axis; the box itself where it has none."""
         (rows, size), last = self.box.items()
@@ -170,7 +165,7 @@ class RingOp(BoxesOp):
     def together(self) -> list[RingOp]:
         """The rings whose stages are filled with those of this one, itself among them."""
         rings = [holder for holder in holders_of(self) if isinstance(holder, RingOp)]
-        return [ring for ring in rings if ring.filled_with == self.filled_with]
+        return [ring for ring in rings if filled_with(ring) == filled_with(self)]
 
     def verify_(self) -> None:
         super().verify_()
@@ -182,9 +177,7 @@ class RingOp(BoxesOp):
             raise VerifyException("has one number for what lies outside of its boxes")
         if self.piece is not None and next(iter(self.box.values())) % self.piece.value.data:
             raise VerifyException("has whole pieces")
-        alike = [ring for ring in self.together if (ring.stages, ring.readers) == (self.stages, self.readers)]
-        if not any(ring.sym_name.data == self.filled_with and ring.beside is None for ring in alike):
-            raise VerifyException("lies beside a ring with barriers, of as many stages and readers")
+        _verify_beside(self, "ring")
 
 
 @irdl_op_definition
@@ -253,11 +246,6 @@ class RelayOp(IRDLOperation):
         )
 
     @property
-    def filled_with(self) -> str:
-        """The name of the relay that has its barriers."""
-        return self.sym_name.data if self.beside is None else self.beside.string_value()
-
-    @property
     def shape(self) -> list[int]:
         """How many elements it has along each axis."""
         return [size.value.data for size in self.sizes]
@@ -267,10 +255,7 @@ class RelayOp(IRDLOperation):
             raise VerifyException("holds a tile, or a number of each row, of f32, f16 or bf16")
         if min(self.stages.value.data, self.readers.value.data, *self.shape) < 1:
             raise VerifyException("has a stage, a reader and an element at least")
-        others = [holder for holder in holders_of(self) if isinstance(holder, RelayOp)]
-        alike = [relay for relay in others if (relay.stages, relay.readers) == (self.stages, self.readers)]
-        if not any(relay.sym_name.data == self.filled_with and relay.beside is None for relay in alike):
-            raise VerifyException("lies beside a relay with barriers, of as many stages and readers")
+        _verify_beside(self, "relay")
 
 
 Holder = RingOp | BoardOp | OutboxOp | RelayOp
@@ -290,3 +275,17 @@ def holders_of(op: Operation) -> list[Holder]:
     while (parent := kernel.parent_op()) is not None and parent.name != "builtin.module":
         kernel = parent
     return [each for region in kernel.regions for each in region.ops if isinstance(each, Holder)]
+
+
+def filled_with(holder: Holder) -> str:
+    """The name of the memory that has the barriers of its stages: it is filled, full and released with that."""
+    beside = holder.beside if isinstance(holder, RingOp | RelayOp) else None
+    return holder.sym_name.data if beside is None else beside.string_value()
+
+
+def _verify_beside(holder: RingOp | RelayOp, kind: str) -> None:
+    """Raises VerifyException where what a memory lies beside is none of its kind, or has other stages or readers."""
+    others = [each for each in holders_of(holder) if isinstance(each, type(holder)) and barred(each)]
+    alike = [each for each in others if (each.stages, each.readers) == (holder.stages, holder.readers)]
+    if filled_with(holder) not in [each.sym_name.data for each in alike]:
+        raise VerifyException(f"lies beside a {kind} with barriers, of as many stages and readers")

@@ -34,7 +34,7 @@ from collections.abc import Sequence
 
 from attndsl.ir.loop import LoopOp, RangeOp, verify_axis
 from attndsl.ir.rewrite import constant
-from attndsl.ir.rings import BARRIERS, BYTES, BoardOp, Holder, OutboxOp, RelayOp, RingOp, holders_of
+from attndsl.ir.rings import BARRIERS, BYTES, BoardOp, Holder, OutboxOp, RelayOp, RingOp, filled_with, holders_of
 from attndsl.ir.spec import Float
 from attndsl.ir.traits import Axes, Removes, Variables, WellFormed
 from attndsl.ir.xdsl import (
@@ -91,7 +91,7 @@ class StageOp(IRDLOperation):
     def verify_(self) -> None:
         holder = self.holder
         if isinstance(self, BARRED) and isinstance(holder, RingOp | RelayOp) and holder.beside is not None:
-            raise VerifyException(f"means the barriers of @{holder.filled_with}")
+            raise VerifyException(f"means the barriers of @{filled_with(holder)}")
 
 
 @irdl_op_definition

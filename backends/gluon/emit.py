@@ -21,7 +21,18 @@ from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
-from attndsl.ir.rings import BARRIERS, Barred, BoardOp, BoxesOp, Holder, OutboxOp, RelayOp, RingOp, barred, holders_of
+from attndsl.ir.rings import (
+    BARRIERS,
+    Barred,
+    BoardOp,
+    BoxesOp,
+    Holder,
+    RelayOp,
+    RingOp,
+    barred,
+    filled_with,
+    holders_of,
+)
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
 from attndsl.printable import printable
@@ -102,9 +113,9 @@ class GluonKernel(TritonKernel):
         self.role_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in found}
         beside = [op for op in self.kernel.walk() if isinstance(op, BESIDE)]
         self.beside_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in beside}
-        self.text.begin(next(iter(self.boxed[0].box.values())))
         self.descriptors: dict[BoxesOp, str] = {}
         self.memory: dict[str, str] = {}
+        self.text.begin(next(iter(self.boxed[0].box.values())), self.memory)
         self.pieces: dict[str, str] = {}
         self.barriers: dict[tuple[str, str], str] = {}
         for ring in self.boxed:
@@ -417,7 +428,7 @@ class GluonKernel(TritonKernel):
 
     def _barrier(self, op: roles.StageOp, barrier: str) -> str:
         holder = op.holder
-        name = holder.sym_name.data if isinstance(holder, BoardOp | OutboxOp) else holder.filled_with
+        name = filled_with(holder)
         return f"{self.barriers[name, barrier]}.index({self.text[op.stage].code})"
 
     def _gather(self, op: gathers.GatherOp) -> None:

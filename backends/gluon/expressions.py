@@ -7,7 +7,7 @@ threads has another one, in which neighbours have neighbouring elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from attndsl.backends.text import ATOM, Text
@@ -52,9 +52,12 @@ class GluonExpressions(TritonExpressions):
     keys = 0
     """The keys of a tile: of its layout are numbers of rows."""
 
-    def begin(self, keys: int) -> None:
-        """Begins the text of a role whose tiles have so many keys."""
-        self.keys = keys
+    memory: Mapping[str, str]
+    """What shared memory is called."""
+
+    def begin(self, keys: int, memory: Mapping[str, str]) -> None:
+        """Begins the text of a role whose tiles have so many keys, and what its memory is called."""
+        self.keys, self.memory = keys, memory
         self.layouts: set[tuple[str, int]] = set()
         self._layout_names: dict[tuple[str, int], str] = {}
         self._around = "TILE"
@@ -210,15 +213,14 @@ class GluonExpressions(TritonExpressions):
         return found
 
     def _left(self, op: roles.ProductOp) -> str:
-        """The left factor of a product, and where one lies that is found anew."""
-        left = self[op.lhs].code
-        if not found_anew(op.lhs):
-            return left
-        loop = op.parent_op()
-        turn = f"_anew({self[loop.body.block.args[0]].code})" if isinstance(loop, tile.LoopOp) else "0"
-        if isinstance(op.lhs.owner, roles.OperandOp):
-            return f"{left}.index({turn})"
-        return left if turn == "0" else f"{left.removesuffix(')')} + {turn})"
+        """The left factor of a product, and where one lies that is found anew: 0 is added to the stage that it has."""
+        loop, left = op.parent_op(), op.lhs.owner
+        if op.anew is None or not isinstance(left, roles.OperandOp | roles.ViewOp):
+            return self[op.lhs].code
+        added = [f"_anew({self[loop.body.block.args[0]].code})"] if isinstance(loop, tile.LoopOp) else []
+        if isinstance(left, roles.OperandOp):
+            return f"{self[op.lhs].code}.index({added[0] if added else 0})"
+        return f"{self.memory[left.ring.string_value()]}.index({' + '.join([self[left.stage].code, *added])})"
 
     def product(self, op: roles.ProductOp) -> list[str]:
         """A product, in the parts between which a long line may be broken."""

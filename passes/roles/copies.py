@@ -13,7 +13,7 @@ from attndsl.ir.keys import conjuncts
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import RingOp
-from attndsl.ir.roles import CopyOp, ExpectOp, TurnOp, WaitOp
+from attndsl.ir.roles import CopyOp, ExpectOp, WaitOp
 from attndsl.ir.walks import ProgramsOp, TurnsOp
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 from attndsl.passes.roles.turns import Filled, RolesBuilder
@@ -79,10 +79,7 @@ class CopiesBuilder(RolesBuilder):
 
     def _query_phase(self) -> SSAValue:
         """The phase of a tile's queries: each consumer has a stage of its own, which is used once a tile."""
-        op = TurnOp(self.walked, 1)
-        self._add(op)
-        op.phase.name_hint = f"{self.queries[0].tensor.string_value()}_phase"
-        return op.phase
+        return self._use(self.walked, 1, self.queries[0].tensor.string_value())[1]
 
     def _places(self, box: Box, first: SSAValue) -> list[SSAValue] | None:
         """Where a box begins whose axis does at `first`; None where its keys lie apart.

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_boxes import put_of
 from attndsl.ir.analyses.role_parts import Box, Multiplied, Roled
+from attndsl.ir.analyses.role_shares import after_loops, goes_on
 from attndsl.ir.rings import BoardOp, OutboxOp
 from attndsl.ir.roles import (
     AwaitOp,
@@ -21,7 +22,6 @@ from attndsl.ir.roles import (
     ProductOp,
     PutOp,
     ReleaseOp,
-    TurnOp,
     ViewOp,
     WaitOp,
 )
@@ -96,12 +96,9 @@ class RolesKernel(SharesBuilder):
             self._role(ConsumersOp(1, CONSUMER_REGISTERS, follow=True), share)
         self._say()
 
-    def _board_turn(self, walked: SSAValue) -> TurnOp:
+    def _board_turn(self, walked: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The stage and the phase of the board that a tile has before which so many were walked."""
-        turn = TurnOp(walked, BOARD_STAGES)
-        self._add(turn)
-        turn.stage.name_hint, turn.phase.name_hint = "number_stage", "number_phase"
-        return turn
+        return self._use(walked, BOARD_STAGES, "number")
 
     def _placed(self, shared: list[Operation]) -> set[Operation]:
         """The operations that rest on which program it is, and are computed for each tile."""
@@ -140,8 +137,8 @@ class RolesKernel(SharesBuilder):
         more: list[SSAValue] = list(self.block.args[3:])
         number.name_hint = "number"
         if isinstance(role, ConsumersOp):
-            turn = self._board_turn(self.walked)
-            self._add(ReleaseOp(self.board.sym_name.data, turn.stage))
+            stage, _ = self._board_turn(self.walked)
+            self._add(ReleaseOp(self.board.sym_name.data, stage))
             for odd in more:
                 self._add(RunOp(AGAIN, odd))
         self._tile(number)
@@ -182,17 +179,17 @@ class RolesKernel(SharesBuilder):
         self.block, name = walk.take.block, self.board.sym_name.data
         walked, used = self.block.args[:2]
         more: Sequence[SSAValue] = self.block.args[2:]
-        turn = self._board_turn(walked)
+        stage, phase = self._board_turn(walked)
         if takes:
             number = self._value(TakeOp(self.counter), "rank" if more else "number")
             if more:
                 number, *more = self._seek(number, *more)
-            free = self._value(arith.SubiOp(self._number(1), turn.phase))
-            self._add(WaitOp("empty", name, turn.stage, free))
-            self._add(PostOp(name, turn.stage, number))
+            free = self._value(arith.SubiOp(self._number(1), phase))
+            self._add(WaitOp("empty", name, stage, free))
+            self._add(PostOp(name, stage, number))
         else:
-            self._add(WaitOp("full", name, turn.stage, turn.phase))
-            number = self._value(NumberOp(name, turn.stage), "number")
+            self._add(WaitOp("full", name, stage, phase))
+            number = self._value(NumberOp(name, stage), "number")
         self._add(GoOp(number, [walked, used, *more]))
 
     def _seek(self, rank: SSAValue, place: SSAValue, ahead: SSAValue) -> Sequence[SSAValue]:
@@ -221,7 +218,7 @@ class RolesKernel(SharesBuilder):
         ops = [op for op in self.plain.body.block.ops if not isinstance(op, tile.STATEMENTS)]
         loops = [n for n, op in enumerate(ops) if op in self.found.loops]
         between = [op for op in ops[loops[0] : loops[-1]] if op not in self.found.loops]
-        return [*ops[: loops[0]], *between], ops[loops[-1] + 1 :]
+        return [*ops[: loops[0]], *between], after_loops(self.found)
 
     def _is_shared(self, op: Operation) -> bool:
         """Whether an operation computes what is the same for all rows and keys of a program."""
@@ -466,7 +463,7 @@ class RolesKernel(SharesBuilder):
 
         So it does with sums that are another's: nothing rests on them that is stored.
         """
-        mine = {each.state for each in self._sums()} | set(self.found.kept)
+        mine = self._mine()
         some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"), "some")
         for n, (result, value, start) in enumerate(zip(self.found.folded.results, state, self.started, strict=True)):
             chosen = self._value(arith.SelectOp(some, value, start), result.name_hint) if n in mine else start
@@ -526,7 +523,7 @@ def slow_of(plain: tile.KernelOp, found: Roled, after: Sequence[Operation]) -> s
     read = {op.tensor for op in operations(plain) if isinstance(op, tile.LoadOp)}
     if any(op.tensor in read for op in operations(plain) if isinstance(op, tile.StoreOp)):
         return None
-    if len(choices) != 1 or any(not isinstance(op, scf.YieldOp) for op in choices[0].true_region.block.ops):
+    if len(choices) != 1 or not goes_on(choices[0]):
         return None
     left = _without(found.folded.results, after, choices[0])
     stored = sum(isinstance(op, tile.StoreOp) for op in left)

@@ -9,7 +9,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.role_parts import Box, Summed
 from attndsl.ir.analyses.role_shares import handed_on, stores_of
 from attndsl.ir.rings import RelayOp, RingOp
-from attndsl.ir.roles import AwaitOp, HandOp, ProductOp, ReleaseOp, TurnOp, ViewOp, WaitOp
+from attndsl.ir.roles import AwaitOp, HandOp, ProductOp, ReleaseOp, ViewOp, WaitOp
 from attndsl.ir.xdsl import Operation, SSAValue, arith, f32
 from attndsl.passes.roles.copies import CopiesBuilder
 
@@ -53,14 +53,17 @@ class SharesBuilder(CopiesBuilder, ABC):
         """The sums that the role has."""
         return self.found.shares[self.share] if self.found.shares else self.found.summing
 
+    def _mine(self) -> set[int]:
+        """Which of the values that a loop carries the role has."""
+        return {each.state for each in self._sums()}.union(self.found.kept)
+
     def _owned(self, state: Carried) -> Carried:
         """What the role carries of all that a loop does."""
-        mine = {each.state for each in self._sums()} | set(self.found.kept)
-        return [value for n, value in enumerate(state) if n in mine]
+        return [value for n, value in enumerate(state) if n in self._mine()]
 
     def _whole(self, carried: Sequence[SSAValue]) -> Carried:
         """All that a loop carries, of what the role does: sums that are another's are as they began."""
-        mine, own = {each.state for each in self._sums()} | set(self.found.kept), iter(carried)
+        mine, own = self._mine(), iter(carried)
         return [next(own) if n in mine else start for n, start in enumerate(self.started)]
 
     def _weigh(self, turn: SSAValue, weights: SSAValue, state: Carried) -> tuple[Carried, list[ViewOp]]:
@@ -114,7 +117,7 @@ class SharesBuilder(CopiesBuilder, ABC):
         """Hands on the weights of a turn, and the factors of sums."""
         if not self.found.shares:
             return
-        stage, phase = self._turn_of(turn)
+        stage, phase = self._use(self._uses(turn), 1, WEIGHTS)
         self._add(WaitOp("empty", WEIGHTS, stage, self._value(arith.SubiOp(self._number(1), phase))))
         rows, axis = self.copies[self.found.row_axis.result], self.found.folded.axis
         assert axis is not None
@@ -126,7 +129,7 @@ class SharesBuilder(CopiesBuilder, ABC):
         """Hands on what others need of a row after the last turn."""
         if not self.ends:
             return
-        stage, phase = self._tile_turn()
+        stage, phase = self._use(self.walked, 1, ENDS)
         self._add(WaitOp("empty", _end(self.ends[-1]), stage, self._value(arith.SubiOp(self._number(1), phase))))
         for n in self.ends:
             self._add(HandOp(_end(n), stage, state[n], [self.copies[self.found.row_axis.result]]))
@@ -142,7 +145,7 @@ class SharesBuilder(CopiesBuilder, ABC):
         state = list(self.started)
         for n, argument in zip(sums, self.block.args[1:], strict=True):
             state[n] = argument
-        stage, phase = self._turn_of(turn)
+        stage, phase = self._use(self._uses(turn), 1, WEIGHTS)
         self._add(WaitOp("full", WEIGHTS, stage, phase))
         for n, factor in enumerate(self.factors):
             self.copies[factor] = self._seen(f"factor_{n}", stage, [rows], factor)
@@ -157,7 +160,7 @@ class SharesBuilder(CopiesBuilder, ABC):
         for n, value in zip(sums, ended, strict=True):
             state[n] = value
         if self.ends:
-            stage, phase = self._tile_turn()
+            stage, phase = self._use(self.walked, 1, ENDS)
             self._add(WaitOp("full", _end(self.ends[-1]), stage, phase))
             for n in self.ends:
                 state[n] = self._seen(_end(n), stage, [rows], self.found.folded.results[n])
@@ -168,17 +171,6 @@ class SharesBuilder(CopiesBuilder, ABC):
     def _seen(self, relay: str, stage: SSAValue, axes: Sequence[SSAValue], of: SSAValue) -> SSAValue:
         """What lies in a stage of a relay, which is full."""
         return self._value(ViewOp(relay, stage, axes, f32), of.name_hint)
-
-    def _turn_of(self, turn: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The stage and the phase of weights in a turn."""
-        return self._used(turn, 1, WEIGHTS)
-
-    def _tile_turn(self) -> tuple[SSAValue, SSAValue]:
-        """The stage and the phase of what is handed on once a tile."""
-        op = TurnOp(self.walked, 1)
-        self._add(op)
-        op.stage.name_hint, op.phase.name_hint = f"{ENDS}_stage", f"{ENDS}_phase"
-        return op.stage, op.phase
 
     @abstractmethod
     def _rows(self, part: SSAValue) -> None:

@@ -173,11 +173,14 @@ class RolesBuilder:
 
     def _turn(self, turn: SSAValue, ring: RingOp) -> tuple[SSAValue, SSAValue]:
         """The stage and the phase that a turn has of a ring, which tiles before this one have `used`."""
-        return self._used(turn, ring.stages.value.data, ring.tensor.string_value())
+        return self._use(self._uses(turn), ring.stages.value.data, ring.tensor.string_value())
 
-    def _used(self, turn: SSAValue, stages: int, name: str) -> tuple[SSAValue, SSAValue]:
-        """The stage and the phase of a turn, of so many stages that all turns use."""
-        use = self.used if constant(turn) == 0 else self._value(arith.AddiOp(self.used, turn))
+    def _uses(self, turn: SSAValue) -> SSAValue:
+        """How many turns there were before one, of all tiles."""
+        return self.used if constant(turn) == 0 else self._value(arith.AddiOp(self.used, turn))
+
+    def _use(self, use: SSAValue, stages: int, name: str) -> tuple[SSAValue, SSAValue]:
+        """The stage and the phase that a use of so many stages has."""
         op = TurnOp(use, stages)
         self._add(op)
         op.stage.name_hint, op.phase.name_hint = f"{name}_stage", f"{name}_phase"

@@ -569,6 +569,12 @@ MASKS = (
 )
 
 
+def drawn(score: str, mask: str) -> Spec:
+    """A spec of a score and a mask, if any."""
+    weights = "softmax(score, mask)" if mask else "softmax(score)"
+    return check(Source(TEMPLATE.format(score=score, mask=mask, weights=weights), "drawn.attn"))
+
+
 BESIDE = """attention beside() {
     dims B, M, N, D
     types T
@@ -601,9 +607,7 @@ def test_what_lies_beside_the_features_of_keys_is_not_multiplied(features: int) 
 def test_masks_and_scores_in_any_combination(mask: str) -> None:
     taken = 0
     for seed, score in enumerate(SCORES):
-        weights = "softmax(score, mask)" if mask else "softmax(score)"
-        text = TEMPLATE.format(score=score, mask=mask, weights=weights)
-        spec = check(Source(text, "drawn.attn"))
+        spec = drawn(score, mask)
         features, values = ((16, 16), (48, 16), (24, 80))[seed % 3]
         module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, features, values), "cuda:90")
         AssignRoles(rows=1 + seed % 3, keys=(1, 4, 16)[seed % 3]).apply(context(), module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -12,7 +13,7 @@ import pytest
 
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
-from attndsl.driver.compile import lower
+from attndsl.driver.compile import compile_spec, lower
 from attndsl.ir import roles, tile
 from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
@@ -27,7 +28,7 @@ from attndsl.passes.assign_roles import AssignRoles
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, Disagreement, types_with
 
-from .test_roles import EXTENTS, MASKS, SCORES, TEMPLATE, kernels, spec_of
+from .test_roles import EXTENTS, MASKS, SCORES, drawn, kernels, spec_of
 
 LATENT, ROTARY = 512, 16
 
@@ -145,6 +146,10 @@ def test_queries_may_be_boxes() -> None:
     spec = check(Source(text, "latents.attn"))
     module = shared(spec, R=LATENT)
     assert any(op.tensor.string_value() == "q" for op in each(module, RingOp))
+    source = compile_spec(spec, types_with(spec, "bf16"), "gluon", {"R": LATENT}).source
+    ast.parse(source)
+    assert "            q_256_ring.index(part),\n" in source, "before the loop over keys queries lie where they lie"
+    assert "                q_256_ring.index(part + _anew(turn_2)),\n" in source
     agrees(module, of_latents(spec, 2, M=7, N=40), 1)
 
 
@@ -254,8 +259,7 @@ def test_masks_and_scores_in_any_combination(mask: str) -> None:
     """Whole and cut by keys, in tiles of several sizes; what meets NaN takes slow paths."""
     taken = 0
     for seed, score in enumerate(SCORES):
-        weights = "softmax(score, mask)" if mask else "softmax(score)"
-        spec = check(Source(TEMPLATE.format(score=score, mask=mask, weights=weights), "drawn.attn"))
+        spec = drawn(score, mask)
         sizes = {"D": (16, 48)[seed % 2], "E": 512}
         module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes, "cuda:90")
         AssignRoles(rows=1 + seed % 3, keys=(1, 4, 16)[seed % 3]).apply(context(), module)

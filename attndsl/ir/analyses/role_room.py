@@ -35,8 +35,8 @@ def choose_tiles(found: Roled) -> None:
     if not fitting:
         raise NoRoles("its tiles have no room in registers")
     room = MACHINES["cuda:90"].shared
-    found.scattered = bool(found.shares)
-    fitting = [keys for keys in fitting if _memory(found, keys) <= room]
+    least = 0 if found.shares else 1
+    fitting = [keys for keys in fitting if _memory(found, keys, least) <= room]
     if not fitting:
         raise NoRoles("its tiles have no room in shared memory")
     found.tile_keys = fitting[0]
@@ -53,14 +53,12 @@ def _fitting(sums: Sequence[Summed], live: int) -> list[int]:
     return [keys for keys in (128, 64) if own + live * keys // 2 + keys // 2 <= MOST_REGISTERS]
 
 
-def _memory(found: Roled, keys: int, results: int | None = None) -> int:
+def _memory(found: Roled, keys: int, results: int) -> int:
     """The bytes of shared memory that a program takes whose tiles have so many keys.
 
     A number of a row's `results` takes so many bytes: 2 in an outbox, where each store has its own, 1 where it passes
     through half as much as they are laid out, and none where they are scattered.
     """
-    if results is None:
-        results = 0 if found.scattered else 1
     multiplied, summed = features_of(found.scoring), features_of(found.summing)
     copied = multiplied + summed
     handed = 0
