@@ -254,8 +254,8 @@ each piece of values. A stage then has several boxes, which are announced, waite
 
 Both loops become one over all tiles, in the same order, with a condition around what masks, and around what a mask
 reads; a program that sees no key walks one tile, and forgets it. Where data say how many tiles of rows there are, what
-is taken is the rank of a tile among those (`roles.seek`), since most numbers would be of none; and a tile that met NaN
-is computed again before a role's next tile, as a task of its own (`roles.task`), and not beside the sums of a loop.
+is taken is the rank of a tile among those (`roles.seek`), since most numbers would be of none. Of sums that met NaN
+nothing is stored: the tile is computed again by a task of its own (`roles.task`), and not beside the sums of a loop.
 Where keys lie in blocks, a tile has several, or is part of one, and each piece of it is copied from where it lies
 (`roles.gather`): what says that is asked for by the role that copies alone, and a block that lies nowhere is copied as
 NaN. Where consumers share out sums (`attndsl.ir.analyses.role_shares`), all have the same rows: the first makes scores
@@ -284,7 +284,8 @@ from attndsl.ir.carried import remove_unneeded
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import copied, index_constant, insert_before
 from attndsl.ir.rewrite import replace as replace_with
-from attndsl.ir.statements import of_kind
+from attndsl.ir.statements import of_kind, operations
+from attndsl.ir.walks import TaskOp
 from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass, StringAttr, UnitAttr
 from attndsl.passes.roles.kernel import RolesKernel
 
@@ -331,6 +332,12 @@ class AssignRoles(ModulePass):
                 load.box = None  # rings are all that is copied
             for store in of_kind(made.kernel, tile.StoreOp):
                 store.scattered = UnitAttr() if found.scattered else None
+            for task in of_kind(made.kernel, TaskOp):
+                for each in operations(task):
+                    if isinstance(each, tile.LoadOp):
+                        each.apart = UnitAttr()
+                    elif isinstance(each, tile.StoreOp):
+                        each.scattered = UnitAttr()
             if loss(found) is None:
                 made.kernel.schedules = ArrayAttr([DictionaryAttr({ROLES: IntegerAttr.from_index_int_value(1)})])
 

@@ -21,7 +21,7 @@ from attndsl.ir.arrays import NamedArray, rounded, sum_along
 from attndsl.ir.meaning import Array
 from attndsl.ir.rings import Barred, BoxesOp, RingOp, barred, filled_with
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import Block, Operation, SSAValue
+from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 from attndsl.storage import as_stored, decode
 
 
@@ -234,10 +234,12 @@ class _Role:
             elif isinstance(op, walks.WalkOp):
                 yield from self.walk(op)
             elif isinstance(op, walks.RunOp):
-                task, number = op.declaration.body.block, self.run.scalar(op.number)
-                if number < self.program.grid.size:
-                    self.gives(task.args[0], number)
-                    yield from self.block(task)
+                task = op.declaration.body.block
+                self.gives(task.args[0], self.run.scalar(op.number))
+                yield from self.block(task)
+            elif isinstance(op, scf.IfOp) and not op.results:
+                chosen = op.true_region if self.run.values[op.cond].array else op.false_region
+                yield from self.block(chosen.block)
             elif isinstance(op, tile.LoopOp) and any(op.name.startswith("roles.") for op in operations(op)):
                 yield from self.loop(op)
             else:
@@ -270,7 +272,6 @@ class _Role:
                 self.program.ends.update(
                     self.stage(each).name for each in takes.ops if isinstance(each, walks.NumberOp)
                 )
-                run.values.update(zip(op.res, carried, strict=False))
                 return
             run.values.update(zip(does.args, [number, *carried], strict=True))
             yield from self.block(does)
@@ -283,7 +284,7 @@ class _Role:
     def step(self, op: Operation) -> None:
         run = self.run
         match op:
-            case walks.GoOp() | walks.NextOp() | walks.TaskOp():
+            case walks.GoOp() | walks.NextOp() | walks.TaskOp() | scf.YieldOp():
                 pass
             case walks.TakeOp():
                 counter = run.arrays[op.counter.string_value()]

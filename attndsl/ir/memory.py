@@ -117,7 +117,8 @@ class StoreOp(IRDLOperation):
 
     One that `adds` adds the tile to what is there. What it adds `along` are the variables of programs that may meet in
     one element: programs that agree in them do not. With `within`, elements of one tile may meet too. One that is
-    `scattered` is written by each thread as it has it: in a kernel whose shared memory has no room to line it up.
+    `scattered` is written by each thread as it has it: in a kernel whose shared memory has no room to line it up, and
+    in a task, whose threads do not wait for each other.
 
         tile.store @o[%b, %g, %i] = %x adds along (%h) : f32
         tile.store @p[%at] = %x adds within along (%i0) where %in : f32

@@ -22,6 +22,9 @@ OF_CONSUMERS = (
     *(roles.PutOp, roles.HandOp, walks.NumberOp),
 )
 
+STORED = (tile.StoreOp, roles.PutOp)
+"""What has needed what it stores."""
+
 
 def verify_role(role: roles.RoleOp) -> None:
     """Raises VerifyException where a role does what is another's, or reads a stage that is not, or no more, its own."""
@@ -92,6 +95,8 @@ class _Walk:
                     self._await(op)
                 case tile.StoreOp() | roles.PutOp():
                     self.complete.add(op)
+                case scf.IfOp():  # what a branch would have needed that is not taken, nothing needs
+                    self.complete.update(each for each in operations(op) if isinstance(each, STORED))
                 case roles.ReleaseOp():
                     self._release(op)
                 case tile.LoopOp() if self.under_way:

@@ -25,9 +25,9 @@ board, from where the others read it.
 `tile.program` of such a kernel says what programs there would be, in order; no value of one is taken. A number at which
 there is none ends a walk: each role meets such a number once.
 
-A tile whose rows met NaN that no row sees is computed again, key by key. Registers would have room for that in each
-tile, beside what the loop over keys has in them: so it may be a task of its own (`roles.task`), which a role does
-before its next tile, when it has nothing in registers.
+A tile whose rows met NaN that no row sees is computed again, key by key, and of the sums that met it nothing is stored.
+That is a task of its own (`roles.task`), so that a role has no registers for it beside what the loop over keys has in
+them. Threads of a task do not wait for each other: others of the program may be anywhere.
 
 Where data say how many tiles of rows there are, of each request its own, most of those numbers would be of none. Then
 what is taken is a rank, and the role that copies seeks the number of the tile that has it (`roles.seek`).
@@ -40,6 +40,7 @@ from collections.abc import Sequence
 from attndsl.ir import gathers, roles, tile
 from attndsl.ir.rings import BoardOp, OutboxOp, RelayOp, RingOp
 from attndsl.ir.spec import TensorOp, enclosing_tensor
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import (
     Block,
     Dialect,
@@ -217,22 +218,18 @@ class NextOp(IRDLOperation):
 
 @irdl_op_definition
 class WalkOp(IRDLOperation):
-    """Does something for each tile that the program takes: `take` says which one is next, `body` what is done.
-
-    Its results, where it has some, are what it carries when there is no next one.
-    """
+    """Does something for each tile that the program takes: `take` says which one is next, `body` what is done."""
 
     name = "roles.walk"
     start = var_operand_def(IndexType)
     take = region_def("single_block")
     body = region_def("single_block")
-    res = var_result_def(IndexType)
-    assembly_format = "`(` $start `)` `take` $take `do` $body (`->` type($res)^)? attr-dict"
+    assembly_format = "`(` $start `)` `take` $take `do` $body attr-dict"
 
-    def __init__(self, start: Sequence[SSAValue], gives: bool = False) -> None:
+    def __init__(self, start: Sequence[SSAValue]) -> None:
         types = [index] * len(start)
         regions = [Region(Block(arg_types=types)), Region(Block(arg_types=[index, *types]))]
-        super().__init__(operands=[start], regions=regions, result_types=[types if gives else []])
+        super().__init__(operands=[start], regions=regions)
 
     @property
     def goes(self) -> GoOp:
@@ -253,15 +250,16 @@ class WalkOp(IRDLOperation):
         carried = (self.start, takes.args, takes.last_op.values, does.args[1:], does.last_op.values)
         if len(set(map(len, carried))) != 1:
             raise VerifyException("carries as many values on as it begins with")
-        if len(self.res) not in (0, len(self.start)):
-            raise VerifyException("gives what it carries, or nothing")
         if not isinstance(self.parent_op(), roles.RoleOp):
             raise VerifyException("stands in a role")
 
 
 @irdl_op_definition
 class TaskOp(IRDLOperation):
-    """What a role does for the tile of a number, wherever `roles.run` says so."""
+    """What a role does for the tile of a number, wherever `roles.run` says so, as a function of its own.
+
+    It has no barrier: a tile of memory is read `apart`, and written `scattered`.
+    """
 
     name = "roles.task"
     sym_name = prop_def(SymbolNameConstraint())
@@ -277,11 +275,18 @@ class TaskOp(IRDLOperation):
             raise VerifyException("is done for the tile of a number")
         if not isinstance(self.parent_op(), roles.RoleOp):
             raise VerifyException("stands in a role")
+        for op in operations(self):
+            if isinstance(op, tile.LoadOp) and op.apart is None:
+                raise VerifyException("reads apart: its threads do not wait for each other")
+            if isinstance(op, tile.StoreOp) and op.scattered is None:
+                raise VerifyException("writes scattered: its threads do not wait for each other")
+            if op.name.startswith("roles.") and not isinstance(op, ProgramsOp | ShareOp):
+                raise VerifyException(f"does what a role does, {op.name}")
 
 
 @irdl_op_definition
 class RunOp(IRDLOperation):
-    """Does a task of this role for the tile of a number, where there is one."""
+    """Does a task of this role for the tile of a number."""
 
     name = "roles.run"
     task = prop_def(SymbolRefAttr)

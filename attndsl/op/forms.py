@@ -95,8 +95,8 @@ def form(
         return f"{taken}: {told}"
     if "_shared_roles_pay(" in artifact.source:
         return (
-            f"{taken}: {told}; roles are for {LEAST_SHARED_ROWS} rows or more, "
-            f"and where each of {processors} processors has {LEAST_SHARED_TURNS} turns of 64 keys or more"
+            f"{taken}: {told}; roles are for {LEAST_SHARED_ROWS} rows or more, {LEAST_KEYS} keys or more, and where "
+            f"each of {processors} processors has {LEAST_SHARED_TURNS} turns of 64 rows and keys or more"
         )
     return (
         f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, {LEAST_KEYS} keys or more unless data count rows, "

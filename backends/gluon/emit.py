@@ -68,7 +68,8 @@ def emit(module: ModuleOp, source: str = "") -> str:
     remarks = "".join(f"\n{line}\n" for line in _without_roles(kernels))
     if not any(kernel.form == IN_ROLES for kernel in kernels):
         return emit_with(module, source, axes, TritonKernel, remarks)
-    told = any(isinstance(op, walks.TurnsOp) and op.alike is not None for op in module.walk())
+    told = any(isinstance(op, walks.RunOp) for op in module.walk())
+    told |= any(isinstance(op, walks.TurnsOp) and op.alike is not None for op in module.walk())
     pieces = any(isinstance(op, RingOp) and op.pieces != op.box for op in module.walk())
     nan = any(isinstance(op, RingOp) and op.nan is not None for op in module.walk())
     anew = any(isinstance(op, roles.ProductOp) and op.anew is not None for op in module.walk())
@@ -183,7 +184,7 @@ class GluonKernel(TritonKernel):
         self.taken[op] = [name for name in known if name in words]
         arguments = [f"{name}: gl.constexpr" if "constexpr" in known[name] else name for name in self.taken[op]]
         name = self.role_names[op] if isinstance(op, roles.RoleOp) else self.beside_names[op]
-        out.line("@gluon.jit")
+        out.line("@gluon.jit(noinline=True)" if isinstance(op, walks.TaskOp) else "@gluon.jit")
         out.listed(f"def {name}(", [*own, *arguments], "):")
         with out.indented():
             follows = isinstance(op, roles.ConsumersOp) and op.follow is not None
@@ -296,6 +297,8 @@ class GluonKernel(TritonKernel):
                 self._line(op, f"{self.names[op.result]} = {turns if op.alike is None else f'_alike({turns})'}")
             case walks.TaskOp():
                 pass
+            case scf.IfOp() if not op.results:
+                self._right(op)
             case walks.RunOp():
                 self._run(op)
             case walks.ShareOp():
@@ -385,8 +388,6 @@ class GluonKernel(TritonKernel):
             self._line(op, f"{name} = gl.to_tensor({self.text[start].code})")
         number = self.names[op.goes.number]
         self.names.bind(does.args[0], number)
-        for result, argument in zip(op.res, carried, strict=False):
-            self.names.bind(result, self.names[argument])
         for argument, value in zip(carried, op.goes.values, strict=True):
             self.names.bind(value, self.names[argument])  # what a seek begins with, nothing asks for after it
         self._block(takes)
@@ -398,15 +399,25 @@ class GluonKernel(TritonKernel):
             counts = (f"({self.text[value].code}).to(gl.int32)" for _, value in changed)
             self.out.line(f"{', '.join(names)} = {', '.join(counts)}")
             self._block(takes)
-        if any(isinstance(each, roles.PutOp) for each in does.ops):
+        if any(isinstance(each, roles.PutOp) for each in operations(op)):
             self._line(op, "tma.store_wait(0)")
+
+    def _right(self, op: scf.IfOp) -> None:
+        """Stores what is right, or else does a task; all threads do the same, which a GPU does not see by itself."""
+        right, wrong = (region.block for region in op.regions)
+        self._line(op, f"if _alike(({self.text[op.cond].code}).to(gl.int32)) != 0:")
+        with self.out.indented():
+            self._block(right)
+        self.out.line(f"else:  # {super()._remark(op)}")
+        with self.out.indented():
+            self._block(wrong)
 
     def _run(self, op: walks.RunOp) -> None:
         """Does a task, whose text is a function."""
-        number, task = self.text[op.number].code, op.declaration
-        self._line(op, f"if {number} < {self.tiles}:")
-        with self.out.indented():
-            self.out.listed(f"{self.beside_names[task]}(", [number, self._part(op), *self.taken[task]], ")")
+        task = op.declaration
+        given = [self.text[op.number].code, self._part(op), *self.taken[task]]
+        self.out.at(op.location)
+        self.out.listed(f"{self.beside_names[task]}(", given, ")")
 
     def _part(self, op: Operation) -> str:
         """The name of a consumer's number."""

@@ -54,8 +54,10 @@ def _has_roles(asked, splits, pays, *tensors):
 SHARED = f'''
 
 def _shared_roles_pay(rows, keys, tiles, device):
-    """Whether roles are faster whose consumers share out sums: for rows of more than a tile, and turns for everyone."""
-    return rows >= {LEAST_SHARED_ROWS} and tiles * (keys // 64) >= {LEAST_SHARED_TURNS} * _processors(device)
+    """Whether roles are faster whose consumers share out sums: for rows, keys and turns that are enough."""
+    filled = rows / (64 * max(1, triton.cdiv(rows, 64)))
+    turns = tiles * (keys // 64) * filled**2 / _processors(device)
+    return rows >= {LEAST_SHARED_ROWS} and keys >= {LEAST_KEYS} and turns >= {LEAST_SHARED_TURNS}
 
 
 def _split_roles(asked, keys, tiles, device):
@@ -87,13 +89,13 @@ OUTSIDE = {"more": ', outside="zero"', "told": ", and what is copied of what lie
 ALIKE = '''
 
 @gluon.jit
-def _alike(count):
-    """A count that all threads of a warp have, in a register that they share.
+def _alike(number):
+    """A number that all threads of a warp have, in a register that they share.
 
-    Stages rest on it: where products find their operands is computed once for all threads then.
+    Stages rest on it, or which way a tile ends: where products find operands is computed once for all threads then.
     """
     return gl.inline_asm_elementwise(
-        "redux.sync.max.s32 $0, $1, 0xffffffff;", "=r,r", [count], dtype=gl.int32, is_pure=True, pack=1
+        "redux.sync.max.s32 $0, $1, 0xffffffff;", "=r,r", [number], dtype=gl.int32, is_pure=True, pack=1
     )
 '''
 

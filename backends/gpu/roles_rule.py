@@ -24,15 +24,16 @@ On an H200 latent attention of 128 requests of 4096 keys took 172 µs with roles
 without; of 64 heads 183 and 388, of 128 heads 305 and 625.
 """
 
-LEAST_SHARED_TURNS = 12
-"""The turns that each processor must have then, if all of a call's were shared out evenly.
+LEAST_SHARED_TURNS = 3.5
+"""The turns of full tiles that each processor must have then, if all of a call's were shared out evenly.
 
-With 15.5 roles took 0.75 of the time (16 requests of 4096 keys, or one of 65536, of 128 heads), with 7.75 0.97 of 64
-heads and 1.4 of 32, with 3.9 1.25.
+A tile half full counts as a quarter: it takes as long, and the plain form half as long. On an H200, keys cut or not as
+was best, roles took 0.76 to 0.79 of the time with 7.8 turns of 64 rows, 0.87 to 0.95 with 3.9 and 1.04 to 1.11 with
+1.9; of 32 rows 0.94 to 0.96 with 15.5 and 1.09 to 1.11 with 7.8. Of 256 keys they took 1.04 with 3.9 turns.
 """
 
 TILE_TURNS, SPLIT_TURNS = 6, 14
 """What a tile of rows takes then beside its turns, and what it takes more where keys are cut, in turns.
 
-On an H200 a turn of 64 keys took 2.4 µs, a tile of rows 14 µs more, and one of cut keys about 45, merge and all.
+On an H200 a turn of 64 keys took 2.1 µs, a tile of rows 18 µs more, and one of cut keys up to 30, merge and all.
 """

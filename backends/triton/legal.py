@@ -50,7 +50,7 @@ def _is_long(axis: SSAValue) -> bool:
     return isinstance(axis.owner, tile.RangeOp) and fits(axis.owner.size)
 
 
-def _keeps_nothing(op: scf.IfOp, axes: AxesAnalysis) -> bool:
+def keeps_nothing(op: scf.IfOp, axes: AxesAnalysis) -> bool:
     """Whether it is not of the one form that is spelled: states are kept, or computed anew."""
     kept = op.true_region.block
     return kept.first_op is not kept.last_op or not op.false_region.blocks
@@ -79,7 +79,7 @@ LEGAL = LegalForms(
         tile.LoadOp: (IllegalForm("that is no box", _is_no_box),),
         tile.StoreOp: (IllegalForm("of one value to many places", _repeats),),
         spec.ChoiceOp: (UNKNOWN,),
-        scf.IfOp: (IllegalForm("that keeps no state", _keeps_nothing),),
+        scf.IfOp: (IllegalForm("that keeps no state", keeps_nothing),),
         **dict.fromkeys((tile.LoopOp, tile.OuterLoopOp, tile.YieldOp, scf.YieldOp), ()),
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp, spec.RandomOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.NarrowOp, tile.KeptOp), ()),

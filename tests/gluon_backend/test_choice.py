@@ -127,7 +127,13 @@ def of_latents(schedule: Any = None, **dims: int) -> tuple[str, int]:
         ({"B": 1, "L": 1024}, "split_roles"),
         ({"B": 1}, "split"),
         ({"B": 48}, "roles"),
-        ({"B": 16, "H": 64}, "split"),
+        ({"B": 16, "H": 64}, "split_roles"),
+        ({"B": 8, "H": 64}, "split_roles"),
+        ({"B": 4, "H": 64}, "split"),
+        ({"B": 16, "H": 32}, "split"),
+        ({"B": 32, "H": 32}, "split_roles"),
+        ({"B": 64, "L": 4}, "whole"),
+        ({"B": 64, "L": 8}, "roles"),
     ],
 )
 def test_consumers_share_out_sums_where_each_processor_has_enough_turns(dims: dict[str, int], expected: str) -> None:
@@ -178,7 +184,7 @@ def test_the_rule_of_shares_is_told() -> None:
     assert "2 groups of four have 256 and 256 sums of the same 64 rows, 64 keys a tile" in roles
     taken = form(made, {"B": 128, "H": 128, "M": 1, "C": 4096, "L": 64, **LATENT}, {"d_head": 192})
     assert taken is not None
-    assert taken.endswith("17 rows or more, and where each of 132 processors has 12 turns of 64 keys or more")
+    assert taken.endswith("where each of 132 processors has 3.5 turns of 64 rows and keys or more")
 
 
 def test_keys_are_cut_so_that_all_processors_end_soonest() -> None:

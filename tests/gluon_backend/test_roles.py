@@ -15,7 +15,7 @@ from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec, lower
 from attndsl.driver.summarise import feature_dims
-from attndsl.ir import tile, walks
+from attndsl.ir import roles, tile, walks
 from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.context import context
@@ -24,7 +24,8 @@ from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.rewrite import index_constant
 from attndsl.ir.rewrite import replace as replace_with
-from attndsl.ir.xdsl import ModuleOp, arith, scf
+from attndsl.ir.statements import operations
+from attndsl.ir.xdsl import ModuleOp, VerifyException, arith, scf
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.storage import decode, encode
 from attndsl.syntax.read import read_source
@@ -202,23 +203,48 @@ def test_what_seeks_amiss_is_found(plant: Callable[[walks.SeekOp], None]) -> Non
 
 
 def runs(module: ModuleOp) -> list[walks.RunOp]:
-    """Where a tile is computed again: before the next one, and behind the last."""
+    """Where a tile is computed again, of which nothing was stored."""
     return [op for op in module.walk() if isinstance(op, walks.RunOp)]
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_a_tile_that_met_nan_is_computed_again_wherever_it_is_the_last_one_before(which: int) -> None:
-    module = with_roles("packed_ragged", "bf16", 2, 4)
-    assert len(runs(module)) == 2 and not runs(with_roles("gqa", "bf16", 2, 4))
-    replace_with(runs(module)[which], [])
-    case = Case.make(
-        spec_of("packed_ragged"), "bf16", 3, {"B": 3, "Hq": 4, "Hkv": 2, "M": 11, "N": 13, "D": 16, "E": 16}
-    )
+@pytest.mark.parametrize(("name", "dims"), [("packed_ragged", {"B": 3}), ("gqa", {"B": 1})])
+def test_a_tile_that_met_nan_is_computed_again(name: str, dims: dict[str, int]) -> None:
+    module = with_roles(name, "bf16", 2, 4)
+    (run,) = runs(module)
+    replace_with(run, [])
+    case = Case.make(spec_of(name), "bf16", 3, {"Hq": 4, "Hkv": 2, "M": 11, "N": 13, "D": 16, "E": 16, **dims})
     case = case.poisoned()
     with pytest.raises(Disagreement):
         case.check(
             "assign-roles", interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
         )
+
+
+def reads_in_lines(task: walks.TaskOp) -> None:
+    next(op for op in operations(task) if isinstance(op, tile.LoadOp)).apart = None
+
+
+def writes_in_lines(task: walks.TaskOp) -> None:
+    next(op for op in operations(task) if isinstance(op, tile.StoreOp)).scattered = None
+
+
+def waits(task: walks.TaskOp) -> None:
+    first = task.body.block.first_op
+    assert first is not None
+    zero = index_constant(0)
+    task.body.block.insert_ops_before([zero, roles.WaitOp("full", "numbers", zero.result, zero.result)], first)
+
+
+@pytest.mark.parametrize(
+    ("plant", "said"),
+    [(reads_in_lines, "reads apart"), (writes_in_lines, "writes scattered"), (waits, "what a role does, roles.wait")],
+)
+def test_threads_of_a_task_do_not_wait_for_each_other(plant: Callable[[walks.TaskOp], None], said: str) -> None:
+    module = with_roles("gqa", "bf16", 2, 4)
+    module.verify()
+    plant(next(op for op in module.walk() if isinstance(op, walks.TaskOp)))
+    with pytest.raises(VerifyException, match=said):
+        module.verify()
 
 
 IN_PLACE = """attention in_place() {{
@@ -247,7 +273,7 @@ def test_what_is_updated_in_place_is_updated_once(tensor: str, writes: str) -> N
     spec = check(Source(IN_PLACE.format(tensor=tensor, writes=writes.format(a=made)), "in_place.attn"))
     module, _ = lower(spec, types_with(spec, "bf16"), "triton", {"D": 16}, "cuda:90")
     AssignRoles(rows=2, keys=4).apply(context(), module)
-    assert kernels(module, "roles") and not runs(module)
+    assert kernels(module, "roles") and runs(module)
     case = Case.make(spec, "bf16", 1, {"B": 3, "H": 2, "M": 11, "N": 40, "D": 16})
     ends = {"cu": np.array([0, 4, 4, 11], np.int32), "ck": np.array([0, 13, 20, 40], np.int32)}
     case = replace(case, arrays={**case.arrays, **ends})

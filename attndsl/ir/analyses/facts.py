@@ -10,7 +10,7 @@ from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named, operations
 from attndsl.ir.walks import ACTIONS
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index, scf
 
 
 class Signs:
@@ -173,7 +173,7 @@ READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
 
 
 def executed(kernel: tile.KernelOp) -> set[Operation]:
-    """The operations that a program executes."""
+    """The operations that a program executes; with what a choice does, the choice."""
     stack = [op for op in operations(kernel) if type(op) in (tile.StoreOp, tile.ProgramOp, *ACTIONS)]
     found: set[Operation] = set(stack)
     while stack:
@@ -188,6 +188,10 @@ def executed(kernel: tile.KernelOp) -> set[Operation]:
             if owner not in found:
                 found.add(owner)  # type: ignore[arg-type]
                 stack.append(owner)  # type: ignore[arg-type]
+        choice = op.parent_op()
+        if isinstance(choice, scf.IfOp) and choice not in found:
+            found.add(choice)
+            stack.append(choice)
     return found
 
 

@@ -2,7 +2,7 @@
 
 // A causal window: full tiles lie between mixed ones, which one loop walks, so that where a tile begins is asked of its
 // turn; the mask stands beneath a condition. What a program computes for all its rows is computed once, before the
-// roles, and what rows are folded with when something is not finite is left as it is.
+// roles. Rows whose sums are not finite are folded by a task of each consumer's.
 
 spec.tensor @q "input" "bf16" ["B", "Hq", "M", "D"]
 spec.tensor @k "input" "bf16" ["B", "Hkv", "N", "D"]
@@ -212,14 +212,20 @@ tile.kernel @sliding_window form "whole" schedules [{ROWS = 16 : index, KEYS = 6
 // CHECK:          roles.next
 // CHECK:      roles.consumers 2 registers 240 {
 // CHECK-NEXT: ^bb0(%part: index):
-// CHECK-NEXT:   roles.walk
-// CHECK:          roles.release @numbers
+// CHECK-NEXT:   roles.task @again {
+// CHECK-NEXT:   ^bb0(%number_2: index):
 // CHECK:          %first = roles.share 64 rows
+// CHECK:          tile.load apart @q
+// CHECK:          tile.loop %j
+// CHECK:          tile.store @o{{.*}} scattered
+// CHECK:        roles.walk
+// CHECK:          roles.release @numbers
+// CHECK:          %first_1 = roles.share 64 rows
 // CHECK:          %scores = roles.await %scoring pending 0 : f32
 // CHECK-NEXT:     roles.release @k_ring
 // CHECK:          tile.loop %turn_1
-// CHECK:            %scoring_1 = roles.product %{{\w+}}, %{{\w+}} over %d : f32
-// CHECK:            %weighing = roles.product %{{\w+}}, %v over %place onto %{{\w+}} : f32
+// CHECK:            %scoring_1 = roles.product %{{\w+}}, %{{\w+}} over %d_1 : f32
+// CHECK:            %weighing = roles.product %{{\w+}}, %v_1 over %place onto %{{\w+}} : f32
 // CHECK-NEXT:       %scores_1 = roles.await %scoring_1 pending 1 : f32
 // CHECK-NEXT:       roles.release @k_ring
 // CHECK-NEXT:       %is_full_1 = arith.cmpi slt, %turn_1, %{{\w+}} : index
@@ -233,4 +239,7 @@ tile.kernel @sliding_window form "whole" schedules [{ROWS = 16 : index, KEYS = 6
 // CHECK:            tile.yield
 // CHECK:          %sums_1 = roles.await %weighing_1 pending 0 : f32
 // CHECK-NEXT:     roles.release @v_ring
-// CHECK:          scf.if
+// CHECK:          scf.if %{{\d+}} {
+// CHECK:            tile.store @o
+// CHECK-NEXT:     } else {
+// CHECK-NEXT:       roles.run @again for %number_4
