@@ -502,8 +502,8 @@ class RolesKernel(SharesBuilder):
         """What is done for a tile whose rows met NaN, of which nothing is stored: it is computed again, key by key.
 
         Beside the sums of the loop it would have no registers, and cost time though it is hardly ever done: with a
-        function of its own, latent attention took 0.80 to 0.97 of the time on an H200, windows, softcap and ALiBi 0.92 to
-        0.96, causal heads 0.95 to 1.04.
+        function of its own, latent attention took 0.80 to 0.97 of the time on an H200, windows, softcap and ALiBi 0.92
+        to 0.96, causal heads 0.95 to 1.04.
         """
         assert self.again is not None
         outer, kept, task = self.block, dict(self.copies), TaskOp(AGAIN)
