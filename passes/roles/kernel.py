@@ -11,21 +11,19 @@ from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_boxes import put_of
-from attndsl.ir.analyses.role_parts import Box, Multiplied, Roled
-from attndsl.ir.analyses.role_shares import after_loops, goes_on
-from attndsl.ir.rings import BoardOp, OutboxOp
+from attndsl.ir.analyses.role_parts import Multiplied
+from attndsl.ir.analyses.role_shares import after_loops
+from attndsl.ir.rings import BoardOp
 from attndsl.ir.roles import (
     AwaitOp,
     ConsumersOp,
     OperandOp,
     ProducerOp,
     ProductOp,
-    PutOp,
     ReleaseOp,
     ViewOp,
     WaitOp,
 )
-from attndsl.ir.statements import operations
 from attndsl.ir.walks import (
     EndsOp,
     GoOp,
@@ -33,15 +31,14 @@ from attndsl.ir.walks import (
     NumberOp,
     PostOp,
     ProgramsOp,
-    RunOp,
     SeekOp,
     ShareOp,
     TakeOp,
-    TaskOp,
     WalkOp,
 )
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
-from attndsl.passes.roles.shares import Carried, SharesBuilder
+from attndsl.passes.roles.endings import EndingsBuilder, slow_of
+from attndsl.passes.roles.shares import Carried
 
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 """A thread's: two groups of consumers leave the one warp that copies as few as there can be."""
@@ -52,11 +49,8 @@ BOARD_STAGES = 2
 SOUGHT = ("place", "ahead")
 """What a role carries that seeks tiles: where it has found one, and how many are ahead of that."""
 
-AGAIN = "again"
-"""The task of computing a tile again, key by key, where some sum of it is not finite."""
 
-
-class RolesKernel(SharesBuilder):
+class RolesKernel(EndingsBuilder):
     """Writes the kernel."""
 
     def write(self) -> None:
@@ -437,118 +431,3 @@ class RolesKernel(SharesBuilder):
         rounded, axis = self.found.summing[0].dot.rounded, self.found.folded.axis
         assert rounded is not None and axis is not None
         return self._value(OperandOp(weights, rounded.data, self.copies[axis.result], self.places), weights.name_hint)
-
-    def _finish(self, state: Carried) -> None:
-        """What follows the loops; a program whose rows see no key goes on with what they began with.
-
-        So it does with sums that are another's: nothing rests on them that is stored.
-        """
-        mine = self._mine()
-        some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"), "some")
-        for n, (result, value, start) in enumerate(zip(self.found.folded.results, state, self.started, strict=True)):
-            chosen = self._value(arith.SelectOp(some, value, start), result.name_hint) if n in mine else start
-            self.copies[self.found.folded.results[n]] = chosen
-        if self.again is None:
-            self._end(self.after)
-            return
-        at = self.after.index(self.again)
-        self._end(self.after[:at])
-        outer, kept, right, wrong = self.block, dict(self.copies), Block(), Block()
-        self.block = right
-        self._stands_for(self.again, self.again.true_region.block)
-        self._end(self.after[at + 1 :])
-        self._add(scf.YieldOp())
-        self.place, self.block = self.again.location, wrong
-        self._add(RunOp(AGAIN, self.number))
-        self._add(scf.YieldOp())
-        self.block, self.copies = outer, kept
-        self._add(scf.IfOp(self.copies[self.again.cond], [], Region(right), Region(wrong)))
-
-    def _end(self, ops: Sequence[Operation]) -> None:
-        """What follows the loops, but for stores and tests of another's sums."""
-        for op in ops:
-            self.place = op.location
-            if isinstance(op, tile.StoreOp) and self.stores[op] != self.share:
-                continue
-            if isinstance(op, arith.AndIOp) and len(mine := [v for v in op.operands if self._is_mine(v)]) == 1:
-                self._stands(op.result, self.copies[mine[0]])
-                continue
-            if isinstance(op, tile.StoreOp) and op in self.outboxes:
-                self._put(op, *self.outboxes[op])
-            else:
-                self._clone(op)
-
-    def _is_mine(self, value: SSAValue) -> bool:
-        """Whether a value rests on no sums, or on some that the role has."""
-        results, rests, waiting = self.found.folded.results, set[int](), [value]
-        while waiting:
-            each = waiting.pop()
-            if each in results:
-                rests.add(results.index(each))
-            elif isinstance(each.owner, Operation):
-                waiting += each.owner.operands
-        return not rests or not rests.isdisjoint(self._mine())
-
-    def _stands_for(self, choice: scf.IfOp, branch: Block) -> None:
-        """One branch of a choice, in its place."""
-        for op in branch.ops:
-            if not isinstance(op, scf.YieldOp):
-                self._clone(op)
-        assert branch.last_op is not None
-        for result, value in zip(choice.results, branch.last_op.operands, strict=True):
-            self._stands(result, self.copies[value])
-
-    def _again(self, part: SSAValue) -> None:
-        """What is done for a tile whose rows met NaN, of which nothing is stored: it is computed again, key by key.
-
-        Beside the sums of the loop it would have no registers, and cost time though it is hardly ever done: with a
-        function of its own, latent attention took 0.80 to 0.97 of the time on an H200, windows, softcap and ALiBi 0.92
-        to 0.96, causal heads 0.95 to 1.04.
-        """
-        assert self.again is not None
-        outer, kept, task = self.block, dict(self.copies), TaskOp(AGAIN)
-        self._add(task)
-        self.block = task.body.block
-        self.block.args[0].name_hint = "number"
-        self._tile(self.block.args[0])
-        self._rows(part)
-        before = self.after[: self.after.index(self.again)]
-        for op in _without(self.found.folded.results, self.after, self.again):
-            self.place = op.location
-            if op is self.again:
-                self._stands_for(self.again, self.again.false_region.block)
-            elif not isinstance(op, tile.StoreOp) or (op not in before and self.stores[op] == self.share):
-                self._clone(op)
-        self.place = self.found.folded.location
-        self.block, self.copies = outer, kept
-
-    def _put(self, store: tile.StoreOp, box: Box, outbox: OutboxOp) -> None:
-        """Leaves what is stored to be copied: each consumer has a stage of its own."""
-        firsts = (self.own if n == box.along else None for n in range(len(box.sides)))
-        start = list(map(self._start, box.sides, firsts))
-        axes = [self.copies[self.found.row_axis.result], self.copies[box.features]]
-        self._add(PutOp(outbox.sym_name.data, self.part, self.copies[store.value], axes, start))
-
-
-def slow_of(found: Roled, after: Sequence[Operation]) -> scf.IfOp | None:
-    """The choice to compute a tile again, key by key, where that may be done instead of all that rests on its sums.
-
-    None where something beside it rests on what it is made of.
-    """
-    choices = [op for op in after if isinstance(op, scf.IfOp)]
-    if len(choices) != 1 or not goes_on(choices[0]):
-        return None
-    left = _without(found.folded.results, after, choices[0])
-    stored = sum(isinstance(op, tile.StoreOp) for op in left)
-    return choices[0] if stored == sum(isinstance(op, tile.StoreOp) for op in after) else None
-
-
-def _without(results: Sequence[SSAValue], after: Sequence[Operation], slow: scf.IfOp) -> list[Operation]:
-    """What follows a loop, without all that rests on its results but through a choice."""
-    rests, kept = set(results), list[Operation]()
-    for op in after:
-        if op is slow or rests.isdisjoint(value for each in (op, *operations(op)) for value in each.operands):
-            kept.append(op)
-        else:
-            rests.update(op.results)
-    return kept
