@@ -67,6 +67,7 @@ class _Walk:
         self.views: dict[Stage, list[roles.ViewOp]] = {}
         self.under_way: list[roles.ProductOp] = []
         self.complete: set[Operation] = set()
+        self.chosen: set[Operation] = set()
         self.handed: dict[Stage, set[str]] = {}
 
     def block(self, block: Block) -> None:
@@ -95,8 +96,8 @@ class _Walk:
                     self._await(op)
                 case tile.StoreOp() | roles.PutOp():
                     self.complete.add(op)
-                case scf.IfOp():  # what a branch would have needed that is not taken, nothing needs
-                    self.complete.update(each for each in operations(op) if isinstance(each, STORED))
+                case scf.IfOp():
+                    self.chosen.update(each for each in operations(op) if isinstance(each, STORED))
                 case roles.ReleaseOp():
                     self._release(op)
                 case tile.LoopOp() if self.under_way:
@@ -162,7 +163,7 @@ class _Walk:
             for use in view.result.uses:
                 user = use.operation
                 if not isinstance(user, roles.ProductOp):
-                    if not self._is_needed(user):
+                    if not self._is_needed(user, op):
                         raise VerifyException(
                             f"a stage of {name} is released before anything has needed what was read from it"
                         )
@@ -170,8 +171,11 @@ class _Walk:
                     raise VerifyException(f"a stage of {name} is released while a product reads it")
         self.waited.discard(("full", stage))
 
-    def _is_needed(self, op: Operation) -> bool:
-        """Whether a product that is complete, or a store, rests on what an operation gives."""
+    def _is_needed(self, op: Operation, release: roles.ReleaseOp) -> bool:
+        """Whether a product that is complete, or a store, rests on what an operation gives.
+
+        A store that a choice may leave out does where nothing behind the release rests on it: else nothing needs it.
+        """
         stack, seen = [op], set[Operation]()
         while stack:
             top = stack.pop()
@@ -182,7 +186,15 @@ class _Walk:
                 choice = top.parent_op()
                 given = choice.results if isinstance(top, scf.YieldOp) and choice is not None else top.results
                 stack += [use.operation for result in given for use in result.uses]
-        return False
+        return not seen.isdisjoint(self.chosen) and not any(_is_behind(each, release) for each in seen)
+
+
+def _is_behind(op: Operation, release: roles.ReleaseOp) -> bool:
+    """Whether an operation stands behind a release, in its block or in one of another's there."""
+    top: Operation | None = op
+    while top is not None and top.parent is not release.parent:
+        top = top.parent_op()
+    return top is None or (release.parent is not None and _place(top) > _place(release))
 
 
 def _is_before(op: Operation, release: roles.ReleaseOp) -> bool:
@@ -192,8 +204,13 @@ def _is_before(op: Operation, release: roles.ReleaseOp) -> bool:
         loop = loop.parent_op()
     if loop is None or loop.parent is None:
         return False
-    order = list(loop.parent.ops)
-    return order.index(loop) < order.index(release)
+    return _place(loop) < _place(release)
+
+
+def _place(op: Operation) -> int:
+    """Which operation of its block it is."""
+    assert op.parent is not None
+    return op.parent.get_operation_index(op)
 
 
 def _stage(op: roles.StageOp) -> Stage:

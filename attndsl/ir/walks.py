@@ -258,7 +258,8 @@ class WalkOp(IRDLOperation):
 class TaskOp(IRDLOperation):
     """What a role does for the tile of a number, wherever `roles.run` says so, as a function of its own.
 
-    It has no barrier: a tile of memory is read `apart`, and written `scattered`.
+    It has no barrier: a tile of memory is read `apart`, and written `scattered`, and nothing is summed over rows, of
+    which each group of threads has some.
     """
 
     name = "roles.task"
@@ -280,6 +281,9 @@ class TaskOp(IRDLOperation):
                 raise VerifyException("reads apart: its threads do not wait for each other")
             if isinstance(op, tile.StoreOp) and op.scattered is None:
                 raise VerifyException("writes scattered: its threads do not wait for each other")
+            over = op.over.owner if isinstance(op, tile.ReduceOp) else None
+            if isinstance(over, tile.RangeOp) and isinstance(over.start.owner, ShareOp):
+                raise VerifyException("sums nothing over rows: its threads do not wait for each other")
             if op.name.startswith("roles.") and not isinstance(op, ProgramsOp | ShareOp):
                 raise VerifyException(f"does what a role does, {op.name}")
 

@@ -127,6 +127,8 @@ class GluonKernel(TritonKernel):
         # What stands before the roles is written first, so that they know the names of what it computes.
         main = self.out = Writer(out.source)
         with main.indented():
+            if any(isinstance(op, tile.IdentityOp) for op in self.executed):
+                main.line(self._largest())
             main.line(f"{self.tiles} = {_product(self.counts.values())}")
             self._block(self.kernel.body.block)
         known = self._known()
@@ -181,6 +183,8 @@ class GluonKernel(TritonKernel):
                 self._block(op.body.block)
         code = "\n".join(line for line in body.text().splitlines() if not line.lstrip().startswith("#"))
         words = set(re.findall(r"\b[^\W\d]\w*", code))
+        largest = [_gluon(self._largest())] if self.text.largest in words else []
+        words |= {"INDEX"} if largest else set()
         self.taken[op] = [name for name in known if name in words]
         arguments = [f"{name}: gl.constexpr" if "constexpr" in known[name] else name for name in self.taken[op]]
         name = self.role_names[op] if isinstance(op, roles.RoleOp) else self.beside_names[op]
@@ -189,7 +193,7 @@ class GluonKernel(TritonKernel):
         with out.indented():
             follows = isinstance(op, roles.ConsumersOp) and op.follow is not None
             out.line(f"# {FOLLOWS if follows else REMARKS[type(op)]}")
-            for line in self.text.definitions():
+            for line in (*largest, *self.text.definitions()):
                 out.line(line)
         out.append(body, _gluon)
         out.line("")

@@ -123,11 +123,15 @@ class TritonKernel:
         self._heading("triton.jit", self.arguments)
         with self.out.indented():
             if any(isinstance(op, tile.IdentityOp) for op in self.executed):
-                self.out.line(f"{self.text.largest}: tl.constexpr = {2**31 - 1} if INDEX == tl.int32 else {2**63 - 1}")
+                self.out.line(self._largest())
             self._programs()
             self._block(self.kernel.body.block)
         self.out.line("")
         self.out.line("")
+
+    def _largest(self) -> str:
+        """What the least of no places is."""
+        return f"{self.text.largest}: tl.constexpr = {2**31 - 1} if INDEX == tl.int32 else {2**63 - 1}"
 
     def _heading(self, decorator: str, arguments: Sequence[str]) -> None:
         made_for = {s for strides in self.parameters.strides.values() for s in strides} - self.parameters.varying

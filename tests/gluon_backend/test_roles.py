@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -235,9 +236,22 @@ def waits(task: walks.TaskOp) -> None:
     task.body.block.insert_ops_before([zero, roles.WaitOp("full", "numbers", zero.result, zero.result)], first)
 
 
+def sums_rows(task: walks.TaskOp) -> None:
+    store = next(op for op in operations(task) if isinstance(op, tile.StoreOp))
+    rows = next(
+        op for op in operations(task) if isinstance(op, tile.RangeOp) and isinstance(op.start.owner, walks.ShareOp)
+    )
+    task.body.block.insert_op_before(tile.SumOp(store.value, rows.result), store)
+
+
 @pytest.mark.parametrize(
     ("plant", "said"),
-    [(reads_in_lines, "reads apart"), (writes_in_lines, "writes scattered"), (waits, "what a role does, roles.wait")],
+    [
+        (reads_in_lines, "reads apart"),
+        (writes_in_lines, "writes scattered"),
+        (sums_rows, "sums nothing over rows"),
+        (waits, "what a role does, roles.wait"),
+    ],
 )
 def test_threads_of_a_task_do_not_wait_for_each_other(plant: Callable[[walks.TaskOp], None], said: str) -> None:
     module = with_roles("gqa", "bf16", 2, 4)
@@ -245,6 +259,65 @@ def test_threads_of_a_task_do_not_wait_for_each_other(plant: Callable[[walks.Tas
     plant(next(op for op in module.walk() if isinstance(op, walks.TaskOp)))
     with pytest.raises(VerifyException, match=said):
         module.verify()
+
+
+ARGMAX = """attention places() {{
+    dims B, M, N, D, E
+    types T
+    input  q : T[B, M, D]
+    input  k : T[B, N, D]
+    input  v : T[B, N, E]
+    output o : T[B, M, E]
+    output n : i32[B, M]
+    each b in B, i in M
+    over j in N
+    score = q[b,i,:] . k[b,j,:] / 8
+    o[b,i,:] = softmax(score{mask}) . v[b,j,:]
+    n[b,i]   = argmax(score{mask})
+}}"""
+
+
+def unknown(source: str) -> set[str]:
+    """The names that functions of a file use, and neither they nor the file know."""
+    tree = ast.parse(source)
+    known = set(dir(builtins)) | {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+    known |= {
+        alias.asname or alias.name
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Import | ast.ImportFrom)
+        for alias in each.names
+    }
+    known |= {
+        name.id
+        for each in tree.body
+        if isinstance(each, ast.Assign)
+        for name in each.targets
+        if isinstance(name, ast.Name)
+    }
+    found = set[str]()
+    for each in (each for each in tree.body if isinstance(each, ast.FunctionDef)):
+        names = [name for name in ast.walk(each) if isinstance(name, ast.Name)]
+        own = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        own |= {argument.arg for argument in ast.walk(each) if isinstance(argument, ast.arg)}
+        own |= {inner.name for inner in ast.walk(each) if isinstance(inner, ast.FunctionDef)}
+        found |= {name.id for name in names} - own - known
+    return found
+
+
+def test_functions_of_roles_know_the_names_that_they_use() -> None:
+    """The place of the largest score rests on the least of no places, which is no value that a role is given."""
+    spec = check(Source(ARGMAX.format(mask=""), "places.attn"))
+    source = compile_spec(spec, types_with(spec, "bf16"), "gluon", {"D": 64, "E": 64}).source
+    assert source.count("    LARGEST: gl.constexpr = ") == 2  # the kernel's and its consumers'
+    assert not unknown(source)
+    assert unknown(source.replace("    LARGEST: gl.constexpr = ", "    SMALLEST: gl.constexpr = "))
+
+
+def test_a_mask_leaves_out_scores_and_not_what_varies_along_keys_alone() -> None:
+    """Places of keys that a mask leaves out differ from row to row, and those of a full tile do not."""
+    spec = check(Source(ARGMAX.format(mask=", j <= i + (N - M)"), "places.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "gluon", {"D": 64, "E": 64}, "cuda:90")
+    assert not kernels(module, "roles")
 
 
 IN_PLACE = """attention in_place() {{
@@ -362,6 +435,8 @@ def test_pages_that_a_window_has_left_are_not_asked_for(size: int, keys: int) ->
         kept, again = choice.true_region.block.last_op, choice.false_region.block.last_op
         if any(isinstance(op, tile.LoopOp) for op in choice.false_region.block.ops) and kept and again:
             again.operands = kept.operands
+    (run,) = runs(module)
+    replace_with(run, [])
     for seed in range(3):
         case = paged_case(spec, size, seed)
         table = np.random.default_rng(seed).integers(0, 5, (2, 3))

@@ -23,7 +23,18 @@ from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.machines import MACHINES
 from attndsl.ir.rings import BoxesOp, RelayOp, RingOp
-from attndsl.ir.xdsl import ArrayAttr, IntegerAttr, ModuleOp, Operation, StringAttr, VerifyException, arith, index
+from attndsl.ir.xdsl import (
+    ArrayAttr,
+    IntegerAttr,
+    ModuleOp,
+    Operation,
+    SSAValue,
+    StringAttr,
+    VerifyException,
+    arith,
+    index,
+    scf,
+)
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, Disagreement, types_with
@@ -321,7 +332,17 @@ def the_sums_of_another(kernel: tile.KernelOp) -> None:
     view.ring = other.ring
 
 
+def what_is_handed_on_is_stored_behind_its_release(kernel: tile.KernelOp) -> None:
+    """A copy of what is stored where a tile is right: on the way of a task nothing needs what was read before."""
+    (release,) = each(kernel, roles.ReleaseOp, "ends_1")
+    (choice,) = (op for op in each(kernel, roles.ConsumersOp)[1].walk() if isinstance(op, scf.IfOp) and not op.results)
+    copies = dict[SSAValue, SSAValue]()
+    for op in reversed([op.clone(copies) for op in choice.true_region.block.ops if not isinstance(op, scf.YieldOp)]):
+        release.parent.insert_op_after(op, release)
+
+
 PLANTS: Mapping[Plant, str] = {
+    what_is_handed_on_is_stored_behind_its_release: "released before anything has needed what was read from it",
     weights_that_are_overwritten: "roles.hand waits until its stage of @weights is empty",
     a_factor_that_is_not_handed: "what lies beside @weights is handed before, @factor_0, too",
     weights_of_another_type: "has factors of one element type",

@@ -63,7 +63,9 @@ class FullAndMixed:
             self.known[value] = other
             return True
         self.known, self.masks = before
-        if isinstance(op, arith.SelectOp) and self._same(op.lhs, other):
+        # A mask is a choice between two values, of which that which is kept has all of its axes.
+        widens = isinstance(op, arith.SelectOp) and self.axes(op.lhs) != self.axes(op.result)
+        if isinstance(op, arith.SelectOp) and not widens and self._same(op.lhs, other):
             self.masks.append(op)
             self.known[value] = other
             return True
