@@ -137,7 +137,7 @@ def _call(case: Case, calling: Calling, op: Operator) -> Callable[[], dict[str, 
             inputs = {name: array if array.ndim else array[()] for name, array in inputs.items()}
     inputs = {name: _cut(value, case.spec.tensors[name].broadcast) for name, value in inputs.items()}
     if calling.leaves_out:
-        inputs = {name: None if _is_default(case, name) else value for name, value in inputs.items()}
+        inputs = {**inputs, **dict.fromkeys(_left_out(case))}
     if not calling.positional:
         inputs = {name: value for name, value in inputs.items() if value is not None}
     names = [tensor.name for tensor in case.spec.outputs]
@@ -162,16 +162,19 @@ def _call(case: Case, calling: Calling, op: Operator) -> Callable[[], dict[str, 
     return call
 
 
-def _is_default(case: Case, name: str) -> bool:
-    """Whether an input is full of its default, and another one tells all that it does."""
-    tensor, array = case.spec.tensors[name], case.arrays[name]
-    if tensor.default is None or not (decode(array, case.element(name)) == tensor.default.value).all():
-        return False
-    try:
-        without(case.spec, [name])
-    except Untold:
-        return False
-    return True
+def _left_out(case: Case) -> list[str]:
+    """The inputs that are full of their defaults, as far as others tell all that they do: two may tell it together."""
+    found = list[str]()
+    for tensor in case.spec.inputs:
+        array = decode(case.arrays[tensor.name], case.element(tensor.name))
+        if tensor.default is None or not (array == tensor.default.value).all():
+            continue
+        try:
+            without(case.spec, [*found, tensor.name])
+        except Untold:
+            continue
+        found.append(tensor.name)
+    return found
 
 
 def _cut(value: Any, axes: Collection[int]) -> Any:

@@ -53,6 +53,29 @@ def test_numbers_of_numpy_are_what_is_given() -> None:
     assert types == {"s": np.int32, "p": np.int64, "w": np.float32, "flag": np.bool_}
 
 
+def test_what_two_inputs_tell_together_one_of_them_is_left_to_tell() -> None:
+    text = """attention told {
+        dims N, M
+        input x : f32[N]
+        input a : f32[M] = 0.0
+        input b : f32[M] = 0.0
+        output o : f32[N]
+        each i in N
+        over j in M
+        o[i] = x[i] + sum(a[j] + b[j])
+    }"""
+    full = Case.make(check(Source(text)))
+    full = full.given(a=np.zeros_like(full.arrays["a"]), b=np.zeros_like(full.arrays["b"]))
+    given = set[str]()
+
+    def operator(**arguments: Any) -> Any:
+        given.update(arguments)
+        return arguments["x"].copy()
+
+    check_call(full, Calling(leaves_out=True), operator)
+    assert given == {"x", "b"}
+
+
 def test_wrong_outputs() -> None:
     with pytest.raises(Disagreement, match="after numpy call"):
         check_call(case(), Calling(), lambda **given: right(**given) + 1)
