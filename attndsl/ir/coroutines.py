@@ -238,7 +238,7 @@ class _Role:
                 self.gives(task.args[0], self.run.scalar(op.number))
                 yield from self.block(task)
             elif isinstance(op, scf.IfOp) and not op.results:
-                chosen = op.true_region if self.run.values[op.cond].array else op.false_region
+                chosen = op.true_region if self.run.scalar(op.cond) else op.false_region
                 yield from self.block(chosen.block)
             elif isinstance(op, tile.LoopOp) and any(op.name.startswith("roles.") for op in operations(op)):
                 yield from self.loop(op)

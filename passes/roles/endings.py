@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.role_parts import Box, Roled
-from attndsl.ir.analyses.role_shares import goes_on
+from attndsl.ir.analyses.role_shares import goes_on, states_of
 from attndsl.ir.rings import OutboxOp
 from attndsl.ir.roles import PutOp
 from attndsl.ir.statements import operations
@@ -70,13 +70,7 @@ class EndingsBuilder(SharesBuilder, ABC):
 
     def _is_mine(self, value: SSAValue) -> bool:
         """Whether a value rests on no sums, or on some that the role has."""
-        results, rests, waiting = self.found.folded.results, set[int](), [value]
-        while waiting:
-            each = waiting.pop()
-            if each in results:
-                rests.add(results.index(each))
-            elif isinstance(each.owner, Operation):
-                waiting += each.owner.operands
+        rests = states_of([value], self.found)
         return not rests or not rests.isdisjoint(self._mine())
 
     def _stands_for(self, choice: scf.IfOp, branch: Block) -> None:

@@ -59,7 +59,8 @@ class SharesBuilder(CopiesBuilder, ABC):
 
     def _owned(self, state: Carried) -> Carried:
         """What the role carries of all that a loop does."""
-        return [value for n, value in enumerate(state) if n in self._mine()]
+        mine = self._mine()
+        return [value for n, value in enumerate(state) if n in mine]
 
     def _whole(self, carried: Sequence[SSAValue]) -> Carried:
         """All that a loop carries, of what the role does: sums that are another's are as they began."""

@@ -7,6 +7,8 @@ columns of values (FlashMLA: DeepSeek-AI, github.com/deepseek-ai/FlashMLA, 2025)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attndsl.ir import tile
 from attndsl.ir.analyses.role_parts import CONSUMERS, NoRoles, Roled, Summed, features_of
 from attndsl.ir.axes import AxesAnalysis
@@ -38,7 +40,7 @@ def stores_of(found: Roled) -> dict[tile.StoreOp, int]:
     stores = dict[tile.StoreOp, int]()
     for op in after_loops(found):
         if isinstance(op, tile.StoreOp):
-            owners = {owner[n] for n in states_of(op, found) if n in owner}
+            owners = {owner[n] for n in states_of(op.operands, found) if n in owner}
             if len(owners) > 1:
                 raise NoRoles("a result rests on all sums of a row, which consumers share out")
             stores[op] = min(owners, default=0)
@@ -53,22 +55,22 @@ def handed_on(found: Roled) -> list[int]:
     factors = [each.factor for share in found.shares[1:] for each in share if each.factor is not None]
     if any(axes(factor) != row for factor in factors):
         raise NoRoles("what sums are multiplied with is no number of each row, and consumers share out sums")
-    needed = {n for store, owner in stores_of(found).items() if owner for n in states_of(store, found)}
+    needed = {n for store, owner in stores_of(found).items() if owner for n in states_of(store.operands, found)}
     handed = sorted(needed.intersection(found.kept))
     if any(axes(found.folded.results[n]) != row for n in handed):
         raise NoRoles("what a loop carries beside sums is no number of each row")
     return handed
 
 
-def states_of(store: tile.StoreOp, found: Roled) -> set[int]:
-    """Which values that the loop carries a store rests on.
+def states_of(values: Iterable[SSAValue], found: Roled) -> set[int]:
+    """Which values that the loop carries others rest on that stand behind it, such as those that a store takes.
 
     A choice that goes on with the sums of the loop, or makes them again, gives each for itself: which it is, each
     consumer asks of its own.
     """
     results, after = list[SSAValue](found.folded.results), set(after_loops(found))
     states, seen = set[int](), set[SSAValue]()
-    waiting = list(store.operands)
+    waiting = list(values)
     while waiting:
         value = waiting.pop()
         owner = value.owner
