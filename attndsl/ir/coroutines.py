@@ -129,7 +129,7 @@ class _Program:
         for op in (op for op in kernel.body.block.ops if isinstance(op, roles.RoleOp)):
             for n in range(op.count.value.data if isinstance(op, roles.ConsumersOp) else 1):
                 consumers = sum(isinstance(role.op, roles.ConsumersOp) for role in self.roles)
-                name = f"consumer {consumers}" if isinstance(op, roles.ConsumersOp) else "the producer"
+                name = f"consumer {consumers}" if isinstance(op, roles.ConsumersOp) else f"the {op.name[6:]}"
                 self.roles.append(_Role(run, self, name, op, n))
 
     def walk(self) -> Iterator[None]:
@@ -325,6 +325,8 @@ class _Role:
                 self.put(op)
             case roles.HandOp():
                 self.hand(op)
+            case roles.ClearOp():
+                self.clear(op)
             case roles.ViewOp():
                 self.view(op)
             case roles.OperandOp():
@@ -441,7 +443,12 @@ class _Role:
             by = "a reader" if stage.unread else "a product that is under way" if stage.reading else "a copy"
             raise RolesFail(f"{stage.name} is filled again while {by} still has it")
 
-    def readable(self, op: walks.NumberOp | roles.ViewOp) -> Array:
+    def clear(self, op: roles.ClearOp) -> None:
+        cleared = self.readable(op).copy()
+        cleared[max(0, self.run.scalar(op.count)) :] = 0
+        self.stage(op).boxes[op.ring.string_value()] = cleared
+
+    def readable(self, op: walks.NumberOp | roles.ViewOp | roles.ClearOp) -> Array:
         """What lies in a stage. Raises RolesFail where that is not this role's to read."""
         stage = self.stage(op)
         box = stage.boxes.get(op.ring.string_value())

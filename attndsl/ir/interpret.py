@@ -459,6 +459,7 @@ STEPS: Mapping[type[Operation], Step] = {
             BoardOp,
             OutboxOp,
             RelayOp,
+            roles.LoaderOp,
             roles.ConsumersOp,
         ),
         lambda run, op: None,

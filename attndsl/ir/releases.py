@@ -3,8 +3,9 @@
 A stage that is released may be filled at once. A product reads it until it is awaited. What reads it into registers is
 worse: an instruction that loads has not loaded yet when the next one begins, and a release waits for no load. So such a
 stage is released only after something that is known to be complete has needed what was read: a product that was
-awaited, or a store. No tolerance finds where that is missing: a few numbers are those of the next tile. The number of a
-tile is needed by the test whether there is one: a stage of a board is released behind that.
+awaited, or a store; or behind a fence, which waits for what the role has read. No tolerance finds where that is
+missing: a few numbers are those of the next tile. The number of a tile is needed by the test whether there is one: a
+stage of a board is released behind that.
 """
 
 from __future__ import annotations
@@ -17,10 +18,16 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException, scf
 Stage = tuple[str, SSAValue]
 
 OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp, gathers.GatherOp, walks.TakeOp, walks.SeekOp, walks.PostOp)
-OF_CONSUMERS = (
-    *(roles.ReleaseOp, roles.ViewOp, roles.OperandOp, roles.ProductOp, roles.AwaitOp),
-    *(roles.PutOp, roles.HandOp, walks.NumberOp),
-)
+OF_CONSUMERS = (roles.OperandOp, roles.ProductOp, roles.AwaitOp, roles.PutOp, roles.ClearOp)
+OF_BOTH = (roles.ViewOp, roles.ReleaseOp, roles.HandOp, walks.NumberOp)
+"""What consumers do, and the role that loads."""
+
+OF_OTHERS: dict[type[roles.RoleOp], tuple[type[Operation], ...]] = {
+    roles.ProducerOp: (*OF_CONSUMERS, *OF_BOTH),
+    roles.LoaderOp: (*OF_PRODUCERS, *OF_CONSUMERS),
+    roles.ConsumersOp: OF_PRODUCERS,
+}
+"""What each role leaves to others."""
 
 STORED = (tile.StoreOp, roles.PutOp)
 """What has needed what it stores."""
@@ -31,9 +38,8 @@ def verify_role(role: roles.RoleOp) -> None:
     kernel = role.parent_op()
     if not isinstance(kernel, tile.KernelOp) or kernel.form is None or kernel.form.data != "roles":
         raise VerifyException('stands in a kernel of form "roles"')
-    others = OF_CONSUMERS if isinstance(role, roles.ProducerOp) else OF_PRODUCERS
     for op in operations(role):
-        if isinstance(op, others):
+        if isinstance(op, OF_OTHERS[type(role)]):
             raise VerifyException(f"{op.name} is what another role does")
     for block in {op.parent for op in operations(role)}:
         if block is not None:
@@ -86,6 +92,8 @@ class _Walk:
                 case roles.HandOp():
                     self._hand(op)
                 case walks.NumberOp():
+                    self._needs("full", op)
+                case roles.ClearOp():
                     self._needs("full", op)
                 case roles.ViewOp():
                     self._needs("full", op)
@@ -163,7 +171,7 @@ class _Walk:
             for use in view.result.uses:
                 user = use.operation
                 if not isinstance(user, roles.ProductOp):
-                    if not self._is_needed(user, op):
+                    if op.fenced is None and not self._is_needed(user, op):
                         raise VerifyException(
                             f"a stage of {name} is released before anything has needed what was read from it"
                         )

@@ -32,6 +32,12 @@ BARRIERS = ("full", "empty")
 BYTES = {"f16": 2, "bf16": 2}
 """The element types of rings, and the bytes of one."""
 
+RELAYED = {"f32": 4, **BYTES}
+"""The same of relays."""
+
+COPIED = {"i8": 1, "u8": 1, **BYTES}
+"""The same of what is copied: of 8 bits some role makes numbers that products take."""
+
 SIDE_BY_SIDE = 128
 """The bytes of a row that lie side by side in shared memory; what follows lies behind those of all other rows."""
 
@@ -75,6 +81,11 @@ class BoxesOp(IRDLOperation):
         return enclosing_tensor(self, self.tensor.string_value())
 
     @property
+    def element(self) -> StringAttr:
+        """The element type of what it holds."""
+        return self.declaration.element
+
+    @property
     def box(self) -> dict[int, int]:
         """How many elements a box has along each axis of the tensor along which it has several."""
         return {a.value.data: size.value.data for a, size in zip(self.along, self.sizes, strict=True)}
@@ -88,12 +99,12 @@ class BoxesOp(IRDLOperation):
     def bytes(self) -> int:
         """The bytes of a box."""
         rows, columns = self.box.values()
-        return rows * columns * BYTES[self.declaration.element.data]
+        return rows * columns * COPIED[self.declaration.element.data]
 
     def verify_(self) -> None:
         rank, along = len(self.declaration.shape), list(self.box)
-        if self.declaration.element.data not in BYTES:
-            raise VerifyException(f"boxes are of f16 or bf16, not of {self.declaration.element.data}")
+        if self.declaration.element.data not in COPIED:
+            raise VerifyException(f"boxes are of {', '.join(COPIED)}, not of {self.declaration.element.data}")
         if len(self.along) != 2 or len(self.sizes) != 2 or not 0 <= along[0] < along[-1] == rank - 1:
             raise VerifyException("a box lies along two axes of its tensor, the last one among them")
         if min(self.stages.value.data, *self.box.values()) < 1:
@@ -159,7 +170,7 @@ class RingOp(BoxesOp):
         if self.pieces == self.box:
             return self.box
         rows, (last, columns) = self.pieces.items()
-        return dict([rows, (last, min(SIDE_BY_SIDE // BYTES[self.declaration.element.data], columns))])
+        return dict([rows, (last, min(SIDE_BY_SIDE // COPIED[self.declaration.element.data], columns))])
 
     @property
     def together(self) -> list[RingOp]:
@@ -214,7 +225,7 @@ class BoardOp(IRDLOperation):
 
 @irdl_op_definition
 class RelayOp(IRDLOperation):
-    """Shared memory for what one role hands on to others: a tile, or a number of each row, in `stages`.
+    """Shared memory for what one role hands on to others: a tile, or a number of each row, or key, in `stages`.
 
     So many `readers` release a stage before it is filled again. One that lies `beside` another has no barriers: its
     stages are full and released with those of the other.
@@ -251,7 +262,7 @@ class RelayOp(IRDLOperation):
         return [size.value.data for size in self.sizes]
 
     def verify_(self) -> None:
-        if self.element.data not in ("f32", *BYTES) or len(self.sizes) not in (1, 2):
+        if self.element.data not in RELAYED or len(self.sizes) not in (1, 2):
             raise VerifyException("holds a tile, or a number of each row, of f32, f16 or bf16")
         if min(self.stages.value.data, self.readers.value.data, *self.shape) < 1:
             raise VerifyException("has a stage, a reader and an element at least")

@@ -2,8 +2,9 @@
 
 It stands below `tile`, in a kernel of form "roles": one role copies tiles of keys and values into rings of shared
 memory, others multiply and fold them, each its own rows, or its own share of a row's sums: then the first of them hands
-weights on to the others through a relay. What a role waits for and what it releases is written down, as are the
-products that run while something else is computed.
+weights on to the others through a relay. What can't be copied as it lies, since it is no box or has to be computed,
+such as keys of 8 bits, a role of its own loads, and hands it on through relays, too. What a role waits for and what it
+releases is written down, as are the products that run while something else is computed.
 
     roles.ring @k_ring of @k along [2, 3] sizes [128, 128] stages 2 readers 2
     roles.producer registers 24 {
@@ -201,6 +202,27 @@ class PutOp(StageOp):
 
 
 @irdl_op_definition
+class ClearOp(StageOp):
+    """Lets what lies in a stage of a ring be 0 from number `count` on along its first axis; if it is less, all of it.
+
+    Whoever reads the stage does that: no other does before.
+    """
+
+    name = "roles.clear"
+    count = operand_def(IndexType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$ring `[` $stage `]` `from` $count attr-dict"
+
+    def __init__(self, ring: str, stage: SSAValue, count: SSAValue) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(ring)}, operands=[count, stage])
+
+    def verify_(self) -> None:
+        super().verify_()
+        if not isinstance(self.holder, RingOp):
+            raise VerifyException(f"@{self.ring.string_value()} holds no boxes")
+
+
+@irdl_op_definition
 class HandOp(StageOp):
     """Puts a tile, or a number of each row, into a stage of a relay, rounded to its element; the stage is full then.
 
@@ -234,13 +256,18 @@ class HandOp(StageOp):
 
 @irdl_op_definition
 class ReleaseOp(StageOp):
-    """Lets a stage be filled again, as far as this role is concerned: nothing that reads it is under way."""
+    """Lets a stage be filled again, as far as this role is concerned: nothing that reads it is under way.
+
+    One that is `fenced` waits until what was read into registers has arrived there.
+    """
 
     name = "roles.release"
-    assembly_format = "$ring `[` $stage `]` attr-dict"
+    fenced = opt_prop_def(UnitAttr)
+    assembly_format = "(`fenced` $fenced^)? $ring `[` $stage `]` attr-dict"
 
-    def __init__(self, ring: str, stage: SSAValue) -> None:
-        super().__init__(properties={"ring": SymbolRefAttr(ring)}, operands=[stage])
+    def __init__(self, ring: str, stage: SSAValue, fenced: bool = False) -> None:
+        properties = {"ring": SymbolRefAttr(ring), "fenced": UnitAttr() if fenced else None}
+        super().__init__(properties=properties, operands=[stage])
 
 
 @irdl_op_definition
@@ -252,7 +279,7 @@ class ViewOp(StageOp):
 
     name = "roles.view"
     axes = var_operand_def(IndexType)
-    result = result_def(Float)
+    result = result_def()
     assembly_format = "$ring `[` $stage `]` `over` `(` $axes `)` attr-dict `:` type($result)"
 
     def __init__(self, ring: str, stage: SSAValue, axes: Sequence[SSAValue], type_: Attribute) -> None:
@@ -350,11 +377,13 @@ class ProductOp(IRDLOperation):
             raise VerifyException(
                 "has a left factor that lies where products take it from, as roles.operand puts it there"
             )
-        if not isinstance(self.rhs.owner, ViewOp) or not isinstance(self.rhs.owner.holder, RingOp):
-            raise VerifyException("has a right factor that lies in a ring")
+        right = self.rhs.owner.holder if isinstance(self.rhs.owner, ViewOp) else None
+        if not isinstance(right, RingOp | RelayOp):
+            raise VerifyException("has a right factor that lies in a ring or a relay")
         left = self.lhs.owner.holder if isinstance(self.lhs.owner, ViewOp) else None
-        if isinstance(left, RelayOp) and left.element != self.rhs.owner.declaration.declaration.element:
-            raise VerifyException("has factors of one element type")
+        elements = {holder.element.data for holder in (left, right) if isinstance(holder, RingOp | RelayOp)}
+        if len(elements) > 1 or not elements <= BYTES.keys():
+            raise VerifyException("has factors of one element type, f16 or bf16")
         users = [use.operation for use in self.result.uses]
         if any(not isinstance(op, AwaitOp) and not self._goes_on(op) for op in users):
             raise VerifyException("only roles.await takes a product that is under way, or one that goes on with it")
@@ -395,6 +424,18 @@ class ProducerOp(RoleOp):
     """The warp that copies."""
 
     name = "roles.producer"
+    traits = traits_def(NoTerminator(), WellFormed())
+    assembly_format = "`registers` $registers $body attr-dict"
+
+    def __init__(self, registers: int) -> None:
+        super().__init__(properties={"registers": IntegerAttr(registers, index)}, regions=[Region(Block())])
+
+
+@irdl_op_definition
+class LoaderOp(RoleOp):
+    """The group of four warps that loads what is no box, computes of it what others take, and hands that on."""
+
+    name = "roles.loader"
     traits = traits_def(NoTerminator(), WellFormed())
     assembly_format = "`registers` $registers $body attr-dict"
 
@@ -444,12 +485,14 @@ ROLE_OPERATIONS = (
     CopyOp,
     PutOp,
     HandOp,
+    ClearOp,
     ReleaseOp,
     ViewOp,
     OperandOp,
     ProductOp,
     AwaitOp,
     ProducerOp,
+    LoaderOp,
     ConsumersOp,
 )
 """What roles do; `attndsl.ir.walks` has how they go from tile to tile."""

@@ -402,6 +402,7 @@ ACTIONS = (
         gathers.GatherOp,
         roles.PutOp,
         roles.HandOp,
+        roles.ClearOp,
         roles.ReleaseOp,
         PostOp,
         RunOp,

@@ -356,6 +356,7 @@ VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
     tile.ThreadsOp: verify_threads,
     tile.WrapsOp: verify_wraps,
     roles.ProducerOp: verify_role,
+    roles.LoaderOp: verify_role,
     roles.ConsumersOp: verify_role,
 }
 """What each operation with the trait `WellFormed` is held to."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from attndsl.backends.gluon.expressions import GluonExpressions, found_anew, in_shared_memory, shared_layout
-from attndsl.backends.gluon.helpers import ALIKE, ANEW, BOXES, DESCRIPTOR, IMPORTS, OUTSIDE, PIECES, SHARED
+from attndsl.backends.gluon.helpers import ALIKE, ANEW, BOXES, CLEAR, DESCRIPTOR, IMPORTS, OUTSIDE, PIECES, SHARED
 from attndsl.backends.gluon.legal import LEGAL
 from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
 from attndsl.backends.text import Text
@@ -23,6 +23,8 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import (
     BARRIERS,
+    COPIED,
+    RELAYED,
     Barred,
     BoardOp,
     BoxesOp,
@@ -47,6 +49,7 @@ Apart = roles.RoleOp | walks.SeekOp | walks.TaskOp
 REMARKS: dict[type[Operation], str] = {
     walks.TaskOp: "Computes a tile again, key by key: some key that a row does not see is NaN or Inf.",
     walks.SeekOp: "The number of the tile of a rank, of those that there are, and where it was found.",
+    roles.LoaderOp: "Loads what is no box, and hands on what products and scores take of it.",
     roles.ProducerOp: "Copies boxes of keys and values into rings, as far ahead as these have stages.",
     roles.ConsumersOp: "Folds the keys of its rows: a tile of scores becomes weights while the next one is made.",
 }
@@ -55,7 +58,7 @@ REMARKS: dict[type[Operation], str] = {
 FOLLOWS = "Multiplies weights that are handed on with its own features of values."
 """What consumers do that follow."""
 
-GLUON_TYPES = {"f16": "gl.float16", "bf16": "gl.bfloat16"}
+GLUON_TYPES = {"f16": "gl.float16", "bf16": "gl.bfloat16", "i8": "gl.int8", "u8": "gl.uint8"}
 
 
 def emit(module: ModuleOp, source: str = "") -> str:
@@ -75,7 +78,10 @@ def emit(module: ModuleOp, source: str = "") -> str:
     anew = any(isinstance(op, roles.ProductOp) and op.anew is not None for op in ops)
     shares = any(isinstance(op, roles.ConsumersOp) and op.follow is not None for op in ops)
     descriptor = DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, ""))
-    functions = BOXES + (SHARED if shares else "") + descriptor + (ALIKE if told else "") + (ANEW if anew else "")
+    clears = CLEAR if any(isinstance(op, roles.ClearOp) for op in ops) else ""
+    functions = (
+        BOXES + (SHARED if shares else "") + descriptor + (ALIKE if told else "") + (ANEW if anew else "") + clears
+    )
     imports = IMPORTS + (PIECES if pieces else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)
 
@@ -116,12 +122,12 @@ class GluonKernel(TritonKernel):
         self.beside_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in beside}
         self.descriptors: dict[BoxesOp, str] = {}
         self.memory: dict[str, str] = {}
-        self.text.begin(next(iter(self.boxed[0].box.values())), self.memory)
         self.pieces: dict[str, str] = {}
         self.barriers: dict[tuple[str, str], str] = {}
         for ring in self.boxed:
             self.descriptors[ring] = self.names.like(f"{_plain(ring)}_boxes")
         self.holders = holders_of(found[0])
+        self.text.begin(_keys(self.holders[0]), self.memory)
         for holder in self.holders:
             self._name(holder)
         # What stands before the roles is written first, so that they know the names of what it computes.
@@ -168,7 +174,7 @@ class GluonKernel(TritonKernel):
 
     def _apart(self, op: Apart, known: dict[str, str], out: Writer) -> None:
         """The function of a role, a seek or a task, which is given what its text names."""
-        self.text.layouts.clear()
+        self.text.begin_role(loads=isinstance(op, roles.LoaderOp))
         body, own = Writer(out.source), list[str]()
         self.out = body
         with body.indented():
@@ -260,12 +266,13 @@ class GluonKernel(TritonKernel):
                 made = f"gl.int32, [{stages}, 1], {ONE_NUMBER}"
             elif isinstance(holder, RelayOp):
                 element, sizes = GLUON_TYPES.get(holder.element.data, "gl.float32"), holder.shape
-                layout = shared_layout(sizes[1]) if len(sizes) == 2 else ONE_NUMBER
+                layout = shared_layout(sizes[1], RELAYED[holder.element.data]) if len(sizes) == 2 else ONE_NUMBER
                 made = f"{element}, [{', '.join(map(str, [stages, *sizes]))}], {layout}"
             else:
                 rows, columns = holder.box.values()
-                element = GLUON_TYPES[holder.declaration.element.data]
-                made = f"{element}, [{stages}, {rows}, {columns}], {shared_layout(columns)}"
+                kind = holder.element.data
+                layout = shared_layout(columns, COPIED[kind])
+                made = f"{GLUON_TYPES[kind]}, [{stages}, {rows}, {columns}], {layout}"
             out.line(f"{name} = gl.allocate_shared_memory({made})")
             if isinstance(holder, RingOp) and holder.sym_name.data in self.pieces:
                 self._pieces_of(holder)
@@ -278,7 +285,7 @@ class GluonKernel(TritonKernel):
             for part in range(op.count.value.data if isinstance(op, roles.ConsumersOp) else 1):
                 number = f"{part}, " if isinstance(op, roles.ConsumersOp) else ""
                 parts.append((self.role_names[op], f"{number}{given}"))
-                warps.append(4 if isinstance(op, roles.ConsumersOp) else 1)
+                warps.append(1 if isinstance(op, roles.ProducerOp) else 4)
                 registers.append(op.registers.value.data)
         out.line("gl.warp_specialize([")
         with out.indented():
@@ -303,6 +310,8 @@ class GluonKernel(TritonKernel):
                 pass
             case scf.IfOp() if not op.results:
                 self._right(op)
+            case scf.IfOp() if self.text.loads:
+                self._either(op)
             case walks.RunOp():
                 self._run(op)
             case walks.ShareOp():
@@ -339,12 +348,17 @@ class GluonKernel(TritonKernel):
             case gathers.StartsOp():
                 pass
             case roles.ReleaseOp():
+                if op.fenced is not None:
+                    self._line(op, "fence_async_shared()")
                 self._line(op, f"mbarrier.arrive({self._barrier(op, 'empty')}, count=1)")
             case roles.PutOp():
                 self._put(op)
-            case roles.ViewOp() if len(op.axes) == 1:
+            case roles.ViewOp() if not all(isinstance(user, roles.ProductOp) for user in tile.users(op.result)):
                 layout = self.text.own(self.text.axes_of(op.result))
-                self._line(op, f"{self.names[op.result]} = {self._stage(op)}.load({layout})")
+                holder = op.holder
+                assert isinstance(holder, RingOp | RelayOp)
+                widened = ".to(gl.float32)" if holder.element.data in ("f16", "bf16") else ""
+                self._line(op, f"{self.names[op.result]} = {self._stage(op)}.load({layout}){widened}")
             case roles.ViewOp():
                 self.text.keep(op.result, Text(self._stage(op)))
             case roles.ProductOp():
@@ -360,7 +374,9 @@ class GluonKernel(TritonKernel):
                 pass
             case tile.RangeOp() if all(isinstance(user, NAMING) for user in tile.users(op.result)):
                 pass
-            case tile.LoadOp() if self._is_apart_in_memory(op):
+            case Operation() if len(op.results) == 1 and self.text.is_anew(op.results[0]):
+                pass
+            case tile.LoadOp() if self._is_apart_in_memory(op) and not self.text.loads:
                 with self.text.in_memory("MEMORY" if len(self.text.axes_of(op.result)) == 2 else "LINE"):
                     self._call(op, f"{self.names[op.result]} = ", self.access.load(op))
                 if not all(isinstance(user, roles.OperandOp) for user in tile.users(op.result)):
@@ -369,6 +385,8 @@ class GluonKernel(TritonKernel):
                     self._line(op, f"{name} = gl.convert_layout({name}, {layout})")
             case roles.HandOp():
                 self._hand(op)
+            case roles.ClearOp():
+                self._line(op, f"_clear({self._stage(op)}, {self.text[op.count].code}, {self._cleared(op)})")
             case tile.StoreOp() if len(self.text.axes_of(op.value)) == 2 and op.scattered is None:
                 self._store(op)
             case _:
@@ -415,6 +433,18 @@ class GluonKernel(TritonKernel):
         self.out.line(f"else:  # {super()._remark(op)}")
         with self.out.indented():
             self._block(wrong)
+
+    def _either(self, op: scf.IfOp) -> None:
+        """Reads what a full tile has, or what there is of another."""
+        (result,) = op.results
+        name = self.names[result]
+        for line, region in ((f"if {self.text[op.cond].code}:", op.true_region), ("else:", op.false_region)):
+            self._line(op, line)
+            last = region.block.last_op
+            assert isinstance(last, scf.YieldOp)
+            self.names.bind(last.operands[0], name)
+            with self.out.indented():
+                self._block(region.block)
 
     def _run(self, op: walks.RunOp) -> None:
         """Does a task, whose text is a function."""
@@ -488,6 +518,11 @@ class GluonKernel(TritonKernel):
         self._line(op, "fence_async_shared()")
         self._call(op, "", ["_store_box(", self.descriptors[op.outbox], self._corner(op.start), stage, ")"])
 
+    def _cleared(self, op: roles.ClearOp) -> str:
+        """How many rows a stage has, and in what layout they are cleared."""
+        rows, columns = op.declaration.box.values()
+        return f"{rows}, {self.text.layout('MEMORY', columns)}"
+
     def _hand(self, op: roles.HandOp) -> None:
         """What products take from a relay is told to the unit that reads it, before the stage is full."""
         relay, value = op.relay, self.text[op.value].within(9)
@@ -532,7 +567,7 @@ class GluonKernel(TritonKernel):
         return "a tile of which some row does not see all"
 
 
-NAMING = (roles.ViewOp, roles.ProductOp, roles.OperandOp)
+NAMING = (roles.ViewOp, roles.ProductOp, roles.OperandOp, roles.HandOp)
 """What takes an axis only to say which one it means."""
 
 
@@ -543,9 +578,15 @@ THREADS = "gl.BlockedLayout([1], [32], [{}], [0])"
 """The layout of a number that all threads of so many warps have."""
 
 
+def _keys(holder: Holder) -> int:
+    """The keys of a tile: what is filled for each turn comes first."""
+    assert isinstance(holder, RingOp | RelayOp)
+    return holder.shape[0] if isinstance(holder, RelayOp) else next(iter(holder.box.values()))
+
+
 def _plain(holder: BoxesOp | BoardOp | RelayOp) -> str:
     """What the names of parts of what roles share begin with."""
-    return holder.sym_name.data.removesuffix("_ring").removesuffix("_outbox")
+    return holder.sym_name.data.removesuffix("_ring").removesuffix("_outbox").removesuffix("_relay")
 
 
 def _product(counts: Iterable[str]) -> str:
@@ -558,9 +599,9 @@ def _called(op: Apart) -> str:
             return "seek"
         case walks.TaskOp():
             return op.sym_name.data
-    if isinstance(op, roles.ConsumersOp):
-        return "consumer" if op.follow is None else "follower"
-    return "producer"
+        case roles.ConsumersOp():
+            return "consumer" if op.follow is None else "follower"
+    return "loader" if isinstance(op, roles.LoaderOp) else "producer"
 
 
 def _gluon(text: str) -> str:

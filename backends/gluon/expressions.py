@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from attndsl.backends.text import ATOM, Text
 from attndsl.backends.triton.expressions import HALF_TYPES, TritonExpressions
 from attndsl.ir import roles, tile
+from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.rewrite import constant
-from attndsl.ir.xdsl import Operation, SSAValue, arith
+from attndsl.ir.xdsl import AnyFloat, Operation, SSAValue, arith
 
 WARPS = 4
 """The warps of a consumer."""
@@ -30,9 +31,9 @@ LAYOUTS = {
 """The layouts by what they are of, in the order in which they are defined: {0} is that of products, of {3} columns."""
 
 
-def shared_layout(columns: int) -> str:
-    """The layout of tiles in shared memory from where products and copies of boxes take them, of 16 bits an element."""
-    return f"gl.NVMMASharedLayout({min(128, 2 * columns)}, 16, 2)"
+def shared_layout(columns: int, size: int = 2) -> str:
+    """The layout of tiles in shared memory from where products and copies take them, of so many bytes an element."""
+    return f"gl.NVMMASharedLayout({min(128, size * columns)}, {8 * size}, 2)"
 
 
 def in_shared_memory(factor: SSAValue) -> bool:
@@ -56,11 +57,17 @@ class GluonExpressions(TritonExpressions):
     """What shared memory is called."""
 
     def begin(self, keys: int, memory: Mapping[str, str]) -> None:
-        """Begins the text of a role whose tiles have so many keys, and what its memory is called."""
+        """Begins the text of roles whose tiles have so many keys, and what their memory is called."""
         self.keys, self.memory = keys, memory
-        self.layouts: set[tuple[str, int]] = set()
         self._layout_names: dict[tuple[str, int], str] = {}
-        self._around = "TILE"
+        self.begin_role(loads=False)
+
+    def begin_role(self, loads: bool) -> None:
+        """Begins the text of a role; one that loads has tiles as memory is read, and numbers of an axis in a `LINE`."""
+        self.layouts: set[tuple[str, int]] = set()
+        self.loads = loads
+        self._around = self._home = "MEMORY" if loads else "TILE"
+        self._line = ""
 
     def layout(self, kind: str, columns: int) -> str:
         """The name of a layout."""
@@ -87,7 +94,7 @@ class GluonExpressions(TritonExpressions):
         """What is spelled within is lined up with tiles as memory is read and written, those of one axis a `LINE`."""
         self._around = kind
         yield
-        self._around = "TILE"
+        self._around = self._home
 
     def width(self, axis: SSAValue) -> int:
         """How many values an axis has."""
@@ -109,11 +116,23 @@ class GluonExpressions(TritonExpressions):
     def _places(self, op: Operation) -> bool:
         return len(op.results) == 1 and self.is_place(op.results[0])
 
+    def is_anew(self, value: SSAValue) -> bool:
+        """Whether numbers along an axis are computed wherever they are asked for, by the role that loads.
+
+        Threads would exchange them else: each has others for a tile of rows and keys than for one of keys and features.
+        """
+        op = value.owner
+        if not self.loads or len(self.axes_of(value)) != 1 or isinstance(value.type, AnyFloat):
+            return False
+        return isinstance(op, tile.RangeOp) or (isinstance(op, Operation) and is_elementwise(op))
+
     def own(self, axes: Sequence[SSAValue]) -> str:
         """The layout of a tile with these axes."""
         if len(axes) == 2:
-            return self.layout("TILE", self.width(axes[1]))
+            return self.layout(self._home, self.width(axes[1]))
         (axis,) = axes
+        if self.loads:
+            return self._line or self.layout("LINE", self.width(axis))
         if self._around == "LINE":
             return self.layout("LINE", self.width(axis))
         return self.layout("ROWS", self.keys) if self.is_row(axis) else self.layout("COLUMNS", self.width(axis))
@@ -130,6 +149,8 @@ class GluonExpressions(TritonExpressions):
         if self.is_place(value):
             assert isinstance(value.owner, Operation)
             return self.make(value.owner)
+        if self.loads and len(own) == 1:
+            return self._loaded(value, own[0], axes)
         if len(own) == 1 and self._around == "LINE":
             return self._in_line(value, own)
         if len(own) != 1 or len(axes) != 2:
@@ -138,6 +159,21 @@ class GluonExpressions(TritonExpressions):
         if wanted != self.own(own):
             text = Text(f"gl.convert_layout({text.code}, {wanted})")
         return Text(f"{text.within(ATOM)}[{', '.join(':' if axis in own else 'None' for axis in axes)}]")
+
+    def _loaded(self, value: SSAValue, axis: SSAValue, axes: Sequence[SSAValue]) -> Text:
+        """Numbers along an axis, lined up with what the role that loads computes."""
+        wanted = self._beside(axis, axes) if len(axes) == 2 else self.own((axis,))
+        if isinstance(op := value.owner, Operation) and self.is_anew(value):
+            outer, self._line = self._line, wanted
+            text = Text(self.range(op)) if isinstance(op, tile.RangeOp) else self.make(op)
+            self._line = outer
+        elif wanted == self.layout("LINE", self.width(axis)):
+            text = self[value]
+        else:
+            text = Text(f"gl.convert_layout({self[value].code}, {wanted})")
+        if len(axes) == 1:
+            return text
+        return Text(f"{text.within(ATOM)}[{', '.join(':' if each is axis else 'None' for each in axes)}]")
 
     def _in_line(self, value: SSAValue, own: Sequence[SSAValue]) -> Text:
         """Numbers along the axis of a line; those of places are made anew, as threads would exchange the others."""

@@ -36,12 +36,12 @@ def _roles_pay(rows, keys, tiles, device):
     return rows >= {LEAST_ROWS} and keys >= {LEAST_KEYS} and tiles > {BUSY} * rounds * processors
 
 
-def _has_roles(asked, splits, pays, *tensors):
+def _has_roles(asked, splits, pays, device, *tensors):
     """Whether warps have roles: on a Hopper GPU, where boxes can be copied, if that pays or is asked for.
 
     Other tiles or warps are asked of the plain form, and several splits, unless these are None: of no concern.
     """
-    asked, device = asked or {{}}, tensors[0].device
+    asked = asked or {{}}
     if "ROLES" in asked:
         wanted = asked["ROLES"] and (splits is None or asked.get("SPLITS", 1) == 1)
     else:
@@ -78,7 +78,7 @@ DESCRIPTOR = '''
 
 def _boxes(x, sizes{more}):
     """What tells the copying hardware where boxes of a tensor lie{told}."""
-    element = {{torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}}[x.dtype]
+    element = getattr(gl, str(x.dtype).removeprefix("torch."))
     layout = gl.NVMMASharedLayout.get_default_for(sizes, element)
     return TensorDescriptor(x, [*x.shape], _box_strides(x), sizes, layout{given})
 '''
@@ -111,4 +111,18 @@ def _anew(turn):
         "{ .reg .b32 sign; shr.u32 sign, $1, 31; redux.sync.max.s32 $0, sign, 0xffffffff; }",
         "=r,r", [turn], dtype=gl.int32, is_pure=True, pack=1,
     )
+'''
+
+CLEAR = '''
+
+@gluon.jit
+def _clear(tile, count, rows: gl.constexpr, layout: gl.constexpr):
+    """Lets a tile in shared memory be 0 from row `count` on, some rows at a time: they pass through registers."""
+    if count < rows:
+        for first in gl.static_range(0, rows, 16):
+            if count < first + 16:
+                some = tile.slice(first, 16)
+                kept = (first + gl.arange(0, 16, layout=gl.SliceLayout(1, layout)) < count)[:, None]
+                some.store(gl.where(kept, some.load(layout), 0.0))
+        fence_async_shared()
 '''

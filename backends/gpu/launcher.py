@@ -339,13 +339,13 @@ class Launcher:
             self.out.listed(f"{pays} = {rule}(", [rows, keys, tiles, self.device], ")")
         if cut:
             self.in_roles = Names({*self.names, *named, pays}).like("in_roles")
-            self.out.listed(f"{self.in_roles} = {has_roles}", ["schedule", "None", pays, *tensors], ")")
+            self.out.listed(f"{self.in_roles} = {has_roles}", ["schedule", "None", pays, self.device, *tensors], ")")
             self.out.line(f"if {self.in_roles}:")
             with self.out.indented():
                 self.out.listed("SPLITS = _split_roles(", ["schedule", keys, tiles, self.device], ")")
             self.out.line(f"if {self.in_roles} and SPLITS == 1:")
         else:
-            self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, *tensors], "):")
+            self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, self.device, *tensors], "):")
         self._launch_roles(launched, named)
 
     def _launch_roles(self, launched: Launched, named: Sequence[str]) -> None:

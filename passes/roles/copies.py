@@ -22,12 +22,11 @@ from attndsl.passes.roles.turns import Filled, RolesBuilder
 class CopiesBuilder(RolesBuilder):
     """Writes what the role that copies does for a tile.
 
-    It fills the rings of all that is `filled`, and those of `queries`; `walked` is how many tiles it has walked before.
+    It fills the rings of all that is `copied`, and those of `queries`; `walked` is how many tiles it has walked before.
     Where keys lie in blocks, `latest` is where the last piece of a tile's keys begins, `earliest` the first one if
     tiles may begin before that, and `some` whether there is a key.
     """
 
-    filled: list[Filled]
     queries: list[RingOp]
     walked: SSAValue
     latest: SSAValue
@@ -44,38 +43,61 @@ class CopiesBuilder(RolesBuilder):
         found, zero = self.found, self._number(0)
         if found.block:
             self._ends_of_pieces()
-        self._fill(zero, keys=True)
+        first = [*self.fed, *(each for each in self.copied if each.scored)]
+        values = [each for each in self.copied if not each.scored]
+        self._fill(zero, first)
         if self.queries:
             phase = self._query_phase()
             for part in range(found.row_parts):
-                rows = self.copies[found.rows.result]
-                if part:
-                    rows = self._value(arith.AddiOp(rows, self._number(part * found.part_rows)))
+                rows = self._first_row(part)
                 starts = [self._places(box, rows) for box in found.queries]
                 self._copy(self.queries, found.queries, starts, rows, self._number(part), phase)
+        self._fill_beside(zero)
+        if not first and not values and not self.copied_beside:
+            return
         turn, done = self._turns([])
-        self._fill(turn, keys=True)
-        if all(each.scored for each in self.filled):
+        self._fill(turn, first)
+        self._fill_beside(turn)
+        if not values:
             done([])
             return
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
-        self._fill(before, keys=False)
+        self._fill(before, values)
         done([])
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        self._fill(last, keys=False)
+        self._fill(last, values)
 
-    def _fill(self, turn: SSAValue, keys: bool) -> None:
-        """Copies the keys of a turn, or all that is no key."""
-        filled = [each for each in self.filled if each.scored == keys]
+    def _fill(self, turn: SSAValue, filled: Sequence[Filled[RingOp, Box]]) -> None:
+        """Copies some of what a turn takes."""
+        if not filled:
+            return
         first = self._begin(turn)
         stage, phase = self._turn(turn, filled[0].rings[0])
         outer, fitted = dict(self.copies), dict(self.fitted)
         if self.found.block and self.found.piece == self.found.tile_keys:
             self._known(first)
-        places = [[self._places(box, first) for box in each.boxes] for each in filled]
+        places = [[self._places(box, first) for box in each.tiles] for each in filled]
         for each, starts in zip(filled, places, strict=True):
-            self._copy(each.rings, each.boxes, starts, first, stage, phase)
+            self._copy(each.rings, each.tiles, starts, first, stage, phase)
         self.copies, self.fitted = outer, fitted
+
+    def _fill_beside(self, turn: SSAValue) -> None:
+        """Copies what a turn takes beside keys and values, for each consumer by itself."""
+        for filled in self.copied_beside:
+            first = self._begin(turn)
+            for n in range(self.found.row_parts):
+                stage, phase = self._own_turn(turn, self._number(n), filled.rings[0])
+                rows = self._first_row(n)
+                starts = [
+                    [self._start(side, rows if at == box.along else first) for at, side in enumerate(box.sides)]
+                    for box in filled.tiles
+                ]
+                self._copy(filled.rings, filled.tiles, starts, first, stage, phase)
+
+    def _first_row(self, part: int) -> SSAValue:
+        """The first row of a consumer."""
+        rows = self.copies[self.found.rows.result]
+        return self._value(arith.AddiOp(rows, self._number(part * self.found.part_rows))) if part else rows
 
     def _query_phase(self) -> SSAValue:
         """The phase of a tile's queries: each consumer has a stage of its own, which is used once a tile."""
@@ -95,7 +117,7 @@ class CopiesBuilder(RolesBuilder):
 
     def _copy(
         self,
-        rings: list[RingOp],
+        rings: Sequence[RingOp],
         boxes: Sequence[Box],
         starts: Sequence[list[SSAValue] | None],
         first: SSAValue,

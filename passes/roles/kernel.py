@@ -11,12 +11,14 @@ from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_boxes import put_of
+from attndsl.ir.analyses.role_loads import through_registers
 from attndsl.ir.analyses.role_parts import Multiplied
 from attndsl.ir.analyses.role_shares import after_loops
 from attndsl.ir.rings import BoardOp
 from attndsl.ir.roles import (
     AwaitOp,
     ConsumersOp,
+    LoaderOp,
     OperandOp,
     ProducerOp,
     ProductOp,
@@ -43,6 +45,9 @@ from attndsl.passes.roles.shares import Carried
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 """A thread's: two groups of consumers leave the one warp that copies as few as there can be."""
 
+BESIDE_LOADER = {False: (72, 208), True: (120, 184)}
+"""A thread's of the role that loads, and of consumers: where it reads what is copied for it, and where memory."""
+
 BOARD_STAGES = 2
 """The role that copies is a tile ahead of the others, and takes the number of the next one meanwhile."""
 
@@ -67,18 +72,24 @@ class RolesKernel(EndingsBuilder):
         self.programs = [op for op in shared if isinstance(op, tile.ProgramOp)]
         self.place = last.location
         parts = found.row_parts
-        self.filled = self._filled()
+        self._fillings()
+        self._fillings_beside()
         self.queries = self._rings(found.queries, found.part_rows, parts, 1)
         stores = [op for op in self.after if isinstance(op, tile.StoreOp) and found.outboxes]
         puts = [(op, put_of(op, found.row_axis.result, self.axes)) for op in stores]
         self.outboxes = {op: (box, self._outbox(box, found.part_rows, parts)) for op, box in puts if box is not None}
         self._relays()
-        self.board = BoardOp("numbers", BOARD_STAGES, found.consumers)
+        loads, registers = bool(found.loaded), CONSUMER_REGISTERS
+        if loads:
+            own, registers = BESIDE_LOADER[through_registers(found)]
+        self.board = BoardOp("numbers", BOARD_STAGES, found.consumers + loads)
         self._add(self.board)
         self._role(ProducerOp(PRODUCER_REGISTERS))
-        self._role(ConsumersOp(parts, CONSUMER_REGISTERS))
+        if loads:
+            self._role(LoaderOp(own))
+        self._role(ConsumersOp(parts, registers))
         for share in range(1, len(found.shares)):
-            self._role(ConsumersOp(1, CONSUMER_REGISTERS, follow=True), share)
+            self._role(ConsumersOp(1, registers, follow=True), share)
         self._say()
 
     def _board_turn(self, walked: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -96,7 +107,7 @@ class RolesKernel(EndingsBuilder):
                 found.add(op)
         return found
 
-    def _role(self, role: ProducerOp | ConsumersOp, share: int = 0) -> None:
+    def _role(self, role: ProducerOp | LoaderOp | ConsumersOp, share: int = 0) -> None:
         """A role, which walks the tiles that its program takes; consumers have a share of the sums."""
         self.share = share
         outer, kept = self.block, dict(self.copies)
@@ -107,7 +118,7 @@ class RolesKernel(EndingsBuilder):
         carried, starts = ["walked", "used"], [zero, zero]
         if takes and self.found.rows.bound is not None:
             carried, starts = [*carried, *SOUGHT], [*starts, zero, zero]
-        if self.again is not None and not takes:
+        if self.again is not None and isinstance(role, ConsumersOp):
             self._again(role.body.block.args[0])
         walk = WalkOp(starts)
         self._add(walk)
@@ -118,13 +129,15 @@ class RolesKernel(EndingsBuilder):
         self.block = walk.body.block
         self.number, self.walked, self.used, *more = self.block.args
         self.number.name_hint = "number"
-        if isinstance(role, ConsumersOp):
+        if not takes:
             stage, _ = self._board_turn(self.walked)
             self._add(ReleaseOp(self.board.sym_name.data, stage))
         self._tile(self.number)
         self._visits()
         if isinstance(role, ProducerOp):
             self._producer()
+        elif isinstance(role, LoaderOp):
+            self._load()
         elif role.follow is not None:
             self._follow(role.body.block.args[0])
         else:
@@ -212,16 +225,18 @@ class RolesKernel(EndingsBuilder):
             return
         self._clone(op)
 
-    def _rows(self, part: SSAValue) -> None:
-        """What stands before the loops and differs from row to row."""
-        part.name_hint = "part"
+    def _rows(self, part: SSAValue, needed: set[Operation] | None = None) -> None:
+        """What stands before the loops and differs from row to row, or what of that is needed."""
+        if needed is None:
+            part.name_hint = "part"
         first = self.copies[self.found.rows.result]
-        own = self._value(ShareOp(self.found.part_rows, first, part), "first")
-        self.part, self.own = part, own
-        self.non_negative.append(own)
+        if needed is None or self.found.row_axis in needed:
+            own = self._value(ShareOp(self.found.part_rows, first, part), "first")
+            self.part, self.own = part, own
+            self.non_negative.append(own)
         for op in self.rowwise:
             self.place = op.location
-            if self._is_copied(op):
+            if self._is_copied(op) or (needed is not None and op not in needed):
                 continue
             if op is self.found.row_axis:
                 self._row_axis(self.found.row_axis, own)
@@ -234,8 +249,9 @@ class RolesKernel(EndingsBuilder):
                 self._stands(op.result, self._value(tile.PlaceOp(shared, axes, near)))
             else:
                 self._clone(op)
-        starts = self.found.loops[0].iter_args[: len(self.found.folded.iter_args)]
-        self.started = [self.copies[value] for value in starts]
+        if needed is None:
+            starts = self.found.loops[0].iter_args[: len(self.found.folded.iter_args)]
+            self.started = [self.copies[value] for value in starts]
 
     def _consumers(self, part: SSAValue) -> None:
         self._rows(part)
@@ -259,7 +275,7 @@ class RolesKernel(EndingsBuilder):
         if asked is not None:
             self._release([asked])
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
-        sums, views = self._weigh(last, weights, state)
+        sums, views = self._weigh(last, weights, state, is_last=True)
         self._await(sums, state)
         self._release(views)
         self._hand_on(state)
@@ -328,23 +344,16 @@ class RolesKernel(EndingsBuilder):
 
         Gives what is under way, and the views whose stages nothing reads after it.
         """
-        axis = self.found.folded.axis
-        assert axis is not None
         self.place = self.found.scoring[0].dot.location
-        first = self._begin(turn)
-        keys = self._number(self.found.tile_keys)
-        end = self._value(arith.AddiOp(first, keys), f"{axis.variable.data}_end")
-        self._stands(axis.start, first)
-        self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, keys)))
-        key = self.copies[axis.result]
+        key = self._axis(turn)
         stage, phase = self._turn(turn, self.filled[0].rings[0])
         pending: SSAValue | None = None
         done: list[ViewOp] = []
         for filled in (each for each in self.filled if each.scored):
-            views = self._views(filled.rings, filled.boxes, stage, phase, key)
-            for view, box in zip(views, filled.boxes, strict=True):
+            views = self._views(filled.rings, filled.tiles, stage, phase, key)
+            for view, box in zip(views, filled.tiles, strict=True):
                 for queries, product in zip(self.asked, self.found.scoring, strict=True):
-                    if product.box.load is box.load:
+                    if product.box.value is box.value:
                         over = self.copies[product.dot.over]
                         # With shares a turn has more products than registers for where each finds queries.
                         op = ProductOp(queries, view.result, over, pending, anew=bool(self.found.shares))
@@ -354,21 +363,40 @@ class RolesKernel(EndingsBuilder):
         assert pending is not None
         return pending, done
 
+    def _axis(self, turn: SSAValue) -> SSAValue:
+        """The axis of keys of a turn, which stands for that of keys from then on."""
+        axis = self.found.folded.axis
+        assert axis is not None
+        first = self._begin(turn)
+        keys = self._number(self.found.tile_keys)
+        end = self._value(arith.AddiOp(first, keys), f"{axis.variable.data}_end")
+        self._stands(axis.start, first)
+        self._stands(axis.result, self._value(tile.RangeOp(axis.variable.data, first, end, keys)))
+        return self.copies[axis.result]
+
     def _fold(self, turn: SSAValue, scores: SSAValue, carried: Sequence[SSAValue]) -> tuple[Carried, SSAValue]:
         """From scores to what is carried, and weights; sums are left as they are."""
         found, loop = self.found, self.found.folded
         assert loop.axis is not None
         outer = {id(op) for op in (loop.axis, loop.end, *found.joined)}
         for each in found.products:
-            outer |= {id(each.dot), id(each.box.load)}
+            outer |= {id(each.dot), id(each.box.value.owner)}
         for each in found.summing:
             outer |= {id(each.added), *(id(value.owner) for value in each.added.operands)}
         self.copies[found.score] = scores
         self.copies.update(zip(loop.body.block.args[1:], carried, strict=True))
+        views = self._views_beside(turn, self.copies[loop.axis.result])
         begins = self._before_axis()
         for op in loop.body.block.ops:
             if id(op) in outer or op in begins or op in found.tested | found.placed or isinstance(op, tile.STATEMENTS):
                 continue
+            if op.results and op.results[0] in views:
+                continue
+            for value in op.operands:
+                if (
+                    value in views and value not in self.copies
+                ):  # read where it is needed, not to lie in registers before
+                    self.copies[value] = self._value(views[value], value.name_hint)
             if isinstance(op, arith.SelectOp) and not found.asked(op.cond):
                 self.copies[op.result] = self.copies[op.lhs]
             elif op in found.masks:
@@ -378,6 +406,7 @@ class RolesKernel(EndingsBuilder):
                 self._ask(op)
             else:
                 self._clone(op)
+        self._release_beside(views)
         ended = [self.copies[v] if n in found.kept else carried[n] for n, v in enumerate(loop.end.values)]
         return ended, self.copies[found.summing[0].left]
 

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.role_parts import Box, Summed
+from attndsl.ir.analyses.role_parts import Box, Loaded, Summed
 from attndsl.ir.analyses.role_shares import handed_on, stores_of
 from attndsl.ir.rings import RelayOp, RingOp
-from attndsl.ir.roles import AwaitOp, HandOp, ProductOp, ReleaseOp, ViewOp, WaitOp
+from attndsl.ir.roles import AwaitOp, ClearOp, HandOp, ProductOp, ReleaseOp, ViewOp, WaitOp
 from attndsl.ir.xdsl import Operation, SSAValue, arith, f32
-from attndsl.passes.roles.copies import CopiesBuilder
+from attndsl.passes.roles.loads import LoadsBuilder
+from attndsl.passes.roles.turns import Filled
 
 WEIGHTS, ENDS = "weights", "ends"
 """What is handed on in each turn, and after the last one."""
@@ -19,7 +20,7 @@ WEIGHTS, ENDS = "weights", "ends"
 Carried = list[SSAValue]
 
 
-class SharesBuilder(CopiesBuilder, ABC):
+class SharesBuilder(LoadsBuilder, ABC):
     """Writes what reads stages. `share` is that of the sums which the role has, `stores` whose each store is."""
 
     share: int
@@ -67,32 +68,54 @@ class SharesBuilder(CopiesBuilder, ABC):
         mine, own = self._mine(), iter(carried)
         return [next(own) if n in mine else start for n, start in enumerate(self.started)]
 
-    def _weigh(self, turn: SSAValue, weights: SSAValue, state: Carried) -> tuple[Carried, list[ViewOp]]:
+    def _weigh(
+        self, turn: SSAValue, weights: SSAValue, state: Carried, is_last: bool = False
+    ) -> tuple[Carried, list[ViewOp]]:
         """Begins the products of weights with the tile of values of a turn; gives them, and a view of each stage."""
         self.place = self.found.summing[0].dot.location
         mine = [each for each in self.filled if each.summed == self.share]
         stage, phase = self._turn(turn, mine[0].rings[0])
         begun, done = dict[int, SSAValue](), list[ViewOp]()
         for filled in mine:
-            views = self._views(filled.rings, filled.boxes, stage, phase, self.places)
+            views = self._views(filled.rings, filled.tiles, stage, phase, self.places)
             done.append(views[0])
-            for view, box in zip(views, filled.boxes, strict=True):
+            self._clear(turn, filled, stage, is_last)
+            for view, box in zip(views, filled.tiles, strict=True):
                 for each in self._sums():
-                    if each.box.load is box.load:
+                    if each.box.value is box.value:
                         op = ProductOp(weights, view.result, self.places, state[each.state])
                         begun[each.state] = self._value(op, "weighing")
         return [begun[each.state] for each in self._sums()], done
 
+    def _clear(
+        self, turn: SSAValue, filled: Filled[RingOp | RelayOp, Box | Loaded], stage: SSAValue, is_last: bool
+    ) -> None:
+        """Clears the values of a turn behind the last key, of which memory may hold NaN."""
+        found, pairs = self.found, zip(filled.rings, filled.tiles, strict=True)
+        ended = [(ring, found.ends[box.load]) for ring, box in pairs if isinstance(box, Box) and box.load in found.ends]
+        ended = [(ring, end) for ring, end in ended if is_last or not found.is_last(end)]
+        if ended:
+            kept, first = dict(self.copies), self._begin(turn)
+            self.copies = kept
+            for ring, end in ended:
+                count = self._value(arith.SubiOp(self.copies[end], first))
+                self._add(ClearOp(ring.sym_name.data, stage, count))
+
     def _views(
-        self, rings: list[RingOp], boxes: Sequence[Box], stage: SSAValue, phase: SSAValue, along: SSAValue
+        self,
+        rings: Sequence[RingOp | RelayOp],
+        boxes: Sequence[Box | Loaded],
+        stage: SSAValue,
+        phase: SSAValue,
+        along: SSAValue,
     ) -> list[ViewOp]:
         """What lies in a stage, once it is full."""
         self._add(WaitOp("full", rings[0].sym_name.data, stage, phase))
         views = []
         for ring, box in zip(rings, boxes, strict=True):
-            view = ViewOp(ring.sym_name.data, stage, [along, self.copies[box.features]], box.load.result.type)
+            view = ViewOp(ring.sym_name.data, stage, [along, self.copies[box.features]], box.value.type)
             self._add(view)
-            view.result.name_hint = box.load.result.name_hint
+            view.result.name_hint = box.value.name_hint
             views.append(view)
         return views
 
@@ -172,10 +195,6 @@ class SharesBuilder(CopiesBuilder, ABC):
     def _seen(self, relay: str, stage: SSAValue, axes: Sequence[SSAValue], of: SSAValue) -> SSAValue:
         """What lies in a stage of a relay, which is full."""
         return self._value(ViewOp(relay, stage, axes, f32), of.name_hint)
-
-    @abstractmethod
-    def _rows(self, part: SSAValue) -> None:
-        """What stands before the loops and differs from row to row."""
 
     @abstractmethod
     def _finish(self, state: Carried) -> None:

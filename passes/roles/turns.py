@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.facts import leaves
-from attndsl.ir.analyses.role_parts import Box, Roled, size_of_axis
+from attndsl.ir.analyses.role_parts import Box, Loaded, Roled, element_of, size_of_axis
+from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.rewrite import constant, index_constant, say
 from attndsl.ir.rewrite import replace as replace_with
-from attndsl.ir.rings import BoxesOp, OutboxOp, RingOp
+from attndsl.ir.rings import Holder, OutboxOp, RelayOp, RingOp
 from attndsl.ir.roles import TurnOp
 from attndsl.ir.statements import operations
 from attndsl.ir.walks import TurnsOp
@@ -23,16 +25,20 @@ SAYING = (tile.NarrowOp, tile.UnsignedOp, tile.KeptOp, tile.LaunchedOp)
 """What names values, of a kernel and so of one made of it."""
 
 
+Ring = TypeVar("Ring", bound=RingOp | RelayOp, covariant=True)
+Tile = TypeVar("Tile", bound=Box | Loaded, covariant=True)
+
+
 @dataclass(frozen=True)
-class Filled:
-    """Boxes that are copied at once, and the rings that they are copied into, which all have the barriers of the first.
+class Filled(Generic[Ring, Tile]):
+    """Tiles that are filled at once, and the rings or relays that they lie in, all with the barriers of the first.
 
     They are `scored`, multiplied with queries, or `summed` with weights by the consumers of that share of the sums,
     which is 0 where all have all; or both, one after the other.
     """
 
-    boxes: tuple[Box, ...]
-    rings: list[RingOp]
+    tiles: tuple[Tile, ...]
+    rings: tuple[Ring, ...]
     scored: bool
     summed: int | None
 
@@ -43,7 +49,8 @@ class RolesBuilder:
 
     `counter` is the tensor that counts the tiles that are taken, `used` how many turns tiles before this one have had,
     `made` has all that has stood for a value, `non_negative` integers that were made and are at least 0, and
-    `fitted` has what data say in 32 bits.
+    `fitted` has what data say in 32 bits. Of keys and values, one role copies what is `copied`, and another hands on
+    what is `handed`, and so it is with what a turn reads `beside` those; the one that hands on is `fed` by the other.
     """
 
     plain: tile.KernelOp
@@ -55,6 +62,11 @@ class RolesBuilder:
     used: SSAValue = field(init=False)
     non_negative: list[SSAValue] = field(default_factory=list)
     fitted: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    copied: list[Filled[RingOp, Box]] = field(default_factory=list)
+    handed: list[Filled[RelayOp, Loaded]] = field(default_factory=list)
+    copied_beside: list[Filled[RingOp, Box]] = field(default_factory=list)
+    handed_beside: list[Filled[RelayOp, Loaded]] = field(default_factory=list)
+    fed: list[Filled[RingOp, Box]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.axes = AxesAnalysis()
@@ -64,44 +76,101 @@ class RolesBuilder:
         self.block = self.kernel.body.block
         self.place = self.plain.location
 
-    def _rings(self, boxes: Sequence[Box], size: int, stages: int, readers: int) -> list[RingOp]:
-        """A ring for each of several boxes of so many keys, or rows, all with the barriers of the first."""
+    @property
+    def filled(self) -> list[Filled[RingOp | RelayOp, Box | Loaded]]:
+        """All that is filled for each turn."""
+        return [*self.copied, *self.handed]
+
+    def _rings(
+        self, boxes: Sequence[Box], size: int, stages: int, readers: int, keys: int | None = None
+    ) -> list[RingOp]:
+        """A ring for each of several boxes of so many keys, or rows, all with the barriers of the first.
+
+        They have features, or so many `keys`.
+        """
         rings: list[RingOp] = []
         for box in boxes:
             beside = rings[0].sym_name.data if rings else None
-            sizes, piece = _sizes(box, size), self.found.piece if box.block and self.found.piece < size else None
+            sizes, piece = _sizes(box, size, keys), self.found.piece if box.block and self.found.piece < size else None
             nan = not self.found.absent.isdisjoint(conjuncts(box.load.where))
             ring = RingOp(self._name(box, "ring"), box.op.tensor, *sizes, stages, readers, beside, box.end, piece, nan)
             self._add(ring)
             rings.append(ring)
         return rings
 
-    def _filled(self) -> list[Filled]:
-        """What is copied for each turn: keys and values, or, where consumers share out sums, each box once.
+    def _fillings(self) -> None:
+        """Makes memory for what is filled for each turn: keys and values, each once where consumers share out sums.
 
         What only the first consumer reads comes first: it is the first to be read, and to be copied again.
         """
         found = self.found
         scored, summed = ([each.box for each in products] for products in (found.scoring, found.summing))
-        if not found.shares:
-            scored = list({box.load: box for box in scored}.values())
-            keys, values = (self._turned(boxes, found.consumers) for boxes in (scored, summed))
-            return [Filled(tuple(scored), keys, True, None), Filled(tuple(summed), values, False, 0)]
-        once = {box.load: box for box in (*scored, *summed)}
-        asked = {box.load for box in scored}
-        groups: dict[tuple[bool, int | None], list[Box]] = {}
-        for load, box in once.items():
-            groups.setdefault((load in asked, found.share_of(load)), []).append(box)
+        asked = {each.value for each in scored}
+        groups: dict[tuple[bool, int | None], list[Box | Loaded]] = {}
+        for n, each in enumerate((*scored, *summed)):
+            if found.shares:
+                group = each.value in asked, found.share_of(each.value)
+            else:
+                group = (True, None) if n < len(scored) else (False, 0)
+            tiles = groups.setdefault(group, [])
+            if all(each.value is not other.value for other in tiles):
+                tiles.append(each)
         order = sorted(groups.items(), key=lambda each: (not each[0][0], -1 if each[0][1] is None else each[0][1]))
-        filled = []
-        for (is_scored, share), boxes in order:
-            readers = {n for n in (0 if is_scored else None, share) if n is not None}
-            filled.append(Filled(tuple(boxes), self._turned(boxes, len(readers)), is_scored, share))
-        return filled
+        for (is_scored, share), tiles in order:
+            readers = found.consumers
+            if found.shares:
+                readers = len({n for n in (0 if is_scored else None, share) if n is not None})
+            if boxes := tuple(each for each in tiles if isinstance(each, Box)):
+                rings = self._rings(boxes, found.tile_keys, found.stages, readers)
+                self.copied.append(Filled(boxes, tuple(rings), is_scored, share))
+            if others := tuple(each for each in tiles if isinstance(each, Loaded)):
+                relays = self._relays_of(others, readers)
+                self.handed.append(Filled(others, tuple(relays), is_scored, share))
+        for box in found.fed:
+            self.fed.append(Filled((box,), tuple(self._rings([box], found.tile_keys, found.stages, 1)), False, None))
 
-    def _turned(self, boxes: Sequence[Box], readers: int) -> list[RingOp]:
-        """Rings of boxes of keys."""
-        return self._rings(boxes, self.found.tile_keys, self.found.stages, readers)
+    def _fillings_beside(self) -> None:
+        """Makes memory for what a turn reads beside keys and values: each consumer has stages of its own."""
+        found, row = self.found, self.found.row_axis.result
+        stages = found.row_parts * found.beside_stages
+        if boxes := tuple(each for each in found.beside if isinstance(each, Box)):
+            rings = self._rings(boxes, found.part_rows, stages, 1, found.tile_keys)
+            self.copied_beside.append(Filled(boxes, tuple(rings), False, None))
+        if others := tuple(each for each in found.beside if isinstance(each, Loaded)):
+            relays: list[RelayOp] = []
+            for each in others:
+                sizes = [*([found.part_rows] if row in self.axes(each.value) else []), found.tile_keys]
+                relays.append(self._relay(each.value, element_of(each.value), sizes, stages, 1, relays))
+            self.handed_beside.append(Filled(others, tuple(relays), False, None))
+
+    def _own_turn(self, turn: SSAValue, part: SSAValue, ring: RingOp | RelayOp) -> tuple[SSAValue, SSAValue]:
+        """The stage that a consumer's turn has where each has stages of its own, and its phase."""
+        parts, stages = self.found.row_parts, self.found.beside_stages
+        stage, phase = self._use(self._uses(turn), stages, _called(ring))
+        if stages == 1:
+            return part, phase
+        whole = self._value(arith.MuliOp(stage, self._number(parts)))
+        self.non_negative.append(whole)
+        return self._value(arith.AddiOp(whole, part)), phase
+
+    def _relays_of(self, tiles: Sequence[Loaded], readers: int) -> list[RelayOp]:
+        """A relay for each of several tiles of keys that are loaded, all with the barriers of the first."""
+        rounded = self.found.scoring[0].dot.rounded
+        assert rounded is not None
+        relays: list[RelayOp] = []
+        for each in tiles:
+            sizes = [self.found.tile_keys, size_of_axis(each.features)]
+            relays.append(self._relay(each.value, rounded.data, sizes, self.found.stages, readers, relays))
+        return relays
+
+    def _relay(
+        self, value: SSAValue, element: str, sizes: list[int], stages: int, readers: int, others: Sequence[RelayOp]
+    ) -> RelayOp:
+        """A relay of what is loaded, beside the first of others."""
+        beside = others[0].sym_name.data if others else None
+        relay = RelayOp(self._free(f"{value.name_hint or 'tile'}_relay"), element, sizes, stages, readers, beside)
+        self._add(relay)
+        return relay
 
     def _outbox(self, box: Box, size: int, stages: int) -> OutboxOp:
         """An outbox for boxes of so many rows."""
@@ -111,8 +180,11 @@ class RolesBuilder:
 
     def _name(self, box: Box, kind: str) -> str:
         """What is new called a memory for boxes of a tensor."""
-        taken = {op.sym_name.data for op in self.block.ops if isinstance(op, BoxesOp)}
-        name = f"{box.op.tensor.string_value()}{f'_{box.first}' if box.first else ''}_{kind}"
+        return self._free(f"{box.op.tensor.string_value()}{f'_{box.first}' if box.first else ''}_{kind}")
+
+    def _free(self, name: str) -> str:
+        """A name for a memory, which no other has."""
+        taken = {op.sym_name.data for op in self.block.ops if isinstance(op, Holder)}
         more = (f"{name}_{n}" for n in itertools.count(2))
         return next(each for each in itertools.chain([name], more) if each not in taken)
 
@@ -171,9 +243,9 @@ class RolesBuilder:
 
         return turn, done
 
-    def _turn(self, turn: SSAValue, ring: RingOp) -> tuple[SSAValue, SSAValue]:
+    def _turn(self, turn: SSAValue, ring: RingOp | RelayOp) -> tuple[SSAValue, SSAValue]:
         """The stage and the phase that a turn has of a ring, which tiles before this one have `used`."""
-        return self._use(self._uses(turn), ring.stages.value.data, ring.tensor.string_value())
+        return self._use(self._uses(turn), ring.stages.value.data, _called(ring))
 
     def _uses(self, turn: SSAValue) -> SSAValue:
         """How many turns there were before one, of all tiles."""
@@ -277,10 +349,16 @@ class RolesBuilder:
             if statement is tile.UnsignedOp:
                 values += self.non_negative
             if statement is tile.KeptOp:
-                values = [value for value in values if value.uses]  # nobody loads what a task does without
+                # Nobody loads what a task does without, nor what is copied for it.
+                values = [value for value in values if value.uses and read_of(value) is not None]
             say(self.kernel, statement, dict.fromkeys(v for v in values if v.type != i1 or statement is tile.NarrowOp))
 
 
-def _sizes(box: Box, size: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Along which axes of its tensor a box lies, and how far: so many keys, or rows, and its features."""
-    return (box.along, len(box.sides) - 1), (size, size_of_axis(box.features))
+def _sizes(box: Box, size: int, keys: int | None = None) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Along which axes of its tensor a box lies, and how far: so many keys, or rows, and its features, or `keys`."""
+    return (box.along, len(box.sides) - 1), (size, size_of_axis(box.features) if keys is None else keys)
+
+
+def _called(ring: RingOp | RelayOp) -> str:
+    """What the stages and phases of a ring are called after."""
+    return ring.tensor.string_value() if isinstance(ring, RingOp) else ring.sym_name.data.removesuffix("_relay")

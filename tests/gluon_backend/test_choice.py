@@ -16,7 +16,7 @@ from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import arithmetic_of, loss, products_of
 from attndsl.op.forms import HOPPER, form, launched
 
-from .test_roles import kernels, plain
+from .test_roles import REFUSED, kernels, plain
 
 PARAMS = {"softcap": {"cap": 50.0}}
 
@@ -273,8 +273,9 @@ def test_roles_that_cannot_be_are_not_taken(
     torch = SimpleNamespace(cuda=SimpleNamespace(get_device_capability=lambda device: capability))
     has_roles = load(artifact("gqa").source, torch=torch)["_has_roles"]
     for asked, pays in (({"ROLES": 1}, False), ({}, True), (None, True)):
-        assert has_roles(asked, 1, pays, *tensors) == expected
-    assert not has_roles({}, 1, False, *tensors) and not has_roles({"ROLES": 0}, 1, True, *tensors)
+        assert has_roles(asked, 1, pays, tensors[0].device, *tensors) == expected
+    assert not has_roles({}, 1, False, tensors[0].device, *tensors)
+    assert not has_roles({"ROLES": 0}, 1, True, tensors[0].device, *tensors)
 
 
 # --- explain
@@ -295,7 +296,7 @@ def test_explain_says_which_form_is_taken_and_why() -> None:
     roles, taken = told("softcap")
     assert roles.startswith(f"{ONLY_ASKED}, since the arithmetic of a score takes 1.81 times as long as its products:")
     assert taken is not None and taken.startswith("plain: ") and taken.endswith(" programs of softcap_kernel")
-    assert told("dense_bias") == ("none: a turn reads bias, too", None)
+    assert told("dropout") == (f"none: {REFUSED['dropout']}, which takes the registers of scores", None)
 
 
 def test_operators_explain_it_for_hopper() -> None:

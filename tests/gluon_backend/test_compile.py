@@ -57,7 +57,8 @@ def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tupl
         if name.endswith("_boxes") and ring is not None:
             element = ring.declaration.element.data
             box = [ring.copied.get(axis, 1) for axis in range(len(ring.declaration.shape))]
-            layout = gl.NVMMASharedLayout.get_default_for(box, {"f16": gl.float16, "bf16": gl.bfloat16}[element])
+            kind = {"f16": gl.float16, "bf16": gl.bfloat16, "i8": gl.int8, "u8": gl.uint8}[element]
+            layout = gl.NVMMASharedLayout.get_default_for(box, kind)
             types[name] = f"tensordesc<{POINTERS[element][1:]}[{','.join(map(str, box))}],{layout!r}>"
         elif name in pointers:
             types[name] = pointers[name]

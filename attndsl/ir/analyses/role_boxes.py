@@ -9,10 +9,10 @@ from math import gcd
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import box_of, in_blocks, lies_inside, tests_place
 from attndsl.ir.analyses.facts import is_multiple
-from attndsl.ir.analyses.role_parts import Box, NoRoles, Roled
+from attndsl.ir.analyses.role_parts import Box, NoBox, NoRoles, Roled
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjuncts
-from attndsl.ir.meaning import predicate
+from attndsl.ir.meaning import is_elementwise, predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import BYTES
 from attndsl.ir.statements import named
@@ -30,7 +30,7 @@ def box_read(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: s
     name = load.tensor.string_value()
     tensor = spec.enclosing_tensor(kernel, name)
     if tensor.element.data != element or load.result not in named(kernel, tile.KeptOp):
-        raise NoRoles(f"{name} is of {tensor.element.data}, and multiplied as {element}")
+        raise NoBox(load, f"{name} is of {tensor.element.data}, and multiplied as {element}")
     return box_along(load, load.result, key, axes)
 
 
@@ -43,18 +43,18 @@ def box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, ax
     along = [n for n, side in enumerate(sides or ()) if side.axis is key]
     features = sides[-1].axis if sides is not None else None
     if sides is None or len(along) != 1 or features is None or features is key:
-        raise NoRoles(
-            f"keys of {name} are no box: they lie along one axis of it, one by one, and features along the last"
+        raise NoBox(
+            op, f"keys of {name} are no box: they lie along one axis of it, one by one, and features along the last"
         )
     if axes(tiled) != {key, features}:
-        raise NoRoles(f"keys of {name} are no box: another index differs within a tile")
+        raise NoBox(op, f"keys of {name} are no box: another index differs within a tile")
     if isinstance(loop, tile.LoopOp) and not block:
         others = [value for n, side in enumerate(sides) if n != along[0] for value in side.start]
         if any(isinstance(value.owner, Operation) and value.owner.parent is op.parent for value in others):
             block = _divides(loop)
             if not block:
-                raise NoRoles(f"keys of {name} are no box: where else they lie changes from turn to turn")
-    if not _is_whole(features):
+                raise NoBox(op, f"keys of {name} are no box: where else they lie changes from turn to turn")
+    if not is_whole(features):
         raise NoRoles(f"the features of {name} are no power of two from 16 to {LONGEST_FEATURES} that is known")
     end = _end(op, features, axes)
     if end is not None and any(constant(value) is None for value in sides[-1].start):
@@ -76,7 +76,7 @@ def absent_where(found: Roled, axes: AxesAnalysis) -> Iterator[SSAValue]:
 
     Of other boxes NaN may not be copied: one that is right ends behind its tensor, too.
     """
-    if not all(each.box.block for each in found.summing):
+    if not all(isinstance(each.box, Box) and each.box.block for each in found.summing):
         return
     for loop in found.loops:
         assert loop.axis is not None
@@ -99,7 +99,7 @@ def _outside(load: tile.LoadOp, key: SSAValue, axes: AxesAnalysis) -> Iterator[S
 
 def placing(found: Roled) -> frozenset[Operation]:
     """The operations of a turn that only say where boxes lie, or that these lie in their tensors."""
-    loop, loads = found.folded, {each.box.load for each in found.products}
+    loop, given = found.folded, {each.value.owner for each in found.tiles}
     needed: set[Operation | Block] = set()
     waiting: list[Operation | Block] = [
         loop.end,
@@ -113,7 +113,7 @@ def placing(found: Roled) -> frozenset[Operation]:
         if not isinstance(op, Operation) or op in needed or op.parent is not loop.body.block:
             continue
         needed.add(op)
-        values = [] if op in loads else list(op.operands)
+        values = [] if op in given else list(op.operands)
         if isinstance(op, arith.SelectOp):
             values = [op.lhs, op.rhs, *found.asked(op.cond)]
         waiting += [value.owner for value in values]
@@ -125,10 +125,12 @@ def block_of(found: Roled, axes: AxesAnalysis) -> int:
 
     A tile with roles may have several blocks. What is made of its scores must not know in which one a key lies.
     """
-    loop, size = found.folded, gcd(*(each.box.block for each in found.products))
+    loop, size = found.folded, gcd(*(box.block for box in found.boxes))
     if not size:
         return 0
     assert loop.axis is not None
+    if found.loaded or found.beside:
+        raise NoRoles("where keys lie changes from turn to turn, and a turn reads more")
     if size % LEAST_PIECE:
         raise NoRoles(f"fewer than {LEAST_PIECE} keys lie side by side")
     if not all(each.axis is not None and is_multiple(each.axis.start, each.step) for each in found.loops):
@@ -139,7 +141,7 @@ def block_of(found: Roled, axes: AxesAnalysis) -> int:
     for op in loop.body.block.ops:
         if op is loop.axis or op in found.placed or op is loop.end or isinstance(op, tile.STATEMENTS):
             continue
-        if any(op is each.box.load for each in found.products) or begins.isdisjoint(op.operands):
+        if any(op is box.load for box in found.boxes) or begins.isdisjoint(op.operands):
             continue
         if any(axes(result) for result in op.results):
             raise NoRoles("what is made of scores rests on the block that their keys lie in")
@@ -176,6 +178,19 @@ def _end(op: tile.LoadOp | tile.StoreOp, features: SSAValue, axes: AxesAnalysis)
     return min(ends, default=None)
 
 
+def is_masked(value: SSAValue, found: Roled) -> bool:
+    """Whether all that is made of a value is masked before it is summed up: then it may be any where no key is."""
+    waiting = [value]
+    while waiting:
+        for op in tile.users(each := waiting.pop()):
+            if op in found.masks and isinstance(op, arith.SelectOp) and each is op.lhs:
+                continue
+            if not is_elementwise(op):
+                return False
+            waiting += op.results
+    return True
+
+
 def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None:
     """The box that a store writes for the rows of a tile; None where it writes none, or adds, or not 16 bits."""
     tensor = spec.enclosing_tensor(store, store.tensor.string_value())
@@ -188,7 +203,7 @@ def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None
     return box if lies_inside(store, box.sides) else None
 
 
-def _is_whole(feature: SSAValue) -> bool:
+def is_whole(feature: SSAValue) -> bool:
     """Whether an axis of features has a size that a box and a product have."""
     axis = feature.owner
     size = constant(axis.size) if isinstance(axis, tile.RangeOp) else None
@@ -199,11 +214,12 @@ def hold_guarded(found: Roled, slow: bool, axes: AxesAnalysis) -> None:
     """Holds that what a box reads beyond the keys of a tile changes nothing.
 
     A box ends where its tensor does, and not where keys do. What it holds of others has no weight; where memory may
-    hold NaN there, a `slow` path finds it out afterwards. Without one, keys must end where the tensor does.
+    hold NaN there, a `slow` path finds it out afterwards. Without one, keys must end where the tensor does, or all
+    at once: then values behind that are cleared.
     """
     assert found.folded.axis is not None
-    key = found.folded.axis.result
-    for box in (each.box for each in found.products):
+    key, summed = found.folded.axis.result, {each.box.value for each in found.summing}
+    for box in found.boxes:
         name = box.load.tensor.string_value()
         for where in (each for each in conjuncts(box.load.where) if box.features not in axes(each)):
             test, extent = where.owner, spec.enclosing_tensor(box.load, name).shape[box.along]
@@ -212,7 +228,16 @@ def hold_guarded(found: Roled, slow: bool, axes: AxesAnalysis) -> None:
             if isinstance(test, arith.CmpiOp) and tests_place(test, box.sides[box.along], extent, axes):
                 continue  # what lies outside of a tensor is copied as 0, or has no weight
             if not isinstance(test, arith.CmpiOp) or axes(where) != {key} or key not in test.operands:
-                raise NoRoles(f"whether a key of {name} is read rests on more than its place")
+                raise NoBox(box.load, f"whether a key of {name} is read rests on more than its place")
             end = test.lhs if test.rhs is key else test.rhs
-            if not slow and not (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
-                raise NoRoles(f"keys of {name} end before the tensor does, and nothing looks for NaN behind them")
+            if slow or (isinstance(end.owner, spec.DimOp) and extent == ("dim", end.owner.dim.data)):
+                continue
+            least = (test.lhs if predicate(test) == "slt" else test.rhs) is key and predicate(test) in ("slt", "sgt")
+            known = isinstance(end.owner, Block) or end.owner.parent is not found.folded.body.block
+            if least and known and is_masked(found.score, found) and box.load not in found.ends:
+                if box.value in summed:
+                    found.ends[box.load] = end
+            else:
+                raise NoBox(
+                    box.load, f"keys of {name} end before the tensor does, and nothing looks for NaN behind them"
+                )

@@ -23,8 +23,8 @@ class FullAndMixed:
     known: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.boxes = {each.box.load for each in self.found.products}
-        self.moving = {each.box.load for each in self.found.products if each.box.block}
+        self.boxes = {box.load for box in self.found.boxes}
+        self.moving = {box.load for box in self.found.boxes if box.block}
 
     def hold(self) -> None:
         """Raises NoRoles where it is not so."""
@@ -91,5 +91,13 @@ class FullAndMixed:
             features = {each for each in conjuncts(op.where) if key not in self.axes(each)}
             alike = op.tensor == its.tensor and features == set(conjuncts(its.where))
             return alike and all(self._same(*pair) for pair in pairs)
+        if isinstance(op, tile.LoadOp) and isinstance(its, tile.LoadOp):
+            # What a full tile asks for is asked of a mixed one, too.
+            alike = op.tensor == its.tensor and all(map(self._same, op.indices, its.indices))
+            asked, left = list(conjuncts(op.where)), list(conjuncts(its.where))
+            found = [next((each for each in asked if self._same(each, other)), None) for other in left]
+            if alike and None not in found:
+                self.found.asked_of_full[op] = [each for each in asked if each in found]
+            return alike and None not in found
         alike = op.properties == its.properties and len(op.operands) == len(its.operands)
         return alike and not op.regions and all(map(self._same, op.operands, its.operands))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.boxes import Side
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.rewrite import constant
+from attndsl.ir.spec import enclosing_tensor
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 
 ROWS_OF_A_CONSUMER = 64
@@ -24,6 +25,14 @@ STAGES = 2
 
 class NoRoles(ValueError):
     """The warps of a kernel have no roles; the message says why, in words that follow on "because"."""
+
+
+class NoBox(NoRoles):
+    """A load is no box that can be copied as it lies: threads may load it."""
+
+    def __init__(self, load: tile.LoadOp | tile.StoreOp, why: str) -> None:
+        self.load = load
+        super().__init__(why)
 
 
 @dataclass(frozen=True)
@@ -48,17 +57,30 @@ class Box:
         return self.op
 
     @property
+    def value(self) -> SSAValue:
+        """The tile."""
+        return self.load.result
+
+    @property
     def first(self) -> int:
         """The first of its features, beside what only a program knows."""
         return sum(int(constant(value) or 0) * count for value, count in self.sides[-1].start.items())
 
 
 @dataclass(frozen=True)
+class Loaded:
+    """A tile that is no box, which threads load, or compute of what they load; `features` are its last axis."""
+
+    value: SSAValue
+    features: SSAValue
+
+
+@dataclass(frozen=True)
 class Multiplied:
-    """A product of a turn, of `left` and a box."""
+    """A product of a turn, of `left` and a tile of keys or values."""
 
     dot: tile.DotOp
-    box: Box
+    box: Box | Loaded
     left: SSAValue
 
 
@@ -80,7 +102,11 @@ class Roled:
     the same weights. `masks` are the selects that full tiles do without, `tested` all operations that only those need.
     `placed` are those that only say where boxes lie, and `absent` what is false where values lie outside of their
     tensor: of such keys NaN is copied, which a slow path looks for, and nothing else asks for them. Where boxes move, a
-    turn is right for `block` keys, and any number that divides it; else that is 0.
+    turn is right for `block` keys, and any number that divides it; else that is 0. A turn
+    may read more `beside` keys and values, for its scores: of that each consumer has so many stages of its own. Values
+    have `ends` where keys do before their tensor: what lies behind them is cleared. What is `fed` to the role that
+    loads is copied for it: boxes that are no tiles of products yet, such as keys of 8 bits. Of each load in full tiles
+    less is `asked_of_full` than in others.
 
     A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`, and
     `outboxes` for results where shared memory has room for them. Where a consumer's registers have no room for the sums
@@ -106,6 +132,11 @@ class Roled:
     tile_keys: int = 0
     stages: int = STAGES
     outboxes: bool = True
+    beside: tuple[Box | Loaded, ...] = ()
+    beside_stages: int = 1
+    fed: tuple[Box, ...] = ()
+    asked_of_full: dict[tile.LoadOp, list[SSAValue]] = field(default_factory=dict)
+    ends: dict[tile.LoadOp, SSAValue] = field(default_factory=dict)
     shares: tuple[tuple[Summed, ...], ...] = ()
     scattered: bool = False
 
@@ -120,12 +151,31 @@ class Roled:
         return (*self.scoring, *self.summing)
 
     @property
+    def boxes(self) -> list[Box]:
+        """The keys and values that are boxes, those of each product."""
+        return [each.box for each in self.products if isinstance(each.box, Box)]
+
+    @property
+    def tiles(self) -> list[Box | Loaded]:
+        """All that a turn takes, each once."""
+        return list({each.value: each for each in (*(each.box for each in self.products), *self.beside)}.values())
+
+    @property
+    def loaded(self) -> list[SSAValue]:
+        """What of that a role of its own loads."""
+        return [each.value for each in self.tiles if isinstance(each, Loaded)]
+
+    @property
     def goes_on(self) -> bool:
         """Whether the tiles of the second loop follow on those of the first."""
         full, mixed = self.loops[0], self.loops[-1]
         if full is mixed or mixed.lb is not full.ub or self.whole(full) is None:
             return False
         return all(loop.axis is not None and loop.axis.start is loop.body.block.args[0] for loop in self.loops)
+
+    def is_last(self, end: SSAValue) -> bool:
+        """Whether no tile but the last one visited reaches behind an end of keys: tiles walk up to that, in order."""
+        return _bare(end) is _bare(self.folded.ub) and (len(self.loops) == 1 or self.goes_on)
 
     def whole(self, loop: tile.LoopOp) -> SSAValue | None:
         """How many tiles a loop walks, where it ends with a whole one and the kernel says how many; else None."""
@@ -166,9 +216,22 @@ class Roled:
         sums = {each.state for each in self.summing}
         return tuple(n for n in range(len(self.folded.res)) if n not in sums)
 
-    def share_of(self, load: tile.LoadOp) -> int | None:
+    def share_of(self, value: SSAValue) -> int | None:
         """Which share of the sums values belong to; None of keys alone."""
-        return next((n for n, share in enumerate(self.shares) for each in share if each.box.load is load), None)
+        return next((n for n, share in enumerate(self.shares) for each in share if each.box.value is value), None)
+
+
+def _bare(count: SSAValue) -> SSAValue:
+    """A count that is 0 where it would be less, without that."""
+    op = count.owner
+    return op.lhs if isinstance(op, arith.MaxSIOp) and constant(op.rhs) == 0 else count
+
+
+def element_of(read: SSAValue) -> str:
+    """The element type of what is read from memory."""
+    load = read.owner
+    assert isinstance(load, tile.LoadOp)
+    return enclosing_tensor(load, load.tensor.string_value()).element.data
 
 
 def size_of_axis(axis: SSAValue) -> int:

@@ -8,24 +8,40 @@ cut into pieces, each has its products: scores are a sum of them, and the loop c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import lies_inside
 from attndsl.ir.analyses.role_boxes import absent_where, block_of, box_read, hold_guarded, placing
+from attndsl.ir.analyses.role_loads import feed, load_tile, loaded_axes, read_beside
 from attndsl.ir.analyses.role_loops import FullAndMixed
-from attndsl.ir.analyses.role_parts import Box, Multiplied, NoRoles, Roled, Summed
+from attndsl.ir.analyses.role_parts import Box, Loaded, Multiplied, NoBox, NoRoles, Roled, Summed
 from attndsl.ir.analyses.role_room import choose_tiles
 from attndsl.ir.analyses.role_shares import handed_on
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rings import BYTES
-from attndsl.ir.statements import of_kind, operations
+from attndsl.ir.statements import operations
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, scf
 
 
 def roled(kernel: tile.KernelOp) -> Roled:
-    """The roles that the warps of a kernel can have. Raises NoRoles."""
+    """The roles that the warps of a kernel can have. Raises NoRoles.
+
+    What turns out to be no box that can be copied is left to a role that loads.
+    """
+    apart: set[Operation] = set()
+    while True:
+        try:
+            return _roled(kernel, apart)
+        except NoBox as reason:
+            if reason.load in apart:
+                raise
+            apart.add(reason.load)
+
+
+def _roled(kernel: tile.KernelOp, apart: set[Operation]) -> Roled:
+    """The roles that the warps of a kernel can have, where some loads are apart from what is copied."""
     if kernel.form is None or kernel.form.data == "roles" or kernel.when is not None or kernel.unless is not None:
         raise NoRoles("it is no kernel that folds keys")
     block, axes = kernel.body.block, AxesAnalysis()
@@ -40,7 +56,7 @@ def roled(kernel: tile.KernelOp) -> Roled:
         raise NoRoles("keys are walked in a nest of loops")
     if last.axis is None or any(op.regions for op in last.body.block.ops):
         raise NoRoles("keys are walked one by one")
-    found = _products(kernel, last, rows, row_axis, loops, axes)
+    found = _products(kernel, last, rows, row_axis, loops, axes, apart)
     slow = any(isinstance(op, scf.IfOp) for op in block.ops)
     if slow:
         found.absent = frozenset(absent_where(found, axes))
@@ -49,10 +65,10 @@ def roled(kernel: tile.KernelOp) -> Roled:
         same = FullAndMixed(loops[0], last, found, axes)
         same.hold()
         found.masks, found.tested = frozenset(same.masks), frozenset(same.tested()) - found.placed
-    for op in of_kind(last, tile.LoadOp):
-        others = found.tested | found.placed
-        if op not in others and not any(op is each.box.load for each in found.products):
-            raise NoRoles(f"a turn reads {op.tensor.string_value()}, too")
+    read_beside(found, axes)
+    feed(found, axes)
+    if any(len(each) > 2 for each in loaded_axes(found, axes)):
+        raise NoRoles("a tile has more axes than rows and one other")
     found.block = block_of(found, axes)
     for op in block.ops:
         if op is loops[0]:
@@ -93,6 +109,7 @@ def _products(
     row_axis: tile.RangeOp,
     loops: tuple[tile.LoopOp, ...],
     axes: AxesAnalysis,
+    apart: set[Operation],
 ) -> Roled:
     """The products of a turn."""
     assert loop.axis is not None
@@ -105,22 +122,17 @@ def _products(
     scoring, weighted = [op for op in dots if op.over is not key], [op for op in dots if op.over is key]
     if not scoring or not weighted:
         raise NoRoles("its products are not some over features and some over keys")
-    boxes = {}
-    for dot in (*scoring, *weighted):
-        loads = [v.owner for v in (dot.lhs, dot.rhs) if isinstance(v.owner, tile.LoadOp) and v.owner in body]
-        if len(loads) != 1:
-            raise NoRoles("keys or values are computed, and not read as they are multiplied")
-        boxes[dot] = box_read(kernel, loads[0], key, element, axes)
+    boxes = {dot: _tile_of(kernel, dot, loop, row, element, axes, apart) for dot in (*scoring, *weighted)}
     if any(axes(dot.result) != {row, key if dot in scoring else boxes[dot].features} for dot in boxes):
         raise NoRoles("its products have more axes than rows, keys and features")
     if any(isinstance(op, spec.RandomOp) for op in body):
         raise NoRoles("numbers are drawn for every key, which takes the registers of scores")
-    left = {dot: dot.rhs if dot.lhs.owner is box.load else dot.lhs for dot, box in boxes.items()}
+    left = {dot: dot.rhs if dot.lhs is box.value else dot.lhs for dot, box in boxes.items()}
     if any(isinstance(left[dot].owner, Block) or left[dot].owner in body for dot in scoring):
         raise NoRoles("what keys are multiplied with changes from turn to turn")
     if len({left[dot] for dot in weighted}) > 1:
         raise NoRoles("values are multiplied with several tiles of weights")
-    if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, boxes.values(), axes)):
+    if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, row, loops, axes)):
         raise NoRoles("a tile has more axes than rows and one other")
     score, joined = _joined(scoring)
     queries = [_queries(kernel, left[dot], row, element, axes) for dot in scoring]
@@ -134,6 +146,32 @@ def _products(
         tuple(box for box in queries if box is not None) if None not in queries else (),
         tuple(Summed(dot, boxes[dot], left[dot], *_sum(loop, dot)) for dot in weighted),
     )
+
+
+def _tile_of(
+    kernel: tile.KernelOp,
+    dot: tile.DotOp,
+    loop: tile.LoopOp,
+    row: SSAValue,
+    element: str,
+    axes: AxesAnalysis,
+    apart: set[Operation],
+) -> Box | Loaded:
+    """The tile of keys or values that a product takes."""
+    assert loop.axis is not None
+    key = loop.axis.result
+    tiles = [value for value in (dot.lhs, dot.rhs) if key in axes(value) and row not in axes(value)]
+    if len(tiles) != 1:
+        raise NoRoles("its products are not of rows and keys, each by itself")
+    (value,) = tiles
+    load = value.owner
+    if isinstance(load, tile.LoadOp) and load.parent is loop.body.block and load not in apart:
+        return box_read(kernel, load, key, element, axes)
+    others = axes(value) - {key}
+    if len(others) != 1:
+        raise NoRoles("its products have more axes than rows, keys and features")
+    (features,) = others
+    return load_tile(value, features, loop)
 
 
 def _queries(kernel: tile.KernelOp, value: SSAValue, row: SSAValue, element: str, axes: AxesAnalysis) -> Box | None:
@@ -161,13 +199,15 @@ def _joined(scoring: Sequence[tile.DotOp]) -> tuple[SSAValue, frozenset[Operatio
     return parts[0], frozenset(joined)
 
 
-def _tiles(kernel: tile.KernelOp, boxes: Iterable[Box], axes: AxesAnalysis) -> Iterator[Axes]:
-    """The axes of all tiles of a kernel but its boxes, and what says which of their elements are read."""
-    boxed = {box.load.tensor for box in boxes}
-    loads = {op for op in operations(kernel) if isinstance(op, tile.LoadOp) and op.tensor in boxed and op.apart is None}
-    for op in operations(kernel):
+def _tiles(kernel: tile.KernelOp, row: SSAValue, loops: Sequence[tile.LoopOp], axes: AxesAnalysis) -> Iterator[Axes]:
+    """The axes of all tiles of a kernel but keys and values, and what these are made of."""
+    dots = [op for loop in loops for op in loop.body.block.ops if isinstance(op, tile.DotOp)]
+    made = {value.owner for dot in dots for value in (dot.lhs, dot.rhs) if row not in axes(value)}
+    for op in reversed(list(operations(kernel))):
         users = [user for result in op.results for user in tile.users(result)]
-        if op not in loads and not (users and loads.issuperset(users)):
+        if users and made.issuperset(users):
+            made.add(op)
+        elif op not in made:
             yield from (axes(result) for result in op.results)
 
 

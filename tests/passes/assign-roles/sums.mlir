@@ -1,7 +1,8 @@
 // RUN: attndsl opt %s --passes assign-roles
 
 // Sums of weights by values, with no state beside them: what is carried is multiplied with nothing. Where keys lie is
-// read from a table in the second kernel, and in the third they are turned: those are no boxes, and stay as they are.
+// read from a table in the second kernel, and in the third they are turned: those are no boxes, and a role of its own
+// loads them.
 
 spec.tensor @table "input" "i32" ["N"]
 spec.tensor @turned "input" "bf16" ["16", "N"]
@@ -120,5 +121,19 @@ tile.kernel @turned form "whole" {
 // CHECK-NEXT:     roles.release @v_ring
 // CHECK-NEXT:     %{{\w+}} = roles.operand %{{\w+}} as "bf16" from %j_1 to %place : f32
 // CHECK:          tile.yield %sums, %{{\w+}} : f32, f32
-// CHECK:      tile.kernel @gathered form "whole"
-// CHECK-NOT:  form "roles"
+// CHECK:      tile.kernel @gathered form "roles"
+// CHECK:        roles.relay @k_relay of "bf16" sizes [64 : index, 16 : index] stages 2 readers 2
+// CHECK-NEXT:   roles.ring @v_ring of @v along [0 : index, 1 : index] sizes [64 : index, 16 : index] stages 2 readers 2
+// CHECK:        roles.loader registers 120 {
+// CHECK:          tile.loop
+// CHECK:            %place = tile.load @table[%j] where %j_in : index
+// CHECK-NEXT:       %k = tile.load @k[%place, %d] where %j_in : f32
+// CHECK:            roles.wait "empty" @k_relay[%k_stage]
+// CHECK-NEXT:       roles.hand @k_relay[%k_stage] %k over(%j, %d) : f32
+// CHECK:        roles.consumers 2 registers 184 {
+// CHECK:          %k_{{\d}} = roles.view @k_relay
+// CHECK:          roles.product
+// CHECK:          roles.release @k_relay
+// CHECK:      tile.kernel @turned form "roles"
+// CHECK:        roles.loader
+// CHECK:            roles.hand @k_relay
