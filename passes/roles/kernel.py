@@ -81,7 +81,7 @@ class RolesKernel(EndingsBuilder):
         self._relays()
         loads, registers = bool(found.loaded), CONSUMER_REGISTERS
         if loads:
-            own, registers = BESIDE_LOADER[through_registers(found)]
+            own, registers = BESIDE_LOADER[through_registers(found, found.loaded)]
         self.board = BoardOp("numbers", BOARD_STAGES, found.consumers + loads)
         self._add(self.board)
         self._role(ProducerOp(PRODUCER_REGISTERS))

@@ -5,7 +5,7 @@ A value is loaded so if nothing that a turn computes or carries leads to it: oth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import Side, box_of, tests_place
@@ -113,10 +113,11 @@ def _tests_places(test: SSAValue, sides: Sequence[Side], shape: Sequence[object]
     )
 
 
-def through_registers(found: Roled) -> bool:
-    """Whether threads read tiles from memory, and not only what is copied for them, or a number of each key."""
+def through_registers(found: Roled, values: Iterable[SSAValue]) -> bool:
+    """Whether threads read tiles from memory for some values: not what is copied for them, nor a number of each key."""
     axes, fed = AxesAnalysis(), [box.load for box in found.fed]
-    loads = (op for value in found.loaded for op in loads_of(value, found.folded) if isinstance(op, tile.LoadOp))
+    loaded = [value for value in values if any(value is each for each in found.loaded)]
+    loads = (op for value in loaded for op in loads_of(value, found.folded) if isinstance(op, tile.LoadOp))
     return any(load not in fed and len(axes(load.result)) == 2 for load in loads)
 
 
