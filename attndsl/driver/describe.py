@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.looks import found_before
+from attndsl.ir.analyses.role_loads import tensors_of
 from attndsl.ir.analyses.role_parts import NoRoles, features_of
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import loss
@@ -48,6 +49,8 @@ def _roles(kernel: tile.KernelOp) -> str:
     if found.shares:
         sums = " and ".join(str(features_of(share)) for share in found.shares)
         folding = f"{found.consumers} groups of four have {sums} sums of the same {found.part_rows} rows"
+    if tensors := tensors_of(found):
+        folding = f"four load {', '.join(tensors)}, {folding}"
     return f"{taken}: one warp copies, {folding}, {found.tile_keys} keys a tile, {found.stages} stages"
 
 

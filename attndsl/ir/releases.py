@@ -95,6 +95,8 @@ class _Walk:
                     self._needs("full", op)
                 case roles.ClearOp():
                     self._needs("full", op)
+                    if _stage(op) in self.views:
+                        raise VerifyException("clears what lies in a stage before that is read")
                 case roles.ViewOp():
                     self._needs("full", op)
                     self.views.setdefault(_stage(op), []).append(op)

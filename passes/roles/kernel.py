@@ -323,7 +323,8 @@ class RolesKernel(EndingsBuilder):
             return None
         self.place = boxes[0].load.location
         rows = self.copies[self.found.row_axis.result]
-        views = self._views(self.queries, boxes, part, self._query_phase(), rows)
+        self._add(WaitOp("full", self.queries[0].sym_name.data, part, self._query_phase()))
+        views = self._views(self.queries, boxes, part, rows)
         self.asked = [view.result for view in views]
         return views[0]
 
@@ -350,7 +351,8 @@ class RolesKernel(EndingsBuilder):
         pending: SSAValue | None = None
         done: list[ViewOp] = []
         for filled in (each for each in self.filled if each.scored):
-            views = self._views(filled.rings, filled.tiles, stage, phase, key)
+            self._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
+            views = self._views(filled.rings, filled.tiles, stage, key)
             for view, box in zip(views, filled.tiles, strict=True):
                 for queries, product in zip(self.asked, self.found.scoring, strict=True):
                     if product.box.value is box.value:

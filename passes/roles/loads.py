@@ -109,7 +109,9 @@ class LoadsBuilder(CopiesBuilder, ABC):
             if fed is None:
                 self._read_once(op)
             else:
-                view = self._views(fed.rings, fed.tiles, *self._turn(self.turn, fed.rings[0]), self.key)[0]
+                stage, phase = self._turn(self.turn, fed.rings[0])
+                self._add(WaitOp("full", fed.rings[0].sym_name.data, stage, phase))
+                (view,) = self._views(fed.rings, fed.tiles, stage, self.key)
                 self._stands(op.results[0], view.result)
                 self.read.append(view)
 
@@ -206,10 +208,9 @@ class LoadsBuilder(CopiesBuilder, ABC):
         rings: Sequence[RingOp | RelayOp],
         boxes: Sequence[Box | Loaded],
         stage: SSAValue,
-        phase: SSAValue,
         along: SSAValue,
     ) -> list[ViewOp]:
-        """What lies in a stage, once it is full."""
+        """What lies in a stage that is full."""
 
     @abstractmethod
     def _axis(self, turn: SSAValue) -> SSAValue:

@@ -77,9 +77,10 @@ class SharesBuilder(LoadsBuilder, ABC):
         stage, phase = self._turn(turn, mine[0].rings[0])
         begun, done = dict[int, SSAValue](), list[ViewOp]()
         for filled in mine:
-            views = self._views(filled.rings, filled.tiles, stage, phase, self.places)
-            done.append(views[0])
+            self._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
             self._clear(turn, filled, stage, is_last)
+            views = self._views(filled.rings, filled.tiles, stage, self.places)
+            done.append(views[0])
             for view, box in zip(views, filled.tiles, strict=True):
                 for each in self._sums():
                     if each.box.value is box.value:
@@ -106,11 +107,9 @@ class SharesBuilder(LoadsBuilder, ABC):
         rings: Sequence[RingOp | RelayOp],
         boxes: Sequence[Box | Loaded],
         stage: SSAValue,
-        phase: SSAValue,
         along: SSAValue,
     ) -> list[ViewOp]:
-        """What lies in a stage, once it is full."""
-        self._add(WaitOp("full", rings[0].sym_name.data, stage, phase))
+        """What lies in a stage that is full."""
         views = []
         for ring, box in zip(rings, boxes, strict=True):
             view = ViewOp(ring.sym_name.data, stage, [along, self.copies[box.features]], box.value.type)

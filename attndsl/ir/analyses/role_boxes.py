@@ -114,7 +114,7 @@ def placing(found: Roled) -> frozenset[Operation]:
             continue
         needed.add(op)
         values = [] if op in given else list(op.operands)
-        if isinstance(op, arith.SelectOp):
+        if isinstance(op, arith.SelectOp) and op not in given:
             values = [op.lhs, op.rhs, *found.asked(op.cond)]
         waiting += [value.owner for value in values]
     return frozenset(op for op in loop.body.block.ops if op not in needed)

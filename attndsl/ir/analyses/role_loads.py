@@ -113,6 +113,12 @@ def _tests_places(test: SSAValue, sides: Sequence[Side], shape: Sequence[object]
     )
 
 
+def tensors_of(found: Roled) -> list[str]:
+    """What the role that loads makes tiles of, in order; none where there is no such role."""
+    loads = [op for value in found.loaded for op in loads_of(value, found.folded) if isinstance(op, tile.LoadOp)]
+    return sorted({load.tensor.string_value() for load in loads})
+
+
 def through_registers(found: Roled, values: Iterable[SSAValue]) -> bool:
     """Whether threads read tiles from memory for some values: not what is copied for them, nor a number of each key."""
     axes, fed = AxesAnalysis(), [box.load for box in found.fed]
