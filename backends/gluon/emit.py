@@ -7,11 +7,12 @@ makes the rings and lets the roles begin. Its launcher takes them where boxes of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from attndsl.backends.gluon.expressions import GluonExpressions, found_anew, in_shared_memory, shared_layout
+from attndsl.backends.gluon.expressions import GluonExpressions, found_anew, shared_layout
 from attndsl.backends.gluon.helpers import ALIKE, ANEW, BOXES, CLEAR, DESCRIPTOR, IMPORTS, OUTSIDE, PIECES, SHARED
 from attndsl.backends.gluon.legal import LEGAL
+from attndsl.backends.gluon.stages import GLUON_TYPES, StagesWriter, plain_name
 from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel, emit_with
@@ -22,21 +23,18 @@ from attndsl.ir.analyses.roled import roled
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import (
-    BARRIERS,
     COPIED,
     RELAYED,
-    Barred,
     BoardOp,
     BoxesOp,
     Holder,
     RelayOp,
     RingOp,
     barred,
-    filled_with,
     holders_of,
 )
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, arith, scf
 from attndsl.printable import printable
 from attndsl.python_names import pointer_name
 
@@ -57,8 +55,6 @@ REMARKS: dict[type[Operation], str] = {
 
 FOLLOWS = "Multiplies weights that are handed on with its own features of values."
 """What consumers do that follow."""
-
-GLUON_TYPES = {"f16": "gl.float16", "bf16": "gl.bfloat16", "i8": "gl.int8", "u8": "gl.uint8"}
 
 
 def emit(module: ModuleOp, source: str = "") -> str:
@@ -102,10 +98,8 @@ def _writer(kernel: tile.KernelOp, *given: object) -> TritonKernel:
     return kind(kernel, *given)  # type: ignore[arg-type]
 
 
-class GluonKernel(TritonKernel):
+class GluonKernel(StagesWriter):
     """Writes the functions of a kernel whose warps have roles."""
-
-    text: GluonExpressions
 
     def _expressions(self, axes: AxesAnalysis) -> GluonExpressions:
         return GluonExpressions(self.kernel, self.names, axes, self.parameters.static)
@@ -125,7 +119,7 @@ class GluonKernel(TritonKernel):
         self.pieces: dict[str, str] = {}
         self.barriers: dict[tuple[str, str], str] = {}
         for ring in self.boxed:
-            self.descriptors[ring] = self.names.like(f"{_plain(ring)}_boxes")
+            self.descriptors[ring] = self.names.like(f"{plain_name(ring)}_boxes")
         self.holders = holders_of(found[0])
         self.text.begin(_keys(self.holders[0]), self.memory)
         for holder in self.holders:
@@ -150,15 +144,6 @@ class GluonKernel(TritonKernel):
         out.line("")
         out.line("")
 
-    def _name(self, holder: Holder) -> None:
-        name = holder.sym_name.data
-        self.memory[name] = self.names.like(name)
-        if isinstance(holder, RingOp) and holder.pieces != holder.box:
-            self.pieces[name] = self.names.like(f"{_plain(holder)}_pieces")
-        if barred(holder):
-            for barrier in BARRIERS:
-                self.barriers[name, barrier] = self.names.like(f"{_plain(holder)}_{barrier}")
-
     def _known(self) -> dict[str, str]:
         """What a role may be given: names, and what its function says of them."""
         known = dict.fromkeys([*dict.fromkeys(self.descriptors.values()), self.tiles], "")
@@ -168,9 +153,6 @@ class GluonKernel(TritonKernel):
         memory = [name for ring in self.memory for name in (self.memory[ring], *self._barriers(ring))]
         memory += self.pieces.values()
         return known | dict.fromkeys(memory, "")
-
-    def _barriers(self, ring: str) -> list[str]:
-        return [self.barriers[ring, barrier] for barrier in BARRIERS if (ring, barrier) in self.barriers]
 
     def _apart(self, op: Apart, known: dict[str, str], out: Writer) -> None:
         """The function of a role, a seek or a task, which is given what its text names."""
@@ -237,25 +219,6 @@ class GluonKernel(TritonKernel):
             self._line(op, f"{digit} += {self.counts[last]} - {there}")
         number = f"{more} * {self.counts[last]} + {digit}"
         self._line(op, f"return gl.where({place} < {places}, {number}, {self.tiles}), {place}, {ahead}")
-
-    def _barriers_of(self, holder: Barred) -> None:
-        """Makes the barriers of a ring, a board or a relay."""
-        name, stages, out = holder.sym_name.data, holder.stages.value.data, self.out
-        for barrier in self._barriers(name):
-            out.line(f"{barrier} = gl.allocate_shared_memory(gl.int64, [{stages}, 1], mbarrier.MBarrierLayout())")
-        stage = self.names.like("stage")
-        out.line(f"for {stage} in gl.static_range({stages}):")
-        with out.indented():
-            for barrier, count in zip(self._barriers(name), (1, holder.readers.value.data), strict=True):
-                out.line(f"mbarrier.init({barrier}.index({stage}), count={count})")
-
-    def _pieces_of(self, ring: RingOp) -> None:
-        """Names the pieces of a ring: of a stage, so many columns of all rows lie behind one another."""
-        name = ring.sym_name.data
-        (rows, piece), (last, columns) = ring.copied.items()
-        count = ring.stages.value.data * (ring.box[rows] // piece) * (ring.box[last] // columns)
-        seen_as = [GLUON_TYPES[ring.declaration.element.data], f"[{count}, {piece}, {columns}]", shared_layout(columns)]
-        self.out.listed(f"{self.pieces[name]} = _seen_as(", [self.memory[name], *seen_as], ")")
 
     def _begin(self, found: list[roles.RoleOp]) -> None:
         """Makes the rings, and lets the roles begin: the first consumer is the kernel's own warps."""
@@ -461,103 +424,6 @@ class GluonKernel(TritonKernel):
             role = role.parent_op()
         return self.names[role.body.block.args[0]]
 
-    def _turn(self, op: roles.TurnOp) -> None:
-        turn, stages = self.text[op.turn].within(7), op.stages.value.data
-        through = turn if stages == 1 else f"{turn} // {stages}"
-        for value, text in ((op.stage, f"{turn} % {stages}"), (op.phase, f"{through} % 2")):
-            if value.uses:
-                self._line(op, f"{self.names[value]} = ({text}).to(gl.int32)")
-
-    def _stage(self, op: roles.StageOp) -> str:
-        return f"{self.memory[op.ring.string_value()]}.index({self.text[op.stage].code})"
-
-    def _barrier(self, op: roles.StageOp, barrier: str) -> str:
-        holder = op.holder
-        name = filled_with(holder)
-        return f"{self.barriers[name, barrier]}.index({self.text[op.stage].code})"
-
-    def _gather(self, op: gathers.GatherOp) -> None:
-        """Copies a tile piece by piece, and of each so many columns at once as lie side by side in shared memory."""
-        ring, first, key = op.declaration, self.text[op.first].within(7), self.names[op.starts.block.args[0]]
-        (rows, piece), (last, columns) = ring.copied.items()
-        pieces, parts = ring.box[rows] // piece, ring.box[last] // columns
-        given = self.descriptors[ring], self._barrier(op, "full")
-        if pieces == 1:
-            self._line(op, f"{key} = {first}")
-            self._block(op.starts.block)
-            self._copy(op, *given, self._corner(op.start), self._stage(op))
-            return
-        memory, stage = self.pieces[ring.sym_name.data], self.text[op.stage].code
-        number, part = self.names.fresh("piece"), self.names.fresh("part")
-        self._line(op, f"for {number} in range({pieces}):")
-        with self.out.indented():
-            self._line(op, f"{key} = {first} + {number} * {piece}")
-            self._block(op.starts.block)
-            self._line(op, f"for {part} in gl.static_range({parts}):")
-            with self.out.indented():
-                corner = self._corner(op.start, f"{part} * {columns}")
-                self._copy(op, *given, corner, f"{memory}.index(({stage} * {parts} + {part}) * {pieces} + {number})")
-
-    def _copy(self, op: Operation, boxes: str, barrier: str, corner: str, memory: str) -> None:
-        self._call(op, "", ["_copy_box(", boxes, corner, barrier, memory, ")"])
-
-    def _corner(self, start: Sequence[SSAValue], further: str = "") -> str:
-        """Where a box begins, so much further along its last axis."""
-        places = [
-            self.text[value].code if constant(value) is not None else f"{self.text[value].within(9)}.to(gl.int32)"
-            for value in start
-        ]
-        if further:
-            places[-1] = further if constant(start[-1]) == 0 else f"{places[-1]} + {further}"
-        return f"[{', '.join(places)}]"
-
-    def _put(self, op: roles.PutOp) -> None:
-        stage, element = self._stage(op), GLUON_TYPES[op.outbox.declaration.element.data]
-        self._line(op, "tma.store_wait(0)")
-        self._line(op, f"{stage}.store({self.text[op.value].within(9)}.to({element}))")
-        self._line(op, "fence_async_shared()")
-        self._call(op, "", ["_store_box(", self.descriptors[op.outbox], self._corner(op.start), stage, ")"])
-
-    def _cleared(self, op: roles.ClearOp) -> str:
-        """How many rows a stage has, and in what layout they are cleared."""
-        rows, columns = op.declaration.box.values()
-        return f"{rows}, {self.text.layout('MEMORY', columns)}"
-
-    def _hand(self, op: roles.HandOp) -> None:
-        """What products take from a relay is told to the unit that reads it, before the stage is full."""
-        relay, value = op.relay, self.text[op.value].within(9)
-        given = value if relay.element.data == "f32" else f"{value}.to({GLUON_TYPES[relay.element.data]})"
-        self._line(op, f"{self._stage(op)}.store({given})")
-        if barred(relay):
-            if len(relay.shape) == 2:
-                self._line(op, "fence_async_shared()")
-            self._line(op, f"mbarrier.arrive({self._barrier(op, 'full')}, count=1)")
-
-    def _await(self, op: roles.AwaitOp) -> None:
-        """The register operands of a product stay where they are until it is complete."""
-        product = op.product.owner
-        assert isinstance(product, roles.ProductOp)
-        name, waited = self.names[op.result], self.text[op.product].code
-        pending = op.pending.value.data
-        if in_shared_memory(product.lhs):
-            self._line(op, f"{name} = warpgroup_mma_wait({pending}, deps=[{waited}])")
-            return
-        factor = self.text[product.lhs].code
-        self._line(op, f"{name}, {factor} = warpgroup_mma_wait({pending}, deps=[{waited}, {factor}])")
-
-    def _store(self, op: tile.StoreOp) -> None:
-        columns = self.text.width(self.text.axes_of(op.value)[1])
-        memory = self.text.layout("MEMORY", columns)
-        stored = GLUON_TYPES.get(self.text.stored.element(op), "gl.float32")
-        made = self.names.fresh("stored")
-        value = self.text[op.value].within(9)
-        self._line(op, f"{made} = gl.convert_layout({value}.to({stored}), {memory})")
-        kept = self.text[op.value]
-        self.text.keep(op.value, Text(made))
-        with self.text.in_memory():
-            self._call(op, "", self.access.store(op))
-        self.text.keep(op.value, kept)
-
     def _range(self, op: tile.RangeOp) -> str:
         return self.text.range(op)
 
@@ -582,11 +448,6 @@ def _keys(holder: Holder) -> int:
     """The keys of a tile: what is filled for each turn comes first."""
     assert isinstance(holder, RingOp | RelayOp)
     return holder.shape[0] if isinstance(holder, RelayOp) else next(iter(holder.box.values()))
-
-
-def _plain(holder: BoxesOp | BoardOp | RelayOp) -> str:
-    """What the names of parts of what roles share begin with."""
-    return holder.sym_name.data.removesuffix("_ring").removesuffix("_outbox").removesuffix("_relay")
 
 
 def _product(counts: Iterable[str]) -> str:

@@ -88,7 +88,9 @@ def suite(name: str) -> Suite:
     return found
 
 
-@pytest.mark.parametrize("name", SUITES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.matrix] if name == "backward" else []) for name in SUITES]
+)
 def test_rows(name: str, measure: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gallery, "SHAPE", {"B": 2, "Hq": 4, "Hkv": 2, "D": 16, "E": 16})
     monkeypatch.setitem(mla_cpu.MODELS, "DeepSeek-V3", 2)

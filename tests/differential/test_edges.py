@@ -55,7 +55,7 @@ FOLDS = (
 """What a row makes of one score: of all keys or of those of an interval."""
 
 
-@settings(max_examples=120, derandomize=True, deadline=None)
+@settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.data())
 def test_each_reads_the_whole_score(data: st.DataObject) -> None:
     """Rows by themselves and tiles of them, whose first keys are seen while the last ones are not."""

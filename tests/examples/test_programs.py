@@ -34,6 +34,7 @@ def test_a_language_model_keeps_its_tokens() -> None:
     assert "Tokens that are the same: 48 of 48" in run("one_line.py")
 
 
+@pytest.mark.matrix
 def test_a_model_learns_slopes_and_sinks() -> None:
     """What the manual shows is what is printed, but for the numbers."""
     printed = run("train_slopes.py", "--steps", "8")

@@ -90,7 +90,23 @@ def test_the_gallery_agrees_with_the_reference(name: str, element: str, extent: 
                 assert any(kernel.endswith(ROLES_ENDING) for kernel in started) == roles
 
 
-@pytest.mark.parametrize("name", ["gqa", "sliding_window", "alibi", "mha", "softcap", "packed_ragged", "paged_prefill"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gqa",
+        "sliding_window",
+        "alibi",
+        "mha",
+        "softcap",
+        "packed_ragged",
+        "paged_prefill",
+        "pair_bias",
+        "relative_bias",
+        "dense_bias",
+        "int8_cache",
+        "padding",
+    ],
+)
 def test_every_run_gives_the_same_bits(name: str) -> None:
     """A buffer that is filled anew while some warp reads it gives other bits now and then, and no tolerance sees it."""
     made, started = program(name, "bf16", 128)

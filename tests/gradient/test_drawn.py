@@ -53,7 +53,7 @@ def test_a_gradient_or_words() -> None:
     assert sum(BROKEN in said for said in refused) <= 1, "what the language cannot say is rare"
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("count", [10, pytest.param(60, marks=pytest.mark.matrix)])
 def test_the_result_rises_as_gradients_say(count: int) -> None:
     """Rows without keys, extents of 0 and 1, absent keys, and NaN in memory that no row sees among them."""
     slopes = inputs = 0

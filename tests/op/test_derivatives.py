@@ -213,7 +213,7 @@ def test_a_compiled_function_is_asked(call: Function, ask: str) -> None:
         FORWARD[ask](compiled)
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.matrix)])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_a_compiled_step_has_gradients(call: Function, backend: str, dynamic: bool) -> None:
     step = torch.compile(lambda x: (2 * call(3 * x)).sum(), fullgraph=True, backend=backend, dynamic=dynamic)

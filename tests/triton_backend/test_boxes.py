@@ -18,7 +18,7 @@ from attndsl.testing import Case
 from .lowered import GALLERY, lowered_with_boxes, spec_of
 from .test_interpreter import check
 
-ALSO = ("cache_and_new", "packed_ragged", "pair_bias")
+ALSO = ("cache_and_new", "causal_end", "packed_ragged", "pair_bias")
 """Run by Triton's interpreter with the matrix: keys in two places, rows behind others, a tile of rows and keys."""
 
 MOST = [pytest.param(name, marks=[pytest.mark.matrix] if at % 3 else []) for at, name in enumerate(GALLERY[::3])]
@@ -101,7 +101,8 @@ def test_the_interpreted_ir_agrees_with_the_reference(name: str) -> None:
     case.check("boxes", written, narrowed=True)
 
 
-@pytest.mark.parametrize("name", ["causal_end", *(pytest.param(name, marks=pytest.mark.matrix) for name in ALSO)])
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", ALSO)
 def test_triton_agrees_with_the_reference(name: str) -> None:
     """With boxes, and where fewer tensors of a call allow them."""
     whole, broken = check(2, name, options=["--with-boxes"])
