@@ -30,8 +30,11 @@ pytestmark = pytest.mark.gpu
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-EXTENTS = [(65, 1), (129, 100), (200, 333), (260, 150), (77, 0)]
-"""Rows and keys: more rows than a tile of few has, odd ends, rows that see nothing, whole tiles, and no keys."""
+EXTENTS = [(65, 1), (129, 100), (200, 336), (260, 150), (77, 0)]
+"""Rows and keys: more rows than a tile of few has, odd ends, rows that see nothing, whole tiles, and no keys.
+
+Of 336 keys rows of keys begin at multiples of 16 bytes.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +77,12 @@ def case_of(name: str, element: str, extent: int, seed: int, **dims: int) -> Cas
     return Case.make(spec, element, seed, {dim: size for dim, size in few.items() if dim in spec.dims})
 
 
+def has_boxes(case: Case) -> bool:
+    """Whether what lies along the last axis of each tensor of 16 bits begins at a multiple of 16 bytes."""
+    halves = [array for array in case.arrays.values() if array.itemsize == 2]
+    return all(stride % 16 == 0 for array in halves for stride in array.strides[:-1])
+
+
 @pytest.mark.parametrize(("element", "extent"), [("bf16", 128), ("f16", 64)])
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.attn")))
 def test_the_gallery_agrees_with_the_reference(name: str, element: str, extent: int) -> None:
@@ -87,7 +96,7 @@ def test_the_gallery_agrees_with_the_reference(name: str, element: str, extent: 
             found = made.run(each, 1, {ROLES: 1})
             each.check(f"gluon with {rows} rows of {keys} keys", found, narrowed=True)
             if keys:  # of none there is no box
-                assert any(kernel.endswith(ROLES_ENDING) for kernel in started) == roles
+                assert any(kernel.endswith(ROLES_ENDING) for kernel in started) == roles or not has_boxes(case)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +119,7 @@ def test_the_gallery_agrees_with_the_reference(name: str, element: str, extent: 
 def test_every_run_gives_the_same_bits(name: str) -> None:
     """A buffer that is filled anew while some warp reads it gives other bits now and then, and no tolerance sees it."""
     made, started = program(name, "bf16", 128)
-    case = case_of(name, "bf16", 128, 3, M=1500, N=1500)
+    case = case_of(name, "bf16", 128, 3, M=1504, N=1504)
     started.clear()
     first = made.run(case, 1, {ROLES: 1})
     assert [kernel for kernel in started if kernel.endswith(ROLES_ENDING)]
