@@ -61,7 +61,8 @@ class LoadsBuilder(CopiesBuilder, ABC):
         rows = found.row_axis.result
         free = self._early([value for value in found.loaded if rows not in self.axes(value)], EARLY)
         contexts = [{**self.copies, **part} for part in parts]
-        for self.copies in contexts:
+        for context in contexts:
+            self.copies = context
             free = self._early([value for value in found.loaded if rows in self.axes(value)], free)
         self.copies = contexts[0]
         self._hand_tiles([each for each in self.handed if each.scored], turn, key)
@@ -107,7 +108,11 @@ class LoadsBuilder(CopiesBuilder, ABC):
             self.place = op.location
             fed = next((each for each in self.fed if op is each.tiles[0].load), None)
             if fed is None:
-                self._read_once(op)
+                asked = self._full_where(op) if isinstance(op, tile.LoadOp) else None
+                if isinstance(op, tile.LoadOp) and asked is not None:
+                    self._read_either(op, asked)
+                else:
+                    self._clone(op)
             else:
                 stage, phase = self._turn(self.turn, fed.rings[0])
                 self._add(WaitOp("full", fed.rings[0].sym_name.data, stage, phase))
@@ -128,38 +133,36 @@ class LoadsBuilder(CopiesBuilder, ABC):
                 waiting += owner.operands
         return needed
 
-    def _read_once(self, op: Operation) -> None:
-        """Clones an operation; of a full tile that lies along keys, it does not ask which of them are there.
+    def _full_where(self, load: tile.LoadOp) -> list[SSAValue] | None:
+        """What a full tile asks for that lies along keys; None where that is what any tile asks for.
 
-        Threads read 16 bytes at a time then, and else every number by itself.
+        Without a condition of each key, threads read 16 bytes at a time, and else every number by itself.
         """
-        found, asked = self.found, list[SSAValue]()
-        assert found.folded.axis is not None
-        if isinstance(op, tile.LoadOp):
-            asked = found.asked_of_full.get(op, list(conjuncts(op.where)))
-        else:
-            self._clone(op)
-            return
-        index = op.indices[-1]
-        along = self.axes(index) == {found.folded.axis.result} and len(self.axes(op.result)) == 2
-        if self.full is None or not along or len(asked) == len(list(conjuncts(op.where))):
-            self._clone(op)
-            return
+        axis, asked = self.found.folded.axis, self.found.asked_of_full.get(load)
+        assert axis is not None
+        along = self.axes(load.indices[-1]) == {axis.result} and len(self.axes(load.result)) == 2
+        if self.full is None or asked is None or not along or len(asked) == len(list(conjuncts(load.where))):
+            return None
+        return asked
+
+    def _read_either(self, load: tile.LoadOp, asked: Sequence[SSAValue]) -> None:
+        """Reads a full tile, of which so much is asked, or what there is of another one."""
+        assert self.full is not None and load.where is not None
         where: SSAValue | None = None
         for each in asked:
             known = self.copies[each]
             where = known if where is None else self._value(arith.AndIOp(where, known))
         is_full = self._value(arith.CmpiOp(self.turn, self.full, "slt"), "is_full")
-        indices = [self.copies[value] for value in op.indices]
+        indices = [self.copies[value] for value in load.indices]
         branches, outer = list[Region](), self.block
-        for condition in (where, self.copies[op.where] if op.where is not None else None):
+        for condition in (where, self.copies[load.where]):
             self.block = Block()
-            load = tile.LoadOp(op.tensor, indices, condition, op.result.type)
-            self._add(scf.YieldOp(self._value(load, op.result.name_hint)))
+            read = tile.LoadOp(load.tensor, indices, condition, load.result.type)
+            self._add(scf.YieldOp(self._value(read, load.result.name_hint)))
             branches.append(Region(self.block))
         self.block = outer
         full, mixed = branches
-        self._stands(op.result, self._value(scf.IfOp(is_full, [op.result.type], full, mixed)))
+        self._stands(load.result, self._value(scf.IfOp(is_full, [load.result.type], full, mixed)))
 
     def _hand_tiles(self, handed: Sequence[Filled[RelayOp, Loaded]], turn: SSAValue, key: SSAValue) -> None:
         for filled in handed:
