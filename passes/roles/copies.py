@@ -32,7 +32,7 @@ class CopiesBuilder(RolesBuilder):
     latest: SSAValue
     earliest: SSAValue | None
     some: SSAValue
-    known: SSAValue
+    known: SSAValue | None = None
 
     def _producer(self) -> None:
         """Keys and queries of the first tile; keys of each other and values of that before it; values of the last.
@@ -89,7 +89,10 @@ class CopiesBuilder(RolesBuilder):
                 stage, phase = self._own_turn(turn, self._number(n), filled.rings[0])
                 rows = self._first_row(n)
                 starts = [
-                    [self._start(side, rows if at == box.along else first) for at, side in enumerate(box.sides)]
+                    [
+                        self._fitting(self._start(side, rows if at == box.along else first))
+                        for at, side in enumerate(box.sides)
+                    ]
                     for box in filled.tiles
                 ]
                 self._copy(filled.rings, filled.tiles, starts, first, stage, phase)
@@ -110,7 +113,8 @@ class CopiesBuilder(RolesBuilder):
         """
         self.place = box.load.location
         if not box.block:
-            return [self._start(side, first if n == box.along else None) for n, side in enumerate(box.sides)]
+            starts = [self._start(side, first if n == box.along else None) for n, side in enumerate(box.sides)]
+            return [self._fitting(start) for start in starts] if box in self.found.fed else starts
         if self.found.piece < self.found.tile_keys:
             return None
         return [self._fitting(self._start(side, None)) for side in box.sides]

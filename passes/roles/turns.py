@@ -51,6 +51,7 @@ class RolesBuilder:
     `made` has all that has stood for a value, `non_negative` integers that were made and are at least 0, and
     `fitted` has what data say in 32 bits. Of keys and values, one role copies what is `copied`, and another hands on
     what is `handed`, and so it is with what a turn reads `beside` those; the one that hands on is `fed` by the other.
+    `lows` are where the loops of a tile of rows begin.
     """
 
     plain: tile.KernelOp
@@ -66,6 +67,7 @@ class RolesBuilder:
     handed: list[Filled[RelayOp, Loaded]] = field(default_factory=list)
     copied_beside: list[Filled[RingOp, Box]] = field(default_factory=list)
     handed_beside: list[Filled[RelayOp, Loaded]] = field(default_factory=list)
+    lows: list[SSAValue] = field(default_factory=list)
     fed: list[Filled[RingOp, Box]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -194,9 +196,23 @@ class RolesBuilder:
         self.full = counts[0] if len(counts) == 2 else None
         self.total = counts[0] if len(counts) == 1 else self._value(arith.AddiOp(counts[0], counts[1]))
         self.visits = self._value(TurnsOp(self.total, self._is_told()), "visits")
+        self.lows = [self._low(loop) for loop in self.found.loops]
         if self.full is not None:
             self.full.name_hint = "full"
         self.non_negative += [self.total, self.visits]
+
+    def _low(self, loop: tile.LoopOp) -> SSAValue:
+        """Where a loop begins; at 0 where no key is there: data may say that keys begin behind all that there are."""
+        low = self.copies[loop.lb]
+        if not any(isinstance(leaf.owner, tile.LoadOp) for leaf in leaves(loop.lb)):
+            return low
+        some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"))
+        chosen = self._value(arith.SelectOp(some, low, self._number(0)))
+        if any(
+            loop.lb is value for op in operations(self.plain) if isinstance(op, tile.UnsignedOp) for value in op.values
+        ):
+            self.non_negative.append(chosen)
+        return chosen
 
     def _is_told(self) -> bool:
         """Whether a GPU is told that all threads have as many turns: where data say it, or where tiles begin.
@@ -263,9 +279,9 @@ class RolesBuilder:
         keys = self.copies[self.found.folded.step]
         starts = []
         loops = self.found.loops[:1] if self.found.goes_on else self.found.loops
-        for loop, before in zip(loops, (None, self.full), strict=False):
+        for loop, low, before in zip(loops, self.lows, (None, self.full), strict=False):
             assert loop.axis is not None
-            within, low = turn, self.copies[loop.lb]
+            within = turn
             if before is not None:
                 within = self._value(arith.SubiOp(turn, before))
             if constant(within) != 0:

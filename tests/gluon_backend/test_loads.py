@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from attndsl.checking.check import check
@@ -27,7 +29,7 @@ from attndsl.testing.case import Case, Disagreement, types_with
 from .test_roles import EXTENTS, kernels, sizes_of, text_of
 
 TEMPLATE = """attention read(window: int = 3) {{
-    dims B, H, M, N, D, E
+    dims B, H, M, N, D, E{dims}
     types T
     input  q : T[B, H, M, D]
     {inputs}
@@ -56,7 +58,10 @@ class Read(NamedTuple):
     def spec(self, mask: str = "") -> Spec:
         """A spec that reads it, under a mask, if any."""
         weights = "softmax(score, mask)" if mask else "softmax(score)"
-        text = TEMPLATE.format(**{**self._asdict(), "inputs": "\n    ".join(self.inputs)}, mask=mask, weights=weights)
+        dims = ", W" if any("T[W" in line or "i8[W" in line for line in self.inputs) else ""
+        text = TEMPLATE.format(
+            dims=dims, **{**self._asdict(), "inputs": "\n    ".join(self.inputs)}, mask=mask, weights=weights
+        )
         return check(Source(text, "read.attn"))
 
 
@@ -123,6 +128,35 @@ def test_what_a_turn_reads_agrees_with_the_reference(name: str) -> None:
 def test_what_a_turn_reads_agrees_under_any_mask(name: str, mask: str) -> None:
     at = list(READS).index(name) + MASKS.index(mask)
     agree(name, mask, 3, (1, 4, 16)[at % 3], EXTENTS[at % 3 :: 3])
+
+
+SOUGHT = {
+    "a bias that data choose": Read((K, V, "input dense : T[W, M, N]", "input t : i64[B]"), "s + dense[t[b],i,j]"),
+    "keys of 8 bits that data choose": Read(
+        ("input k : i8[W, N, H, D]", V, "input scale : f32[B, N]", "input t : i64[B]"),
+        key="(k[t[b],j,h,:] * scale[b,j])",
+    ),
+    "keys that begin where data say, and end": Read(
+        (K, V, "input n : i32[B]", "input t : i32[B]"), over="n[b] up to N"
+    ),
+}
+"""What data choose, which may lie outside of all that there is, and of 32 bits."""
+
+
+@pytest.mark.parametrize("name", SOUGHT)
+@pytest.mark.parametrize("place", [-(2**40), -1, 10**6, 2**31, 2**32 + 1])
+def test_what_data_choose_may_lie_nowhere(name: str, place: int) -> None:
+    spec = SOUGHT[name].spec("mask = t[b] <= j" if "begin" in name else "")
+    case = Case.make(
+        spec, "bf16", 3, {"B": 2, "H": 2, "D": 16, "E": 16, "M": 5, "N": 9} | ({"W": 2} if "W" in spec.dims else {})
+    )
+    chosen = case.arrays["t"].copy()
+    chosen[1] = min(max(place, np.iinfo(chosen.dtype).min), np.iinfo(chosen.dtype).max)
+    case = replace(case, arrays={**case.arrays, "t": chosen})
+    module = with_roles(spec)
+    assert kernels(module, "roles")
+    found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
+    case.check("assign-roles", found, narrowed=True)
 
 
 COPIED = {

@@ -219,7 +219,7 @@ def hold_guarded(found: Roled, slow: bool, axes: AxesAnalysis) -> None:
     """
     assert found.folded.axis is not None
     key, summed = found.folded.axis.result, {each.box.value for each in found.summing}
-    for box in found.boxes:
+    for box in {box.load: box for box in found.boxes}.values():
         name = box.load.tensor.string_value()
         for where in (each for each in conjuncts(box.load.where) if box.features not in axes(each)):
             test, extent = where.owner, spec.enclosing_tensor(box.load, name).shape[box.along]
