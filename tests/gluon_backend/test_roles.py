@@ -68,6 +68,7 @@ TAKEN = (
     "sliding_window",
     "softcap",
     "softmax_plus_one",
+    "tree_speculative",
     "weights",
 )
 """The specs of the gallery one of whose kernels gets roles."""

@@ -55,7 +55,7 @@ to 1.20 without one), with softcap of 128 features 1.8 (1.14).
 LEAST_FEATURES = 256
 """The features of keys and values from which on products take as long as threads that load a tile for their scores.
 
-On an H200 relative biases of 128 and 128 features took 0.73 to 0.77 of the time with roles, dense ones 0.58, and both
+On an H200 relative biases of 128 and 128 features took 0.73 to 0.78 of the time with roles, dense ones 0.59, and both
 of 64 and 64 features 1.2 to 2.0. Keys and values of 128 features that threads loaded took 1.12.
 """
 
