@@ -418,6 +418,10 @@ class RoleOp(IRDLOperation):
     registers = prop_def(IntegerAttr[IndexType])
     body = region_def("single_block")
 
+    def __init__(self, registers: int, block: Block | None = None, **more: Attribute | None) -> None:
+        properties = {"registers": IntegerAttr(registers, index), **more}
+        super().__init__(properties=properties, regions=[Region(Block() if block is None else block)])
+
 
 @irdl_op_definition
 class ProducerOp(RoleOp):
@@ -427,9 +431,6 @@ class ProducerOp(RoleOp):
     traits = traits_def(NoTerminator(), WellFormed())
     assembly_format = "`registers` $registers $body attr-dict"
 
-    def __init__(self, registers: int) -> None:
-        super().__init__(properties={"registers": IntegerAttr(registers, index)}, regions=[Region(Block())])
-
 
 @irdl_op_definition
 class LoaderOp(RoleOp):
@@ -438,9 +439,6 @@ class LoaderOp(RoleOp):
     name = "roles.loader"
     traits = traits_def(NoTerminator(), WellFormed())
     assembly_format = "`registers` $registers $body attr-dict"
-
-    def __init__(self, registers: int) -> None:
-        super().__init__(properties={"registers": IntegerAttr(registers, index)}, regions=[Region(Block())])
 
 
 @irdl_op_definition
@@ -457,14 +455,8 @@ class ConsumersOp(RoleOp):
     assembly_format = "(`follow` $follow^)? $count `registers` $registers $body attr-dict"
 
     def __init__(self, count: int, registers: int, follow: bool = False) -> None:
-        super().__init__(
-            properties={
-                "registers": IntegerAttr(registers, index),
-                "count": IntegerAttr(count, index),
-                "follow": UnitAttr() if follow else None,
-            },
-            regions=[Region(Block(arg_types=[index]))],
-        )
+        more = {"count": IntegerAttr(count, index), "follow": UnitAttr() if follow else None}
+        super().__init__(registers, Block(arg_types=[index]), **more)
 
     def verify_(self) -> None:
         if [argument.type for argument in self.body.block.args] != [index]:

@@ -205,7 +205,6 @@ class LoadsBuilder(CopiesBuilder, ABC):
             view = views[filled.tiles[0].value]
             self._add(ReleaseOp(view.ring.string_value(), view.stage, fenced=True))
 
-    @abstractmethod
     def _views(
         self,
         rings: Sequence[RingOp | RelayOp],
@@ -214,6 +213,13 @@ class LoadsBuilder(CopiesBuilder, ABC):
         along: SSAValue,
     ) -> list[ViewOp]:
         """What lies in a stage that is full."""
+        views = []
+        for ring, box in zip(rings, boxes, strict=True):
+            view = ViewOp(ring.sym_name.data, stage, [along, self.copies[box.features]], box.value.type)
+            self._add(view)
+            view.result.name_hint = box.value.name_hint
+            views.append(view)
+        return views
 
     @abstractmethod
     def _axis(self, turn: SSAValue) -> SSAValue:

@@ -102,22 +102,6 @@ class SharesBuilder(LoadsBuilder, ABC):
                 count = self._value(arith.SubiOp(self.copies[end], first))
                 self._add(ClearOp(ring.sym_name.data, stage, count))
 
-    def _views(
-        self,
-        rings: Sequence[RingOp | RelayOp],
-        boxes: Sequence[Box | Loaded],
-        stage: SSAValue,
-        along: SSAValue,
-    ) -> list[ViewOp]:
-        """What lies in a stage that is full."""
-        views = []
-        for ring, box in zip(rings, boxes, strict=True):
-            view = ViewOp(ring.sym_name.data, stage, [along, self.copies[box.features]], box.value.type)
-            self._add(view)
-            view.result.name_hint = box.value.name_hint
-            views.append(view)
-        return views
-
     def _release(self, views: Sequence[ViewOp]) -> None:
         for view in views:
             self._add(ReleaseOp(view.ring.string_value(), view.stage))
