@@ -17,7 +17,7 @@ from attndsl.passes.roles.copies import CopiesBuilder
 from attndsl.passes.roles.turns import Filled
 from attndsl.storage import ELEMENTS
 
-THREADS = 128
+LOADING_THREADS = 128
 """The threads of four warps."""
 
 EARLY = 32
@@ -93,7 +93,7 @@ class LoadsBuilder(CopiesBuilder, ABC):
         row, key = self.found.row_axis.result, self.found.folded.axis.result
         sizes: dict[SSAValue, int] = {row: self.found.part_rows, key: self.found.tile_keys}
         count = math.prod(sizes[axis] if axis in sizes else size_of_axis(axis) for axis in self.axes(load.result))
-        return -(-count * ELEMENTS[element_of(load.result)].itemsize // (4 * THREADS))
+        return -(-count * ELEMENTS[element_of(load.result)].itemsize // (4 * LOADING_THREADS))
 
     def _made(self, value: SSAValue) -> list[Operation]:
         """The operations of a turn that a value is computed of, in order."""

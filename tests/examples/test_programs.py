@@ -19,6 +19,7 @@ def run(program: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.matrix
 def test_the_tour_runs_every_command() -> None:
     printed = run("tour.py")
     assert printed.count("$ attndsl") == 9
@@ -30,6 +31,7 @@ def test_a_sentence_encoder_keeps_its_embeddings() -> None:
     assert "Largest difference of any embedding entry" in run("minilm.py")
 
 
+@pytest.mark.matrix
 def test_a_language_model_keeps_its_tokens() -> None:
     assert "Tokens that are the same: 48 of 48" in run("one_line.py")
 

@@ -19,19 +19,12 @@ from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import pointer_name
 from attndsl.testing.case import types_with
 
-from .test_roles import kernels, sizes_of, spec_of
+from .test_roles import APART, kernels, sizes_of, spec_of
 
 pytest.importorskip("triton")
 
 FEW = 6
 """The numbers that a turn may read anew: where it begins, say. A tile that spills is 16 to a thread at least."""
-
-APART = (
-    *("alibi", "append_ragged", "causal_end", "document_mask", "fused_qkv", "gqa", "packed_ragged", "paged_prefill"),
-    *("prefix_lm", "sigmoid_attention", "sliding_window", "softcap", "weights"),
-    *("cross_attention", "dense_bias", "indexer", "int8_cache", "padding", "pair_bias", "relative_bias"),
-)
-"""Specs whose turns differ; of the others, each has the turn of one of these."""
 
 SMALL = ("causal_end", "f16", 64, 64)
 WIDE = [("mha", "bf16", 256, 256)]
