@@ -545,9 +545,9 @@ def test_pieces_of_features_agree_with_the_reference(name: str) -> None:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize("name", APART)
 def test_pieces_of_features_agree_with_the_reference_at_all_extents(name: str) -> None:
-    for seed, (rows, keys) in enumerate(EXTENTS[TAKEN.index(name) % 3 :: 3]):
+    for seed, (rows, keys) in enumerate(EXTENTS[APART.index(name) % 3 :: 3]):
         held(name, ("bf16", "f16")[seed % 2], {"M": rows, "N": keys}, seed, features=(80, 48)[seed % 2])
 
 
@@ -723,17 +723,15 @@ def test_what_lies_beside_the_features_of_keys_is_not_multiplied(features: int) 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mask", MASKS)
 def test_masks_and_scores_in_any_combination(mask: str) -> None:
-    taken = 0
-    for seed, score in enumerate(SCORES):
+    for seed, score in list(enumerate(SCORES))[MASKS.index(mask) % 2 :: 2]:
         spec = drawn(score, mask)
         features, values = ((16, 16), (48, 16), (24, 80))[seed % 3]
         module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, features, values), "cuda:90")
         AssignRoles(rows=1 + seed % 3, keys=(1, 4, 16)[seed % 3]).apply(context(), module)
         module.verify()
-        taken += len(kernels(module, "roles"))
+        assert kernels(module, "roles")
         for place, (rows, keys) in enumerate(EXTENTS[seed % 2 :: 2]):
             case = Case.make(spec, "bf16", seed, {"B": 2, "H": 2, "D": features, "E": values, "M": rows, "N": keys})
             case = case.poisoned() if (seed // 2 + place) % 2 else case  # what meets NaN takes slow paths
             found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
             case.check("assign-roles", found, narrowed=True)
-    assert taken == len(SCORES)

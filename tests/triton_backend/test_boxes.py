@@ -18,8 +18,8 @@ from attndsl.testing import Case
 from .lowered import GALLERY, lowered_with_boxes, spec_of
 from .test_interpreter import check
 
-ALSO = ("cache_and_new", "causal_end", "packed_ragged", "pair_bias")
-"""Run by Triton's interpreter with the matrix: keys in two places, rows behind others, a tile of rows and keys."""
+ALSO = ("causal_end", "packed_ragged", "pair_bias")
+"""Run by Triton's interpreter with the matrix: a tile of keys, rows behind others, a tile of rows and keys."""
 
 MOST = [pytest.param(name, marks=[pytest.mark.matrix] if at % 3 else []) for at, name in enumerate(GALLERY[::3])]
 """Every third spec of the gallery; two of three of them are left to the matrix."""
