@@ -262,6 +262,10 @@ NaN. Where consumers share out sums (`attndsl.ir.analyses.role_shares`), all hav
 and weights, hands these on in each turn, and after the last one what else of a row is needed (`roles.relay`). What is a
 key and a value is copied once then. A kernel that cuts keys among programs gets roles with that of whole rows.
 
+What a turn reads beside keys and values is copied into rings of its own where it is a box of rows and keys. What is no
+box, or has to be computed, a role that loads hands on (`roles.loader`, `attndsl.ir.analyses.role_loads`). Where keys
+end before their tensor and nothing looks for NaN behind them, values there are cleared (`roles.clear`).
+
 What is scheduled as the plain kernel goes with the other, too, in its tiles. What stands before the loops and is the
 same for all rows is computed before the roles. Which kernels are taken, and by what rule tiles are made,
 `attndsl.ir.analyses.roled` says; others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the

@@ -68,12 +68,9 @@ def _beside(found: Roled, load: tile.LoadOp, axes: AxesAnalysis) -> Box | Loaded
     key, sides = loop.axis.result, box_of(load, axes) or ()
     along = [n for n, side in enumerate(sides) if side.axis is row]
     if element_of(load.result) in BYTES and along and sides[-1].axis is key and axes(load.result) == {row, key}:
-        shape = spec.enclosing_tensor(load, load.tensor.string_value()).shape
         starts = [value.owner for side in sides for value in side.start if value is not loop.axis.start]
-        tests = [each for each in conjuncts(load.where) if not _tests_places(each, sides, shape, axes)]
-        if all(isinstance(op, Block) or op.parent is not loop.body.block for op in starts) and (
-            not tests or (all(axes(test) == {key} for test in tests) and is_masked(load.result, found))
-        ):
+        stays = all(isinstance(op, Block) or op.parent is not loop.body.block for op in starts)
+        if stays and _may_be_copied(load, sides, load.result, found, axes):
             return Box(load, along[0], key, sides)
     loads_of(load.result, loop)
     return Loaded(load.result, key)
@@ -88,7 +85,6 @@ def feed(found: Roled, axes: AxesAnalysis) -> None:
     assert loop.axis is not None
     key, fed = loop.axis.result, list[Box]()
     tiles = [each.value for each in found.tiles if isinstance(each, Loaded) and each.features is not key]
-    masked = is_masked(found.score, found)
     for load in (op for value in tiles for op in loads_of(value, loop) if isinstance(op, tile.LoadOp)):
         if element_of(load.result) not in COPIED.keys() - BYTES.keys() or any(load is box.load for box in fed):
             continue
@@ -96,21 +92,29 @@ def feed(found: Roled, axes: AxesAnalysis) -> None:
             box = box_along(load, load.result, key, axes)
         except NoRoles:
             continue
-        shape = spec.enclosing_tensor(load, load.tensor.string_value()).shape
-        tests = [each for each in conjuncts(load.where) if not _tests_places(each, box.sides, shape, axes)]
-        absent = not tests or (masked and all(axes(test) == {key} for test in tests))
         numbers = all(isinstance(op, spec.ToFloatOp) for op in tile.users(load.result))
+        absent = _may_be_copied(load, box.sides, found.score, found, axes)
         if not box.block and box.end is None and absent and numbers:
             fed.append(box)
     found.fed = tuple(fed)
 
 
-def _tests_places(test: SSAValue, sides: Sequence[Side], shape: Sequence[object], axes: AxesAnalysis) -> bool:
-    """Whether a condition is that places of a box lie in its tensor: what lies outside is copied as 0."""
-    op = test.owner
-    return isinstance(op, arith.CmpiOp) and any(
-        tests_place(op, side, extent, axes) for side, extent in zip(sides, shape, strict=True)
-    )
+def _may_be_copied(
+    load: tile.LoadOp, sides: Sequence[Side], masked: SSAValue, found: Roled, axes: AxesAnalysis
+) -> bool:
+    """Whether a box may be copied whole: what it holds of keys that are not read changes nothing.
+
+    What lies outside of the tensor is copied as 0, and else what is `masked` has no weight where a key is absent.
+    """
+    assert found.folded.axis is not None
+    pairs = list(zip(sides, spec.enclosing_tensor(load, load.tensor.string_value()).shape, strict=True))
+    others = list[SSAValue]()
+    for where in conjuncts(load.where):
+        test = where.owner
+        if not isinstance(test, arith.CmpiOp) or not any(tests_place(test, *pair, axes) for pair in pairs):
+            others.append(where)
+    key = found.folded.axis.result
+    return not others or (all(axes(where) == {key} for where in others) and is_masked(masked, found))
 
 
 def tensors_of(found: Roled) -> list[str]:
