@@ -32,6 +32,7 @@ def _write(out: Writer, kernels: list[tuple[Way, Kernel]], write: Callable[[list
     for first, group in groupby(kernels, lambda each: each[0][:1]):
         if not first:
             write([kernel for _, kernel in group])
+            last = None
             continue
         ((condition, holds),) = first
         out.line("")

@@ -25,6 +25,7 @@ PASSES = {
     "exchange-loops": "ExchangeLoops",
     "order-sums": "OrderSums",
     "nest-loops": "NestLoops",
+    "fuse-loops": "FuseLoops",
     "find-meetings": "FindMeetings",
     "find-columns": "FindColumns",
     "pack-rows": "PackRows",

@@ -97,7 +97,9 @@ most, or the extent of a tensor that keys are places of. `least` is the size of 
 steps of a call together, from which on two threads were faster than one where that was measured.
 
 Programs that may add to one element run one after another, in one thread: their order is that of the sum. So threads
-share a variable that no two of them differ in, and those that do are stepped through within it.
+share a variable that no two of them differ in, and those that do are stepped through within it. Where they add in a
+loop over keys, to elements that are a key's own, they are stepped through outside of it: a program waits only until
+that of the step before is past a key.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -109,10 +111,12 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.arrangement import row_axis
+from attndsl.ir.analyses.facts import is_launch_time
 from attndsl.ir.analyses.lengths import Lengths
-from attndsl.ir.analyses.meeting import apart
+from attndsl.ir.analyses.meeting import apart, in_steps
 from attndsl.ir.analyses.steps import largest_steps
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.keys import made_of
 from attndsl.ir.rewrite import constant, index_constant, insert_before
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
@@ -138,13 +142,16 @@ def _assign(kernel: tile.KernelOp, enough: AssignThreads) -> None:
     if tile.ProgramOp not in kinds or tile.ThreadsOp in kinds:
         return
     shared = [program for program in apart(kernel) if program.columns is None] or apart(kernel)
-    if not shared or not _met_within(kernel, shared[-1]):
+    if not shared:
+        return
+    steps = _stepped(kernel)
+    if steps is None and not _met_within(kernel, shared[-1]):
         return
     begin = kernel.body.block.first_op
     assert begin is not None
     lengths = Lengths(begin)
     rows = row_axis(kernel)
-    steps = {
+    sizes = {
         (
             tuple((axis.result is rows, lengths.of(axis.result)) for axis in step),
             tuple((axis.result is rows, lengths.whole(axis.result)) for axis in step),
@@ -153,15 +160,30 @@ def _assign(kernel: tile.KernelOp, enough: AssignThreads) -> None:
         for step in largest_steps(kernel)
     }
     worth: SSAValue | None = None
-    for step, whole, times in steps:
+    for step, whole, times in sizes:
         large = _is_large(lengths, step, enough.least, "step")
         large_call = _is_large(lengths, (*whole, *times), enough.least_call, "call")
         both = insert_before(begin, arith.AndIOp(large, large_call), "worth")
         worth = both if worth is None else insert_before(begin, arith.OrIOp(worth, both), "worth")
     assert worth is not None, "a kernel has one step at least"
-    said = tile.ThreadsOp(shared[-1].variable.data, worth)
+    said = tile.ThreadsOp(shared[-1].variable.data, worth, steps.variable.data if steps is not None else None)
     said.location = next(op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)).location
     kernel.body.block.insert_op_before(said, begin)
+
+
+def _stepped(kernel: tile.KernelOp) -> tile.ProgramOp | None:
+    """Has programs that meet in places of a loop step outside of all others; their variable, None where none can."""
+    program = in_steps(kernel)
+    first = next(op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp))
+    if program is None or not all(is_launch_time(value) for value in program.operands):
+        return None
+    ops = list(kernel.body.block.ops)
+    needed = made_of(program.operands, [program])
+    for op in ops[ops.index(first) : ops.index(program) + 1]:
+        if op in needed and op is not first:
+            op.detach()
+            kernel.body.block.insert_op_before(op, first)
+    return program
 
 
 def _met_within(kernel: tile.KernelOp, shared: tile.ProgramOp) -> bool:

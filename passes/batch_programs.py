@@ -109,6 +109,7 @@ from functools import reduce
 from attndsl.ir import tile
 from attndsl.ir.analyses.facts import launch_time
 from attndsl.ir.analyses.lengths import Lengths
+from attndsl.ir.analyses.meeting import apart
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant, index_constant, insert_before, replace, sort_block
@@ -302,9 +303,9 @@ def _together(kernel: tile.KernelOp, begin: Operation, known: Container[SSAValue
 
 
 def _programs(kernel: tile.KernelOp, begin: Operation, known: Container[SSAValue]) -> SSAValue:
-    """How many programs there are, as far as that is known before they run."""
+    """How many programs threads can share, as far as that is known before they run."""
     found: SSAValue | None = None
-    for program in [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]:
+    for program in apart(kernel):
         extent = program.bound or program.extent
         if extent not in known or program.step not in known:
             continue

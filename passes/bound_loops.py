@@ -91,7 +91,7 @@ def _bound(kernel: attn.KernelOp, over: attn.OverOp) -> None:
     for reduction in reductions:
         rest = [c for c in conjuncts(reduction.where) if c not in taken]
         narrowed = guarded(reduction, conjunction(rest, reduction))
-        insert_before(reduction, narrowed)
+        kernel.body.block.insert_op_before(narrowed, reduction)
         replace(reduction, narrowed.results)
     if ends := [bounds for bounds in taken.values() if bounds != Bounds(None, None)]:
         _narrow(over, ends, bounder.intervals.facts.ranges)

@@ -49,10 +49,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from attndsl.ir import attn
-from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import replace
+from attndsl.ir.told import Told
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue
 
@@ -81,13 +80,11 @@ def _alone(kernel: attn.KernelOp) -> Iterator[attn.WriteOp]:
 
 def told_by_places(write: attn.WriteOp, kernel: attn.KernelOp) -> Axes:
     """The variables that all rows agree in that meet in one element: those that the places of a write tell."""
-    told = _Told(write, kernel)
-    told.learn([])
-    return told.known
+    return Told(write.indices, kernel.body.block).known
 
 
 def _narrow(write: attn.WriteOp, kernel: attn.KernelOp) -> None:
-    told = _Told(write, kernel)
+    told = Told(write.indices, kernel.body.block)
     placed = frozenset[SSAValue]().union(*map(told.axes, write.indices))
     along = [variable for variable in write.along if variable not in placed]
     told.learn(along)
@@ -100,31 +97,3 @@ def _narrow(write: attn.WriteOp, kernel: attn.KernelOp) -> None:
         narrowed.location = write.location
         kernel.body.block.insert_op_before(narrowed, write)
         replace(write, [])
-
-
-class _Told:
-    """The variables that the places of a write tell, besides those that are given."""
-
-    def __init__(self, write: attn.WriteOp, kernel: attn.KernelOp) -> None:
-        self.axes = AxesAnalysis()
-        self.facts = Facts(kernel.body.block)
-        self.places = [self.facts.of(index) for index in write.indices]
-        self.known: Axes = frozenset()
-
-    def learn(self, variables: list[SSAValue]) -> None:
-        """Takes these variables as known, and finds what follows."""
-        self.known = self.known.union(variables)
-        before = -1
-        while before < len(self.known):
-            before = len(self.known)
-            self.known = self.known.union(*map(self.told, self.places))
-
-    def told(self, place: dict[tuple[SSAValue, ...], int]) -> Axes:
-        """The variable that a place tells, as the one factor of it that is not known; none where there are others."""
-        unknown = [m for m in place if any(not self.axes(factor) <= self.known for factor in m)]
-        if len(unknown) != 1:
-            return frozenset()
-        variables = [factor for factor in unknown[0] if not self.axes(factor) <= self.known]
-        rest = [factor for factor in unknown[0] if factor is not variables[0]]
-        is_one = len(variables) == 1 and isinstance(variables[0].owner, attn.IndexOp)
-        return frozenset(variables) if is_one and all(map(self.facts.positive, rest)) else frozenset()

@@ -132,7 +132,8 @@ def _digits(kernel: attn.KernelOp, least: int) -> _Digits | None:
             if not rest:
                 outer.append((op, size))
                 continue
-        if not isinstance(op, Reduction) or (isinstance(op, attn.ArgMaxOp) and op.place is over.result):
+        placed = op.place if isinstance(op, attn.ArgMaxOp) else None
+        if not isinstance(op, Reduction) or placed is over.result or isinstance(op, attn.ScatterOp):
             return None
     return _Digits(over, turns, extent, tuple(inner), tuple(outer))
 

@@ -136,7 +136,8 @@ def _kept_apart(kernel: attn.KernelOp, rows: Sequence[SSAValue], axes: AxesAnaly
     The last one tells which: its rows are mostly many, and neighbours in memory. Where its places are known to a
     program alone, rows of a tile may meet as they will.
     """
-    adds = [op for op in kernel.body.block.ops if isinstance(op, attn.WriteOp) and op.adds is not None]
+    writes = [op for op in kernel.body.block.ops if isinstance(op, attn.WriteOp | attn.ScatterOp)]
+    adds = [op for op in writes if isinstance(op, attn.ScatterOp) or op.adds is not None]
     if not adds or not rows:
         return frozenset()
     meeting = frozenset[SSAValue]().union(*(axes(variable) for op in adds for variable in op.along))

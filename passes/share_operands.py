@@ -89,7 +89,7 @@ def _shared(block: Block) -> Iterator[tuple[attn.AxisOp, attn.AxisOp]]:
     analysis = AxesAnalysis()
     together = [analysis(value) for op in block.ops for value in op.results]
     written = frozenset[SSAValue]().union(
-        *(analysis(place) for op in block.ops if isinstance(op, attn.WriteOp) for place in op.indices)
+        *(analysis(place) for op in block.ops if isinstance(op, attn.WriteOp | attn.ScatterOp) for place in op.indices)
     )
     variables = [op for op in block.ops if isinstance(op, attn.AxisOp)]
     contracted = [op for op in variables if op.result not in written]

@@ -177,15 +177,10 @@ def _without_quotient(slack: Polynomial, facts: Facts) -> list[Polynomial]:
 
 def _divide(op: arith.FloorDivSIOp | spec.ModOp, facts: Facts) -> bool:
     """Whether a quotient or a remainder was."""
-    if not facts.positive(op.rhs):
+    parts = facts.parts(op)
+    if parts is None:
         return False
-    divisor = facts.of(op.rhs)
-    quotient, rest = facts.divide(facts.of(op.lhs), op.rhs)
-    if not facts.nonnegative(rest):
-        quotient, rest = add(quotient, number(1), -1), add(rest, divisor)
-    below = add(add(divisor, number(1), -1), rest, -1)
-    if not (facts.nonnegative(rest) and facts.nonnegative(below)):
-        return False
+    quotient, rest = parts
     if not quotient and isinstance(op, spec.ModOp):
         replace(op, [op.lhs])
         return True

@@ -127,7 +127,7 @@ from attndsl.ir.keys import conjunction
 from attndsl.ir.monoids import MAX
 from attndsl.ir.polynomial import Facts, add, number
 from attndsl.ir.rewrite import constant_op, copied, insert_before, remove_dead, replace, terms_before
-from attndsl.ir.statements import operations
+from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, Operation, Region, SSAValue, arith, i1, math, scf
 
@@ -149,7 +149,8 @@ class SkipMaxima(ModulePass):
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
                 for chain in chains(kernel):
-                    if states := online_states(chain):
+                    adds = any(of_kind(loop, tile.StoreOp) for loop in chain)  # what is folded twice would add twice
+                    if not adds and (states := online_states(chain)):
                         _skip(chain, states, Facts(kernel.body.block))
         remove_dead(op)
 

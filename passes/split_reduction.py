@@ -168,7 +168,9 @@ def _add_splits(kernel: attn.KernelOp, module: ModuleOp, splits: int | None, whe
     if splits == 1 or kernel.form is not None or _is_step(kernel, module) or len(levels(kernel)) != 1:
         return
     over = over_of(kernel)
-    if over is None or limit_of(over) is None or (workspaces := _workspaces(kernel, over, module, splits)) is None:
+    if over is None or limit_of(over) is None or of_kind(kernel, attn.ScatterOp):
+        return
+    if (workspaces := _workspaces(kernel, over, module, splits)) is None:
         return
     for workspace in workspaces.values():
         module.body.block.insert_op_before(workspace.tensor, kernel)
@@ -305,6 +307,7 @@ def _merge(
         copied[old.result] = insert_before(row, attn.GridOp(row.variable.data, row.extent, bound))
         replace(row, [copied[old.result]])
     for reduction, merging in zip(folded_in(kernel), folded_in(step), strict=True):
+        assert not isinstance(merging, attn.ScatterOp), "what adds to elements has no states"
         read = [insert_before(merging, workspaces[state].read(copied), state.name_hint) for state in reduction.results]
         merged, results = merging.merging(read, split)
         insert_before(merging, merged)

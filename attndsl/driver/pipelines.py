@@ -66,7 +66,6 @@ SIMPLIFY = (
 NESTED = Step("nest-loops", "before bound-loops: an interval of one of two indices is none of both together")
 
 TO_ROWS = (
-    NESTED,
     Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),
     Step("share-operands", "compares axes by their extents; before pack-rows counts reads"),
     Step("find-meetings", "before pack-rows, which asks which rows may share a tile"),
@@ -89,7 +88,7 @@ IN_THE_CHEAPER_ORDER = (
 )
 """From simple `attn` IR to contractions that are made in the order, and as often, as is cheapest."""
 
-TO_ATTN = (*SIMPLIFY, *TO_ROWS)
+TO_ATTN = (*SIMPLIFY, NESTED, *TO_ROWS)
 """The same, from freshly built IR."""
 
 
@@ -128,11 +127,15 @@ def numpy(options: Options) -> Pipeline:
         "most": 4 * options.keys,
         "products": 8 * options.rows * options.keys,
     }
+    fused: dict[str, Option] = {"programs": 2}
     splits: dict[str, Option] = {"splits": 4, "rows": options.rows, "keys": 8 * options.keys}
     attn = (
         *specialised(options),
         *EXCHANGED,
         *IN_THE_CHEAPER_ORDER,
+        NESTED,
+        *SIMPLIFY,
+        Step("fuse-loops", "wants guards of reads gone; before bound-loops, while a mask is still said once", fused),
         *TO_ROWS,
         Step(
             "stream-softmax",

@@ -40,9 +40,9 @@ from attndsl.ir.reductions import (
     TotalOp,
     WeighOp,
 )
-from attndsl.ir.spec import verify_access
+from attndsl.ir.spec import Float, verify_access
 from attndsl.ir.traits import WellFormed
-from attndsl.ir.variables import AxisOp, ColumnOp, EachOp, GridOp, IndexOp, OuterOp, OverOp, RowOp
+from attndsl.ir.variables import AxisOp, ColumnOp, EachOp, GridOp, IndexOp, OuterOp, OverOp, RowOp, verify_removed
 from attndsl.ir.xdsl import (
     Attribute,
     AttrSizedOperandSegments,
@@ -76,7 +76,7 @@ from attndsl.ir.xdsl import (
 __all__ = [
     "ATTN", "AllOp", "ArgMaxOp", "AxisMaxOp", "AxisMinOp", "AxisOp", "ColumnOp", "EachOp", "GridOp", "IndexOp",
     "KernelOp", "LogSumExpOp", "MaxOp", "MinOp", "OuterOp", "OverOp", "ReadOp", "ReduceAxisOp", "ReduceOp", "RowOp",
-    "SoftmaxOp", "StreamOp", "SumOp", "TopOp", "TotalOp", "WeighOp", "WriteOp",
+    "ScatterOp", "SoftmaxOp", "StreamOp", "SumOp", "TopOp", "TotalOp", "WeighOp", "WriteOp",
 ]  # fmt: skip
 
 
@@ -176,10 +176,64 @@ class WriteOp(IRDLOperation):
             raise VerifyException("what is not added meets nothing")
 
 
+@irdl_op_definition
+class ScatterOp(IRDLOperation):
+    """Adds to an element of an output what each row has for each of its keys; nothing where `where` is false.
+
+    What it adds `along` are the variables in which rows may differ that meet in one element, as an attn.write's are. It
+    is folded over keys as reductions are, and leaves no state.
+
+        attn.scatter @d_q[%b, %i, %d] = %x over %i along (%j) where %seen : f32
+    """
+
+    name = "attn.scatter"
+    tensor = prop_def(SymbolRefAttr)
+    indices = var_operand_def(IndexType)
+    value = operand_def(Float)
+    over = operand_def(IndexType)
+    along = var_operand_def(IndexType)
+    where = opt_operand_def(i1)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$tensor `[` $indices `]` `=` $value `over` $over (`along` `(` $along^ `)`)? (`where` $where^)? attr-dict"
+        " `:` type($value)"
+    )
+
+    def __init__(
+        self,
+        tensor: str,
+        indices: Sequence[SSAValue],
+        value: SSAValue,
+        over: SSAValue,
+        along: Sequence[SSAValue],
+        where: SSAValue | None,
+    ) -> None:
+        super().__init__(properties={"tensor": SymbolRefAttr(tensor)}, operands=[indices, value, over, along, where])
+
+    def verify_(self) -> None:
+        verify_access(self, self.tensor, self.indices, "output", self.value.type)
+        verify_removed(self.over, (OverOp,))
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """What its states are called: it has none."""
+        return ()
+
+    @property
+    def identities(self) -> tuple[int | float | bool, ...]:
+        """The states of no keys."""
+        return ()
+
+    @property
+    def folded(self) -> tuple[SSAValue, ...]:
+        """What a key brings into the states, but for what is summed."""
+        return ()
+
+
 ATTN = Dialect(
     "attn",
     [
         KernelOp, EachOp, OuterOp, OverOp, AxisOp, GridOp, RowOp, ColumnOp, ReadOp, WriteOp, SumOp, AxisMaxOp,
-        AxisMinOp, AllOp, SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp, TopOp,
+        AxisMinOp, AllOp, SoftmaxOp, LogSumExpOp, TotalOp, MaxOp, MinOp, ArgMaxOp, StreamOp, TopOp, ScatterOp,
     ],
 )  # fmt: skip

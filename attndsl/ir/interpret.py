@@ -359,11 +359,12 @@ class Run(OverKeys):
         others = tuple(n for n, axis in enumerate(valid.axes) if axis not in axes)
         return NamedArray(np.asarray(valid.array.any(axis=others)), tuple(axis for axis in valid.axes if axis in axes))
 
-    def write(self, op: attn.WriteOp | tile.StoreOp) -> None:
+    def write(self, op: attn.WriteOp | attn.ScatterOp | tile.StoreOp) -> None:
         name = op.tensor.string_value()
         block = op.parent_block()
         assert block is not None
-        rows = [o.results[0] for o in block.ops if type(o) in ROWS_WRITTEN]
+        of_keys = frozenset({attn.OuterOp, attn.OverOp}) if isinstance(op, attn.ScatterOp) else frozenset()
+        rows = [o.results[0] for o in block.ops if type(o) in ROWS_WRITTEN | of_keys]
         valid = [self.valid[row] for row in rows]
         guards = [op.where] if op.where is not None else []
         operands = [self.values[v] for v in (*op.indices, op.value, *guards)]
@@ -375,7 +376,7 @@ class Run(OverKeys):
             where &= guard.along(axes)
         places, terms = tuple(i[where] for i in indices), value[where]
         flat, at = np.atleast_1d(self.arrays[name]), places or (np.zeros(terms.size, int),)
-        if op.adds is None:
+        if not isinstance(op, attn.ScatterOp) and op.adds is None:
             element = self.elements[name]
             flat[at] = decode(as_stored(terms, element), element)
         else:
@@ -428,6 +429,7 @@ def _number(value: int) -> NamedArray:
 STEPS: Mapping[type[Operation], Step] = {
     attn.IndexOp: Run.variable,
     attn.WriteOp: Run.write,
+    attn.ScatterOp: Run.write,
     attn.StreamOp: Run.stream,
     attn.ArgMaxOp: Run.argmax,
     scf.IfOp: Run.choice,

@@ -8,7 +8,10 @@ from attndsl.ir import attn
 from attndsl.ir.rewrite import insert_before
 from attndsl.ir.xdsl import Operation, SSAValue, arith, i1
 
-Folded = attn.ReduceOp | attn.ArgMaxOp | attn.StreamOp
+KEYS = (attn.OuterOp, attn.OverOp)
+"""The operations whose variables tell key positions apart."""
+
+Folded = attn.ReduceOp | attn.ArgMaxOp | attn.StreamOp | attn.ScatterOp
 """A reduction over keys that says how it is folded: its states, their identity elements, and how they merge."""
 
 Reduction = attn.WeighOp | Folded

@@ -14,9 +14,11 @@ class Meetings:
     """What each operation that adds has added to, with the variables that it adds along."""
 
     def __init__(self) -> None:
-        self._met: dict[attn.WriteOp | tile.StoreOp, set[bytes]] = {}
+        self._met: dict[attn.WriteOp | attn.ScatterOp | tile.StoreOp, set[bytes]] = {}
 
-    def meet(self, op: attn.WriteOp | tile.StoreOp, along: Sequence[Array], places: Sequence[Array]) -> None:
+    def meet(
+        self, op: attn.WriteOp | attn.ScatterOp | tile.StoreOp, along: Sequence[Array], places: Sequence[Array]
+    ) -> None:
         """An operation adds to some places, where the variables have these values: to each but once where they agree.
 
         Of a tile whose elements may meet `within` it, that holds of all programs but its own.

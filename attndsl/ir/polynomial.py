@@ -189,6 +189,17 @@ class Facts:
             return {self._monomial((*rest, op.rhs)): coefficient}
         return None
 
+    def parts(self, op: arith.FloorDivSIOp | spec.ModOp) -> tuple[Polynomial, Polynomial] | None:
+        """The quotient and the remainder of a division, None where they are not known to be what terms divide to."""
+        if not self.positive(op.rhs):
+            return None
+        divisor = self.of(op.rhs)
+        quotient, rest = self.divide(self.of(op.lhs), op.rhs)
+        if not self.nonnegative(rest):
+            quotient, rest = add(quotient, number(1), -1), add(rest, divisor)
+        below = add(add(divisor, number(1), -1), rest, -1)
+        return (quotient, rest) if self.nonnegative(rest) and self.nonnegative(below) else None
+
     def slack(self, op: arith.CmpiOp, free: bool = False) -> Polynomial | None:
         """What is at least 0 where a comparison of integers by order holds, and only there; None for others."""
         if op.lhs.type == i1:

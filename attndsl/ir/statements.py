@@ -27,6 +27,7 @@ from attndsl.ir.xdsl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     traits_def,
     var_operand_def,
@@ -200,16 +201,26 @@ class ThreadsOp(IRDLOperation):
     They share the values of one `variable` of the programs; what each walks within one of its own is in order.
     Programs that may add to one element agree in it, and in those before it. The condition is on dims and parameters,
     and stands, as does what it is computed of, before the first program: a launch asks it once.
+
+    With `in steps of` the first variable, programs that differ in it may add to one element as well, in a turn of a
+    loop that has one place for each element: a program does so when that of the step before, which agrees with it in
+    the other variables, is past that place.
+
+        tile.threads share "h" in steps of "j" where %worth
     """
 
     name = "tile.threads"
     variable = prop_def(StringAttr)
+    steps = opt_prop_def(StringAttr)
     where = operand_def(i1)
     traits = traits_def(WellFormed())
-    assembly_format = "`share` $variable `where` $where attr-dict"
+    assembly_format = "`share` $variable (`in` `steps` `of` $steps^)? `where` $where attr-dict"
 
-    def __init__(self, variable: str, where: SSAValue) -> None:
-        super().__init__(properties={"variable": StringAttr(variable)}, operands=[where])
+    def __init__(self, variable: str, where: SSAValue, steps: str | None = None) -> None:
+        super().__init__(
+            properties={"variable": StringAttr(variable), "steps": None if steps is None else StringAttr(steps)},
+            operands=[where],
+        )
 
 
 @irdl_op_definition

@@ -12,10 +12,11 @@ from attndsl.ir import attn, roles, spec, tile
 from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.lengths import is_long_enough
 from attndsl.ir.analyses.liveness import overwrites
-from attndsl.ir.analyses.meeting import apart
+from attndsl.ir.analyses.meeting import apart, in_steps
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
+from attndsl.ir.keys import KEYS
 from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.releases import verify_role
 from attndsl.ir.rewrite import constant
@@ -26,11 +27,9 @@ from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, in
 
 ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp)
 
-KEYS = (attn.OuterOp, attn.OverOp)
-
 FORMS = ("whole", "split", "roles")
 
-Access = attn.ReadOp | attn.WriteOp | tile.LoadOp | tile.StoreOp
+Access = attn.ReadOp | attn.WriteOp | attn.ScatterOp | tile.LoadOp | tile.StoreOp
 FOLDING = (tile.ReduceOp, tile.DotOp)
 
 
@@ -80,9 +79,14 @@ def verify_attn(kernel: attn.KernelOp) -> None:
                 _independent(axes, op, op.operands, KEYS, "what is written")
                 _independent(axes, op, op.along, attn.AxisOp, "what rows differ in that meet")
                 _placed(axes, op, (*op.indices, *op.along), op.value)
+            case attn.ScatterOp():
+                _independent(axes, op, op.along, (attn.AxisOp, *KEYS), "what rows differ in that meet")
+                _placed(axes, op, (*op.indices, *op.along), op.value)
+                if op.where is not None:
+                    _independent(axes, op, [op.where], attn.AxisOp, "whether a key is present")
             case _ if op.has_trait(Removes) and (where := getattr(op, "where", None)) is not None:
                 _independent(axes, op, [where], attn.AxisOp, "whether a key is present")
-    _writes(kernel, attn.WriteOp, attn.ReadOp)
+    _writes(kernel, attn.ReadOp, attn.WriteOp, attn.ScatterOp)
 
 
 def _scheduled(kernel: tile.KernelOp) -> None:
@@ -162,6 +166,11 @@ def verify_threads(op: tile.ThreadsOp) -> None:
     if named.count(op.variable) != 1:
         raise VerifyException("names a variable of the programs")
     outer = programs[: named.index(op.variable) + 1]  # a thread steps through what is further in, in order
+    if op.steps is not None:
+        steps = in_steps(kernel)
+        if steps is None or steps is not programs[0] or steps.variable != op.steps or len(outer) == 1:
+            raise VerifyException("steps through the programs that may meet, first, and has others to share")
+        outer = outer[1:]
     if not {*outer} <= {*apart(kernel)}:
         raise VerifyException("gives threads programs that may add to one element")
 
@@ -283,7 +292,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.LoopOp():
                 _independent(axes, op, (op.lb, op.ub, op.step), tile.RangeOp, "the range of a loop")
                 _verify_loop(axes, op)
-    _writes(kernel, tile.StoreOp, tile.LoadOp)
+    _writes(kernel, tile.LoadOp, tile.StoreOp)
 
 
 def _verify_loop(axes: AxesAnalysis, loop: tile.LoopOp) -> None:
@@ -321,21 +330,21 @@ def _unique(variables: Iterable[attn.IndexOp]) -> None:
         seen.add(op.variable.data)
 
 
-def _writes(kernel: Operation, write: type[Access], read: type[Access]) -> None:
+def _writes(kernel: Operation, read: type[Access], *writes: type[Access]) -> None:
     """Raises where a kernel writes nothing, or reads what it writes, or an output that no kernel before it writes."""
     written, taken = set[str](), set[str]()
-    for op in of_kind(kernel, write):
+    for op in (op for kind in writes for op in of_kind(kernel, kind)):
         written.add(op.tensor.string_value())
     written |= {op.outbox.tensor.string_value() for op in of_kind(kernel, roles.PutOp)}
     for op in of_kind(kernel, read):
         taken.add(op.tensor.string_value())
     if not written:
-        raise VerifyException(f"a kernel writes something: {kernel.name} has no {write.name}")
+        raise VerifyException(f"a kernel writes something: {kernel.name} has no {writes[0].name}")
     for name in sorted(taken & written - _named(kernel, "inout")):
         raise VerifyException(f"@{name} is read by the kernel that writes it, and its programs have no order")
     missing, before = taken & _named(kernel, "output"), kernel.prev_op
     while missing and before is not None:
-        missing -= {op.tensor.string_value() for op in of_kind(before, write)}
+        missing -= {op.tensor.string_value() for kind in writes for op in of_kind(before, kind)}
         before = before.prev_op
     for name in sorted(missing):
         raise VerifyException(f"@{name} is read, and no kernel before has written it")

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 from queue import SimpleQueue
+from typing import Protocol
 
 import numpy as np
 
@@ -23,8 +24,28 @@ from attndsl.op.placement import shares, stay
 
 VARIABLE = "ATTNDSL_NUM_THREADS"
 
-Mine = Callable[[range], Iterable[int]]
-"""What tells a thread which of a range of tiles are its own; it is asked for each range, in order."""
+PATIENCE = 0.1
+"""How long a tile waits, in seconds, before it looks whether the call has been given up meanwhile."""
+
+Place = int | tuple[int, int]
+"""Where a loop over keys has come to: a key, or the value of an outer loop and a key."""
+
+
+class Mine(Protocol):
+    """What tells a thread which tiles are its own."""
+
+    def __call__(self, span: range, /) -> Iterable[int]:
+        """Those of a range of tiles; it is asked for each range, in order."""
+
+    def steps(self, span: range, /) -> Iterable[int]:
+        """Steps, each of as many tiles, which follow each other in what they add to elements."""
+
+    def wait(self, place: Place, /) -> None:
+        """Returns when the tile of the step before is past a place, to which it then adds no more."""
+
+    def past(self, place: Place, /) -> None:
+        """This tile is."""
+
 
 Tiles = Callable[[Mine], None]
 """What computes tiles: all of a kernel that are a thread's own."""
@@ -56,20 +77,42 @@ def run(tiles: Tiles, worth: bool) -> None:
     if number > 1:
         _Call(tiles, number).run()
     else:
-        tiles(iter)
+        tiles(_All())
 
 
 def _number_of(tiles: Tiles) -> int:
     """How many tiles there are: each range is asked for, and none computed."""
-    found = 0
+    counted = _Counted()
+    tiles(counted)
+    return counted.found
 
-    def mine(span: range) -> Iterable[int]:
-        nonlocal found
-        found += len(span)
+
+class _All:
+    """Tells who computes all tiles that they are its own, and has nothing to wait for."""
+
+    def __call__(self, span: range) -> Iterable[int]:
+        return span
+
+    def steps(self, span: range) -> Iterable[int]:
+        """All of them."""
+        return span
+
+    def wait(self, place: Place) -> None:
+        """Steps are computed one after another."""
+
+    def past(self, place: Place) -> None:
+        """Nobody asks."""
+
+
+class _Counted(_All):
+    """Counts tiles, of which none is anybody's own."""
+
+    def __init__(self) -> None:
+        self.found = 0
+
+    def __call__(self, span: range) -> Iterable[int]:
+        self.found += len(span)
         return ()
-
-    tiles(mine)
-    return found
 
 
 class _Call:
@@ -86,6 +129,8 @@ class _Call:
         self.shares = shares(helpers)
         self.ready = SimpleQueue[None]()
         self.claims = count()
+        self.places: dict[int, Place | None] = {}  # what tiles are past, by their number; None: they are computed
+        self.passed = threading.Condition()
         self.ended = False
         self.failures: list[BaseException] = []
         self.errors = np.geterr()
@@ -98,7 +143,7 @@ class _Call:
                 for _ in range(helpers):
                     self.ready.get()
                 if not helpers:
-                    self.tiles(self.own())
+                    self.tiles(_Own(self))
             except BaseException:
                 self.ended = True
                 raise
@@ -116,7 +161,7 @@ class _Call:
                 try:
                     stay(self.shares[number])
                     with np.errstate(**self.errors):
-                        on_one_thread(self.tiles)(self.own())
+                        on_one_thread(self.tiles)(_Own(self))
                 except BaseException as failure:
                     self.failures.append(failure)
                     self.ended = True
@@ -124,19 +169,6 @@ class _Call:
                     self.seats[number].release()
         finally:
             self.ready.put(None)
-
-    def own(self) -> Mine:
-        """What tells one thread its tiles: it claims the next when it has computed one."""
-        before, claimed = 0, next(self.claims)
-
-        def mine(span: range) -> Iterator[int]:
-            nonlocal before, claimed
-            first, before = before, before + len(span)
-            while claimed < before and not self.ended:
-                yield span[claimed - first]
-                claimed = next(self.claims)
-
-        return mine
 
     def leave(self) -> None:
         """Returns when no other thread computes tiles, and none will, however often it is interrupted."""
@@ -149,6 +181,57 @@ class _Call:
             self.ended = True
             self.leave()
             raise
+
+
+class _Own:
+    """What tells one thread its tiles: it claims the next when it has computed one.
+
+    Tiles of one step are claimed before those of the next. So what a tile waits for is under way, or computed.
+    """
+
+    def __init__(self, call: _Call) -> None:
+        self.call = call
+        self.before, self.claimed = 0, next(call.claims)
+        self.in_steps = False
+        self.step_begins = self.distance = 0
+
+    def __call__(self, span: range) -> Iterator[int]:
+        call, first = self.call, self.before
+        self.before += len(span)
+        while self.claimed < self.before and not call.ended:
+            yield span[self.claimed - first]
+            if self.in_steps:
+                self.past(None)
+            self.claimed = next(call.claims)
+
+    def steps(self, span: range) -> Iterator[int]:
+        """All steps; the tile of the step before was claimed as much earlier as a step has tiles."""
+        self.in_steps = True
+        for number, step in enumerate(span):
+            self.distance = self.before - self.step_begins if number else 0
+            self.step_begins = self.before
+            yield step
+        self.in_steps = False
+
+    def wait(self, place: Place) -> None:
+        """Returns when the tile of the step before is past a place, or the call has ended."""
+        if self.distance:
+            with self.call.passed:
+                while not self.call.ended and not self.is_past(self.claimed - self.distance, place):
+                    self.call.passed.wait(PATIENCE)
+
+    def is_past(self, tile: int, place: Place) -> bool:
+        """Whether a tile is past a place."""
+        if tile not in self.call.places:
+            return False
+        reached = self.call.places[tile]
+        return reached is None or reached >= place  # type: ignore[operator]
+
+    def past(self, place: Place | None) -> None:
+        """This tile is past a place, or has been computed."""
+        with self.call.passed:
+            self.call.places[self.claimed] = place
+            self.call.passed.notify_all()
 
 
 class _Helpers:

@@ -84,7 +84,9 @@ class _Emitter:
         dims = {op.dim.data for op in ops if isinstance(op, spec.DimOp)}
         dims = dims.union(*(each.dims for each in conditions), *(each.extents.dims for each in self.workspaces))
         keywords = [*map(self.keyword, self.params)]
-        keywords += ["_run=_alone"] if any(isinstance(op, tile.ThreadsOp) for op in ops) else []
+        shared = [op for op in ops if isinstance(op, tile.ThreadsOp)]
+        alone = "_alone_in_steps" if any(op.steps is not None for op in shared) else "_alone"
+        keywords += [f"_run={alone}"] if shared else []
         keywords = ["*", *keywords] if keywords else []
         self.out.line('@np.errstate(all="ignore")')
         signature = f"def {name}({', '.join([*arguments, *keywords])}):"
@@ -206,6 +208,8 @@ class _Emitter:
         span = f"range({extent})" if step == "1" else f"range(0, {extent}, {step})"
         if self.shared is not None and op.variable == self.shared.variable:
             span = f"{self.shared.mine}({span})"
+        if self.shared is not None and op.variable == self.shared.steps:
+            span = f"{self.shared.mine}.steps({span})"
         self.out.line(f"for {start} in {span}:")
         self.out.indent()
 
@@ -332,7 +336,16 @@ class _Emitter:
         self.out.line(self.text.masked(op))
 
     def store(self, op: tile.StoreOp) -> None:
+        if self.shared is None or self.shared.steps is None or not op.meets:
+            self.out.line(self.access.store(op))
+            return
+        loop = op.parent_op()
+        assert isinstance(loop, tile.LoopOp) and loop.axis is not None, "the verifier holds that"
+        end = self.text.span(loop.axis.result).stop
+        place = end if loop.outer is None else f"({self.names[loop.outer.result]}, {end})"
+        self.out.line(f"{self.shared.mine}.wait({place})")
         self.out.line(self.access.store(op))
+        self.out.line(f"{self.shared.mine}.past({place})")
 
 
 def _depend(assigned: Sequence[tuple[str, str]]) -> bool:
@@ -344,11 +357,13 @@ def _depend(assigned: Sequence[tuple[str, str]]) -> bool:
 class _Shared:
     """The function of the programs that threads share: its name, and that of its argument, which tells a thread's own.
 
-    Each thread walks all programs, and of one `variable` takes those that are its own.
+    Each thread walks all programs, and of one `variable` takes those that are its own. Where they go in `steps`, it
+    waits for the step before.
     """
 
     where: SSAValue
     variable: StringAttr
+    steps: StringAttr | None
     function: str
     mine: str
 
@@ -356,4 +371,6 @@ class _Shared:
     def of(cls, kernel: tile.KernelOp, names: Names) -> _Shared | None:
         """That of a kernel, None where nothing says that threads share its programs."""
         said = next((op for op in kernel.body.block.ops if isinstance(op, tile.ThreadsOp)), None)
-        return None if said is None else cls(said.where, said.variable, names.fresh("tiles"), names.fresh("mine"))
+        if said is None:
+            return None
+        return cls(said.where, said.variable, said.steps, names.fresh("tiles"), names.fresh("mine"))

@@ -8,6 +8,23 @@ def _alone(tiles, worth):
     """Computes all tiles here. Another `_run` may call `tiles` in several threads, each with those that are its own."""
     tiles(iter)
 ''',
+    "_alone_in_steps": '''
+class _All:
+    """Tells who computes all tiles that they are its own, and has nothing to wait for."""
+
+    __call__ = steps = staticmethod(iter)
+
+    def wait(self, place):
+        """Returns when the tile of the step before is past a place, to which it then adds no more."""
+
+    def past(self, place):
+        """This tile is."""
+
+
+def _alone_in_steps(tiles, worth):
+    """Computes all tiles here. Another `_run` may call `tiles` in several threads, each with those that are its own."""
+    tiles(_All())
+''',
     "_compiled": '''
 _LOOPS = []
 

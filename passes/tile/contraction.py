@@ -25,9 +25,9 @@ class ContractionPlan:
     form: Literal["dot", "sum", "loop"]
     left: tuple[SSAValue, ...]
     right: tuple[SSAValue, ...]
-    outside: tuple[SSAValue, ...]
-    divisors: tuple[SSAValue, ...]
-    negative: bool
+    outside: tuple[SSAValue, ...] = ()
+    divisors: tuple[SSAValue, ...] = ()
+    negative: bool = False
     precise: bool = False
 
     @property
@@ -51,11 +51,18 @@ def contraction(
     factors, divisors, negative = _factors(body, over, axes)
     inside = [f for f in factors if over in axes(f)]
     outside = tuple(f for f in factors if over not in axes(f))
+    return replace(product(inside, over, axes, weight), outside=outside, divisors=divisors, negative=negative)
+
+
+def product(
+    inside: list[SSAValue], over: Axis, axes: Callable[[SSAValue], Axes], weight: Axes | None = None
+) -> ContractionPlan:
+    """How to sum a product over the axis `over`, all of it term by term."""
     varying = {f: axes(f) - {over} for f in inside}
     varied = frozenset[Axis]().union(*varying.values(), *([weight - {over}] if weight is not None else []))
 
     def made(form: Literal["dot", "sum", "loop"], left: list[SSAValue], right: list[SSAValue]) -> ContractionPlan:
-        return ContractionPlan(form, tuple(left), tuple(right), outside, divisors, negative)
+        return ContractionPlan(form, tuple(left), tuple(right))
 
     if len(varied) <= 1:
         return made("sum", inside, [])

@@ -21,6 +21,8 @@ def wanted(op: Folded, plans: list[ContractionPlan]) -> Iterable[SSAValue]:
     """What folding a tile of keys into a reduction takes."""
     yield from conjuncts(op.where)
     yield from op.folded
+    if isinstance(op, attn.ScatterOp):
+        yield from op.indices
     for plan in plans:
         yield from plan.values
 
@@ -60,6 +62,9 @@ class TileFold:
             return self.fold_stream(op, plans, states, where)
         if isinstance(op, attn.ArgMaxOp):
             return self.fold_position(op, states, where)
+        if isinstance(op, attn.ScatterOp):
+            self.scatter(op, plans[0], where)
+            return []
         monoid, build = monoid_of(op), self.at.build
         if plans:
             part = self.sum(plans[0], None, where)
@@ -120,6 +125,15 @@ class TileFold:
         larger = build.add(arith.MaximumfOp(states[0], largest), block, op.maximum.name_hint)
         both = where_largest(states[0], larger, states[1]), where_largest(largest, larger, least)
         return [larger, build.add(arith.MinSIOp(*both), block, op.position.name_hint)]
+
+    def scatter(self, op: attn.ScatterOp, plan: ContractionPlan, where: list[SSAValue]) -> None:
+        """Adds to elements what all rows of the tile have for the keys, each of which is an element's own."""
+        lowering, at, block = self.lowering, self.at, self.block
+        assert at.rows is not None
+        value = lowering.contract(plan, at.rows, None, where, at, block, self.exact)
+        indices = [lowering.get(place, at) for place in op.indices]
+        assert not any(at.rows in at.build.axes(place) for place in indices), "rows of a tile have no elements apart"
+        at.build.place(tile.StoreOp(op.tensor, indices, value, None, lowering.programs(op, at)), block)
 
     @staticmethod
     def unscaled(score: SSAValue) -> tuple[SSAValue, SSAValue | None]:

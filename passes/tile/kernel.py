@@ -58,7 +58,7 @@ def _write(lowering: Lowering, at: Where, op: attn.WriteOp, fixed: bool) -> None
     along, within = None, False
     if op.adds is not None:
         value, within = _summed(lowering, at, op, indices, value)
-        along = _programs(lowering, at, op)
+        along = lowering.programs(op, at)
     if fixed:  # what is the same for several rows is stored for each
         for axis in (axis for v in indices for axis in sorted(build.axes(v), key=order_of)):
             value = build.along(value, axis, block)
@@ -79,19 +79,6 @@ def _summed(
             value = build.add(tile.SumOp(build.along(value, axis, block), axis), block, value.name_hint)
     met = frozenset[SSAValue]().union(*map(lowering.axes, op.along))
     return value, any(variable in met and axis in placed for variable, axis in axes.items())
-
-
-def _programs(lowering: Lowering, at: Where, op: attn.WriteOp) -> list[SSAValue]:
-    """The variables of the programs of which elements may meet, in the order of the kernel."""
-    found: dict[SSAValue, None] = {}
-    for variable in (variable for v in op.along for variable in sorted(lowering.axes(v), key=order_of)):
-        if isinstance(variable.owner, attn.RowOp | attn.ColumnOp):
-            axis = lowering.target_axis(variable, at).owner
-            assert isinstance(axis, tile.RangeOp)
-            found[axis.start] = None
-        else:
-            found[lowering.get(variable, at)] = None
-    return list(found)
 
 
 def _rows(lowering: Lowering, at: Where, asked: int) -> Where:

@@ -14,7 +14,7 @@ from attndsl.ir.keys import Folded, common_conjuncts, conjuncts
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.tile.builder import TileBuilder, order_of
-from attndsl.passes.tile.contraction import ContractionPlan, contraction
+from attndsl.passes.tile.contraction import ContractionPlan, contraction, product
 from attndsl.passes.tile.fold import TileFold, start, wanted
 from attndsl.passes.tile.lowering import Lowering
 from attndsl.passes.tile.where import BlockScope, Where
@@ -69,7 +69,8 @@ class KeyLoop:
         plans = _in_turn(plans) if sequential else plans
         step = build.number(1) if sequential else build.size(self.keys, KEYS)
         span = KeySpan(*self.split(low, high, step), step, *own)
-        guessing = self.fixed and not sequential and bool(self.at_risk(plans))
+        adds = any(isinstance(op, attn.ScatterOp) for op in self.reductions)  # folded once more, it would add twice
+        guessing = self.fixed and not sequential and not adds and bool(self.at_risk(plans))
         folded = self.loop(span, plans, sequential, exact=not guessing)
         if guessing:
             folded = self.again_unless_finite(span, plans, folded)
@@ -218,6 +219,9 @@ class KeyLoop:
             case attn.TotalOp():
                 plan = contraction(op.body, over, axes, self.condition_axes(op) | {over})
                 return [replace(plan, precise=op.precise is not None)]
+            case attn.ScatterOp():
+                factors = op.value.owner.operands if isinstance(op.value.owner, arith.MulfOp) else [op.value]
+                return [product(list(factors), self.lowering.rows[0].result, axes)]
             case _:
                 return []
 

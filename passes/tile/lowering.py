@@ -16,6 +16,7 @@ from attndsl.ir.hints import hint
 from attndsl.ir.keys import Folded
 from attndsl.ir.traits import Axes, monoid_of
 from attndsl.ir.xdsl import AnyFloat, Attribute, Block, Operation, Region, SSAValue, arith, i1
+from attndsl.passes.tile.builder import order_of
 from attndsl.passes.tile.contraction import ContractionPlan, contraction
 from attndsl.passes.tile.where import BlockScope, Where
 
@@ -253,6 +254,18 @@ class Lowering:
         lowered = [self.get(factor, at) for factor in factors]
         product = at.build.product([weight, *lowered] if weight is not None else lowered, block)
         return product if product is not None else at.build.constant(1.0, self.real_type)
+
+    def programs(self, op: attn.WriteOp | attn.ScatterOp, at: Where) -> list[SSAValue]:
+        """The variables of the programs of which elements may meet, in the order of the kernel."""
+        found: dict[SSAValue, None] = {}
+        for variable in (variable for v in op.along for variable in sorted(self.axes(v), key=order_of)):
+            if isinstance(variable.owner, attn.RowOp | attn.ColumnOp):
+                axis = self.target_axis(variable, at).owner
+                assert isinstance(axis, tile.RangeOp)
+                found[axis.start] = None
+            else:
+                found[self.get(variable, at)] = None
+        return list(found)
 
     def finish(
         self, plan: ContractionPlan, result: SSAValue, at: Where, block: Block, where: Sequence[SSAValue] = ()

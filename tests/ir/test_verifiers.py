@@ -77,7 +77,30 @@ def shared(said: str, body: str = "", store: str = "tile.store @o[%i] = %zero : 
     return tile(body, store).replace("  %i0 =", f"  %c = arith.cmpi slt, %M, %N : index\n  {said}\n  %i0 =")
 
 
-@pytest.mark.parametrize("text", [attn(""), tile("")])
+STEPS = "steps through the programs that may meet, first, and has others to share"
+
+
+def stepped() -> str:
+    """A kernel whose programs add to the elements of keys, in steps."""
+    text = shared('tile.threads share "h" in steps of "i" where %c').replace(
+        "  %i = tile.range",
+        """  %c1 = arith.constant 1 : index
+  %h = tile.program "h" to %N step %c1
+  %i = tile.range""",
+    )
+    loop = """  tile.loop %n0 = %c0 to %N step %c4 {
+    %n = tile.range "n" from %n0 to %N size %c4
+    %other = arith.addi %n, %i0 : index
+    %v = tile.load @x[%h, %n] : f32
+    tile.store @s[%h, %n] = %v adds along(%i0) : f32
+    tile.yield
+  }
+"""
+    declared = f'{DECLARED}spec.tensor @s "output" "f32" ["N", "N"]\n'
+    return text.replace("  tile.store @o[%i] = %zero : f32\n", loop).replace(DECLARED, declared)
+
+
+@pytest.mark.parametrize("text", [attn(""), tile(""), stepped()])
 def test_what_the_cases_start_from_is_well_formed(text: str) -> None:
     parse_module(text).verify()
 
@@ -119,6 +142,19 @@ ATTN_RULES = [
     (
         attn('tile.loop %n = %c0 to %N step %N {\n  %k = spec.dim "N"\n  tile.yield\n}'),
         "the body of a kernel is flat, and tile.loop is not",
+    ),
+    (attn("attn.scatter @o[%j] = %one over %i along(%i) : f32"), "reduces over a value that is no attn.over"),
+    (
+        attn("attn.scatter @o[%j] = %one over %j along(%j) : f32"),
+        "what rows differ in that meet depends on attn.over j",
+    ),
+    (
+        attn("%v = attn.read @x[%i, %j] : f32\nattn.scatter @o[%j] = %v over %j : f32"),
+        "attn.scatter puts several values into one place",
+    ),
+    (
+        attn("%c = arith.cmpi slt, %d, %M : index\nattn.scatter @o[%j] = %one over %j where %c : f32"),
+        "whether a key is present depends on attn.axis d",
     ),
     (attn('%k = attn.axis "k" to %i'), "the extent of a feature variable depends on attn.each i"),
     (attn('%k = attn.each "k" to %j'), "the range of k depends on attn.over j"),
@@ -262,6 +298,12 @@ TILE_RULES = [
         shared('tile.threads share "i" where %c\n  tile.threads share "i" where %c'),
         "stands once, before the first program",
     ),
+    (stepped().replace("adds along(%i0)", "adds within along(%i0)"), STEPS),
+    (stepped().replace("@s[%h, %n]", "@s[%h, %h]"), STEPS),
+    (stepped().replace("@s[%h, %n]", "@s[%other, %n]"), STEPS),
+    (stepped().replace('share "h"', 'share "i"'), STEPS),
+    (stepped().replace('steps of "i"', 'steps of "h"'), STEPS),
+    (stepped().replace(' in steps of "i"', ""), "gives threads programs that may add to one element"),
     (shared('tile.threads share "j" where %c'), "names a variable of the programs"),
     (
         shared('tile.threads share "i" where %c', store="tile.store @o[%i] = %zero adds along (%i0) : f32"),
@@ -499,7 +541,7 @@ EVERY_OP = [
         %argmax, %position = attn.argmax %v, %j over %j where %yes : f32
         %m, %l, %a = attn.stream %v, (%v) over %j where %yes : f32, f32, (f32)
         """,
-        "attn.write @o[%i] = %one where %yes : f32",
+        "attn.write @o[%i] = %one where %yes : f32\nattn.scatter @o[%j] = %v over %j along(%i) where %yes : f32",
     ).replace(
         '%j = attn.over "j" to %N',
         '%p = attn.outer "p" to %N\n%j = attn.over "j" from %c0 to %N up to %M split %c0 of %N within %p',

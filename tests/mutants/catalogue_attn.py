@@ -13,11 +13,11 @@ from attndsl.ir.keys import conjunction, conjuncts, reductions_of
 from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import add, number
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
+from attndsl.ir.told import Told
 from attndsl.ir.xdsl import ModuleOp, SSAValue, arith, i1
 from attndsl.passes import (
     bound_loops,
     canonicalize,
-    find_meetings,
     order_sums,
     reassociate_contractions,
     rebase_exponentials,
@@ -142,7 +142,7 @@ def quotients_tell_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     def told(original: Any, self: Any, place: Any) -> Any:
         return frozenset(v for m in place for factor in m for v in self.axes(factor))
 
-    wraps(monkeypatch, find_meetings._Told, "told", told)
+    wraps(monkeypatch, Told, "_told", told)
 
 
 # --- order-sums

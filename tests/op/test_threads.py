@@ -346,3 +346,71 @@ def test_torch_says_how_many_at_most(limits: Callable[[], int], monkeypatch: pyt
     assert limits() == 6, "torch is being imported"
     torch.get_num_threads = lambda: 2  # type: ignore[attr-defined]
     assert limits() == 2
+
+
+class Stepped:
+    """Tiles in steps, which add to the places of a loop in their order, and take as long as they like."""
+
+    def __init__(self, heads: int, act: Callable[[int, int, int], None] = lambda *_: None) -> None:
+        self.heads, self.act = heads, act
+        self.added: dict[tuple[int, int], list[int]] = {}
+        self.by: set[int] = set()
+
+    def __call__(self, mine: threads.Mine) -> None:
+        for step in mine.steps(range(0, 40, 4)):
+            for batch in range(2):
+                for head in mine(range(self.heads)):
+                    self.by.add(threading.get_ident())
+                    for turn, key in [(turn, key) for turn in range(2) for key in range(step % 3, 30, 5)]:
+                        self.act(step, head, key)
+                        mine.wait((turn, min(key + 5, 30)))
+                        for place in range(key, min(key + 5, 30)):
+                            self.added.setdefault((batch * self.heads + head, turn * 30 + place), []).append(step)
+                        mine.past((turn, min(key + 5, 30)))
+
+    def check(self) -> None:
+        steps = range(0, 40, 4)
+        for (_, place), added in self.added.items():
+            assert added == [step for step in steps if step % 3 <= place % 30]
+        assert len(self.added) == 2 * self.heads * 60
+
+
+def late(step: int, head: int, key: int) -> None:
+    """Earlier steps take longer: who does not wait overtakes them."""
+    time.sleep(0.002 * (40 - step) / 40 * ((head + key) % 3))
+
+
+@pytest.mark.parametrize("heads", [1, 2, 7])
+def test_steps_add_one_after_another(heads: int) -> None:
+    work = Stepped(heads, late)
+    threads.run(work, True)
+    work.check()
+    assert len(work.by) == 3
+    alone = Stepped(heads)
+    threads.run(alone, False)
+    alone.check()
+
+
+def test_steps_run_beside_each_other() -> None:
+    """Of one head, the next step is under way while the one before has keys to go."""
+    begun: list[tuple[int, int]] = []
+
+    def note(step: int, head: int, key: int) -> None:
+        time.sleep(0.001)
+        begun.append((step, key))
+
+    threads.run(Stepped(1, note), True)
+    assert any(later[0] > earlier[0] for n, earlier in enumerate(begun) for later in begun[:n])
+
+
+def test_a_step_that_fails_ends_those_that_wait_for_it() -> None:
+    def act(step: int, head: int, key: int) -> None:
+        late(step, head, key)
+        if step == 8 and key > 20:
+            raise ValueError("no such key")
+
+    with pytest.raises(ValueError, match="no such key"):
+        threads.run(Stepped(2, act), True)
+    work = Stepped(2)
+    threads.run(work, True)
+    work.check()
