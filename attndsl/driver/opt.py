@@ -32,9 +32,9 @@ def run_passes(
     sections = [f"// before all passes\n{print_module(module)}"]
     timing = Timing()
 
-    def after(name: str, module: ModuleOp, left: str) -> None:
+    def after(name: str, module: ModuleOp, changed: bool) -> None:
         if print_after_all:
-            sections.append(f"// after {name}\n{left}")
+            sections.append(f"// after {name}\n{print_module(module)}")
 
     run_pipeline(module, chosen, after, timing)
     if row is not None:

@@ -28,8 +28,8 @@ class Timing:
     passes: list[tuple[str, float]] = field(default_factory=list)
 
 
-After = Callable[[str, ModuleOp, str], None]
-"""Is shown the name of a pass, the module that it leaves, and that as text."""
+After = Callable[[str, ModuleOp, bool], None]
+"""Is shown the name of a pass, the module that it leaves, and whether it changed that."""
 
 
 def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
@@ -56,25 +56,26 @@ def run_pipeline(
     after: After | None = None,
     timing: Timing | None = None,
     text: Callable[[], str] | None = None,
+    verify_each: bool = True,
 ) -> None:
     """Runs passes on a module, in place; `after` is shown the module after each.
 
     `text` tells the module's text, as it is now, where something fails; left out, the module is printed before.
 
-    The verifier takes as long as all passes together: it runs at the end, and, where someone looks or something has
-    failed, after each pass, unless that left what was verified before. Raises PipelineError where a pass needs another
-    before it, CompilerError, which names the pass and the file that reproduces the failure.
+    The verifier takes as long as all passes together: it runs at the end, and, where something has failed or someone
+    looks, who may do without with `verify_each`, after each pass that changed something. Raises PipelineError where a
+    pass needs another before it, CompilerError, which names the pass and the file that reproduces the failure.
     """
     before, passes, loaded = text or partial(str, print_module(module)), tuple(passes), context()
-    left, parts = "", list[object]()
+    parts = parts_of(module) if after is not None else []
     for count, each in enumerate(passes, 1):
         start = time.perf_counter()
         try:
             each.apply(loaded, module)
             changed = after is not None and (now := parts_of(module)) != parts
             if changed:
-                parts, left = now, print_module(module)
-            if changed or count == len(passes):
+                parts = now
+            if (changed and verify_each) or count == len(passes):
                 _verify(module, passes[:count])
         except RequirementError as error:
             raise PipelineError(str(error)) from None
@@ -83,7 +84,7 @@ def run_pipeline(
         if timing is not None:
             timing.passes.append((each.name, time.perf_counter() - start))
         if after is not None:
-            after(each.name, module, left)
+            after(each.name, module, changed)
 
 
 def _verify(module: ModuleOp, ran: Iterable[ModulePass]) -> None:

@@ -17,7 +17,6 @@ from attndsl.driver.pipelines import Step
 from attndsl.driver.summarise import feature_dims
 from attndsl.driver.targets import target_of
 from attndsl.ir.build import build
-from attndsl.ir.context import print_module
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.xdsl import ModuleOp, ModulePass
@@ -100,16 +99,15 @@ def lower(case: Case, form: Form, after: After | None = None) -> ModuleOp:
     """
     module = build(case.spec, case.types)
     module.verify()
-    last = ""
 
-    def changed(name: str, module: ModuleOp, text: str) -> None:
-        nonlocal last
-        if after is not None and text != last:
-            last = text
+    def changed(name: str, module: ModuleOp, is_changed: bool) -> None:
+        if after is not None and is_changed:
             after(name, module)
 
-    changed("build", module, print_module(module) if after is not None else "")
-    run_pipeline(module, form.passes(case), changed if after is not None else None)
+    if after is not None:
+        after("build", module)
+    # What is no module in between shows in its numbers, or at the end; then all stages are verified, one by one.
+    run_pipeline(module, form.passes(case), changed if after is not None else None, verify_each=False)
     target_of(form.target).legal().require(module)
     return module
 

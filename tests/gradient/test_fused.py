@@ -99,8 +99,7 @@ def test_what_is_added_is_added_once() -> None:
     """However often a softmax is folded."""
     spec = check(Source(SCORES))
     assert any(map(is_fused, kernels(spec)))
-    for seed in range(4):
-        check_stages([Case.make(spec, seed=seed, hostile=True).poisoned()])
+    check_stages([Case.make(spec, seed=seed, hostile=True).poisoned() for seed in range(2)])
 
 
 def pairs_left_out_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +134,7 @@ def nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_planted_bug_is_named(patch: Patch, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = check(Source(SCORES.replace("f32", "f16"))) if name == "f16" else backward(name)
-    cases = [Case.make(spec, seed=seed, hostile=True).poisoned() for seed in range(4)]
+    cases = [Case.make(spec, seed=seed, hostile=True).poisoned() for seed in range(2)]
     check_stages(cases)
     patch(monkeypatch)
     with pytest.raises(Disagreement) as caught:
@@ -175,7 +174,7 @@ PAIRS = [
 
 def others(i: str, j: str, x: str) -> tuple[Spec, list[Case]]:
     spec = check(Source(OTHERS.format(i=i, j=j, x=x)))
-    return spec, [Case.make(spec, seed=seed, dims={"B": 2, "M": 5, "N": 5, "D": 3}) for seed in range(3)]
+    return spec, [Case.make(spec, seed=seed, dims={"B": 2, "M": 5, "N": 5, "D": 3}) for seed in range(2)]
 
 
 @pytest.mark.parametrize(("i", "j", "x", "same"), PAIRS)
@@ -217,11 +216,11 @@ def test_pairs_that_are_not_the_same_show(
 @pytest.mark.parametrize("name", ["causal_end", "gqa", "alibi", "sliding_window"])
 def test_no_bit_rests_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = backward(name)
-    dims = {"B": 2, "H": 3, "Hq": 4, "Hkv": 2, "M": 700, "N": 900, "D": 32, "E": 32}
+    dims = {"B": 2, "H": 3, "Hq": 4, "Hkv": 2, "M": 600, "N": 700, "D": 32, "E": 32}
     case = Case.make(spec, "f32", seed=3, dims={dim: dims[dim] for dim in spec.dims}, params={"window": 300})
     op = attndsl.compile(spec.source.text)
     found = []
-    for number in (1, 2, 3, 5):
+    for number in (1, 2, 5):
         monkeypatch.setattr(threads, "threads", lambda number=number: number)
         found.append(op(**case.arrays, **case.params))
     for others in found[1:]:

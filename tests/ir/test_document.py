@@ -71,7 +71,7 @@ def stages() -> tuple[str, list[str]]:
     tensors, last = halves(module)
     sections = [last]
 
-    def after(name: str, module: ModuleOp, text: str) -> None:
+    def after(name: str, module: ModuleOp, changed: bool) -> None:
         nonlocal last
         step = next(steps)
         sections.append(f"### {step.spelling}")

@@ -58,12 +58,9 @@ def check_places(module: ModuleOp) -> None:
 def test_every_stage_reads_back(name: str) -> None:
     spec = spec_of(next(path for path in GALLERY if path.stem == name))
     module = build(spec, summarise(spec).default_types())
-    seen: set[str] = set()
 
-    def after(_: str, stage: ModuleOp, text: str) -> None:
-        assert text == print_module(stage)
-        if text not in seen:
-            seen.add(text)
+    def after(_: str, stage: ModuleOp, changed: bool) -> None:
+        if changed:
             check_round_trip(stage)
 
     run_pipeline(module, passes_of(TARGETS["triton"].lowering().steps), after)
