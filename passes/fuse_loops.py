@@ -326,13 +326,16 @@ def _factors(value: SSAValue) -> list[SSAValue]:
 
 
 def _bring(moved: Moved, each: _Sum) -> None:
-    """Computes all that adding takes. Raises NotThere, also where rows add to elements that are a key's own."""
-    for value in (each.total.body, *conjuncts(each.total.where), *each.scales, *each.write.indices):
+    """Computes all that adding takes. Raises NotThere, also where elements are neither a key's own nor of all keys."""
+    for value in (each.total.body, *conjuncts(each.total.where), *each.scales):
         moved.value(value)
-    if each.write.adds is not None:
-        axes = frozenset[SSAValue]().union(*(moved.axes(moved.value(place)) for place in each.write.indices))
-        if not each.is_scaled_by_sizes or any(isinstance(variable.owner, KEYS) for variable in axes):
+    indices = [moved.value(place) for place in each.write.indices]
+    keys = {op.result for op in moved.block.ops if isinstance(op, KEYS)}
+    if each.write.adds is None:
+        if not keys <= Told(indices, moved.block).known:
             raise NotThere
+    elif not each.is_scaled_by_sizes or any(keys & moved.axes(index) for index in indices):
+        raise NotThere
 
 
 def _scaled(moved: Moved, each: _Sum) -> SSAValue:

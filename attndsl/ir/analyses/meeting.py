@@ -52,8 +52,10 @@ def in_steps(kernel: tile.KernelOp) -> tile.ProgramOp | None:
     programs = [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]
     if len(apart(kernel)) + 1 < len(programs):  # a thread would walk the loop anew for some
         return None
-    resting = resting_on(program.result, kernel)
+    resting, facts = resting_on(program.result, kernel), Facts(kernel.body.block)
     for store in meeting:
+        if loop.outer is not None and all(facts.of(v).get((loop.outer.result,)) != 1 for v in store.indices):
+            return None
         if loop.axis.result not in store.indices or not resting.isdisjoint({*store.indices} - {loop.axis.result}):
             return None
     return program
