@@ -90,7 +90,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 
 from attndsl.checking.symbolic import Expression
 from attndsl.ir import attn, spec
@@ -170,7 +169,8 @@ class _Sum:
     def is_scaled_by_sizes(self) -> bool:
         """Whether terms may be scaled in the place of sums, and added up where sums go: there nothing is rounded.
 
-        What scales is then positive, whatever a call has: 0, as a row has that sees no keys, stays 0.
+        What scales is then positive and of moderate size, whatever a call has: 0, as a row has that sees no keys, stays
+        0, and terms are as far from overflow as sums.
         """
         kept = self.tensor.element.data == ELEMENTS.get(self.total.result.type)
         return kept and all(map(self._is_positive, made_of(self.scales)))
@@ -185,7 +185,7 @@ class _Sum:
                 return op.dim.data in self.tensor.extents.dims
             case arith.ConstantOp():
                 number = constant(op.result)
-                return number is not None and 0 < number < inf
+                return number is not None and 2.0**-20 <= number <= 2.0**20
         return isinstance(op, spec.ToFloatOp | math.SqrtOp)
 
 

@@ -129,7 +129,7 @@ class Moved:
 
     def _computed(self, op: Operation) -> Operation:
         """An operation as it stands here already, else put here."""
-        for other in self.block.ops:
+        for other in self.block.ops if not isinstance(op, attn.IndexOp) else ():
             if type(other) is type(op) and other.properties == op.properties and other.operands == op.operands:
                 return other
         self.block.add_op(op)

@@ -129,7 +129,7 @@ class _Call:
         self.shares = shares(helpers)
         self.ready = SimpleQueue[None]()
         self.claims = count()
-        self.places: dict[int, Place | None] = {}  # what tiles are past, by their number; None: they are computed
+        self.places: dict[int, Place | None] = {}  # what tiles are past, by their number; None: they have ended
         self.passed = threading.Condition()
         self.ended = False
         self.failures: list[BaseException] = []
@@ -193,7 +193,7 @@ class _Own:
         self.call = call
         self.before, self.claimed = 0, next(call.claims)
         self.in_steps = False
-        self.step_begins = self.distance = 0
+        self.first = self.step_begins = self.distance = 0
 
     def __call__(self, span: range) -> Iterator[int]:
         call, first = self.call, self.before
@@ -206,7 +206,7 @@ class _Own:
 
     def steps(self, span: range) -> Iterator[int]:
         """All steps; the tile of the step before was claimed as much earlier as a step has tiles."""
-        self.in_steps = True
+        self.in_steps, self.first = True, self.before
         for number, step in enumerate(span):
             self.distance = self.before - self.step_begins if number else 0
             self.step_begins = self.before
@@ -221,14 +221,21 @@ class _Own:
                     self.call.passed.wait(PATIENCE)
 
     def is_past(self, tile: int, place: Place) -> bool:
-        """Whether a tile is past a place."""
-        if tile not in self.call.places:
-            return False
-        reached = self.call.places[tile]
-        return reached is None or reached >= place  # type: ignore[operator]
+        """Whether a tile, and all of its place in the steps before, are past a place.
+
+        Who is past a place has waited there for the step before. Who has ended may not have come so far.
+        """
+        while tile >= self.first:
+            if tile not in self.call.places:
+                return False
+            reached = self.call.places[tile]
+            if reached is not None:
+                return reached >= place  # type: ignore[operator]
+            tile -= self.distance
+        return True
 
     def past(self, place: Place | None) -> None:
-        """This tile is past a place, or has been computed."""
+        """This tile is past a place, or has ended."""
         with self.call.passed:
             self.call.places[self.claimed] = place
             self.call.passed.notify_all()

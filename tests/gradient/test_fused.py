@@ -72,6 +72,27 @@ def test_others_stay_apart(name: str) -> None:
     assert not any(map(is_fused, kernels(backward(name))))
 
 
+ENDED = """attention ended {
+    dims B, M, N, D
+    types T = f32
+    input  q : T[B, M, D]
+    input  k : T[B, N, D]
+    input  e : i32[N]
+    output o : T[B, M, D]
+    output w : T[B, N, D]
+
+    each b in B, i in M
+    over j in N
+    mask = i < e[j]
+    o[b,i,:] = sum(exp(q[b,i,:] . k[b,j,:] / 99.0) * k[b,j,:], mask)
+
+    each b in B, j in N
+    over i in M
+    mask = i < e[j]
+    w[b,j,:] = sum(exp(q[b,i,:] . k[b,j,:] / 99.0) * q[b,i,:], mask)
+}"""
+"""Keys that data end at any row."""
+
 SCORES = """attention scores {
     dims B, M, N, D
     types T = f32
@@ -211,15 +232,29 @@ def test_pairs_that_are_not_the_same_show(
     assert caught.value.stage == "fuse-loops"
 
 
+def several(op: attndsl.Op, arrays: Any, monkeypatch: pytest.MonkeyPatch, **params: Any) -> None:
+    """Calls an operator with several numbers of threads, and compares to the bit."""
+    found = []
+    for number in (1, 2, 5):
+        monkeypatch.setattr(threads, "threads", lambda number=number: number)
+        found.append(op(**arrays, **params))
+    for others in found[1:]:
+        assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found[0], others, strict=True))
+
+
 @pytest.mark.parametrize("name", ["causal_end", "gqa", "alibi", "sliding_window"])
 def test_no_bit_rests_on_the_number_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = backward(name)
     dims = {"B": 2, "H": 3, "Hq": 4, "Hkv": 2, "M": 600, "N": 700, "D": 32, "E": 32}
     case = Case.make(spec, "f32", seed=3, dims={dim: dims[dim] for dim in spec.dims}, params={"window": 300})
-    op = attndsl.compile(spec.source.text)
-    found = []
-    for number in (1, 2, 5):
-        monkeypatch.setattr(threads, "threads", lambda number=number: number)
-        found.append(op(**case.arrays, **case.params))
-    for others in found[1:]:
-        assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found[0], others, strict=True))
+    several(attndsl.compile(spec.source.text), case.arrays, monkeypatch, **case.params)
+
+
+def test_steps_that_end_early_are_waited_for_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those before them may add yet to what those behind them wait for."""
+    random = np.random.default_rng(1)
+    q, k = (random.normal(size=(2, size, 32)).astype(np.float32) for size in (512, 1152))
+    ends = np.where(np.arange(1152) // 128 % 2, 0, 512).astype(np.int32)
+    assert any(map(is_fused, kernels(check(Source(ENDED)))))
+    for _ in range(3):
+        several(attndsl.compile(ENDED), {"q": q, "k": k, "e": ends}, monkeypatch)

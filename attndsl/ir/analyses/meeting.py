@@ -42,22 +42,20 @@ def in_steps(kernel: tile.KernelOp) -> tile.ProgramOp | None:
     An element has one place then, the key's that it is of: a program that is past it adds there no more.
     """
     meeting = [op for op in of_kind(kernel, tile.StoreOp) if op.meets]
-    along = {value for store in meeting for value in store.along}
-    loops = {store.parent_op() for store in meeting}
-    if len(along) != 1 or len(loops) != 1 or any(store.within is not None for store in meeting):
+    if len(meeting) != 1 or len(meeting[0].along) != 1 or meeting[0].within is not None:
         return None
-    (program,), (loop,) = (value.owner for value in along), loops
+    (store,) = meeting
+    program, loop = store.along[0].owner, store.parent_op()
     if not isinstance(loop, tile.LoopOp) or loop.axis is None or not isinstance(program, tile.ProgramOp):
         return None
     programs = [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]
     if len(apart(kernel)) + 1 < len(programs):  # a thread would walk the loop anew for some
         return None
-    resting, facts = resting_on(program.result, kernel), Facts(kernel.body.block)
-    for store in meeting:
-        if loop.outer is not None and all(facts.of(v).get((loop.outer.result,)) != 1 for v in store.indices):
-            return None
-        if loop.axis.result not in store.indices or not resting.isdisjoint({*store.indices} - {loop.axis.result}):
-            return None
+    facts, resting = Facts(kernel.body.block), resting_on(program.result, kernel)
+    if loop.outer is not None and all(facts.of(v).get((loop.outer.result,)) != 1 for v in store.indices):
+        return None
+    if loop.axis.result not in store.indices or not resting.isdisjoint({*store.indices} - {loop.axis.result}):
+        return None
     return program
 
 
