@@ -306,7 +306,10 @@ class _Fused:
 
     def apart(self, moved: Moved) -> Expression | None:
         """How many programs add to elements of their own, of a call's extents; None where a call does not know."""
-        told = [Told([moved.value(place) for place in each.write.indices], moved.block).known for each in self.sums]
+        told = [
+            Told([moved.value(place) for place in each.write.indices], moved.block, digits=True).known
+            for each in self.sums
+        ]
         product: Expression = 1
         for op in moved.block.ops:
             if isinstance(op, attn.EachOp) and all(op.result in known for known in told):
@@ -332,7 +335,7 @@ def _bring(moved: Moved, each: _Sum) -> None:
     indices = [moved.value(place) for place in each.write.indices]
     keys = {op.result for op in moved.block.ops if isinstance(op, KEYS)}
     if each.write.adds is None:
-        if not keys <= Told(indices, moved.block).known:
+        if not keys <= Told(indices, moved.block, digits=True).known:
             raise NotThere
     elif not each.is_scaled_by_sizes or any(keys & moved.axes(index) for index in indices):
         raise NotThere
@@ -362,7 +365,7 @@ def _scatter(moved: Moved, each: _Sum, tensor: spec.TensorOp, places: Sequence[S
     over, where = over_of(moved.kernel), each.total.where
     assert over is not None
     indices = [moved.value(place) for place in places]
-    told = Told(indices, moved.block).known
+    told = Told(indices, moved.block, digits=True).known
     along = [op.result for op in moved.block.ops if isinstance(op, attn.EachOp) and op.result not in told]
     here = None if where is None else moved.value(where)
     scatter = attn.ScatterOp(tensor.sym_name.data, indices, value, over.result, along, here)

@@ -88,7 +88,7 @@ class Moved:
         integers = [known[op.result] for op in variables]
         if not all(self.facts.of(self.value(a)) == self.facts.of(b) for a, b in self.matched.equal):
             return False
-        if not own.keys() <= Told(integers, self.block).known:
+        if not own.keys() <= Told(integers, self.block, digits=True).known:
             return False
         left = dict(own)
         product, count = number(1), number(1)

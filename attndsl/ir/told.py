@@ -12,10 +12,11 @@ from attndsl.ir.xdsl import Block, SSAValue
 
 
 class Told:
-    """The variables that integers of a block tell, besides those that are given."""
+    """The variables that integers of a block tell, besides those that are given; and their `digits`, if asked for."""
 
-    def __init__(self, integers: Iterable[SSAValue], block: Block) -> None:
+    def __init__(self, integers: Iterable[SSAValue], block: Block, digits: bool = False) -> None:
         self.axes = AxesAnalysis()
+        self.digits = digits
         self.facts = Facts(block)
         self.integers = [self.facts.of(integer) for integer in integers]
         self.known: Axes = frozenset()
@@ -33,7 +34,7 @@ class Told:
         """The variable that an integer tells, as the one factor of it that is not known; of several its digits."""
         unknown = {m: c for m, c in integer.items() if any(not self.axes(factor) <= self.known for factor in m)}
         if len(unknown) != 1:
-            return self._digits(unknown)
+            return self._digits(unknown) if self.digits else frozenset()
         ((monomial, _),) = unknown.items()
         variables = [factor for factor in monomial if not self.axes(factor) <= self.known]
         rest = [factor for factor in monomial if factor is not variables[0]]

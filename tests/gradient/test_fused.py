@@ -14,7 +14,7 @@ import attndsl
 from attndsl.checking.check import check
 from attndsl.checking.elements import usual_element
 from attndsl.checking.typed import Spec
-from attndsl.gradient import gradient
+from attndsl.gradient import NoGradient, gradient
 from attndsl.ir import attn, tile
 from attndsl.ir.pairs import Moved
 from attndsl.ir.statements import of_kind
@@ -22,7 +22,10 @@ from attndsl.op import threads
 from attndsl.passes import fuse_loops
 from attndsl.syntax.source import Source
 from attndsl.testing import Case, Disagreement, check_stages
+from attndsl.testing.fuzz import Example, FuzzPlan
 from attndsl.testing.stages import Form, lower
+
+from .test_drawn import each_drawn
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -258,3 +261,22 @@ def test_steps_that_end_early_are_waited_for_all_the_same(monkeypatch: pytest.Mo
     assert any(map(is_fused, kernels(check(Source(ENDED)))))
     for _ in range(3):
         several(attndsl.compile(ENDED), {"q": q, "k": k, "e": ends}, monkeypatch)
+
+
+@pytest.mark.matrix
+def test_gradients_of_drawn_specs_agree_at_every_stage() -> None:
+    """Those in which kernels are fused, of which some are."""
+    fused = 0
+
+    def agrees(example: Example) -> None:
+        nonlocal fused
+        try:
+            spec = check(Source(gradient(example.case.spec).backward))
+        except NoGradient:
+            return
+        if any(map(is_fused, kernels(spec))):
+            fused += 1
+            check_stages([Case.make(spec, seed=seed, hostile=seed > 0).poisoned() for seed in range(2)])
+
+    each_drawn(40, FuzzPlan(None, ()), agrees)
+    assert fused > 0

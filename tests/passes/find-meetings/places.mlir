@@ -6,7 +6,6 @@ spec.tensor @t "input" "i32" ["B"]
 spec.tensor @o "output" "f32" ["B", "H", "M"] partial
 spec.tensor @s "output" "f32" ["M"] partial
 spec.tensor @n "output" "f32" [] partial
-spec.tensor @d "output" "f32" ["B * H + B * B"] partial
 
 // CHECK-LABEL: attn.kernel @every_row_is_told {
 // CHECK: attn.write @o[%b, %h, %j] = %x adds along() where %in : f32
@@ -78,31 +77,4 @@ attn.kernel @two_writes_may_meet {
   %in = arith.andi %low, %high : i1
   attn.write @s[%j] = %x adds along(%i) where %in : f32
   attn.write @n[] = %x adds along(%i) : f32
-}
-
-// A number within a group and the group tell each other apart, as digits do; not where there are more than a group has.
-// CHECK-LABEL: attn.kernel @digits {
-// CHECK: attn.write @d[%place] = %x adds along() : f32
-attn.kernel @digits {
-  %B = spec.dim "B"
-  %H = spec.dim "H"
-  %b = attn.each "b" to %B
-  %h = attn.each "h" to %H
-  %group = arith.muli %b, %H : index
-  %place = arith.addi %group, %h : index
-  %x = arith.constant 1.0 : f32
-  attn.write @d[%place] = %x adds along(%b, %h) : f32
-}
-
-// CHECK-LABEL: attn.kernel @no_digits {
-// CHECK: attn.write @d[%place] = %x adds along(%b) : f32
-attn.kernel @no_digits {
-  %B = spec.dim "B"
-  %H = spec.dim "H"
-  %b = attn.each "b" to %B
-  %h = attn.each "h" to %H
-  %group = arith.muli %b, %B : index
-  %place = arith.addi %group, %h : index
-  %x = arith.constant 1.0 : f32
-  attn.write @d[%place] = %x adds along(%b, %h) : f32
 }
