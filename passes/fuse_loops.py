@@ -80,8 +80,9 @@ other's apart, stay in their ranges, and have as many values in all. What both m
 operation, from what is summed down to what is read, and holds a contraction, or nothing would be saved. What rows add
 up, of whichever keys, to elements that are no row's own, the other kernel's rows add up as well.
 
-Programs that add to one element run in order, in one thread. So the kernels stay as they are at calls that have fewer
-than `programs` that do not, and one of all three is chosen by extents: a call has the same bits, whoever shares it.
+Programs that add to one element do so in order, and threads share those that do not. So the kernels stay as they are at
+calls that have fewer than `programs` of these. Extents choose, and not threads: a call has the same bits, whoever
+shares it.
 
 Requires: nest-loops, simplify-indices. Exactness: reassociates sums. Idempotent.
 """
@@ -193,9 +194,8 @@ def _sums_of(kernel: attn.KernelOp) -> list[_Sum]:
     """What a kernel does, if that is to write a sum for each row, or to add sums to elements, and nothing else."""
     writes = [op for op in kernel.body.block.ops if isinstance(op, attn.WriteOp)]
     sums = [found for write in writes if (found := _sum_of(write)) is not None]
-    alone = {each.total for each in sums} == set(reductions_of(kernel)) and len({each.total for each in sums}) == len(
-        sums
-    )
+    totals = {each.total for each in sums}
+    alone = totals == set(reductions_of(kernel)) and len(totals) == len(sums)
     own = [each for each in sums if each.write.adds is None]
     return sums if alone and len(sums) == len(writes) and len(own) == 1 else []
 
