@@ -102,6 +102,7 @@ After:
       roles.ring @k_ring of @k along [0 : index, 1 : index] sizes [128 : index, 16 : index] stages 2 readers 2
       roles.ring @v_ring of @v along [0 : index, 1 : index] sizes [128 : index, 16 : index] stages 2 readers 2
       roles.ring @q_ring of @q along [0 : index, 1 : index] sizes [64 : index, 16 : index] stages 2 readers 1
+      roles.order @order among 2
       roles.board @numbers stages 2 readers 2
       roles.producer registers 24 {
         roles.walk(%3, %3) take {
@@ -124,47 +125,46 @@ After:
           roles.wait "empty" @k_ring[%k_stage] phase %9
           roles.expect @k_ring[%k_stage] bytes 4096
           roles.copy @k_ring[%k_stage] from(%zero, %zero)
-          %10, %q_phase = roles.turn %walked_1 of 1
-          %11 = arith.subi %2, %q_phase : index
-          roles.wait "empty" @q_ring[%3] phase %11
+          %q_stage, %q_phase = roles.turn %walked_1 of 1
+          %10 = arith.subi %2, %q_phase : index
+          roles.wait "empty" @q_ring[%3] phase %10
           roles.expect @q_ring[%3] bytes 2048
           roles.copy @q_ring[%3] from(%i0_1, %zero)
-          %12 = arith.addi %i0_1, %0 : index
-          %13 = arith.subi %2, %q_phase : index
-          roles.wait "empty" @q_ring[%2] phase %13
+          %11 = arith.addi %i0_1, %0 : index
+          %12 = arith.subi %2, %q_phase : index
+          roles.wait "empty" @q_ring[%2] phase %12
           roles.expect @q_ring[%2] bytes 2048
-          roles.copy @q_ring[%2] from(%12, %zero)
+          roles.copy @q_ring[%2] from(%11, %zero)
           tile.loop %turn = %2 to %visits step %2 {
             %j0 = arith.muli %turn, %4 : index
-            %14 = arith.addi %used_1, %turn : index
-            %k_stage_1, %k_phase_1 = roles.turn %14 of 2
-            %15 = arith.subi %2, %k_phase_1 : index
-            roles.wait "empty" @k_ring[%k_stage_1] phase %15
+            %13 = arith.addi %used_1, %turn : index
+            %k_stage_1, %k_phase_1 = roles.turn %13 of 2
+            %14 = arith.subi %2, %k_phase_1 : index
+            roles.wait "empty" @k_ring[%k_stage_1] phase %14
             roles.expect @k_ring[%k_stage_1] bytes 4096
             roles.copy @k_ring[%k_stage_1] from(%j0, %zero)
             %before = arith.subi %turn, %2 : index
             %j0_1 = arith.muli %before, %4 : index
-            %16 = arith.addi %used_1, %before : index
-            %v_stage, %v_phase = roles.turn %16 of 2
-            %17 = arith.subi %2, %v_phase : index
-            roles.wait "empty" @v_ring[%v_stage] phase %17
+            %15 = arith.addi %used_1, %before : index
+            %v_stage, %v_phase = roles.turn %15 of 2
+            %16 = arith.subi %2, %v_phase : index
+            roles.wait "empty" @v_ring[%v_stage] phase %16
             roles.expect @v_ring[%v_stage] bytes 4096
             roles.copy @v_ring[%v_stage] from(%j0_1, %zero)
             tile.yield
           }
           %last = arith.subi %visits, %2 : index
           %j0_2 = arith.muli %last, %4 : index
-          %18 = arith.addi %used_1, %last : index
-          %v_stage_1, %v_phase_1 = roles.turn %18 of 2
-          %19 = arith.subi %2, %v_phase_1 : index
-          roles.wait "empty" @v_ring[%v_stage_1] phase %19
+          %17 = arith.addi %used_1, %last : index
+          %v_stage_1, %v_phase_1 = roles.turn %17 of 2
+          %18 = arith.subi %2, %v_phase_1 : index
+          roles.wait "empty" @v_ring[%v_stage_1] phase %18
           roles.expect @v_ring[%v_stage_1] bytes 4096
           roles.copy @v_ring[%v_stage_1] from(%j0_2, %zero)
-          %20 = arith.addi %walked_1, %2 : index
-          %21 = arith.addi %used_1, %visits : index
-                    tile.unsigned %7, %8, %visits, %walked_1, %used_1, %20, %21 : index, index, index, index, index,
-              index, index
-          roles.next %20, %21
+          %19 = arith.addi %walked_1, %2 : index
+          %20 = arith.addi %used_1, %visits : index
+          tile.unsigned %7, %8, %visits, %walked_1, %used_1, %19, %20 : index, index, index, index, index, index, index
+          roles.next %19, %20
         }
       }
       roles.consumers 2 registers 240 {
@@ -180,10 +180,10 @@ After:
           %number_stage_2, %number_phase_2 = roles.turn %walked_3 of 2
           roles.release @numbers[%number_stage_2]
           %i0_2 = roles.programs %number_3 of(%i0) : index
-          %22 = arith.maxsi %N, %3 : index
-          %23 = arith.addi %22, %1 : index
-          %24 = arith.floordivsi %23, %4 : index
-          %visits_1 = roles.turns %24
+          %21 = arith.maxsi %N, %3 : index
+          %22 = arith.addi %21, %1 : index
+          %23 = arith.floordivsi %22, %4 : index
+          %visits_1 = roles.turns %23
           %first = roles.share 64 rows from %i0_2 part %part
           %i_end = arith.addi %first, %0 : index
           %i = tile.range "i" from %first to %i_end size %0
@@ -192,20 +192,26 @@ After:
           %e = tile.range "e" from %zero to %D size %D
           %z = tile.broadcast %none over(%i, %e) : f32 to f32
           %place = tile.range "place" from %3 to %4 size %4
-          %25, %q_phase_1 = roles.turn %walked_3 of 1
+          %q_stage_1, %q_phase_1 = roles.turn %walked_3 of 1
           roles.wait "full" @q_ring[%part] phase %q_phase_1
           %q = roles.view @q_ring[%part] over(%i, %d) : f32
+          %q_1 = roles.operand %q as "bf16" : f32
           %j_end = arith.addi %zero, %4 : index
           %j = tile.range "j" from %zero to %j_end size %4
           %k_stage_2, %k_phase_2 = roles.turn %used_3 of 2
           roles.wait "full" @k_ring[%k_stage_2] phase %k_phase_2
           %k = roles.view @k_ring[%k_stage_2] over(%j, %d) : f32
-          %scoring = roles.product %q, %k over %d : f32
+          %scoring = roles.product %q_1, %k over %d : f32
           %scores = roles.await %scoring pending 0 : f32
           roles.release @k_ring[%k_stage_2]
           %w = math.tanh %scores : f32
           %w_1 = roles.operand %w as "bf16" from %j to %place : f32
           %z_1, %w_2 = tile.loop %turn_1 = %2 to %visits_1 step %2 iter_args(%z_2 = %z, %w_3 = %w_1) -> (f32, f32) {
+            %24 = arith.subi %used_3, %walked_3 : index
+            %25 = arith.addi %24, %turn_1 : index
+            %ordered = arith.subi %25, %part : index
+            %order_stage, %order_phase = roles.turn %ordered of 1
+            roles.wait "full" @order[%part] phase %order_phase
             %j0_3 = arith.muli %turn_1, %4 : index
             %j_end_1 = arith.addi %j0_3, %4 : index
             %j_1 = tile.range "j" from %j0_3 to %j_end_1 size %4
@@ -213,19 +219,22 @@ After:
             %k_stage_3, %k_phase_3 = roles.turn %26 of 2
             roles.wait "full" @k_ring[%k_stage_3] phase %k_phase_3
             %k_1 = roles.view @k_ring[%k_stage_3] over(%j_1, %d) : f32
-            %scoring_1 = roles.product %q, %k_1 over %d : f32
+            %scoring_1 = roles.product %q_1, %k_1 over %d : f32
             %before_1 = arith.subi %turn_1, %2 : index
             %27 = arith.addi %used_3, %before_1 : index
             %v_stage_2, %v_phase_2 = roles.turn %27 of 2
             roles.wait "full" @v_ring[%v_stage_2] phase %v_phase_2
             %v = roles.view @v_ring[%v_stage_2] over(%place, %e) : f32
             %weighing = roles.product %w_3, %v over %place onto %z_2 : f32
+            %other = arith.subi %2, %part : index
+            roles.pass @order[%other]
             %scores_1 = roles.await %scoring_1 pending 1 : f32
             roles.release @k_ring[%k_stage_3]
             %w_4 = math.tanh %scores_1 : f32
             %sums = roles.await %weighing pending 0 : f32
             roles.release @v_ring[%v_stage_2]
             %w_5 = roles.operand %w_4 as "bf16" from %j_1 to %place : f32
+            tile.unsigned %24, %25, %ordered : index, index, index
             tile.yield %sums, %w_5 : f32, f32
           }
           roles.release @q_ring[%part]
@@ -237,13 +246,13 @@ After:
           %weighing_1 = roles.product %w_2, %v_1 over %place onto %z_1 : f32
           %sums_1 = roles.await %weighing_1 pending 0 : f32
           roles.release @v_ring[%v_stage_3]
-          %some = arith.cmpi sgt, %24, %3 : index
+          %some = arith.cmpi sgt, %23, %3 : index
           %sum = arith.select %some, %sums_1, %z : f32
           tile.store @o[%i, %e] = %sum where %i_in : f32
           %29 = arith.addi %walked_3, %2 : index
           %30 = arith.addi %used_3, %visits_1 : index
-                    tile.unsigned %23, %24, %visits_1, %first, %walked_3, %used_3, %29, %30 : index, index, index,
-              index, index, index, index, index
+          tile.unsigned %22, %23, %visits_1, %first, %walked_3, %used_3, %29, %30 : index, index, index, index,
+            index, index, index, index
           roles.next %29, %30
         }
       }

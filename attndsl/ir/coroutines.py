@@ -19,7 +19,7 @@ import numpy as np
 from attndsl.ir import gathers, roles, tile, walks
 from attndsl.ir.arrays import NamedArray, rounded, sum_along
 from attndsl.ir.meaning import Array
-from attndsl.ir.rings import Barred, BoxesOp, RingOp, barred, filled_with
+from attndsl.ir.rings import BARRIERS, Barred, BoxesOp, RingOp, barred, barriers_of, filled_with
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 from attndsl.storage import as_stored, decode
@@ -123,8 +123,8 @@ class _Program:
         for holder in filter(barred, holders):
             name = holder.sym_name.data
             for n in range(holder.stages.value.data):
-                barriers = _Barrier(1), _Barrier(holder.readers.value.data)
-                self.stages[name, n] = _Stage(f"stage {n} of @{name}", *barriers)
+                full, empty = (_Barrier(barriers_of(holder).get(barrier, 1)) for barrier in BARRIERS)
+                self.stages[name, n] = _Stage(f"stage {n} of @{name}", full, empty)
         self.roles: list[_Role] = []
         for op in (op for op in kernel.body.block.ops if isinstance(op, roles.RoleOp)):
             for n in range(op.count.value.data if isinstance(op, roles.ConsumersOp) else 1):
@@ -245,7 +245,7 @@ class _Role:
             else:
                 self.step(op)
             self.done += 1
-            if isinstance(op, roles.ReleaseOp):
+            if isinstance(op, roles.ReleaseOp | roles.PassOp):
                 yield  # who waits for it may go on at once, and what this role has under way goes on beside that
 
     def loop(self, op: tile.LoopOp) -> Iterator[None]:
@@ -344,6 +344,8 @@ class _Role:
                 stage.unread -= 1
                 stage.released.add(self.name)
                 stage.empty.arrive()
+            case roles.PassOp():
+                self.stage(op).full.arrive()
             case _:
                 run.run(op)
 
@@ -393,11 +395,20 @@ class _Role:
         boxes = op.outbox
         if not 0 <= self.run.scalar(op.stage) < boxes.stages.value.data:
             raise RolesFail(f"{self.name} means a stage that @{boxes.sym_name.data} has not")
+        if boxes.within is not None:
+            self.cover(op, boxes.within.string_value())
         sizes, inside, places = self.box(boxes, boxes.box, op.start)
         element = boxes.declaration.element.data
         tile_ = np.broadcast_to(self.run.values[op.value].along(tuple(op.axes)), list(boxes.box.values()))
         stored = decode(as_stored(tile_, element), element).reshape(sizes)
         self.run.arrays[boxes.tensor.string_value()][places] = stored[inside]
+
+    def cover(self, op: roles.PutOp, ring: str) -> None:
+        """Takes the stage of a ring for what is put there. Raises RolesFail where it is not this role's to take."""
+        stage = self.program.stages[self.program.filled_with[ring], self.run.scalar(op.stage)]
+        if ring not in stage.boxes or stage.landing or self.name in stage.released or stage.reading:
+            raise RolesFail(f"{self.name} puts something into {stage.name}, which it has not, or no more, to itself")
+        del stage.boxes[ring]
 
     def hand(self, op: roles.HandOp) -> None:
         relay, stage = op.relay, self.stage(op)

@@ -31,7 +31,7 @@ from attndsl.ir.meetings import Meetings
 from attndsl.ir.over_keys import OverKeys
 from attndsl.ir.ranges import IDENTITY
 from attndsl.ir.residence import Homes
-from attndsl.ir.rings import BoardOp, OutboxOp, RelayOp, RingOp
+from attndsl.ir.rings import BoardOp, OrderOp, OutboxOp, RelayOp, RingOp
 from attndsl.ir.xdsl import (
     Block,
     ModuleOp,
@@ -461,6 +461,7 @@ STEPS: Mapping[type[Operation], Step] = {
             BoardOp,
             OutboxOp,
             RelayOp,
+            OrderOp,
             roles.LoaderOp,
             roles.ConsumersOp,
         ),

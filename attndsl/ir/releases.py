@@ -18,7 +18,7 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException, scf
 Stage = tuple[str, SSAValue]
 
 OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp, gathers.GatherOp, walks.TakeOp, walks.SeekOp, walks.PostOp)
-OF_CONSUMERS = (roles.OperandOp, roles.ProductOp, roles.AwaitOp, roles.PutOp, roles.ClearOp)
+OF_CONSUMERS = (roles.OperandOp, roles.ProductOp, roles.AwaitOp, roles.PutOp, roles.ClearOp, roles.PassOp)
 OF_BOTH = (roles.ViewOp, roles.ReleaseOp, roles.HandOp, walks.NumberOp)
 """What consumers do, and the role that loads."""
 
@@ -45,6 +45,7 @@ def verify_role(role: roles.RoleOp) -> None:
         if block is not None:
             _Walk().block(block)
     _verify_known(role.body.block, set())
+    _verify_covers(role)
 
 
 def _verify_known(block: Block, known: set[SSAValue]) -> None:
@@ -62,6 +63,29 @@ def _verify_known(block: Block, known: set[SSAValue]) -> None:
             for inner in region.blocks:
                 _verify_known(inner, known)
         known.update(op.results)
+
+
+def _verify_covers(role: roles.RoleOp) -> None:
+    """Raises VerifyException where something is put over a tile that is not full, or that is still read."""
+    order = {op: n for n, op in enumerate(operations(role))}
+    for put in (op for op in order if isinstance(op, roles.PutOp)):
+        ring = put.outbox.ring
+        if ring is None:
+            continue
+        name = filled_with(ring)
+        waits = [n for op, n in order.items() if isinstance(op, roles.WaitOp) and _is_of(op, put, name)]
+        ends = [n for op, n in order.items() if isinstance(op, roles.ReleaseOp) and _is_of(op, put, name)]
+        if not waits or min(waits) > order[put] or not ends or min(ends) < order[put]:
+            raise VerifyException(f"roles.put has a stage of @{name} to itself: it is full, and not yet released")
+        views = [op for op in order if isinstance(op, roles.ViewOp) and _is_of(op, put, ring.sym_name.data)]
+        reads = [op for view in views for op in (view, *(use.operation for use in view.result.uses))]
+        if any(order[op] > order[put] for op in reads):
+            raise VerifyException(f"roles.put has a stage of @{name} that nothing reads behind it")
+
+
+def _is_of(op: roles.StageOp, put: roles.PutOp, name: str) -> bool:
+    """Whether an operation means the stage of that memory into which something is put."""
+    return op.ring.string_value() == name and op.stage is put.stage
 
 
 class _Walk:

@@ -193,10 +193,48 @@ class RingOp(BoxesOp):
 
 @irdl_op_definition
 class OutboxOp(BoxesOp):
-    """Shared memory for boxes that are written, from where they are copied while something else is computed."""
+    """Shared memory for boxes that are written, from where they are copied while something else is computed.
+
+    One `within` a ring has no memory of its own: what is put into a stage lies over what was copied into that of the
+    ring, which whoever puts it has to itself, and releases behind it.
+    """
 
     name = "roles.outbox"
-    assembly_format = "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages attr-dict"
+    within = opt_prop_def(SymbolRefAttr)
+    assembly_format = (
+        "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages (`within` $within^)? attr-dict"
+    )
+
+    def __init__(
+        self,
+        name: str,
+        tensor: SymbolRefAttr,
+        along: Sequence[int],
+        sizes: Sequence[int],
+        stages: int,
+        within: str | None = None,
+    ) -> None:
+        more = {"within": None if within is None else SymbolRefAttr(within)}
+        super().__init__(name, tensor, along, sizes, stages, **more)
+
+    @property
+    def ring(self) -> RingOp | None:
+        """The ring within which it lies; None of one with memory of its own."""
+        if self.within is None:
+            return None
+        name = self.within.string_value()
+        return next((op for op in holders_of(self) if isinstance(op, RingOp) and op.sym_name.data == name), None)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.within is None:
+            return
+        ring, others = self.ring, [op for op in holders_of(self) if isinstance(op, OutboxOp) and op is not self]
+        if ring is None or any(op.within == self.within for op in others):
+            raise VerifyException("lies within a ring, and no other does")
+        alike = [*ring.box.values()] == [*self.box.values()] and ring.bytes == self.bytes
+        if not alike or ring.stages != self.stages or ring.readers.value.data != 1:
+            raise VerifyException("lies within a ring of as many boxes of that size, each of which has one reader")
 
 
 @irdl_op_definition
@@ -221,6 +259,27 @@ class BoardOp(IRDLOperation):
     def verify_(self) -> None:
         if min(self.stages.value.data, self.readers.value.data) < 1:
             raise VerifyException("has a stage and a reader at least")
+
+
+@irdl_op_definition
+class OrderOp(IRDLOperation):
+    """Barriers, one for each of two consumers, by which they do something one after the other.
+
+    That of a consumer is full when the other one has passed on to it (`roles.pass`). The first use of the first one
+    waits for nobody, as phase 1 of a barrier at which nothing has arrived is complete.
+    """
+
+    name = "roles.order"
+    sym_name = prop_def(SymbolNameConstraint())
+    stages = prop_def(IntegerAttr[IndexType])
+    assembly_format = "$sym_name `among` $stages attr-dict"
+
+    def __init__(self, name: str, stages: int) -> None:
+        super().__init__(properties={"sym_name": StringAttr(name), "stages": IntegerAttr(stages, index)})
+
+    def verify_(self) -> None:
+        if self.stages.value.data != 2:
+            raise VerifyException("has a barrier for each of two consumers")
 
 
 @irdl_op_definition
@@ -269,23 +328,30 @@ class RelayOp(IRDLOperation):
         _verify_beside(self, "relay")
 
 
-Holder = RingOp | BoardOp | OutboxOp | RelayOp
+Holder = RingOp | BoardOp | OutboxOp | RelayOp | OrderOp
 
-Barred = RingOp | BoardOp | RelayOp
+Barred = RingOp | BoardOp | RelayOp | OrderOp
 """What may have barriers."""
 
 
 def barred(holder: Holder) -> TypeGuard[Barred]:
     """Whether a memory has barriers of its own."""
-    return isinstance(holder, BoardOp) or (isinstance(holder, RingOp | RelayOp) and holder.beside is None)
+    return isinstance(holder, BoardOp | OrderOp) or (isinstance(holder, RingOp | RelayOp) and holder.beside is None)
 
 
 def holders_of(op: Operation) -> list[Holder]:
-    """The rings, boards, relays and outboxes of the kernel that an operation stands in."""
+    """What the roles of the kernel share that an operation stands in: rings, boards, relays, outboxes and orders."""
     kernel = op
     while (parent := kernel.parent_op()) is not None and parent.name != "builtin.module":
         kernel = parent
     return [each for region in kernel.regions for each in region.ops if isinstance(each, Holder)]
+
+
+def barriers_of(holder: Barred) -> dict[str, int]:
+    """The barriers of each stage, and how many arrive at one before its phase ends."""
+    if isinstance(holder, OrderOp):
+        return {"full": 1}
+    return {"full": 1, "empty": holder.readers.value.data}
 
 
 def filled_with(holder: Holder) -> str:
@@ -296,7 +362,8 @@ def filled_with(holder: Holder) -> str:
 
 def _verify_beside(holder: RingOp | RelayOp, kind: str) -> None:
     """Raises VerifyException where what a memory lies beside is none of its kind, or has other stages or readers."""
-    others = [each for each in holders_of(holder) if isinstance(each, type(holder)) and barred(each)]
+    others = [each for each in holders_of(holder) if isinstance(each, RingOp | RelayOp) and each.beside is None]
+    others = [each for each in others if type(each) is type(holder)]
     alike = [each for each in others if (each.stages, each.readers) == (holder.stages, holder.readers)]
     if filled_with(holder) not in [each.sym_name.data for each in alike]:
         raise VerifyException(f"lies beside a {kind} with barriers, of as many stages and readers")

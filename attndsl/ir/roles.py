@@ -35,7 +35,18 @@ from collections.abc import Sequence
 
 from attndsl.ir.loop import LoopOp, RangeOp, verify_axis
 from attndsl.ir.rewrite import constant
-from attndsl.ir.rings import BARRIERS, BYTES, BoardOp, Holder, OutboxOp, RelayOp, RingOp, filled_with, holders_of
+from attndsl.ir.rings import (
+    BARRIERS,
+    BYTES,
+    BoardOp,
+    Holder,
+    OrderOp,
+    OutboxOp,
+    RelayOp,
+    RingOp,
+    filled_with,
+    holders_of,
+)
 from attndsl.ir.spec import Float
 from attndsl.ir.traits import Axes, Removes, Variables, WellFormed
 from attndsl.ir.xdsl import (
@@ -134,6 +145,8 @@ class WaitOp(StageOp):
         super().verify_()
         if self.barrier.data not in BARRIERS:
             raise VerifyException(f"a stage is {' or '.join(BARRIERS)}, not {self.barrier.data}")
+        if self.barrier.data == "empty" and isinstance(self.holder, OrderOp):
+            raise VerifyException("a stage of an order is full, and never empty")
 
 
 @irdl_op_definition
@@ -172,6 +185,7 @@ class PutOp(StageOp):
     """Puts a tile, its axes `over` those of a box, into a stage of an outbox, and begins to copy it to its tensor.
 
     Before that it waits until what lay in the stage has been copied. What lies outside of the tensor is not written.
+    A stage within a ring may be filled again only when what was put there has been copied: its release waits for that.
     """
 
     name = "roles.put"
@@ -268,6 +282,22 @@ class ReleaseOp(StageOp):
     def __init__(self, ring: str, stage: SSAValue, fenced: bool = False) -> None:
         properties = {"ring": SymbolRefAttr(ring), "fenced": UnitAttr() if fenced else None}
         super().__init__(properties=properties, operands=[stage])
+
+
+@irdl_op_definition
+class PassOp(StageOp):
+    """Lets the consumer go on whose stage of an order it is, and who waits until that is full."""
+
+    name = "roles.pass"
+    assembly_format = "$ring `[` $stage `]` attr-dict"
+
+    def __init__(self, order: str, stage: SSAValue) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(order)}, operands=[stage])
+
+    def verify_(self) -> None:
+        super().verify_()
+        if not isinstance(self.holder, OrderOp):
+            raise VerifyException(f"@{self.ring.string_value()} is no order")
 
 
 @irdl_op_definition
@@ -471,6 +501,7 @@ ROLE_OPERATIONS = (
     BoardOp,
     OutboxOp,
     RelayOp,
+    OrderOp,
     TurnOp,
     WaitOp,
     ExpectOp,
@@ -479,6 +510,7 @@ ROLE_OPERATIONS = (
     HandOp,
     ClearOp,
     ReleaseOp,
+    PassOp,
     ViewOp,
     OperandOp,
     ProductOp,

@@ -28,6 +28,8 @@ from attndsl.ir.rings import (
     BoardOp,
     BoxesOp,
     Holder,
+    OrderOp,
+    OutboxOp,
     RelayOp,
     RingOp,
     barred,
@@ -224,6 +226,11 @@ class GluonKernel(StagesWriter):
         """Makes the rings, and lets the roles begin: the first consumer is the kernel's own warps."""
         out = self.out
         for holder in self.holders:
+            if isinstance(holder, OutboxOp) and holder.within is not None:
+                continue
+            if isinstance(holder, OrderOp):
+                self._barriers_of(holder)
+                continue
             name, stages = self.memory[holder.sym_name.data], holder.stages.value.data
             if isinstance(holder, BoardOp):
                 made = f"gl.int32, [{stages}, 1], {ONE_NUMBER}"
@@ -260,7 +267,7 @@ class GluonKernel(StagesWriter):
 
     def _statement(self, op: Operation) -> None:
         match op:
-            case BoxesOp() | BoardOp() | RelayOp() | roles.RoleOp():
+            case BoxesOp() | BoardOp() | RelayOp() | OrderOp() | roles.RoleOp():
                 pass
             case walks.WalkOp():
                 self._walk(op)
@@ -311,12 +318,12 @@ class GluonKernel(StagesWriter):
             case gathers.StartsOp():
                 pass
             case roles.ReleaseOp():
-                if op.fenced is not None:
-                    self._line(op, "fence_async_shared()")
-                self._line(op, f"mbarrier.arrive({self._barrier(op, 'empty')}, count=1)")
+                self._release(op)
+            case roles.PassOp():
+                self._line(op, f"mbarrier.arrive({self._barrier(op, 'full')}, count=1)")
             case roles.PutOp():
                 self._put(op)
-            case roles.ViewOp() if not all(isinstance(user, roles.ProductOp) for user in tile.users(op.result)):
+            case roles.ViewOp() if not all(isinstance(user, FACTORS) for user in tile.users(op.result)):
                 layout = self.text.own(self.text.axes_of(op.result))
                 holder = op.holder
                 assert isinstance(holder, RingOp | RelayOp)
@@ -384,7 +391,7 @@ class GluonKernel(StagesWriter):
             counts = (f"({self.text[value].code}).to(gl.int32)" for _, value in changed)
             self.out.line(f"{', '.join(names)} = {', '.join(counts)}")
             self._block(takes)
-        if any(isinstance(each, roles.PutOp) for each in operations(op)):
+        if any(isinstance(each, roles.PutOp) and each.outbox.within is None for each in operations(op)):
             self._line(op, "tma.store_wait(0)")
 
     def _right(self, op: scf.IfOp) -> None:
@@ -432,6 +439,9 @@ class GluonKernel(StagesWriter):
             return super()._remark(op)
         return "a tile of which some row does not see all"
 
+
+FACTORS = (roles.ProductOp, roles.OperandOp)
+"""What takes what lies in a stage as products do."""
 
 NAMING = (roles.ViewOp, roles.ProductOp, roles.OperandOp, roles.HandOp)
 """What takes an axis only to say which one it means."""

@@ -42,6 +42,13 @@ def in_shared_memory(factor: SSAValue) -> bool:
     return isinstance(op, roles.ViewOp) or (isinstance(op, roles.OperandOp) and op.shared is not None)
 
 
+def lasts(product: roles.ProductOp) -> bool:
+    """Whether the left factor of a product stays in registers when that is complete: some loop takes it from before."""
+    made, users = product.lhs.owner, [use.operation for use in product.lhs.uses]
+    products = [op for op in users if isinstance(op, roles.ProductOp)]
+    return isinstance(made, Operation) and any(op.parent is not made.parent for op in products)
+
+
 def found_anew(factor: SSAValue) -> bool:
     """Whether products find a left factor in shared memory anew in each turn."""
     return any(isinstance(use.operation, roles.ProductOp) and use.operation.anew is not None for use in factor.uses)
@@ -226,6 +233,9 @@ class GluonExpressions(TritonExpressions):
         return Text(f"{text.within(ATOM)}.to(gl.{HALF_TYPES[op.element.data]})")
 
     def _factor(self, op: roles.OperandOp) -> Text:
+        factor = self.layout("FACTOR", self._columns(op.result)) if op.shared is None else ""
+        if isinstance(op.value.owner, roles.ViewOp):
+            return Text(f"{self[op.value].code}.load({factor})")
         text, element = self.rounded(op), HALF_TYPES[op.element.data]
         if op.shared is not None:
             rows, columns = map(self.width, self.axes_of(op.value))
@@ -233,7 +243,7 @@ class GluonExpressions(TritonExpressions):
             if found_anew(op.result):
                 return Text(f"gl.allocate_shared_memory(gl.{element}, [1, {rows}, {columns}], {layout})")
             return Text(f"gl.allocate_shared_memory(gl.{element}, [{rows}, {columns}], {layout}, {text.code})")
-        return Text(f"gl.convert_layout({text.code}, {self.layout('FACTOR', self._columns(op.result))})")
+        return Text(f"gl.convert_layout({text.code}, {factor})")
 
     def _columns(self, factor: SSAValue) -> int:
         """How many columns the widest product has whose left factor a value is."""

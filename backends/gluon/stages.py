@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.backends.gluon.expressions import GluonExpressions, in_shared_memory, shared_layout
+from attndsl.backends.gluon.expressions import GluonExpressions, in_shared_memory, lasts, shared_layout
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel
 from attndsl.ir import gathers, roles, tile
 from attndsl.ir.rewrite import constant
-from attndsl.ir.rings import BARRIERS, Barred, BoardOp, BoxesOp, Holder, RelayOp, RingOp, barred, filled_with
+from attndsl.ir.rings import (
+    BARRIERS,
+    Barred,
+    BoxesOp,
+    Holder,
+    OrderOp,
+    OutboxOp,
+    RingOp,
+    barred,
+    barriers_of,
+    filled_with,
+    holders_of,
+)
 from attndsl.ir.xdsl import Operation, SSAValue
 
 GLUON_TYPES = {"f16": "gl.float16", "bf16": "gl.bfloat16", "i8": "gl.int8", "u8": "gl.uint8"}
@@ -29,7 +41,11 @@ class StagesWriter(TritonKernel):
 
     def _name(self, holder: Holder) -> None:
         name = holder.sym_name.data
-        self.memory[name] = self.names.like(name)
+        within = holder.within if isinstance(holder, OutboxOp) else None
+        self.memory[name] = self.names.like(name) if within is None else self.memory[within.string_value()]
+        if isinstance(holder, OrderOp):
+            self.barriers[name, "full"] = self.memory[name]
+            return
         if isinstance(holder, RingOp) and holder.pieces != holder.box:
             self.pieces[name] = self.names.like(f"{plain_name(holder)}_pieces")
         if barred(holder):
@@ -40,14 +56,14 @@ class StagesWriter(TritonKernel):
         return [self.barriers[ring, barrier] for barrier in BARRIERS if (ring, barrier) in self.barriers]
 
     def _barriers_of(self, holder: Barred) -> None:
-        """Makes the barriers of a ring, a board or a relay."""
+        """Makes the barriers of each stage of a memory, or of an order."""
         name, stages, out = holder.sym_name.data, holder.stages.value.data, self.out
         for barrier in self._barriers(name):
             out.line(f"{barrier} = gl.allocate_shared_memory(gl.int64, [{stages}, 1], mbarrier.MBarrierLayout())")
         stage = self.names.like("stage")
         out.line(f"for {stage} in gl.static_range({stages}):")
         with out.indented():
-            for barrier, count in zip(self._barriers(name), (1, holder.readers.value.data), strict=True):
+            for barrier, count in zip(self._barriers(name), barriers_of(holder).values(), strict=True):
                 out.line(f"mbarrier.init({barrier}.index({stage}), count={count})")
 
     def _pieces_of(self, ring: RingOp) -> None:
@@ -110,10 +126,20 @@ class StagesWriter(TritonKernel):
 
     def _put(self, op: roles.PutOp) -> None:
         stage, element = self._stage(op), GLUON_TYPES[op.outbox.declaration.element.data]
-        self._line(op, "tma.store_wait(0)")
+        if op.outbox.within is None:
+            self._line(op, "tma.store_wait(0)")
         self._line(op, f"{stage}.store({self.text[op.value].within(9)}.to({element}))")
         self._line(op, "fence_async_shared()")
         self._call(op, "", ["_store_box(", self.descriptors[op.outbox], self._corner(op.start), stage, ")"])
+
+    def _release(self, op: roles.ReleaseOp) -> None:
+        """Arrives at the barrier of a stage when what was read of it, or was put there, has left it."""
+        outboxes = [each for each in holders_of(op) if isinstance(each, OutboxOp) and each.ring is not None]
+        if any(filled_with(each.ring) == op.ring.string_value() for each in outboxes if each.ring is not None):
+            self._line(op, "tma.store_wait(0)")
+        if op.fenced is not None:
+            self._line(op, "fence_async_shared()")
+        self._line(op, f"mbarrier.arrive({self._barrier(op, 'empty')}, count=1)")
 
     def _cleared(self, op: roles.ClearOp) -> str:
         """How many rows a stage has, and in what layout they are cleared."""
@@ -136,7 +162,7 @@ class StagesWriter(TritonKernel):
         assert isinstance(product, roles.ProductOp)
         name, waited = self.names[op.result], self.text[op.product].code
         pending = op.pending.value.data
-        if in_shared_memory(product.lhs):
+        if in_shared_memory(product.lhs) or lasts(product):
             self._line(op, f"{name} = warpgroup_mma_wait({pending}, deps=[{waited}])")
             return
         factor = self.text[product.lhs].code
@@ -156,6 +182,6 @@ class StagesWriter(TritonKernel):
         self.text.keep(op.value, kept)
 
 
-def plain_name(holder: BoxesOp | BoardOp | RelayOp) -> str:
+def plain_name(holder: Holder | BoxesOp) -> str:
     """What the names of parts of what roles share begin with."""
     return holder.sym_name.data.removesuffix("_ring").removesuffix("_outbox").removesuffix("_relay")

@@ -25,6 +25,7 @@ from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.rewrite import index_constant
 from attndsl.ir.rewrite import replace as replace_with
+from attndsl.ir.rings import OrderOp, OutboxOp
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ModuleOp, VerifyException, arith, scf
 from attndsl.passes.assign_roles import AssignRoles
@@ -735,3 +736,47 @@ def test_masks_and_scores_in_any_combination(mask: str) -> None:
             case = case.poisoned() if (seed // 2 + place) % 2 else case  # what meets NaN takes slow paths
             found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
             case.check("assign-roles", found, narrowed=True)
+
+
+# --- what registers and shared memory have room for
+
+
+def found_in(name: str, features: int, values: int = 0) -> set[str]:
+    """How consumers hold queries, begin products and put results down: of a spec whose rows have so many features."""
+    spec = spec_of(name)
+    module, _ = lower(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, features, values), "cuda:90")
+    ops = [op for kernel in kernels(module, "roles") for op in operations(kernel)]
+    factors = [op for op in ops if isinstance(op, roles.OperandOp) and op.shared is None]
+    outboxes = [op for op in ops if isinstance(op, OutboxOp)]
+    found = {
+        "held": any(isinstance(op.value.owner, roles.ViewOp | tile.LoadOp) for op in factors),
+        "in order": any(isinstance(op, OrderOp) for op in ops),
+        "outbox": any(op.within is None for op in outboxes),
+        "through": any(op.within is not None for op in outboxes),
+    }
+    return {word for word, is_so in found.items() if is_so}
+
+
+@pytest.mark.parametrize(
+    ("name", "features", "values", "found"),
+    [
+        ("mha", 64, 64, {"held", "in order", "outbox"}),
+        ("mha", 128, 128, {"held", "outbox"}),
+        ("mha", 256, 256, {"through"}),
+        ("mha", 192, 128, {"through"}),
+        ("causal_end", 64, 64, {"held", "outbox"}),
+        ("causal_end", 128, 128, {"outbox"}),  # places of rows take the registers of queries
+        ("gqa", 64, 64, {"held"}),  # queries of several heads are no box, and are held as they were loaded
+        ("cross_attention", 64, 64, {"held", "outbox"}),  # data say how many keys there are
+        ("sliding_window", 64, 64, set()),  # few turns
+    ],
+)
+def test_what_lies_where(name: str, features: int, values: int, found: set[str]) -> None:
+    assert found_in(name, features, values) == found
+
+
+@pytest.mark.parametrize(("name", "features"), [("mha", 256), ("causal_end", 256)])
+@pytest.mark.parametrize("dims", [{"M": 5, "N": 9}, {"M": 1, "N": 0}, {"M": 9, "N": 3}])
+def test_results_leave_through_the_stages_of_queries(name: str, features: int, dims: dict[str, int]) -> None:
+    assert any(isinstance(op, OutboxOp) and op.within for op in with_roles(name, "bf16", 2, 4, features).walk())
+    held(name, "bf16", dims, 3, features=features)

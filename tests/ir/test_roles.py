@@ -17,12 +17,14 @@ from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.coroutines import RolesFail
 from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
-from attndsl.ir.rings import RingOp
+from attndsl.ir.rewrite import index_constant
+from attndsl.ir.rings import OrderOp, OutboxOp, RingOp
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import (
     IntegerAttr,
     ModuleOp,
     Operation,
+    StringAttr,
     SymbolRefAttr,
     UnitAttr,
     VerifyException,
@@ -51,8 +53,11 @@ def run(found: ModuleOp, rows: int = 9, keys: int = 21) -> np.ndarray[Any, Any]:
     """What the kernel writes."""
     random = np.random.default_rng(0)
     shapes = {"q": (rows, 16), "k": (keys, 16), "v": (keys, 16), "turned": (16, keys)}
-    if any(op.sym_name.data == "kv" for op in found.walk() if isinstance(op, spec.TensorOp)):
+    tensors = {op.sym_name.data: op for op in found.walk() if isinstance(op, spec.TensorOp)}
+    if "kv" in tensors:
         shapes = {"q": (rows, 48), "kv": (keys, 96)}
+    elif "through" in {op.entry.data for op in found.walk() if isinstance(op, tile.KernelOp)}:
+        shapes = {"q": (rows, 256), "k": (keys, 256), "v": (keys, 256)}
     arrays = {name: encode(random.integers(-2, 3, shape).astype(float), "bf16") for name, shape in shapes.items()}
     arrays["table"] = np.zeros(keys, np.int32)
     return interpret(found, arrays, {"M": rows, "N": keys}, {}, {**SMALL_CHOICES, "SPLITS": 1})["o"]
@@ -69,7 +74,7 @@ def drop(op: Any) -> None:
     op.erase()
 
 
-@pytest.mark.parametrize("name", ["sums", "pieces"])
+@pytest.mark.parametrize("name", ["sums", "pieces", "through"])
 @pytest.mark.parametrize("rows", [0, 1, 5])
 @pytest.mark.parametrize("keys", [0, 1, 4, 21])
 def test_roles_compute_what_the_plain_kernel_does(rows: int, keys: int, name: str) -> None:
@@ -81,7 +86,7 @@ def test_roles_compute_what_the_plain_kernel_does(rows: int, keys: int, name: st
     np.testing.assert_allclose(run(with_roles, rows, keys), run(plain, rows, keys), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["sums", "pieces", "pages"])
+@pytest.mark.parametrize("name", ["sums", "pieces", "pages", "through"])
 def test_the_text_reads_back(name: str) -> None:
     text = print_module(module(name))
     assert print_module(parse_module(text)) == text
@@ -166,11 +171,30 @@ def queries_that_nobody_releases(found: ModuleOp) -> None:
 
 
 def queries_that_are_released_too_early(found: ModuleOp) -> None:
+    """Where products read them from their stage."""
+    for factor in each(found, roles.OperandOp):
+        if isinstance(factor.value.owner, roles.ViewOp):
+            factor.result.replace_all_uses_with(factor.value)
+            drop(factor)
     release = each(found, roles.ReleaseOp, "q_ring")[0]
     loop = next(op for op in release.parent.ops if isinstance(op, tile.LoopOp))
     assert loop.parent is not None
     release.detach()
     loop.parent.insert_op_before(release, loop)
+
+
+def a_consumer_that_does_not_pass_on(found: ModuleOp) -> None:
+    drop(each(found, roles.PassOp)[0])
+
+
+def a_consumer_that_passes_to_itself(found: ModuleOp) -> None:
+    found_pass = each(found, roles.PassOp)[0]
+    found_pass.operands[0] = each(found, roles.ConsumersOp, within=tile.KernelOp)[0].body.block.args[0]
+
+
+def a_phase_of_an_order_that_is_not_flipped(found: ModuleOp) -> None:
+    wait = each(found, roles.WaitOp, "order")[0]
+    wait.operands[0] = wait.stage
 
 
 def turns_that_begin_anew_with_each_tile(found: ModuleOp) -> None:
@@ -196,6 +220,9 @@ BUGS: dict[Callable[[ModuleOp], None], str] = {
     queries_that_nobody_releases: "the producer waits until stage 0 of @q_ring is empty",
     queries_that_are_released_too_early: "multiplies with stage [01] of @q_ring, which it has released",
     turns_that_begin_anew_with_each_tile: "of @[kv]_ring",
+    a_consumer_that_does_not_pass_on: "nothing goes on: .*consumer 1 waits until stage 1 of @order is full",
+    a_consumer_that_passes_to_itself: "nothing goes on: .*waits until stage [01] of @order is full",
+    a_phase_of_an_order_that_is_not_flipped: "nothing goes on: .*waits until stage [01] of @order is full",
 }
 
 
@@ -246,6 +273,84 @@ def test_a_planted_bug_in_pieces_is_found(bug: Callable[[ModuleOp], None]) -> No
         found.verify()
     with pytest.raises(RolesFail, match=ran):
         run(found)
+
+
+def results_over_queries_that_are_still_read(found: ModuleOp) -> None:
+    """They are put there before the first product."""
+    put = each(found, roles.PutOp)[0]
+    wait = each(found, roles.WaitOp, "q_ring", roles.ConsumersOp)[0]
+    zeros = next(op for op in wait.parent.ops if isinstance(op, tile.BroadcastOp))
+    put.detach()
+    put.operands[0] = zeros.result
+    wait.parent.insert_op_after(put, wait)
+
+
+def results_over_queries_that_are_released(found: ModuleOp) -> None:
+    release, put = each(found, roles.ReleaseOp, "q_ring")[0], each(found, roles.PutOp)[0]
+    release.detach()
+    put.parent.insert_op_before(release, put)
+
+
+def results_over_the_queries_of_another(found: ModuleOp) -> None:
+    put, one = each(found, roles.PutOp)[0], index_constant(1)
+    other = arith.SubiOp(one.result, put.stage)
+    put.parent.insert_ops_before([one, other], put)
+    put.operands[list(put.operands).index(put.stage)] = other.result
+
+
+OVER: dict[Callable[[ModuleOp], None], tuple[str, str]] = {
+    results_over_queries_that_are_still_read: (
+        "reads stage [01] of @q_ring before the copy into it has landed",
+        "has a stage of @q_ring that nothing reads behind it",
+    ),
+    results_over_queries_that_are_released: (
+        "puts something into stage [01] of @q_ring, which it has not, or no more, to itself",
+        "has a stage of @q_ring to itself: it is full, and not yet released",
+    ),
+    results_over_the_queries_of_another: (
+        "of @q_ring",
+        "has a stage of @q_ring to itself: it is full, and not yet released",
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", OVER, ids=lambda bug: bug.__name__)
+def test_what_lies_over_queries_is_put_when_these_are_done(bug: Callable[[ModuleOp], None]) -> None:
+    found = module("through")
+    run(found)
+    bug(found)
+    ran, verified = OVER[bug]
+    with pytest.raises(VerifyException, match=verified):
+        found.verify()
+    with pytest.raises(RolesFail, match=ran):
+        run(found)
+
+
+def test_an_outbox_lies_within_a_ring_of_its_size() -> None:
+    found = module("through")
+    outbox = next(op for op in found.walk() if isinstance(op, OutboxOp))
+    outbox.stages = IntegerAttr(1, index)
+    with pytest.raises(VerifyException, match="a ring of as many boxes of that size, each of which has one reader"):
+        found.verify()
+    outbox.within = SymbolRefAttr("x_ring")
+    with pytest.raises(VerifyException, match="lies within a ring, and no other does"):
+        found.verify()
+
+
+def test_an_order_is_among_two_consumers() -> None:
+    found = module()
+    order = next(op for op in found.walk() if isinstance(op, OrderOp))
+    order.stages = IntegerAttr(3, index)
+    with pytest.raises(VerifyException, match="has a barrier for each of two consumers"):
+        found.verify()
+    order.stages = IntegerAttr(2, index)
+    each(found, roles.WaitOp, "order")[0].barrier = StringAttr("empty")
+    with pytest.raises(VerifyException, match="a stage of an order is full, and never empty"):
+        found.verify()
+    each(found, roles.WaitOp, "order")[0].barrier = StringAttr("full")
+    each(found, roles.PassOp)[0].ring = SymbolRefAttr("k_ring")
+    with pytest.raises(VerifyException, match="@k_ring is no order"):
+        found.verify()
 
 
 def test_a_ring_beside_another_has_no_barriers() -> None:

@@ -8,6 +8,7 @@ from math import gcd
 
 from attndsl.ir import tile
 from attndsl.ir.analyses.boxes import Side
+from attndsl.ir.analyses.facts import leaves
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.rewrite import constant
 from attndsl.ir.spec import enclosing_tensor
@@ -172,6 +173,12 @@ class Roled:
         if full is mixed or mixed.lb is not full.ub or self.whole(full) is None:
             return False
         return all(loop.axis is not None and loop.axis.start is loop.body.block.args[0] for loop in self.loops)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether data say where keys begin or end."""
+        ends = [end for loop in self.loops for end in (loop.lb, loop.ub)]
+        return any(isinstance(leaf.owner, tile.LoadOp) for end in ends for leaf in leaves(end))
 
     def is_last(self, end: SSAValue) -> bool:
         """Whether no tile but the last one visited reaches behind an end of keys: tiles walk up to that, in order."""

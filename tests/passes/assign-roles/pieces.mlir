@@ -108,13 +108,17 @@ tile.kernel @two_scores form "whole" {
 // CHECK:          roles.expect @q_ring[%{{\d+}}] bytes 6144
 // CHECK-NEXT:     roles.copy @q_ring
 // CHECK-NEXT:     roles.copy @q_32_ring
+// CHECK:          %q_2 = roles.operand %q as "bf16" : f32
+// CHECK-NEXT:     %q_3 = roles.operand %q_1 as "bf16" : f32
 // CHECK:          roles.wait "full" @kv_ring
 // CHECK-NEXT:     %k = roles.view @kv_ring
 // CHECK-NEXT:     %k_1 = roles.view @kv_32_ring
-// CHECK-NEXT:     %scoring = roles.product %q, %k over %d : f32
-// CHECK-NEXT:     %scoring_1 = roles.product %q_1, %k_1 over %d_1 onto %scoring : f32
+// CHECK-NEXT:     %scoring = roles.product %q_2, %k over %d : f32
+// CHECK-NEXT:     %scoring_1 = roles.product %q_3, %k_1 over %d_1 onto %scoring : f32
 // CHECK-NEXT:     %scores = roles.await %scoring_1 pending 0 : f32
-// CHECK:          %scores_1 = roles.await %scoring_3 pending 2 : f32
+// CHECK:          roles.wait "full" @order[%part]
+// CHECK:          roles.pass @order[%other]
+// CHECK-NEXT:     %scores_1 = roles.await %scoring_3 pending 2 : f32
 // CHECK:          %sums = roles.await %weighing pending 0 : f32
 // CHECK-NEXT:     %sums_1 = roles.await %weighing_1 pending 0 : f32
 // CHECK-NEXT:     roles.release @kv_48_ring
