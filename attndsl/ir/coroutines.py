@@ -195,6 +195,15 @@ class Grid:
         """How many programs there would be."""
         return math.prod(map(len, self.values))
 
+    def in_section(self, number: int, many: int) -> int:
+        """The number of the tile that is taken in place of one, where so many places go together."""
+        tiles = len(self.values[-1])
+        if number >= self.size:
+            return number
+        section, within = divmod(number, many * tiles)
+        several = min(many, self.size // tiles - section * many)
+        return (section * many + within % several) * tiles + within // several
+
     def place(self, number: int) -> tuple[int, ...]:
         """The values of the program variables in the program of a number: its digits."""
         digits = []
@@ -306,6 +315,8 @@ class _Role:
                 self.gives(op.result, max(1, run.scalar(op.tiles)))
             case walks.ShareOp():
                 self.gives(op.result, run.scalar(op.first) + run.scalar(op.part) * op.rows.value.data)
+            case walks.SectionOp():
+                self.gives(op.result, self.program.grid.in_section(run.scalar(op.number), run.scalar(op.many)))
             case walks.ProgramsOp():
                 for variable, place in zip(op.values, self.program.grid.place(run.scalar(op.number)), strict=True):
                     self.gives(variable, place)
@@ -455,6 +466,8 @@ class _Role:
             raise RolesFail(f"{stage.name} is filled again while {by} still has it")
 
     def clear(self, op: roles.ClearOp) -> None:
+        if any(made in self.products for made in self.stage(op).reading):
+            raise RolesFail(f"{self.name} clears {self.stage(op).name} while a product that is under way reads it")
         cleared = self.readable(op).copy()
         cleared[max(0, self.run.scalar(op.count)) :] = 0
         self.stage(op).boxes[op.ring.string_value()] = cleared

@@ -17,7 +17,15 @@ from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException, scf
 
 Stage = tuple[str, SSAValue]
 
-OF_PRODUCERS = (roles.ExpectOp, roles.CopyOp, gathers.GatherOp, walks.TakeOp, walks.SeekOp, walks.PostOp)
+OF_PRODUCERS = (
+    roles.ExpectOp,
+    roles.CopyOp,
+    gathers.GatherOp,
+    walks.TakeOp,
+    walks.SeekOp,
+    walks.SectionOp,
+    walks.PostOp,
+)
 OF_CONSUMERS = (roles.OperandOp, roles.ProductOp, roles.AwaitOp, roles.PutOp, roles.ClearOp, roles.PassOp)
 OF_BOTH = (roles.ViewOp, roles.ReleaseOp, roles.HandOp, walks.NumberOp)
 """What consumers do, and the role that loads."""

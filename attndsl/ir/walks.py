@@ -42,6 +42,7 @@ from attndsl.ir.rings import BoardOp, OrderOp, OutboxOp, RelayOp, RingOp
 from attndsl.ir.spec import TensorOp, enclosing_tensor
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import (
+    AttrSizedOperandSegments,
     Block,
     Dialect,
     IndexType,
@@ -335,6 +336,26 @@ class ProgramsOp(OfProgramsOp):
 
 
 @irdl_op_definition
+class SectionOp(OfProgramsOp):
+    """The number of the tile that is taken in place of one: so many values of all variables but the last go together.
+
+    Of each such section of `many`, all have their first tiles, then all their second ones, and so on. A number at which
+    there is no tile stays one.
+    """
+
+    name = "roles.section"
+    number = operand_def(IndexType)
+    many = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = "$number `of` `(` $variables `)` `by` $many attr-dict"
+
+    def __init__(self, number: SSAValue, variables: Sequence[SSAValue], many: SSAValue) -> None:
+        super().__init__(operands=[number, many, variables], result_types=[index])
+
+
+@irdl_op_definition
 class TurnsOp(IRDLOperation):
     """How many turns a tile has of so many tiles of keys: one at least. It fits in 32 bits, as places of boxes do.
 
@@ -386,6 +407,7 @@ ROLES_LEVEL = Dialect(
             TaskOp,
             RunOp,
             ProgramsOp,
+            SectionOp,
             TurnsOp,
             ShareOp,
         ),

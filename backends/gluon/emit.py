@@ -9,8 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from attndsl.backends.gluon.expressions import GluonExpressions, found_anew, shared_layout
-from attndsl.backends.gluon.helpers import ALIKE, ANEW, BOXES, CLEAR, DESCRIPTOR, IMPORTS, OUTSIDE, PIECES, SHARED
+from attndsl.backends.gluon.expressions import GluonExpressions, found_anew, goes_through_loops, shared_layout
+from attndsl.backends.gluon.helpers import (
+    ALIKE,
+    ANEW,
+    BOXES,
+    CLEAR,
+    DESCRIPTOR,
+    IMPORTS,
+    OUTSIDE,
+    PACKED,
+    PIECES,
+    SECTIONS,
+    SHARED,
+)
 from attndsl.backends.gluon.legal import LEGAL
 from attndsl.backends.gluon.stages import GLUON_TYPES, StagesWriter, plain_name
 from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
@@ -76,10 +88,11 @@ def emit(module: ModuleOp, source: str = "") -> str:
     anew = any(isinstance(op, roles.ProductOp) and op.anew is not None for op in ops)
     shares = any(isinstance(op, roles.ConsumersOp) and op.follow is not None for op in ops)
     descriptor = DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, ""))
+    packs = PACKED if any(isinstance(op, roles.OperandOp) and goes_through_loops(op) for op in ops) else ""
     clears = CLEAR if any(isinstance(op, roles.ClearOp) for op in ops) else ""
-    functions = (
-        BOXES + (SHARED if shares else "") + descriptor + (ALIKE if told else "") + (ANEW if anew else "") + clears
-    )
+    sections = SECTIONS if any(isinstance(op, walks.SectionOp) for op in ops) else ""
+    functions = BOXES + (SHARED if shares else "") + descriptor
+    functions += (ALIKE if told else "") + (ANEW if anew else "") + sections + packs + clears
     imports = IMPORTS + (PIECES if pieces else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)
 
@@ -271,6 +284,9 @@ class GluonKernel(StagesWriter):
                 pass
             case walks.WalkOp():
                 self._walk(op)
+            case walks.SectionOp():
+                given = [self.text[op.number].code, self.text[op.many].code, self.tiles, self.counts[op.programs[-1]]]
+                self._line(op, f"{self.names[op.result]} = _in_section({', '.join(given)})")
             case walks.ProgramsOp():
                 self._digits(self.text[op.number].code, op.programs, op.values)
             case walks.TurnsOp():

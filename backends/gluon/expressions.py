@@ -15,6 +15,7 @@ from attndsl.backends.triton.expressions import HALF_TYPES, TritonExpressions
 from attndsl.ir import roles, tile
 from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.rewrite import constant
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import AnyFloat, Operation, SSAValue, arith
 
 WARPS = 4
@@ -47,6 +48,15 @@ def lasts(product: roles.ProductOp) -> bool:
     made, users = product.lhs.owner, [use.operation for use in product.lhs.uses]
     products = [op for op in users if isinstance(op, roles.ProductOp)]
     return isinstance(made, Operation) and any(op.parent is not made.parent for op in products)
+
+
+def goes_through_loops(factor: roles.OperandOp) -> bool:
+    """Whether a role carries left factors from one loop to another."""
+    role = factor.parent_op()
+    while role is not None and not isinstance(role, roles.RoleOp):
+        role = role.parent_op()
+    loops = [] if role is None or factor.old is None else [op for op in operations(role) if isinstance(op, tile.LoopOp)]
+    return any(isinstance(value.owner, tile.LoopOp) for loop in loops for value in loop.iter_args)
 
 
 def found_anew(factor: SSAValue) -> bool:
@@ -243,7 +253,8 @@ class GluonExpressions(TritonExpressions):
             if found_anew(op.result):
                 return Text(f"gl.allocate_shared_memory(gl.{element}, [1, {rows}, {columns}], {layout})")
             return Text(f"gl.allocate_shared_memory(gl.{element}, [{rows}, {columns}], {layout}, {text.code})")
-        return Text(f"gl.convert_layout({text.code}, {factor})")
+        made = f"gl.convert_layout({text.code}, {factor})"
+        return Text(f"_packed({made})" if goes_through_loops(op) else made)
 
     def _columns(self, factor: SSAValue) -> int:
         """How many columns the widest product has whose left factor a value is."""

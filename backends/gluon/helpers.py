@@ -113,6 +113,28 @@ def _anew(turn):
     )
 '''
 
+SECTIONS = '''
+
+@gluon.jit
+def _in_section(number, many, tiles, each):
+    """The number of the tile that is taken in place of one, where so many places with so many tiles each go together.
+
+    All of a section have their first tiles before one has its second.
+    """
+    first, within = number // (many * each) * many, number % (many * each)
+    several = gl.maximum(gl.minimum(many, tiles // each - first), 1)
+    taken = (first + within % several) * each + within // several
+    return gl.where(number < tiles, taken, number).to(gl.int32)
+'''
+
+PACKED = '''
+
+@gluon.jit
+def _packed(tile):
+    """A tile of 16 bits, two numbers in each register: what two loops carry would be packed anew in each turn."""
+    return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tile], dtype=tile.dtype, is_pure=True, pack=2)
+'''
+
 CLEAR = '''
 
 @gluon.jit

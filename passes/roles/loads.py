@@ -147,12 +147,12 @@ class LoadsBuilder(CopiesBuilder, ABC):
 
     def _read_either(self, load: tile.LoadOp, asked: Sequence[SSAValue]) -> None:
         """Reads a full tile, of which so much is asked, or what there is of another one."""
-        assert self.full is not None and load.where is not None
+        assert load.where is not None
         where: SSAValue | None = None
         for each in asked:
             known = self.copies[each]
             where = known if where is None else self._value(arith.AndIOp(where, known))
-        is_full = self._value(arith.CmpiOp(self.turn, self.full, "slt"), "is_full")
+        is_full = self._is_full(self.turn)
         indices = [self.copies[value] for value in load.indices]
         branches, outer = list[Region](), self.block
         for condition in (where, self.copies[load.where]):

@@ -94,10 +94,28 @@ class SharesBuilder(LoadsBuilder, ABC):
         """Clears the values of a turn behind the last key, of which memory may hold NaN."""
         found, pairs = self.found, zip(filled.rings, filled.tiles, strict=True)
         ended = [(ring, found.ends[box.load]) for ring, box in pairs if isinstance(box, Box) and box.load in found.ends]
-        ended = [(ring, end) for ring, end in ended if is_last or not found.is_last(end)]
+        ended = [(ring, end) for ring, end in ended if not found.is_last(end) or (is_last and self.mixed is None)]
         if ended:
             kept, first = dict(self.copies), self._begin(turn)
             self.copies = kept
+            for ring, end in ended:
+                count = self._value(arith.SubiOp(self.copies[end], first))
+                self._add(ClearOp(ring.sym_name.data, stage, count))
+
+    def _clear_own(self, turn: SSAValue, full: bool | None = None) -> None:
+        """Clears values of a mixed tile behind the last key in its own turn: the next one may have a full tile."""
+        if self.mixed is None:
+            return
+        for filled in (each for each in self.filled if each.summed == self.share):
+            pairs = zip(filled.rings, filled.tiles, strict=True)
+            ends = [(ring, self.found.ends.get(box.load)) for ring, box in pairs if isinstance(box, Box)]
+            ended = [(ring, end) for ring, end in ends if end is not None and self.found.is_last(end)]
+            if not ended:
+                continue
+            kept, first = dict(self.copies), self._begin(turn, full)
+            self.copies = kept
+            stage, phase = self._turn(turn, filled.rings[0])
+            self._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
             for ring, end in ended:
                 count = self._value(arith.SubiOp(self.copies[end], first))
                 self._add(ClearOp(ring.sym_name.data, stage, count))

@@ -323,6 +323,7 @@ def test_a_stage_is_cleared_before_it_is_read() -> None:
     clear = the(module, roles.ClearOp, "v_ring", roles.ConsumersOp)
     view = the(module, roles.ViewOp, "v_ring", roles.ConsumersOp)
     clear.detach()
+    clear.operands[list(clear.operands).index(clear.stage)] = view.stage
     view.parent.insert_op_after(clear, view)
     with pytest.raises(VerifyException, match="clears what lies in a stage before that is read"):
         module.verify()

@@ -175,6 +175,16 @@ class Roled:
         return all(loop.axis is not None and loop.axis.start is loop.body.block.args[0] for loop in self.loops)
 
     @property
+    def mixes_once(self) -> bool:
+        """Whether there is one mixed tile at most: full ones go up to the end of keys."""
+        full, mixed = self.loops[0], self.loops[-1]
+        count = self.whole(full)
+        if full is mixed or count is None or not self.goes_on or constant(full.lb) != 0:
+            return False
+        whole = count.owner
+        return isinstance(whole, arith.FloorDivSIOp) and _bare(whole.lhs) is _bare(mixed.ub)
+
+    @property
     def is_told(self) -> bool:
         """Whether data say where keys begin or end."""
         ends = [end for loop in self.loops for end in (loop.lb, loop.ub)]

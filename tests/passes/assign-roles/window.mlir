@@ -223,21 +223,27 @@ tile.kernel @sliding_window form "whole" schedules [{ROWS = 16 : index, KEYS = 6
 // CHECK:          %first_1 = roles.share 64 rows
 // CHECK:          %scores = roles.await %scoring pending 0 : f32
 // CHECK-NEXT:     roles.release @k_ring
-// CHECK:          tile.loop %turn_1
+// CHECK:          %[[FULL:is_full\w*]] = arith.cmpi sge, %{{\w+}}, %mixed_1 : index
+// CHECK-NEXT:     %{{\w+}} = scf.if %[[FULL]] -> (f32) {
+// CHECK-NEXT:       scf.yield %scores : f32
+// CHECK-NEXT:     } else {
+// CHECK:            arith.select
+// CHECK:          tile.loop %turn_1 = %{{\d+}} to %masked_1
 // CHECK:            %scoring_1 = roles.product %{{\w+}}, %{{\w+}} over %d_1 : f32
 // CHECK:            %weighing = roles.product %{{\w+}}, %v_1 over %place onto %{{\w+}} : f32
 // CHECK-NEXT:       %scores_1 = roles.await %scoring_1 pending 1 : f32
 // CHECK-NEXT:       roles.release @k_ring
-// CHECK-NEXT:       %is_full_1 = arith.cmpi slt, %turn_1, %{{\w+}} : index
-// CHECK-NEXT:       %{{\d+}} = scf.if %is_full_1 -> (f32) {
-// CHECK-NEXT:         scf.yield %scores_1 : f32
-// CHECK-NEXT:       } else {
-// CHECK:              arith.select
-// CHECK:            }
+// CHECK:            arith.select
 // CHECK:            %sums = roles.await %weighing pending 0 : f32
 // CHECK-NEXT:       roles.release @v_ring
 // CHECK:            tile.yield
-// CHECK:          %sums_1 = roles.await %weighing_1 pending 0 : f32
+// CHECK:          tile.loop %turn_2 = %masked_1 to %visits_1
+// CHECK:            %scores_2 = roles.await %scoring_2 pending 1 : f32
+// CHECK-NEXT:       roles.release @k_ring
+// CHECK-NOT:        arith.select %seen
+// CHECK:            %sums_1 = roles.await %weighing_1 pending 0 : f32
+// CHECK:            tile.yield
+// CHECK:          %sums_2 = roles.await %weighing_2 pending 0 : f32
 // CHECK-NEXT:     roles.release @v_ring
 // CHECK:          scf.if %{{\d+}} {
 // CHECK:            tile.store @o
