@@ -8,10 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from attndsl.backends.gluon.helpers import SECTIONS
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec, lower
@@ -20,14 +25,14 @@ from attndsl.ir import roles, tile, walks
 from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.context import context
-from attndsl.ir.coroutines import RolesFail
+from attndsl.ir.coroutines import Grid, RolesFail
 from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.ir.rewrite import index_constant
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.rings import OrderOp, OutboxOp
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import ModuleOp, VerifyException, arith, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, VerifyException, arith, scf
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.storage import decode, encode
 from attndsl.syntax.read import read_source
@@ -780,3 +785,111 @@ def test_what_lies_where(name: str, features: int, values: int, found: set[str])
 def test_results_leave_through_the_stages_of_queries(name: str, features: int, dims: dict[str, int]) -> None:
     assert any(isinstance(op, OutboxOp) and op.within for op in with_roles(name, "bf16", 2, 4, features).walk())
     held(name, "bf16", dims, 3, features=features)
+
+
+# --- mixed tiles first, and heads that go together
+
+
+def loops_over_tiles(name: str, features: int = 64) -> int:
+    """How many loops over tiles a consumer has, of a kernel whose full tiles are apart."""
+    module, _ = lower(spec_of(name), types_with(spec_of(name), "bf16"), "gluon", sizes_of(spec_of(name), features))
+    (kernel,) = kernels(module, "roles")
+    consumers = next(op for op in operations(kernel) if isinstance(op, roles.ConsumersOp))
+    (walk,) = (op for op in operations(consumers) if isinstance(op, walks.WalkOp))
+    return sum(isinstance(op, tile.LoopOp) for op in walk.body.block.ops)
+
+
+@pytest.mark.parametrize(("name", "count"), [("mha", 1), ("padding", 1), ("causal_end", 2), ("sliding_window", 2)])
+def test_a_loop_masks_nothing_where_one_tile_is_mixed_at_most(name: str, count: int) -> None:
+    assert loops_over_tiles(name) == count
+
+
+def disagrees(module: ModuleOp, name: str, dims: Mapping[str, int], features: int = 16) -> bool:
+    try:
+        agree(module, spec_of(name), "bf16", dims, 1, features)
+    except (Disagreement, RolesFail):
+        return True
+    return False
+
+
+def of_role(module: ModuleOp, role: type[roles.RoleOp], hint: str) -> Operation:
+    """What computes a value of a role that is called so."""
+    found = [each for kernel in kernels(module, "roles") for each in kernel.body.block.ops if isinstance(each, role)]
+    ops = [op for each in found for op in operations(each)]
+    return next(op for op in ops if op.results and (op.results[0].name_hint or "").partition("_")[0] == hint)
+
+
+def a_mixed_tile_that_is_taken_for_full(module: ModuleOp) -> None:
+    for role in (roles.ConsumersOp, roles.ProducerOp):
+        mixed = of_role(module, role, "mixed")
+        one = index_constant(1)
+        less = arith.SubiOp(mixed.results[0], one.result)
+        mixed.results[0].replace_all_uses_with(less.result)
+        less.operands[0] = mixed.results[0]
+        assert mixed.parent is not None
+        mixed.parent.insert_ops_after([one, less], mixed)
+
+
+def tiles_that_only_one_role_walks_so(module: ModuleOp) -> None:
+    mixed = of_role(module, roles.ProducerOp, "mixed")
+    zero = index_constant(0)
+    assert mixed.parent is not None
+    mixed.parent.insert_op_before(zero, mixed)
+    mixed.results[0].replace_all_uses_with(zero.result)
+
+
+@pytest.mark.parametrize("plant", [a_mixed_tile_that_is_taken_for_full, tiles_that_only_one_role_walks_so])
+@pytest.mark.parametrize("name", ["causal_end", "sliding_window", "document_mask"])
+def test_roles_that_take_mixed_tiles_for_others_are_found(name: str, plant: Callable[[ModuleOp], None]) -> None:
+    module, dims = with_roles(name, "bf16", 2, 4), {"M": 9, "N": 14}
+    assert not disagrees(module, name, dims)
+    plant(module)
+    assert disagrees(module, name, dims)
+
+
+def sections_of(module: ModuleOp, many: int) -> walks.SectionOp:
+    """The place where a role takes tiles in sections of so many heads, which a test chooses."""
+    found = [op for op in module.walk() if isinstance(op, walks.SectionOp)]
+    for section in found:
+        number = index_constant(many)
+        assert section.parent is not None
+        section.parent.insert_op_before(number, section)
+        section.operands[list(section.operands).index(section.many)] = number.result
+    return found[0]
+
+
+@pytest.mark.parametrize("many", [1, 2, 3, 7])
+def test_heads_that_go_together_leave_no_tile_out(many: int) -> None:
+    module = with_roles("causal_end", "bf16", 2, 4)
+    sections_of(module, many)
+    agree(module, spec_of("causal_end"), "bf16", {"B": 1, "H": 5, "M": 9, "N": 7}, 0)
+
+
+def test_a_tile_that_is_taken_twice_is_found() -> None:
+    module = with_roles("causal_end", "bf16", 2, 4)
+    for section in [op for op in module.walk() if isinstance(op, walks.SectionOp)]:
+        half = arith.FloorDivSIOp(section.number, index_constant(2))
+        assert section.parent is not None and isinstance(half.rhs.owner, Operation)
+        section.parent.insert_ops_before([half.rhs.owner, half], section)
+        section.result.replace_all_uses_with(half.result)
+    assert disagrees(module, "causal_end", {"M": 9, "N": 7})
+
+
+@given(st.integers(1, 12), st.integers(1, 9), st.integers(1, 15))
+def test_a_section_takes_each_tile_once(places: int, tiles: int, many: int) -> None:
+    """By the interpreter, and by the function that files have: all of a section have their first tiles first."""
+    grid = Grid((tuple(range(places)), tuple(range(tiles))))
+    taken = [grid.in_section(number, many) for number in range(grid.size + 3)]
+    assert sorted(taken[: grid.size]) == list(range(grid.size)) and min(taken[grid.size :], default=0) >= 0
+    assert taken[grid.size :] == [grid.size, grid.size + 1, grid.size + 2]
+    first = taken[: min(many, places)]
+    assert [number // tiles for number in first] == list(range(len(first))) and {n % tiles for n in first} == {0}
+
+    def where(condition: Any, value: Any, other: Any) -> Any:
+        return SimpleNamespace(to=np.where(condition, value, other).astype)
+
+    gl = SimpleNamespace(maximum=np.maximum, minimum=np.minimum, where=where, int32=np.int32)
+    known: dict[str, Any] = {"gluon": SimpleNamespace(jit=lambda function: function), "gl": gl}
+    exec(SECTIONS, known)
+    numbers = np.arange(grid.size + 3)
+    assert known["_in_section"](numbers, many, grid.size, tiles).tolist() == taken
