@@ -304,13 +304,6 @@ class RolesKernel(EndingsBuilder):
                 continue
             if op is self.found.row_axis:
                 self._row_axis(self.found.row_axis, own)
-            elif isinstance(op, tile.PlaceOp) and self.found.row_axis.result in op.axes:
-                # How far an axis is from its start is less for a role that starts further down.
-                shared = {self.copies[value]: count for value, count in op.counted.items()}
-                shared |= {own: shared.get(own, 0) + 1, first: shared.get(first, 0) - 1}
-                shared = {value: count for value, count in shared.items() if count}
-                axes, near = ([self.copies[value] for value in values] for values in (op.axes, op.near))
-                self._stands(op.result, self._value(tile.PlaceOp(shared, axes, near)))
             else:
                 self._clone(op)
         if needed is None:

@@ -369,7 +369,20 @@ class RolesBuilder:
         self.copies[old] = new
         self.made.setdefault(old, []).append(new)
 
+    def _place(self, op: tile.PlaceOp) -> None:
+        """An index along rows: how far these are from their start is less for a role that starts further down."""
+        axis, first = self.copies[self.found.row_axis.result].owner, self.copies[self.found.rows.result]
+        assert isinstance(axis, tile.RangeOp)
+        shared = {self.copies[value]: count for value, count in op.counted.items()}
+        shared |= {axis.start: shared.get(axis.start, 0) + 1, first: shared.get(first, 0) - 1}
+        shared = {value: count for value, count in shared.items() if count}
+        axes, near = ([self.copies[value] for value in values] for values in (op.axes, op.near))
+        self._stands(op.result, self._value(tile.PlaceOp(shared, axes, near)))
+
     def _clone(self, op: Operation) -> None:
+        if isinstance(op, tile.PlaceOp) and self.found.row_axis.result in op.axes:
+            self._place(op)
+            return
         copy = op.clone(self.copies)
         for old, new in zip([op, *operations(op)], [copy, *operations(copy)], strict=True):
             new.location = old.location

@@ -377,6 +377,32 @@ def test_what_is_updated_in_place_is_updated_once(tensor: str, writes: str) -> N
         )
 
 
+SHIFTED = """attention shifted() {{
+    dims B, M, N, D
+    types T
+    input q : T[B, M, D]
+    input k : T[B, N, D]
+    input v : T[B, N, D]
+    input bias : T[M + N]
+    inout o : f32[B, M, D]
+    each b in B, i in M
+    over j in N
+    score = q[b,i,:] . k[b,j,:]{more}
+    o[b,i+1,:] = if o[b,i+1,:] > 0.5 then softmax(score) . v[b,j,:] else o[b,i+1,:] + 1.0
+}}"""
+
+
+@pytest.mark.parametrize("more", ["", " + bias[i + j]", " + bias[j + i + 1]"])
+def test_rows_lie_where_a_role_has_its_own(more: str) -> None:
+    """What is read or written of another row behind the loops, too, and of rows and keys within them."""
+    spec = check(Source(SHIFTED.format(more=more), "shifted.attn"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", {"D": 16}, "cuda:90")
+    AssignRoles(rows=2, keys=4).apply(context(), module)
+    assert kernels(module, "roles")
+    for seed in range(3):
+        agree(module, spec, "bf16", {"B": 2, "M": 9, "N": 7}, seed)
+
+
 # --- pages
 
 PAGED = """attention paged(window: int = 40) {{
