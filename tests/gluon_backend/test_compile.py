@@ -26,6 +26,12 @@ pytest.importorskip("triton")
 FEW = 6
 """The numbers that a turn may read anew: where it begins, say. A tile that spills is 16 to a thread at least."""
 
+MIXED = 96
+"""The same of a turn over a mixed tile, of which rows have few: its mask compares places beside all that a turn has.
+
+Most are the softcap's, whose first tile masks as well.
+"""
+
 SMALL = ("causal_end", "f16", 64, 64)
 WIDE = [("mha", "bf16", 256, 256)]
 PIECES = [("mha", "bf16", 192, 128), ("alibi", "f16", 96, 80), ("gated_output", "bf16", 72, 112)]
@@ -153,8 +159,11 @@ def no_loop_spills(made: list[Compiled], few: int = FEW) -> None:
         # What a role waits in, and what is laid out behind it, is a loop to this look as well: those are long. One over
         # tiles is as short where that over keys lies elsewhere: it stores.
         over_keys = [ops for ops in loops(code.instructions) if _has(ops, "HGMMA") and not _has(ops, "STG", "UTMASTG")]
-        folding = sorted(over_keys, key=len)[:2]
+        # Those of two consumers over full tiles, and then, where these are apart, over mixed ones.
+        folding = sorted(over_keys, key=len)[:4]
         assert folding
-        for ops in folding:
+        turns = min(sum(op.startswith("HGMMA") for op in ops) for ops in folding)
+        for n, ops in enumerate(folding):
             spilled = [op for op in ops if op.startswith(("STL", "LDL"))]
-            assert len(spilled) <= few, "a loop over keys spills"
+            is_turn = sum(op.startswith("HGMMA") for op in ops) == turns
+            assert not is_turn or len(spilled) <= (few if n < 2 else max(few, MIXED)), "a loop over keys spills"

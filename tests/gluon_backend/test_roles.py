@@ -800,6 +800,7 @@ def found_in(name: str, features: int, values: int = 0) -> set[str]:
         ("gqa", 64, 64, {"held"}),  # queries of several heads are no box, and are held as they were loaded
         ("cross_attention", 64, 64, {"held", "outbox"}),  # data say how many keys there are
         ("sliding_window", 64, 64, set()),  # few turns
+        ("chunked_local", 64, 64, set()),  # a mask of rows in full tiles, too: in no order
     ],
 )
 def test_what_lies_where(name: str, features: int, values: int, found: set[str]) -> None:

@@ -107,9 +107,12 @@ def goes_in_order(found: Roled) -> bool:
 
 
 def _masks_rows(found: Roled) -> bool:
-    """Whether a mask asks for more than that a key is there: then rows differ."""
-    axes, row = AxesAnalysis(), found.row_axis.result
-    return any(isinstance(op, arith.SelectOp) and row in axes(op.cond) for op in found.masks)
+    """Whether a mask, also one that full tiles have, asks for more than that a key is there: then rows differ."""
+    axes = AxesAnalysis()
+    assert found.folded.axis is not None
+    both = {found.row_axis.result, found.folded.axis.result}
+    asked = [op.cond for op in found.folded.body.block.ops if isinstance(op, arith.SelectOp)]
+    return any(both <= axes(condition) for condition in asked)
 
 
 def _fitting(sums: Sequence[Summed], live: int) -> list[int]:
