@@ -2,7 +2,8 @@
 
 The turn of those that fold is that of the plain kernel, rotated. Of its body, scores are one product, S is all from
 them to weights, and sums are the other product. The first tile has scores and S, each other tile scores, then the sums
-of the tile before, which run on under its S, and at the end stand the sums of the last tile.
+of the tile before, which run on under its S, and at the end stand the sums of the last tile. Mixed tiles come first,
+and each loop knows whether it masks.
 """
 
 from __future__ import annotations
