@@ -205,18 +205,6 @@ class OutboxOp(BoxesOp):
         "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages (`within` $within^)? attr-dict"
     )
 
-    def __init__(
-        self,
-        name: str,
-        tensor: SymbolRefAttr,
-        along: Sequence[int],
-        sizes: Sequence[int],
-        stages: int,
-        within: str | None = None,
-    ) -> None:
-        more = {"within": None if within is None else SymbolRefAttr(within)}
-        super().__init__(name, tensor, along, sizes, stages, **more)
-
     @property
     def ring(self) -> RingOp | None:
         """The ring within which it lies; None of one with memory of its own."""

@@ -78,7 +78,10 @@ class SharesBuilder(LoadsBuilder, ABC):
         begun, done = dict[int, SSAValue](), list[ViewOp]()
         for filled in mine:
             self._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
-            self._clear(turn, filled, stage, is_last)
+            # The last key's tile is the last one, or else mixed, and cleared in its own turn.
+            ends_here = is_last and self.mixed is None
+            ended = [each for each in self._ended(filled) if ends_here or not self.found.is_last(each[1])]
+            self._clear(turn, ended, stage)
             views = self._views(filled.rings, filled.tiles, stage, self.places)
             done.append(views[0])
             for view, box in zip(views, filled.tiles, strict=True):
@@ -88,34 +91,32 @@ class SharesBuilder(LoadsBuilder, ABC):
                         begun[each.state] = self._value(op, "weighing")
         return [begun[each.state] for each in self._sums()], done
 
-    def _clear(
-        self, turn: SSAValue, filled: Filled[RingOp | RelayOp, Box | Loaded], stage: SSAValue, is_last: bool
-    ) -> None:
-        """Clears the values of a turn behind the last key, of which memory may hold NaN."""
-        found, pairs = self.found, zip(filled.rings, filled.tiles, strict=True)
-        ended = [(ring, found.ends[box.load]) for ring, box in pairs if isinstance(box, Box) and box.load in found.ends]
-        ended = [(ring, end) for ring, end in ended if not found.is_last(end) or (is_last and self.mixed is None)]
-        if ended:
-            kept, first = dict(self.copies), self._begin(turn)
-            self.copies = kept
-            for ring, end in ended:
-                count = self._value(arith.SubiOp(self.copies[end], first))
-                self._add(ClearOp(ring.sym_name.data, stage, count))
-
     def _clear_own(self, turn: SSAValue, full: bool | None = None) -> None:
         """Clears values of a mixed tile behind the last key in its own turn: the next one may have a full tile."""
-        if self.mixed is None:
-            return
-        for filled in (each for each in self.filled if each.summed == self.share):
-            pairs = zip(filled.rings, filled.tiles, strict=True)
-            ends = [(ring, self.found.ends.get(box.load)) for ring, box in pairs if isinstance(box, Box)]
-            ended = [(ring, end) for ring, end in ends if end is not None and self.found.is_last(end)]
-            if not ended:
-                continue
+        for filled in self.filled if self.mixed is not None else ():
+            ended = [each for each in self._ended(filled) if self.found.is_last(each[1])]
+            if filled.summed == self.share and ended:
+                stage, phase = self._turn(turn, filled.rings[0])
+                self._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
+                self._clear(turn, ended, stage, full)
+
+    def _ended(self, filled: Filled[RingOp | RelayOp, Box | Loaded]) -> list[tuple[RingOp | RelayOp, SSAValue]]:
+        """Rings whose values end where keys do, and where that is: of what lies behind them memory may hold NaN."""
+        ends = self.found.ends
+        pairs = zip(filled.rings, filled.tiles, strict=True)
+        return [(ring, ends[box.load]) for ring, box in pairs if isinstance(box, Box) and box.load in ends]
+
+    def _clear(
+        self,
+        turn: SSAValue,
+        ended: Sequence[tuple[RingOp | RelayOp, SSAValue]],
+        stage: SSAValue,
+        full: bool | None = None,
+    ) -> None:
+        """Clears the values of a turn behind the last key."""
+        if ended:
             kept, first = dict(self.copies), self._begin(turn, full)
             self.copies = kept
-            stage, phase = self._turn(turn, filled.rings[0])
-            self._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
             for ring, end in ended:
                 count = self._value(arith.SubiOp(self.copies[end], first))
                 self._add(ClearOp(ring.sym_name.data, stage, count))

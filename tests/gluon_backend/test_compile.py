@@ -165,5 +165,6 @@ def no_loop_spills(made: list[Compiled], few: int = FEW) -> None:
         turns = min(sum(op.startswith("HGMMA") for op in ops) for ops in folding)
         for n, ops in enumerate(folding):
             spilled = [op for op in ops if op.startswith(("STL", "LDL"))]
-            is_turn = sum(op.startswith("HGMMA") for op in ops) == turns
-            assert not is_turn or len(spilled) <= (few if n < 2 else max(few, MIXED)), "a loop over keys spills"
+            is_mixed = n >= 2 and sum(op.startswith("HGMMA") for op in ops) == turns
+            assert n >= 2 or len(spilled) <= few, "a loop over keys spills"
+            assert not is_mixed or len(spilled) <= max(few, MIXED), "a loop over mixed tiles spills"

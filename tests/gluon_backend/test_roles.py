@@ -147,6 +147,15 @@ def agree(module: ModuleOp, spec: Spec, element: str, dims: Mapping[str, int], s
         each.check("assign-roles", found, narrowed=True)
 
 
+def disagrees(module: ModuleOp, name: str, dims: Mapping[str, int], seed: int = 1) -> bool:
+    """Whether roles are found to be wrong."""
+    try:
+        agree(module, spec_of(name), "bf16", dims, seed)
+    except (Disagreement, RolesFail):
+        return True
+    return False
+
+
 @pytest.mark.parametrize("name", ["causal_end", "document_mask", "sliding_window"])
 def test_roles_agree_with_the_reference(name: str) -> None:
     held(name, "bf16", {"M": 5, "N": 9}, 0)
@@ -212,15 +221,7 @@ def tiles_that_are_not_counted(seek: walks.SeekOp) -> None:
 def test_what_seeks_amiss_is_found(plant: Callable[[walks.SeekOp], None]) -> None:
     module = with_roles("packed_ragged", "bf16", 2, 4)
     plant(next(op for op in module.walk() if isinstance(op, walks.SeekOp)))
-
-    def disagrees(seed: int) -> bool:
-        try:
-            agree(module, spec_of("packed_ragged"), "bf16", REQUESTS, seed)
-        except (Disagreement, RolesFail):
-            return True
-        return False
-
-    assert any(map(disagrees, range(4)))
+    assert any(disagrees(module, "packed_ragged", REQUESTS, seed) for seed in range(4))
 
 
 def runs(module: ModuleOp) -> list[walks.RunOp]:
@@ -829,14 +830,6 @@ def loops_over_tiles(name: str, features: int = 64) -> int:
 @pytest.mark.parametrize(("name", "count"), [("mha", 1), ("padding", 1), ("causal_end", 2), ("sliding_window", 2)])
 def test_a_loop_masks_nothing_where_one_tile_is_mixed_at_most(name: str, count: int) -> None:
     assert loops_over_tiles(name) == count
-
-
-def disagrees(module: ModuleOp, name: str, dims: Mapping[str, int], features: int = 16) -> bool:
-    try:
-        agree(module, spec_of(name), "bf16", dims, 1, features)
-    except (Disagreement, RolesFail):
-        return True
-    return False
 
 
 def of_role(module: ModuleOp, role: type[roles.RoleOp], hint: str) -> Operation:

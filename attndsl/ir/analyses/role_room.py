@@ -82,7 +82,7 @@ def choose_tiles(found: Roled) -> None:
 def holds_queries(found: Roled, registers: int) -> bool:
     """Whether so many registers of a thread have room for queries beside the tiles of a turn.
 
-    Products that take queries from there read half as much of shared memory: on an H200 heads of 128 took 0.95 to 1.0
+    Products that take queries from there read half as much of shared memory: on an H200 heads of 128 took 0.93 to 1.01
     of the time without a mask, heads of 64 0.98. Where rows begin elsewhere than at the first key, turns are few
     beside what a tile begins with: windows took 1.04. Weights of the turn before are gone when those of this one are
     rounded.
