@@ -15,3 +15,6 @@ CHOICES = (ROWS, KEYS, SPLITS)
 
 ROLES = "ROLES"
 """Whether the warps of a program have roles, 1 or 0, where a file holds kernels of both forms."""
+
+LEAST_KEYS = "LEAST_KEYS"
+"""The keys from which on a launch gives them roles by itself."""

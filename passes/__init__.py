@@ -50,6 +50,7 @@ PASSES = {
     "fold-extremes": "FoldExtremes",
     "prefetch-gathers": "PrefetchGathers",
     "narrow-products": "NarrowProducts",
+    "approximate-functions": "ApproximateFunctions",
     "find-boxes": "FindBoxes",
     "assign-schedules": "AssignSchedules",
     "pad-axes": "PadAxes",

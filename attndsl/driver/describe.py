@@ -7,7 +7,7 @@ from attndsl.ir.analyses.looks import found_before
 from attndsl.ir.analyses.role_loads import tensors_of
 from attndsl.ir.analyses.role_parts import NoRoles, features_of
 from attndsl.ir.analyses.roled import roled
-from attndsl.ir.analyses.roles_gain import loss
+from attndsl.ir.analyses.roles_gain import NoGain, least_keys
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
 from attndsl.ir.rewrite import number_in
@@ -43,8 +43,10 @@ def _roles(kernel: tile.KernelOp) -> str:
         found = roled(kernel)
     except NoRoles as reason:
         return f"none: {reason}"
-    lost = loss(found)
-    taken = "where a launch can" if lost is None else f"{ONLY_ASKED}, since {lost}"
+    try:
+        taken = f"where a launch can, from {least_keys(found)} keys on"
+    except NoGain as lost:
+        taken = f"{ONLY_ASKED}, since {lost}"
     folding = f"{found.consumers} groups of four fold {found.part_rows} rows each"
     if found.shares:
         sums = " and ".join(str(features_of(share)) for share in found.shares)

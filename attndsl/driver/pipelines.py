@@ -267,8 +267,9 @@ def gluon(options: Options) -> Pipeline:
     The plain kernels are those of Triton's file: a launch takes them where roles do not pay, or no box can be copied.
     """
     plain = triton(options)
+    functions = Step("approximate-functions", "once products have their types; plain kernels have no use for it")
     roles = Step("assign-roles", "last: roles are made of what a plain kernel does, statements included")
-    return Pipeline(plain.attn, (*plain.tile, roles))
+    return Pipeline(plain.attn, (*plain.tile, functions, roles))
 
 
 def spelling(steps: tuple[Step, ...]) -> str:

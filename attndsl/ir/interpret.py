@@ -26,7 +26,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import largest
 from attndsl.ir.coroutines import run_roles
 from attndsl.ir.forms import runs
-from attndsl.ir.meaning import COMPARISONS, POINTWISE, Array, predicate, random_numbers
+from attndsl.ir.meaning import APPROXIMATED, COMPARISONS, POINTWISE, Array, approximated, predicate, random_numbers
 from attndsl.ir.meetings import Meetings
 from attndsl.ir.over_keys import OverKeys
 from attndsl.ir.ranges import IDENTITY
@@ -507,6 +507,8 @@ def step_of(kind: type[Operation]) -> Step:
     """What an operation of a kind does. Looked up, for a `match` over all kinds takes longer than what most compute."""
     if kind in POINTWISE:
         function = POINTWISE[kind]
+        if kind in APPROXIMATED:
+            return lambda run, op: run.compute(op, lambda *values: approximated(op, function(*values)))
         return lambda run, op: run.compute(op, function)
     for each in kind.__mro__:
         if each in STEPS:

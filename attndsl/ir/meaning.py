@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.ir import spec
-from attndsl.ir.xdsl import Operation, arith, math
+from attndsl.ir.xdsl import FastMathFlag, FastMathFlagsAttr, Operation, arith, math
 
 Array = np.ndarray[Any, Any]
 
@@ -87,6 +87,24 @@ POINTWISE: dict[type[Operation], Callable[..., Any]] = {
     math.ErfOp: lambda x: np.vectorize(error_function, otypes=[np.asarray(x).dtype])(x),
     math.FloorOp: np.floor,
 }
+
+
+APPROXIMATED: dict[type[Operation], float] = {math.TanhOp: 2.0**-11}
+"""The functions that may be approximated where an operation says so (`fastmath<afn>`), and by how much of the result.
+
+That is what `tanh.approx` of NVIDIA GPUs is off by at most (PTX ISA, "tanh").
+"""
+
+
+def approximated(op: Operation, result: Array) -> Array:
+    """What an operation gives where it is as far off as it may be: here away from 0."""
+    return result * (1 + APPROXIMATED[type(op)]) if is_approximate(op) else result
+
+
+def is_approximate(op: Operation) -> bool:
+    """Whether an operation may give an approximation."""
+    flags = op.properties.get("fastmath")
+    return isinstance(flags, FastMathFlagsAttr) and FastMathFlag.APPROX_FUNC in flags.data
 
 
 def predicate(op: arith.CmpiOp | arith.CmpfOp) -> str:

@@ -2,6 +2,7 @@
 
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, math, scf
+from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import (
     f64,
     i1,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region, SSAValue, Use
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -82,6 +84,8 @@ __all__ = [
     "Data",
     "Dialect",
     "DictionaryAttr",
+    "FastMathFlag",
+    "FastMathFlagsAttr",
     "FileLineColLoc",
     "Float64Type",
     "FloatAttr",

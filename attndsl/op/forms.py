@@ -83,7 +83,7 @@ def form(
     artifact: Artifact, dims: Mapping[str, int], params: Mapping[str, int | float | bool], processors: int = HOPPER
 ) -> str | None:
     """What a call takes of a file that holds kernels with roles, and by what rule; None of a file that holds none."""
-    from attndsl.backends.gpu.roles_rule import BUSY, LEAST_KEYS, LEAST_ROWS, LEAST_SHARED_ROWS, LEAST_SHARED_TURNS
+    from attndsl.backends.gpu.roles_rule import BUSY, LEAST_ROWS, LEAST_SHARED_ROWS, LEAST_SHARED_TURNS
 
     roles = [str(text) for name, text in artifact.schedule.items() if name.partition(" ")[0] == "roles"]
     if all(text.startswith("none") for text in roles):
@@ -95,11 +95,11 @@ def form(
         return f"{taken}: {told}"
     if "_shared_roles_pay(" in artifact.source:
         return (
-            f"{taken}: {told}; roles are for {LEAST_SHARED_ROWS} rows or more, {LEAST_KEYS} keys or more, and where "
+            f"{taken}: {told}; roles are for {LEAST_SHARED_ROWS} rows or more, as many keys as they say, and where "
             f"each of {processors} processors has {LEAST_SHARED_TURNS} turns of 64 rows and keys or more"
         )
     return (
-        f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, {LEAST_KEYS} keys or more unless data count rows, "
+        f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, as many keys as they say unless data count rows, "
         f"and tiles that fill {BUSY:.0%} of the time of {processors} processors"
     )
 

@@ -53,7 +53,8 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
       4.2). That is what tiles, packed rows and contractions that change places do. Where products are made of smaller
       ones (tf32x3), `rounding.product` s more.
     - f(x), a function: e = the most that f varies within e of x, + `FUNCTION` u of its result, as accurate as GPUs have
-      it. Its size is |f(x)|: no pass reassociates through it.
+      it; of a hyperbolic tangent `rounding.function` of it more, where that is approximated. Its size is |f(x)|: no
+      pass reassociates through it.
     - softmax. Let d_j be the error of the exponent of a weight p_j: that of its score, 6 u S for its scale and for the
       maximum that is taken off, S being the size of the largest score, and 2 n u for the factors with which later
       maxima rescale it, of which the differences telescope. Then p_j is off by the factor exp(d_j) - 1 at most, and so

@@ -55,6 +55,9 @@ class Rounding:
     floor: float = 0.0
     """How far off a weight that is smaller than that type's normal numbers may be."""
 
+    function: float = 0.0
+    """What a hyperbolic tangent is off by besides, where it may be approximated."""
+
     tiny: float = float(np.finfo(np.float32).tiny)
     """The smallest normal number: what is smaller may be taken for 0."""
 
@@ -221,17 +224,22 @@ class Weights(NamedTuple):
 WEIGHTS = {"f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-134)}
 """Half a step of the types that weights are rounded to, at 1, and below the type's normal numbers."""
 
+APPROXIMATION = 2.0**-11
+"""What GPUs' approximation of a hyperbolic tangent is off by, of its result."""
+
 
 def rounding_of(elements: Collection[str], narrowed: bool = False) -> Rounding:
     """How exactly a spec with tensors of these types is computed: in f64 where a tensor is f64, else in f32.
 
     `narrowed` says that products were made as a matrix unit makes them (narrow-products): weights rounded to the 16-bit
-    types that values have, f32 numbers taken as three of fewer bits. The reference itself computes in f64: beside an
-    f64 program its own roundings count too.
+    types that values have, f32 numbers taken as three of fewer bits, and hyperbolic tangents of 16-bit numbers'
+    products approximated (approximate-functions). The reference itself computes in f64: beside an f64 program its own
+    roundings count too.
     """
     if "f64" in elements:
         double = np.finfo(np.float64)
         return Rounding(unit=2.0**-52, tiny=float(double.tiny), largest=float(double.max))
     weights = [WEIGHTS[element] for element in elements if narrowed and element in WEIGHTS]
     weight, floor = (max(column) for column in zip(*weights, strict=True)) if weights else (0.0, 0.0)
-    return Rounding(unit=2.0**-24, product=2.0**-21 if narrowed else 0.0, weight=weight, floor=floor)
+    function = APPROXIMATION if weights else 0.0
+    return Rounding(2.0**-24, product=2.0**-21 if narrowed else 0.0, weight=weight, floor=floor, function=function)

@@ -22,6 +22,7 @@ from attndsl.backends.gluon.helpers import (
     PIECES,
     SECTIONS,
     SHARED,
+    TANH,
 )
 from attndsl.backends.gluon.legal import LEGAL
 from attndsl.backends.gluon.stages import GLUON_TYPES, StagesWriter, plain_name
@@ -33,6 +34,7 @@ from attndsl.ir import gathers, roles, tile, walks
 from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.meaning import is_approximate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import (
     COPIED,
@@ -89,10 +91,11 @@ def emit(module: ModuleOp, source: str = "") -> str:
     shares = any(isinstance(op, roles.ConsumersOp) and op.follow is not None for op in ops)
     descriptor = DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, ""))
     packs = PACKED if any(isinstance(op, roles.OperandOp) and goes_through_loops(op) for op in ops) else ""
+    tanh = TANH if any(map(is_approximate, ops)) else ""
     clears = CLEAR if any(isinstance(op, roles.ClearOp) for op in ops) else ""
     sections = SECTIONS if any(isinstance(op, walks.SectionOp) for op in ops) else ""
     functions = BOXES + (SHARED if shares else "") + descriptor
-    functions += (ALIKE if told else "") + (ANEW if anew else "") + sections + packs + clears
+    functions += (ALIKE if told else "") + (ANEW if anew else "") + sections + tanh + packs + clears
     imports = IMPORTS + (PIECES if pieces else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)
 

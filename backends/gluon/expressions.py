@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from attndsl.backends.text import ATOM, Text
 from attndsl.backends.triton.expressions import HALF_TYPES, TritonExpressions
 from attndsl.ir import roles, tile
-from attndsl.ir.meaning import is_elementwise
+from attndsl.ir.meaning import is_approximate, is_elementwise
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import AnyFloat, Operation, SSAValue, arith
+from attndsl.ir.xdsl import AnyFloat, Operation, SSAValue, arith, math
 
 WARPS = 4
 """The warps of a consumer."""
@@ -217,6 +217,8 @@ class GluonExpressions(TritonExpressions):
         match op:
             case roles.OperandOp():
                 return self._factor(op)
+            case math.TanhOp() if is_approximate(op):
+                return Text(f"_approximate_tanh({self[op.operand].code})")
             case tile.ReduceOp():
                 text, axes = super().make(op), self.axes_of(op.result)
                 over = self.width(op.over)

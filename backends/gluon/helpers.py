@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from attndsl.backends.gpu.roles_rule import (
     BUSY,
-    LEAST_KEYS,
     LEAST_ROWS,
     LEAST_SHARED_ROWS,
     LEAST_SHARED_TURNS,
@@ -29,11 +28,11 @@ _seen_as = getattr(gl.shared_memory_descriptor, "reinterpret", None) or gl.share
 
 BOXES = f'''
 
-def _roles_pay(rows, keys, tiles, device):
-    """Whether roles are faster: for more rows than one consumer has, many keys, and tiles that leave few idle."""
+def _roles_pay(rows, keys, least, tiles, device):
+    """Whether roles are faster: for more rows than one consumer has, so many keys, and tiles that leave few idle."""
     processors = _processors(device)
     rounds = triton.cdiv(tiles, processors)
-    return rows >= {LEAST_ROWS} and keys >= {LEAST_KEYS} and tiles > {BUSY} * rounds * processors
+    return rows >= {LEAST_ROWS} and keys >= least and tiles > {BUSY} * rounds * processors
 
 
 def _has_roles(asked, splits, pays, device, *tensors):
@@ -53,11 +52,11 @@ def _has_roles(asked, splits, pays, device, *tensors):
 
 SHARED = f'''
 
-def _shared_roles_pay(rows, keys, tiles, device):
+def _shared_roles_pay(rows, keys, least, tiles, device):
     """Whether roles are faster whose consumers share out sums: for rows, keys and turns that are enough."""
     filled = rows / (64 * max(1, triton.cdiv(rows, 64)))
     turns = tiles * (keys // 64) * filled**2 / _processors(device)
-    return rows >= {LEAST_SHARED_ROWS} and keys >= {LEAST_KEYS} and turns >= {LEAST_SHARED_TURNS}
+    return rows >= {LEAST_SHARED_ROWS} and keys >= least and turns >= {LEAST_SHARED_TURNS}
 
 
 def _split_roles(asked, keys, tiles, device):
@@ -125,6 +124,14 @@ def _in_section(number, many, tiles, each):
     several = gl.maximum(gl.minimum(many, tiles // each - first), 1)
     taken = (first + within % several) * each + within // several
     return gl.where(number < tiles, taken, number).to(gl.int32)
+'''
+
+TANH = '''
+
+@gluon.jit
+def _approximate_tanh(x):
+    """With an error of half a step of f16, by one instruction."""
+    return gl.inline_asm_elementwise("tanh.approx.f32 $0, $1;", "=f,f", [x], dtype=gl.float32, is_pure=True, pack=1)
 '''
 
 PACKED = '''

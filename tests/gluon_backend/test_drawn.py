@@ -9,6 +9,7 @@ from attndsl.driver.compile import lower
 from attndsl.driver.summarise import feature_dims
 from attndsl.ir.context import context
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
+from attndsl.passes.approximate_functions import ApproximateFunctions
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.testing.case import Case, types_with
 from attndsl.testing.fuzz import Example, FuzzPlan, examples
@@ -23,6 +24,7 @@ def agree_with_roles(example: Example) -> int:
     spec, tried = example.case.spec, 0
     sizes = dict.fromkeys(feature_dims(spec), FEATURES)
     module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes, "cuda:90")
+    ApproximateFunctions().apply(context(), module)
     AssignRoles(rows=2, keys=4).apply(context(), module)
     if not kernels(module, "roles"):
         return 0

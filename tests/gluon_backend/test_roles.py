@@ -33,6 +33,7 @@ from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.rings import OrderOp, OutboxOp
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import ModuleOp, Operation, VerifyException, arith, scf
+from attndsl.passes.approximate_functions import ApproximateFunctions
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.storage import decode, encode
 from attndsl.syntax.read import read_source
@@ -112,9 +113,11 @@ def sizes_of(spec: Spec, extent: int, values: int = 0) -> dict[str, int]:
 
 @cache
 def plain(name: str, element: str, extent: int) -> ModuleOp:
-    """What the Triton emitter takes."""
+    """What the Gluon emitter takes, but for roles."""
     spec = spec_of(name)
-    return lower(spec, types_with(spec, element), "triton", sizes_of(spec, extent), "cuda:90")[0]
+    module = lower(spec, types_with(spec, element), "triton", sizes_of(spec, extent), "cuda:90")[0]
+    ApproximateFunctions().apply(context(), module)
+    return module
 
 
 def with_roles(name: str, element: str, rows: int, keys: int, features: int = 16) -> ModuleOp:
@@ -760,6 +763,7 @@ def test_masks_and_scores_in_any_combination(mask: str) -> None:
         spec = drawn(score, mask)
         features, values = ((16, 16), (48, 16), (24, 80))[seed % 3]
         module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, features, values), "cuda:90")
+        ApproximateFunctions().apply(context(), module)
         AssignRoles(rows=1 + seed % 3, keys=(1, 4, 16)[seed % 3]).apply(context(), module)
         module.verify()
         assert kernels(module, "roles")

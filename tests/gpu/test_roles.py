@@ -13,7 +13,6 @@ import torch
 
 import attndsl
 from attndsl.backends.gpu.aot import load
-from attndsl.backends.gpu.roles_rule import LEAST_KEYS
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.choices import ROLES
@@ -168,7 +167,7 @@ def test_consumers_share_out_the_sums_of_latent_attention(name: str, splits: int
 
 # --- operators
 
-MANY = LEAST_KEYS + 52
+MANY = 1024 + 52
 """Rows and keys for which roles pay, and that no tile divides."""
 
 
@@ -194,7 +193,7 @@ def taken(op: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("n", "d", "roles"),
-    [(2 * LEAST_KEYS, 128, True), (MANY, 128, True), (LEAST_KEYS // 2, 128, False), (MANY, 64, True), (1, 128, False)],
+    [(1024, 128, True), (MANY, 128, True), (256, 128, False), (MANY, 64, True), (564, 64, False), (1, 128, False)],
 )
 def test_an_operator_takes_roles_by_its_rule(n: int, d: int, roles: bool) -> None:
     op = attndsl.load("gqa")

@@ -19,10 +19,11 @@ from attndsl.checking.typed import Kind
 from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.ir import spec
 from attndsl.ir.context import parse_module, print_module
+from attndsl.ir.exactness import Exactness
 from attndsl.ir.interpret import interpret
 from attndsl.ir.rewrite import number_in
 from attndsl.ir.xdsl import ModuleOp
-from attndsl.passes import PASSES
+from attndsl.passes import PASSES, exactness_of
 from attndsl.passes.specialise import Specialise
 from attndsl.storage import ELEMENTS, encode
 
@@ -126,7 +127,8 @@ def test_the_meaning_stays(path: Path, size: int) -> None:
         if isinstance(op, spec.ParameterOp) and op.default is not None
     }
     # Weights are rounded to half a step of f16, and a sum of several may be small, as of many that are multiplied out.
-    relative, absolute = (2.0**-11, 2.0**-9) if "narrow-products" in passes else (1e-5, 1e-6)
+    narrows = any(exactness_of(each.name) is Exactness.NARROWS for each in parse_pipeline(passes))
+    relative, absolute = (2.0**-11, 2.0**-9) if narrows else (1e-5, 1e-6)
     absolute = 1e-5 if "reassociate-contractions" in passes else absolute
     absolute = 1e-4 if "exchange-loops" in passes else absolute
     for before, after in run_apart(path):
