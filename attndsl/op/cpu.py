@@ -40,8 +40,11 @@ V = TypeVar("V")
 
 Orders = tuple[Order | None, ...]
 
-Allocator = Callable[[Shape, Order | None], Callable[[], T]]
-"""What gives, for a shape and an order of its axes in memory, what makes an output of it."""
+Allocator = Callable[[Shape, Order | None], Callable[[], Any]]
+"""What gives, for a shape and an order of its axes, what makes memory of an output, as compiled functions take it."""
+
+Giver = Callable[[Any], T] | None
+"""What gives the output that memory is; None where it is that memory itself."""
 
 Reader = Callable[[T], Any] | None
 """What gives the memory of an array or tensor as compiled functions take it; None where it is that memory itself."""
@@ -59,14 +62,14 @@ class Framework(Protocol[T]):
     def check(self, signature: Signature, inputs: Sequence[T], params: Mapping[str, Any], /) -> Bound:
         """What a call with these inputs says of a spec. Raises CallError."""
 
-    def allocator(self, element: str, inputs: Sequence[T], /) -> Allocator[T]:
-        """What makes outputs of this element type, in the terms of the inputs."""
+    def allocator(self, element: str, inputs: Sequence[T], /) -> tuple[Allocator, Giver[T]]:
+        """What makes memory of outputs of this element type, and gives these in the terms of the inputs."""
 
     def strides(self, value: T, /) -> Sequence[int]:
         """How far the elements lie apart along each axis."""
 
     def reader(self, value: T, /) -> Reader[T]:
-        """What reads inputs or outputs of the kinds of this one; it copies nothing."""
+        """What reads inputs of the kinds of this one; it copies nothing."""
 
     def into(
         self,
@@ -143,13 +146,14 @@ def _whole(extent: Expression) -> str | None:
 class CpuCall(Generic[T]):
     """A call that fits, with inputs of known shapes; `complete` gives, and checks, parameters of each call anew.
 
-    For each input there is what reads it; for each output what makes it, and what reads that. Those that a call brings
-    along are `accept`ed: checked against the memory of the inputs, and read. So are inputs that it writes `in_place`.
+    For each input there is what reads it; for each output what makes its memory, and what gives it. Those that a call
+    brings along are `accept`ed: checked against the memory of the inputs, and read. So are inputs that it writes
+    `in_place`.
     """
 
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
-    outputs: Sequence[tuple[Callable[[], T], Reader[T]]]
+    outputs: Sequence[tuple[Callable[[], Any], Giver[T]]]
     accept: Callable[[Sequence[Any], Sequence[Any], Sequence[Any] | None], Sequence[Any]]
     in_place: bool
     program: Callable[..., None]
@@ -165,10 +169,10 @@ class CpuCall(Generic[T]):
         if self.in_place:
             self.accept(inputs, given, None)
         outputs, written = [], []
-        for allocate, read in self.outputs:
-            output = allocate()
-            outputs.append(output)
-            written.append(output if read is None else read(output))
+        for allocate, give in self.outputs:
+            memory = allocate()
+            written.append(memory)
+            outputs.append(memory if give is None else give(memory))
         pass_arguments(self.program, given, written, params)
         return outputs
 
@@ -183,7 +187,7 @@ class CpuPlan(Generic[T]):
 
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
-    outputs: Sequence[tuple[Allocator[T], Reader[T], Sequence[tuple[int | None, int]]]]
+    outputs: Sequence[tuple[Allocator, Giver[T], Sequence[tuple[int | None, int]]]]
     into: Callable[..., Sequence[Any]]
     in_place: bool
     function: Callable[..., None]
@@ -195,8 +199,8 @@ class CpuPlan(Generic[T]):
             (*[size if place is None else extents[place] for place, size in axes],) for _, _, axes in self.outputs
         ]
         outputs = [
-            (allocator(shape, order), read)
-            for (allocator, read, _), shape, order in zip(self.outputs, shapes, orders, strict=True)
+            (allocator(shape, order), give)
+            for (allocator, give, _), shape, order in zip(self.outputs, shapes, orders, strict=True)
         ]
         program = self.function if small else self.program
         return CpuCall(self.complete, self.inputs, outputs, partial(self.into, shapes), self.in_place, program)
@@ -271,10 +275,7 @@ class CpuCalls(Generic[T]):
         asked = tuple(each for each in signature.requires if any(kind == "param" for kind, _ in leaves(each)))
         outputs, elements = [], self._binding.output_elements(bound)
         for element, places, shape in zip(elements, self._extents.outputs, bound.shapes, strict=True):
-            allocator = self._framework.allocator(element, inputs)
-            outputs.append(
-                (allocator, self._framework.reader(allocator((0,), None)()), [*zip(places, shape, strict=True)])
-            )
+            outputs.append((*self._framework.allocator(element, inputs), [*zip(places, shape, strict=True)]))
         return CpuPlan(
             partial(complete, signature, asked, bound.dims),
             [*map(self._framework.reader, inputs)],

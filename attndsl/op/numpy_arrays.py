@@ -45,18 +45,20 @@ def check(signature: Signature, inputs: Sequence[Array], params: Mapping[str, An
     return bind(signature, given, params)
 
 
-def allocator(element: str, inputs: Iterable[Array]) -> Callable[[tuple[int, ...], Order | None], Callable[[], Array]]:
+def allocator(
+    element: str, inputs: Iterable[Array]
+) -> tuple[Callable[[tuple[int, ...], Order | None], Callable[[], Array]], Callable[[Array], Array] | None]:
     """What makes outputs of this element type: arrays of ml_dtypes where an input of that type is one."""
     row = ELEMENTS[element]
-    dtype = next((array.dtype for array in inputs if array.dtype.name == row.extension), row.dtype)
+    extension = next((array.dtype for array in inputs if array.dtype.name == row.extension), None)
 
     def of(shape: tuple[int, ...], order: Order | None) -> Callable[[], Array]:
         if order is None:
-            return partial(np.empty, shape, dtype)
+            return partial(np.empty, shape, row.dtype)
         contiguous, axes = permuted(shape, order)
-        return lambda: np.empty(contiguous, dtype).transpose(axes)
+        return lambda: np.empty(contiguous, row.dtype).transpose(axes)
 
-    return of
+    return of, None if extension is None else lambda memory: memory.view(extension)
 
 
 def strides(array: Array) -> tuple[int, ...]:
