@@ -61,19 +61,20 @@ After:
     }
 
 `afn` is MLIR's flag for functions that may be approximated. It allows, and asks for nothing: kernels whose warps have
-roles take the instruction, plain ones compute in f32, on whatever GPU. What is made of no product stays exact.
+roles take the instruction, plain ones compute in f32, on whatever GPU. What is made of no such product stays exact, and
+so does what a loop has summed up, and a spec none of whose tensors has the 16-bit type.
 
 Requires: narrow-products. Exactness: rounds weights, whose scores these are. Idempotent.
 """
 
 from __future__ import annotations
 
-from attndsl.ir import tile
+from attndsl.ir import spec, tile
 from attndsl.ir.analyses.stored import HALVES
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.meaning import APPROXIMATED, is_elementwise
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import Context, FastMathFlag, FastMathFlagsAttr, ModuleOp, ModulePass, Operation
+from attndsl.ir.xdsl import Block, Context, FastMathFlag, FastMathFlagsAttr, ModuleOp, ModulePass, Operation, f32
 
 
 class ApproximateFunctions(ModulePass):
@@ -83,11 +84,17 @@ class ApproximateFunctions(ModulePass):
     exactness = Exactness.NARROWS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        made: set[Operation] = set()
+        halves = {tensor.element.data for tensor in spec.declarations(op, spec.TensorOp)}.intersection(HALVES)
+        made: set[Operation] = set()  # floats that are made of products; what is chosen by them is not
         for each in operations(op):
-            if isinstance(each, tile.DotOp) and each.rounded is not None and each.rounded.data in HALVES:
+            if isinstance(each, tile.DotOp) and each.rounded is not None and each.rounded.data in halves:
                 made.add(each)
-            elif is_elementwise(each) and any(value.owner in made for value in each.operands):
+            elif is_elementwise(each) and each.results[0].type == f32 and not made.isdisjoint(_owners(each)):
                 made.add(each)
                 if type(each) in APPROXIMATED:
                     each.properties["fastmath"] = FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
+
+
+def _owners(op: Operation) -> list[Operation | Block]:
+    """What makes the floats that an operation computes with."""
+    return [value.owner for value in op.operands if value.type == f32]

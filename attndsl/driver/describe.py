@@ -44,7 +44,8 @@ def _roles(kernel: tile.KernelOp) -> str:
     except NoRoles as reason:
         return f"none: {reason}"
     try:
-        taken = f"where a launch can, from {least_keys(found)} keys on"
+        least = least_keys(found)
+        taken = "where a launch can" if found.rows.bound is not None else f"where a launch can, from {least} keys on"
     except NoGain as lost:
         taken = f"{ONLY_ASKED}, since {lost}"
     folding = f"{found.consumers} groups of four fold {found.part_rows} rows each"

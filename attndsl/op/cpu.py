@@ -40,11 +40,11 @@ V = TypeVar("V")
 
 Orders = tuple[Order | None, ...]
 
-Allocator = Callable[[Shape, Order | None], Callable[[], Any]]
-"""What gives, for a shape and an order of its axes, what makes memory of an output, as compiled functions take it."""
+Output = tuple[Callable[[], Any], Callable[[Any], T] | None]
+"""What makes memory, as compiled functions take it, and what gives the output that this is; None where it is both."""
 
-Giver = Callable[[Any], T] | None
-"""What gives the output that memory is; None where it is that memory itself."""
+Allocator = Callable[[Shape, Order | None], Output[T]]
+"""What gives, for a shape and an order of its axes in memory, what makes an output of it."""
 
 Reader = Callable[[T], Any] | None
 """What gives the memory of an array or tensor as compiled functions take it; None where it is that memory itself."""
@@ -62,8 +62,8 @@ class Framework(Protocol[T]):
     def check(self, signature: Signature, inputs: Sequence[T], params: Mapping[str, Any], /) -> Bound:
         """What a call with these inputs says of a spec. Raises CallError."""
 
-    def allocator(self, element: str, inputs: Sequence[T], /) -> tuple[Allocator, Giver[T]]:
-        """What makes memory of outputs of this element type, and gives these in the terms of the inputs."""
+    def allocator(self, element: str, inputs: Sequence[T], /) -> Allocator[T]:
+        """What makes outputs of this element type, in the terms of the inputs."""
 
     def strides(self, value: T, /) -> Sequence[int]:
         """How far the elements lie apart along each axis."""
@@ -153,7 +153,7 @@ class CpuCall(Generic[T]):
 
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
-    outputs: Sequence[tuple[Callable[[], Any], Giver[T]]]
+    outputs: Sequence[Output[T]]
     accept: Callable[[Sequence[Any], Sequence[Any], Sequence[Any] | None], Sequence[Any]]
     in_place: bool
     program: Callable[..., None]
@@ -187,7 +187,7 @@ class CpuPlan(Generic[T]):
 
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
-    outputs: Sequence[tuple[Allocator, Giver[T], Sequence[tuple[int | None, int]]]]
+    outputs: Sequence[tuple[Allocator[T], Sequence[tuple[int | None, int]]]]
     into: Callable[..., Sequence[Any]]
     in_place: bool
     function: Callable[..., None]
@@ -195,13 +195,9 @@ class CpuPlan(Generic[T]):
 
     def at(self, extents: Shape, small: bool, orders: Orders) -> CpuCall[T]:
         """The call with inputs of these extents, and outputs that lie in these orders."""
-        shapes = [
-            (*[size if place is None else extents[place] for place, size in axes],) for _, _, axes in self.outputs
-        ]
-        outputs = [
-            (allocator(shape, order), give)
-            for (allocator, give, _), shape, order in zip(self.outputs, shapes, orders, strict=True)
-        ]
+        shapes = [(*[size if place is None else extents[place] for place, size in axes],) for _, axes in self.outputs]
+        allocators = [allocator for allocator, _ in self.outputs]
+        outputs = [each(shape, order) for each, shape, order in zip(allocators, shapes, orders, strict=True)]
         program = self.function if small else self.program
         return CpuCall(self.complete, self.inputs, outputs, partial(self.into, shapes), self.in_place, program)
 
@@ -275,7 +271,7 @@ class CpuCalls(Generic[T]):
         asked = tuple(each for each in signature.requires if any(kind == "param" for kind, _ in leaves(each)))
         outputs, elements = [], self._binding.output_elements(bound)
         for element, places, shape in zip(elements, self._extents.outputs, bound.shapes, strict=True):
-            outputs.append((*self._framework.allocator(element, inputs), [*zip(places, shape, strict=True)]))
+            outputs.append((self._framework.allocator(element, inputs), [*zip(places, shape, strict=True)]))
         return CpuPlan(
             partial(complete, signature, asked, bound.dims),
             [*map(self._framework.reader, inputs)],

@@ -95,12 +95,12 @@ def form(
         return f"{taken}: {told}"
     if "_shared_roles_pay(" in artifact.source:
         return (
-            f"{taken}: {told}; roles are for {LEAST_SHARED_ROWS} rows or more, as many keys as they say, and where "
-            f"each of {processors} processors has {LEAST_SHARED_TURNS} turns of 64 rows and keys or more"
+            f"{taken}: {told}; roles are for {LEAST_SHARED_ROWS} rows or more, as many keys as are told of them, "
+            f"and where each of {processors} processors has {LEAST_SHARED_TURNS} turns of 64 rows and keys or more"
         )
     return (
-        f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, as many keys as they say unless data count rows, "
-        f"and tiles that fill {BUSY:.0%} of the time of {processors} processors"
+        f"{taken}: {told}; roles are for {LEAST_ROWS} rows or more, as many keys as are told of them "
+        f"unless data count rows, and tiles that fill {BUSY:.0%} of the time of {processors} processors"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from attndsl.op.checks import Bound, Given, bind
 from attndsl.op.into import require_disjoint
 from attndsl.op.layouts import Order, permuted
 from attndsl.storage import ELEMENTS, Array, accepts
+
+Output = tuple[Callable[[], Array], Callable[[Array], Array] | None]
+"""What makes an array, and what gives the output that it is; None where it is both."""
 
 
 def is_array(value: object) -> bool:
@@ -45,20 +49,21 @@ def check(signature: Signature, inputs: Sequence[Array], params: Mapping[str, An
     return bind(signature, given, params)
 
 
-def allocator(
-    element: str, inputs: Iterable[Array]
-) -> tuple[Callable[[tuple[int, ...], Order | None], Callable[[], Array]], Callable[[Array], Array] | None]:
+def allocator(element: str, inputs: Iterable[Array]) -> Callable[[tuple[int, ...], Order | None], Output]:
     """What makes outputs of this element type: arrays of ml_dtypes where an input of that type is one."""
     row = ELEMENTS[element]
-    extension = next((array.dtype for array in inputs if array.dtype.name == row.extension), None)
+    dtype = next((array.dtype for array in inputs if array.dtype.name == row.extension), row.dtype)
 
-    def of(shape: tuple[int, ...], order: Order | None) -> Callable[[], Array]:
-        if order is None:
-            return partial(np.empty, shape, row.dtype)
-        contiguous, axes = permuted(shape, order)
-        return lambda: np.empty(contiguous, row.dtype).transpose(axes)
+    def of(shape: tuple[int, ...], order: Order | None) -> Output:
+        if order is not None:
+            contiguous, axes = permuted(shape, order)
+            seen = None if dtype == row.dtype else lambda memory: memory.view(dtype)
+            return lambda: np.empty(contiguous, row.dtype).transpose(axes), seen
+        if dtype == row.dtype:
+            return partial(np.empty, shape, dtype), None
+        return lambda: np.empty(shape, dtype).view(row.dtype), attrgetter("base")  # which owns its memory
 
-    return of, None if extension is None else lambda memory: memory.view(extension)
+    return of
 
 
 def strides(array: Array) -> tuple[int, ...]:

@@ -49,7 +49,10 @@ _BITS = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8, torch.f
 
 
 SMALL = 2**14
-"""The bytes of an output that what it is made of takes longer than how it lies."""
+"""The most bytes of an output that is made of an array: what computes larger ones takes longer than making them."""
+
+Output = tuple[Callable[[], Array], Callable[[Array], torch.Tensor]]
+"""What makes an array, and what gives the tensor that it is."""
 
 PACKED = (NestedTensor, MaskedTensor)
 """The subclasses of torch's own that hold several tensors; torch asks them, and not their memory, to compute."""
@@ -92,28 +95,28 @@ def empty(shape: Sequence[int], element: str, device: torch.device, order: Order
     return torch.empty_strided(shape, steps(shape, order), dtype=ELEMENTS[element], device=device)
 
 
-def allocator(
-    element: str, inputs: Sequence[torch.Tensor]
-) -> tuple[Callable[[tuple[int, ...], Order | None], Callable[[], Array]], Callable[[Array], torch.Tensor]]:
-    """What makes outputs of this element type; given strides torch is quicker than by itself.
+def allocator(element: str, inputs: Sequence[torch.Tensor]) -> Callable[[tuple[int, ...], Order | None], Output]:
+    """What makes outputs of this element type.
 
-    A tensor of a small array takes 3 µs, where an array of a new tensor takes 10. Of others torch's own memory begins
-    where vectors do.
+    A tensor of a new array takes 3 µs, where an array of a new tensor takes 10: small ones are made so, that lie as
+    they are declared. Of others torch's own memory begins where vectors do; given strides torch is quicker than by
+    itself.
     """
     dtype, device = ELEMENTS[element], inputs[0].device
     held = _BITS.get(dtype, dtype)
+    give = torch.from_numpy if held is dtype else lambda memory: torch.from_numpy(memory).view(dtype)
 
-    def of(shape: tuple[int, ...], order: Order | None) -> Callable[[], Array]:
-        if order is not None:
-            stride = steps(shape, order)
-        elif prod(shape) * held.itemsize <= SMALL:
-            return partial(np.empty, shape, STORED[element].dtype)
-        else:
-            *inner, _ = accumulate((max(size, 1) for size in reversed(shape)), mul, initial=1)
-            stride = (*inner[::-1],)
-        return lambda: torch.empty_strided(shape, stride, dtype=held, device=device).numpy()
+    def of(shape: tuple[int, ...], order: Order | None) -> Output:
+        if order is None and 0 < prod(shape) * held.itemsize <= SMALL:
+            return partial(np.empty, shape, STORED[element].dtype), give
+        *inner, _ = accumulate((max(size, 1) for size in reversed(shape)), mul, initial=1)
+        stride = (*inner[::-1],) if order is None else steps(shape, order)
+        if 0 in shape:  # of which an array has no strides
+            new = partial(torch.empty_strided, shape, stride, dtype=dtype, device=device)
+            return partial(np.empty, shape, STORED[element].dtype), lambda memory: new()
+        return lambda: torch.empty_strided(shape, stride, dtype=held, device=device).numpy(), give
 
-    return of, torch.from_numpy if held is dtype else lambda memory: torch.from_numpy(memory).view(dtype)
+    return of
 
 
 def steps(shape: Sequence[int], order: Order) -> tuple[int, ...]:

@@ -322,7 +322,6 @@ class Launcher:
         own = {op: launched.text.count(op) for op in programs if constant(op.step) != 1}
         rows, grid = whole.text.limit(whole.rows), _grid({**counts, **own}.values())
         tiles, keys, has_roles = grid, whole.keys, "_has_roles("
-        least = str(schedules_of(launched.kernel)[0].get(LEAST_KEYS, 0))
         shares = any(isinstance(op, ConsumersOp) and op.follow is not None for op in launched.kernel.walk())
         if whole.rows.bound is not None:
             # Data say how many rows each place has, and a launch asks no data: on average, as many as are written.
@@ -331,13 +330,16 @@ class Launcher:
             rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
             tiles = f"min({grid}, triton.cdiv({written}, {size}) + {places})"
             # The plain form has a program for each tile that there might be: roles pay for few keys, too.
-            keys = keys if shares else least
             has_roles = f"{grid} < 2**31 and _has_roles("  # the numbers of tiles that there might be have 32 bits
         pays = "False"
         if launched.kernel.schedules:
+            (schedule,) = schedules_of(launched.kernel)
+            least = str(schedule[LEAST_KEYS])
+            # The plain form has a program for each tile that there might be: roles pay for few keys, too.
+            known = keys if shares or whole.rows.bound is None else least
             pays = Names({*self.names, *named}).like("pays")
             rule = "_shared_roles_pay" if shares else "_roles_pay"
-            self.out.listed(f"{pays} = {rule}(", [rows, keys, least, tiles, self.device], ")")
+            self.out.listed(f"{pays} = {rule}(", [rows, known, least, tiles, self.device], ")")
         if cut:
             self.in_roles = Names({*self.names, *named, pays}).like("in_roles")
             self.out.listed(f"{self.in_roles} = {has_roles}", ["schedule", "None", pays, self.device, *tensors], ")")

@@ -71,6 +71,7 @@ def test_bf16_comes_as_bits_or_as_ml_dtypes(gqa: Any) -> None:
     extended = arrays(dtype=ml_dtypes.bfloat16)
     o = op(**extended)
     assert o.dtype == ml_dtypes.bfloat16
+    assert o.flags.owndata
     plain = op(**{name: array.view(np.uint16) for name, array in extended.items()})
     assert plain.dtype == np.uint16
     np.testing.assert_array_equal(plain, o.view(np.uint16))

@@ -35,6 +35,14 @@ def test_a_tensor_for_a_tensor(gqa: Any) -> None:
     np.testing.assert_array_equal(o.numpy(), op(**{name: tensor.numpy() for name, tensor in given.items()}))
 
 
+@pytest.mark.parametrize("shape", [(0, 2, 4, 32), (1, 2, 0, 32), (1, 2, 4, 32), (1, 2, 400, 32)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_outputs_lie_as_torch_lays_out_new_tensors(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    """Without elements, too, and whether they are small or not."""
+    q = torch.zeros(shape, dtype=dtype)
+    assert attndsl.load("mha")(q, q, q).stride() == torch.empty(shape).stride()
+
+
 def test_strides_are_taken_as_they_are(gqa: Any) -> None:
     op, _ = gqa
     given = tensors()
