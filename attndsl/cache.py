@@ -31,7 +31,13 @@ ENTRY = re.compile(r"[0-9a-f]{64}\.json")
 """The name of an entry's file: its key, then what it is."""
 
 LIMIT = 256 * 1024 * 1024
-"""The bytes that entries may take together; past it the oldest go."""
+"""The bytes that entries may take together; past it the oldest go, some bytes later (`SLACK`)."""
+
+SLACK = 64
+"""A process looks at the folder at its first entry, then when it has written the limit's part of so many.
+
+Looking takes longer than writing does where there are thousands of entries.
+"""
 
 STALE = 3600.0
 """The age in seconds at which a half-written file must be a killed writer's."""
@@ -51,6 +57,7 @@ class DiskCache:
         self.folder = folder
         self.limit = limit
         self._warned = False
+        self._unseen: int | None = None  # the bytes written since the folder was looked at, if ever it was
 
     def get(self, key: str) -> Any:
         """The entry of `key`, or None where there is none that is whole."""
@@ -72,7 +79,10 @@ class DiskCache:
         try:
             self._trust(make=True)
             write_atomically(self._path(key), sha256(content).hexdigest().encode() + b"\n" + content, mode=0o600)
-            self._trim()
+            self._unseen = None if self._unseen is None else self._unseen + len(content)
+            if self._unseen is None or self._unseen * SLACK > self.limit:
+                self._unseen = 0
+                self._trim()
         except OSError as error:
             self._warn(error)
 

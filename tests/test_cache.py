@@ -162,7 +162,7 @@ DiskCache(Path({str(folder)!r})).put({A!r}, {{"x": 1}})
     assert left[0].exists()  # it could be a living writer's
     long_ago = time.time() - 2 * cache_module.STALE
     os.utime(left[0], (long_ago, long_ago))
-    cache.put(B, ENTRY)
+    DiskCache(folder).put(B, ENTRY)
     assert sorted(file.name for file in folder.iterdir()) == [f"{A}.json", f"{B}.json"]
 
 
@@ -189,6 +189,20 @@ def test_the_oldest_entries_go_when_there_are_too_many(folder: Path) -> None:
         cache.put(str(number) * 64, {"text": "x" * 1000})
         os.utime(folder / f"{str(number) * 64}.json", (number, number))
     assert sorted(file.name[0] for file in folder.iterdir()) == ["4", "5", "6", "7"]
+
+
+def test_the_folder_is_looked_at_once_in_many_entries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, scandir = [], os.scandir
+
+    def look(path: Path) -> Any:
+        looked.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", look)
+    cache = DiskCache(folder, limit=64 * 5000)
+    for number in range(9):
+        cache.put(str(number) * 64, {"text": "x" * 1000})
+    assert looked == [folder] * 2  # at the first, and when 5000 bytes have been written
 
 
 THEIRS = (

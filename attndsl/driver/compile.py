@@ -18,6 +18,7 @@ from attndsl.ir.build import build
 from attndsl.ir.context import print_module
 from attndsl.ir.legal import IllegalModule
 from attndsl.ir.spec import TensorOp
+from attndsl.ir.verified import verify
 from attndsl.ir.xdsl import ModuleOp
 
 ROLES_PASS = "assign-roles"
@@ -73,7 +74,7 @@ def lower(
     """
     pipeline = _pipeline(target_of(target), spec, sizes, machine, boxes)
     module = build(spec, types)
-    module.verify()
+    verify(module)
     stages: dict[str, str] = {}
     text = partial(_built, spec, types)
     for level, steps in pipeline._asdict().items():

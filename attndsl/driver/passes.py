@@ -17,6 +17,7 @@ from attndsl.ir import attn, tile
 from attndsl.ir.context import context, parse_module, parts_of, print_module
 from attndsl.ir.errors import RequirementError
 from attndsl.ir.statements import operations
+from attndsl.ir.verified import verify
 from attndsl.ir.xdsl import ArgSpecParseError, ModuleOp, ModulePass, PassPipeline
 from attndsl.passes import PASSES, load_pass
 
@@ -89,7 +90,7 @@ def run_pipeline(
 
 def _verify(module: ModuleOp, ran: Iterable[ModulePass]) -> None:
     """Raises where what passes left is no module, or not of the level that they lower to."""
-    module.verify()
+    verify(module)
     if any(each.name == "tile" for each in ran):
         check_lowered(module)
 

@@ -15,7 +15,7 @@ from attndsl.ir.xdsl import Attribute, FloatAttr, IntegerAttr, Operation, SSAVal
 from attndsl.storage import decode, encode
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen, though nothing changes one: that takes three times as long to make
 class NamedArray:
     """An array whose axes are index variables, in the order of `axes`; `stay` says that it lies in a home."""
 
@@ -27,11 +27,16 @@ class NamedArray:
         """The array with its axes in the places that `axes` gives them, and 1 where it has none."""
         if self.axes == axes:
             return self.array
-        if not self.axes:
-            return self.array.reshape((1,) * len(axes))
-        order = sorted(range(len(self.axes)), key=lambda n: axes.index(self.axes[n]))
-        sizes = dict(zip(self.axes, self.array.shape, strict=True))
-        return self.array.transpose(order).reshape([sizes.get(axis, 1) for axis in axes])
+        own, count, sizes = self.axes, 0, []
+        for axis in axes:
+            has = count < len(own) and own[count] is axis
+            sizes.append(self.array.shape[count] if has else 1)
+            count += has
+        if count == len(own):  # they come in the same order, as they mostly do
+            return self.array.reshape(sizes)
+        order = sorted(range(len(own)), key=lambda n: axes.index(own[n]))
+        known = dict(zip(own, self.array.shape, strict=True))
+        return self.array.transpose(order).reshape([known.get(axis, 1) for axis in axes])
 
 
 def formulas(dtype: Any) -> Terms[Array]:

@@ -24,7 +24,10 @@ def is_pure(op: Operation) -> bool:
 
 def is_dead(op: Operation) -> bool:
     """Whether nothing changes when an operation goes."""
-    return all(result.first_use is None for result in op.results) and not _stays(type(op)) and is_pure(op)
+    for result in op.results:  # quicker than `all`: asked of every operation, time and again
+        if result.first_use is not None:
+            return False
+    return not _stays(type(op)) and is_pure(op)
 
 
 def remove_dead(op: Operation) -> None:

@@ -195,10 +195,11 @@ class Run(OverKeys):
         block = op.body.block
         own_ends = self.values[op.row_start].axes or self.values[op.row_stop].axes
         starts = range(self.scalar(op.lb), self.scalar(op.ub), self.scalar(op.step))
-        outer = range(1 if op.outer is None else self.scalar(op.outer.extent))
-        for turn, start in itertools.product(outer, starts):
-            if op.outer is not None:
-                self.values[op.outer.result] = NamedArray(np.int64(turn))  # type: ignore[arg-type]
+        outer = op.outer
+        turns = range(1 if outer is None else self.scalar(outer.extent))
+        for turn, start in itertools.product(turns, starts):
+            if outer is not None:
+                self.values[outer.result] = NamedArray(np.int64(turn))  # type: ignore[arg-type]
             self.values[block.args[0]] = NamedArray(np.int64(start))  # type: ignore[arg-type]
             self.values.update(zip(block.args[1:], carried, strict=True))
             self.block(block)
@@ -271,6 +272,14 @@ class Run(OverKeys):
     def align(self, *values: SSAValue) -> tuple[list[Array], tuple[SSAValue, ...]]:
         """The arrays of values, ready to broadcast, and the axes of what comes out."""
         operands = [self.values[v] for v in values]
+        axes: tuple[SSAValue, ...] = ()
+        for operand in operands:
+            if operand.axes and operand.axes != axes:
+                if axes:
+                    break
+                axes = operand.axes
+        else:  # all that have axes have the same, as is mostly so
+            return [operand.array for operand in operands], axes
         axes = tuple(dict.fromkeys(itertools.chain.from_iterable(operand.axes for operand in operands)))
         return [operand.along(axes) for operand in operands], axes
 

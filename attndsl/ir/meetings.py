@@ -14,7 +14,7 @@ class Meetings:
     """What each operation that adds has added to, with the variables that it adds along."""
 
     def __init__(self) -> None:
-        self._met: dict[attn.WriteOp | attn.ScatterOp | tile.StoreOp, set[bytes]] = {}
+        self._met: dict[attn.WriteOp | attn.ScatterOp | tile.StoreOp, set[tuple[int, ...]]] = {}
 
     def meet(
         self, op: attn.WriteOp | attn.ScatterOp | tile.StoreOp, along: Sequence[Array], places: Sequence[Array]
@@ -26,10 +26,9 @@ class Meetings:
         columns = [np.asarray(column, np.int64) for column in (*along, *places)]
         if not columns:
             return
-        found = np.stack(columns, axis=-1)
-        keys = {row.tobytes() for row in found}
+        keys = set(zip(*(column.tolist() for column in columns), strict=True))
         within = isinstance(op, tile.StoreOp) and op.within is not None
-        assert within or len(keys) == len(found), f"rows of one {op.name} meet that are said not to"
+        assert within or len(keys) == len(columns[0]), f"rows of one {op.name} meet that are said not to"
         met = self._met.setdefault(op, set())
         assert met.isdisjoint(keys), f"programs of one {op.name} meet that are said not to"
         met |= keys

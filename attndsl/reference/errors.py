@@ -74,12 +74,20 @@ def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Ro
 
     Numbers below the normal ones may be taken for 0 (`rounding.tiny`), as GPUs do.
     """
+    return with_bounds(spec, arrays, params, rounding)[1]
+
+
+def with_bounds(
+    spec: Spec, arrays: Arrays, params: Params | None, rounding: Rounding
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """What a call writes, as `reference` has it, and its `error_bounds`: these need all that the reference computes."""
     call = call_of(spec, arrays, params or {})
     bounds = {tensor.name: np.zeros(call.tensors[tensor.name].shape) for tensor in spec.written}
     added = {w.tensor.name: _before(w.tensor, call) for block in spec.blocks for w in block.writes if w.adds}
     taken = {tensor.name: np.zeros(call.tensors[tensor.name].shape) for tensor in spec.written}
     run(spec, call, lambda block, row: _Analysis(row, rounding, bounds, added, taken).write(block))
-    return {tensor.name: bounds[tensor.name] for tensor in spec.results}
+    written = {tensor.name: call.tensors[tensor.name] for tensor in spec.results}
+    return written, {name: bounds[name] for name in written}
 
 
 def _before(tensor: Tensor, call: Environment) -> Added:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from attndsl.checking.typed import (
     ReduceAxis,
     Tensor,
     Write,
-    operands,
     walk,
 )
 from attndsl.reference.arrays import Array, Axes, MaskedArray, along, broadcast, union
@@ -56,15 +55,12 @@ class Row:
 
     def array(self, expr: Expr) -> MaskedArray:
         """The values of an expression. Each expression is evaluated once."""
-        if expr not in self.known:
-            for inner in walk(expr, through=self._unknown):
-                if inner not in self.known:
-                    self.known[inner] = self._evaluate(inner)
-        return self.known[expr]
-
-    def _unknown(self, expr: Expr) -> tuple[Expr, ...]:
-        """The operands of an expression that is not evaluated yet."""
-        return () if expr in self.known else operands(expr)
+        known = self.known
+        if expr not in known:
+            for inner in _operands_first(expr):
+                if inner not in known:
+                    known[inner] = self._evaluate(inner)
+        return known[expr]
 
     def size(self, index: Index) -> int:
         """How many values a variable takes."""
@@ -224,6 +220,12 @@ class Row:
         others = tuple(number for number, axis in enumerate(masked.axes) if axis not in self.over)
         present = np.asarray(masked.present.all(axis=others))
         return MaskedArray(tuple(axis for axis in masked.axes if axis in self.over), present, np.ones_like(present))
+
+
+@lru_cache(maxsize=256)  # every row asks for it
+def _operands_first(expr: Expr) -> tuple[Expr, ...]:
+    """All that an expression is made of, in the order in which it is evaluated."""
+    return tuple(walk(expr))
 
 
 def _scalar(value: Array) -> MaskedArray:

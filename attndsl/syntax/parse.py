@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, islice, pairwise, takewhile
 from typing import Any
 
@@ -36,8 +36,12 @@ _Extent = tuple[tree.Expression, bool]
 _TOKEN = re.compile(r"#[^\n]*|\w+|[^\w\s]")
 
 
+@lru_cache(maxsize=8)
 def parse(source: Source) -> tree.AttentionNode:
-    """The syntax tree of one spec; raises SpecError with what cannot be read and where."""
+    """The syntax tree of one spec; raises SpecError with what cannot be read and where.
+
+    The last few are remembered, as what checks a text and what lays it out both ask for its tree.
+    """
     text = source.text
     if len(text) > MAX_BYTES:
         raise SpecError(source, [errors.limits.SpecTooLong(Span(0, 0), limit=MAX_BYTES)])

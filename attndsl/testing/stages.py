@@ -19,6 +19,7 @@ from attndsl.driver.targets import target_of
 from attndsl.ir.build import build
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
+from attndsl.ir.verified import verify
 from attndsl.ir.xdsl import ModuleOp, ModulePass
 from attndsl.passes import PASSES, exactness_of
 from attndsl.python_names import python_name
@@ -98,7 +99,7 @@ def lower(case: Case, form: Form, after: After | None = None) -> ModuleOp:
     Raises UnknownTarget, IllegalModule.
     """
     module = build(case.spec, case.types)
-    module.verify()
+    verify(module)
 
     def changed(name: str, module: ModuleOp, is_changed: bool) -> None:
         if after is not None and is_changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from textwrap import indent
 
 import pytest
@@ -11,6 +12,7 @@ from attndsl.ir.attn import ATTN, OverOp
 from attndsl.ir.context import parse_module
 from attndsl.ir.spec import SPEC
 from attndsl.ir.tile import TILE, KernelOp
+from attndsl.ir.verified import verify
 from attndsl.ir.xdsl import IndexType, IntegerType, VerifyException
 
 DECLARED = """
@@ -508,9 +510,10 @@ TILE_RULES = [
 @pytest.mark.parametrize(("text", "message"), [*SPEC_RULES, *ATTN_RULES, *TILE_RULES])
 def test_rule(text: str, message: str) -> None:
     module = parse_module(text)
-    with pytest.raises(VerifyException) as raised:
-        module.verify()
-    assert message in str(raised.value)
+    for look in (module.verify, partial(verify, module)):
+        with pytest.raises(VerifyException) as raised:
+            look()
+        assert message in str(raised.value)
 
 
 EVERY_OP = [
