@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -234,7 +235,10 @@ class _Role:
 
     def block(self, block: Block) -> Iterator[None]:
         for op in block.ops:
-            if isinstance(op, roles.WaitOp):
+            kind: type[Operation] = type(op)
+            if _is_no_role_s(kind):
+                self.run.run(op)
+            elif isinstance(op, roles.WaitOp):
                 stage = self.stage(op)
                 barrier = stage.full if op.barrier.data == "full" else stage.empty
                 self.waits_for = f"{stage.name} is {op.barrier.data}"
@@ -520,6 +524,12 @@ def _multiplied(made: _Product) -> NamedArray:
     total = sum_along(left * right, position)
     onto = made.onto.result if isinstance(made.onto, _Product) else made.onto
     return NamedArray(total if onto is None else total + onto.along(rest), rest)
+
+
+@cache
+def _is_no_role_s(kind: type[Operation]) -> bool:
+    """Whether operations of a type mean the same in a role as anywhere; asked first, as most do."""
+    return not kind.name.startswith("roles.") and kind not in (scf.IfOp, scf.YieldOp, tile.LoopOp)
 
 
 def run_roles(run: Runs, kernel: tile.KernelOp) -> None:

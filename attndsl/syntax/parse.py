@@ -36,7 +36,7 @@ _Extent = tuple[tree.Expression, bool]
 _TOKEN = re.compile(r"#[^\n]*|\w+|[^\w\s]")
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def parse(source: Source) -> tree.AttentionNode:
     """The syntax tree of one spec; raises SpecError with what cannot be read and where.
 
