@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 Axes = tuple[Index, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, though nothing changes one: that takes three times as long to make
 class MaskedArray:
     """What an expression is worth, and where it is present; `value` means nothing elsewhere.
 
@@ -35,6 +35,13 @@ def along(array: Array, axes: Axes, wanted: Axes) -> Array:
     """An array with a dimension for each of `axes` as one with a dimension for each of `wanted`, new ones of size 1."""
     if axes == wanted:  # as it mostly is
         return array
+    count, shape = 0, []
+    for axis in wanted:
+        has = count < len(axes) and axes[count] is axis
+        shape.append(array.shape[count] if has else 1)
+        count += has
+    if count == len(axes):  # they come in the same order
+        return array.reshape(shape)
     ordered = array.transpose([axes.index(axis) for axis in wanted if axis in axes])
     return ordered[tuple(slice(None) if axis in axes else np.newaxis for axis in wanted)]
 

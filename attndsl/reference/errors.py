@@ -21,14 +21,13 @@ from attndsl.checking.typed import (
     Tensor,
     Write,
     operands,
-    walk,
 )
 from attndsl.reference.agreement import stored
 from attndsl.reference.arrays import Array, Axes, along, broadcast, union
 from attndsl.reference.interpreter import Arrays, Outputs, Params, call_of, run
 from attndsl.reference.pointwise_errors import pointwise
 from attndsl.reference.rounding import Added, Errors, Rounding
-from attndsl.reference.row import Environment, Row, in_order, nth_of
+from attndsl.reference.row import Environment, Row, in_order, nth_of, operands_first
 
 
 def error_bounds(spec: Spec, arrays: Arrays, params: Params | None, rounding: Rounding) -> dict[str, Array]:
@@ -117,7 +116,7 @@ class _Analysis:
         roots = [expr for write in block.writes for expr in (*write.indices, write.value)]
         for root in roots:
             self._row.array(root)
-        for expr in walk(*roots):
+        for expr in operands_first(*roots):
             if expr.kind is Kind.FLOAT or any(operand in self._known for operand in operands(expr)):
                 self._known[expr] = self._of(expr)
         for write in block.writes:

@@ -57,7 +57,7 @@ class Row:
         """The values of an expression. Each expression is evaluated once."""
         known = self.known
         if expr not in known:
-            for inner in _operands_first(expr):
+            for inner in operands_first(expr):
                 if inner not in known:
                     known[inner] = self._evaluate(inner)
         return known[expr]
@@ -151,10 +151,12 @@ class Row:
     def read(self, expr: Read, tensor: Array) -> MaskedArray:
         """What an expression reads of an array that stands for its tensor."""
         indices, inside = self.inside(expr.tensor, expr.indices)
-        value = np.zeros(inside.value.shape, tensor.dtype)
         shape = inside.value.shape
-        where = (broadcast(along(index.value, index.axes, inside.axes), shape) for index in indices)
-        value[inside.value] = tensor[tuple(index[inside.value] for index in where)]
+        where = [along(index.value, index.axes, inside.axes) for index in indices]
+        if inside.value.size and inside.value.all():  # as it mostly is: nothing has to be left out
+            return MaskedArray(inside.axes, np.asarray(tensor[tuple(where)]), inside.value)
+        value = np.zeros(shape, tensor.dtype)
+        value[inside.value] = tensor[tuple(broadcast(index, shape)[inside.value] for index in where)]
         return MaskedArray(inside.axes, value, inside.value)
 
     def _stored(self, expr: Read) -> MaskedArray:
@@ -174,7 +176,7 @@ class Row:
         for index, extent in zip(arrays, tensor.extents, strict=True):
             valid = index.present & (index.value >= 0) & (index.value < self.array(extent).value)
             inside = inside & along(valid, index.axes, axes)
-        return arrays, MaskedArray(axes, inside, np.ones_like(inside))
+        return arrays, MaskedArray(axes, inside, np.ones(inside.shape, bool))
 
     def _apply(self, expr: Apply) -> MaskedArray:
         arguments = [self.known[argument] for argument in expr.arguments]
@@ -223,9 +225,9 @@ class Row:
 
 
 @lru_cache(maxsize=256)  # every row asks for it
-def _operands_first(expr: Expr) -> tuple[Expr, ...]:
-    """All that an expression is made of, in the order in which it is evaluated."""
-    return tuple(walk(expr))
+def operands_first(*exprs: Expr) -> tuple[Expr, ...]:
+    """All that expressions are made of, in the order in which it is evaluated."""
+    return tuple(walk(*exprs))
 
 
 def _scalar(value: Array) -> MaskedArray:
