@@ -99,7 +99,7 @@ def note_rewrites(number: int, changed: Counter[str]) -> None:
     @given(examples(FuzzPlan(None, ("triton",))))
     def draw(example: Example) -> None:
         sliced = target_of("numpy").lowering((4, 3), machine="cpu:slices+numba")
-        for passes in (Form("triton", 0, 0, known=True).passes(example.case), passes_of(sliced.steps)):
+        for passes in (Form("gluon", 0, 0, known=True).passes(example.case), passes_of(sliced.steps)):
             waiting = [at for at, each in enumerate(passes, 1) if not changed[each.name]]
             module = build(example.case.spec, example.case.types)
             for each in passes[: max(waiting, default=0)]:
