@@ -19,12 +19,14 @@ class Curve:
 
     `monotone`: it only rises or only falls; one that does not has values and slopes within -1 and 1, as a sine, or has
     `poles` half a turn apart, between which it rises: it is a sine by a cosine, as targets compute it.
-    `exact`: it rounds nothing. `near_one`: targets compute it through others, whose results are near 1.
+    `exact`: it rounds nothing. `near_one`: targets compute it through others, whose results are near 1. `approximate`:
+    targets may approximate it, where it is of products of 16-bit numbers.
     """
 
     monotone: bool = True
     exact: bool = False
     near_one: bool = False
+    approximate: bool = False
     poles: bool = False
 
 
@@ -89,7 +91,7 @@ OPERATORS: dict[str, Operator] = {
     "sin": Operator("sin()", (F,), F, Curve(monotone=False)),
     "cos": Operator("cos()", (F,), F, Curve(monotone=False)),
     "tan": Operator("tan()", (F,), F, Curve(monotone=False, poles=True)),
-    "tanh": Operator("tanh()", (F,), F, Curve(near_one=True)),
+    "tanh": Operator("tanh()", (F,), F, Curve(near_one=True, approximate=True)),
     "erf": Operator("erf()", (F,), F, Curve()),
     "sigmoid": Operator("sigmoid()", (F,), F, Curve(near_one=True)),
     "relu": Operator("relu()", (F,), F, Curve(exact=True)),

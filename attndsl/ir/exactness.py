@@ -15,4 +15,6 @@ class Exactness(Enum):
     """Sums and products are made in another order, of the same terms and factors."""
 
     NARROWS = "rounds weights"
-    """Weights of keys are rounded to a 16-bit type of memory; f32 products may be made of smaller ones."""
+    """Weights of keys are rounded to a 16-bit type of memory, and what is made of such numbers' products approximated;
+    f32 products may be made of smaller ones.
+    """

@@ -19,7 +19,7 @@ from attndsl.checking.symbolic import Expression, leaves
 from attndsl.driver.signature import Signature
 from attndsl.op.binding import CompiledSpec
 from attndsl.op.checks import Bound, Shaped, complete, parameters
-from attndsl.op.layouts import Layouts, Order
+from attndsl.op.layouts import Allocator, Layouts, Made, Order
 
 PLANS = 1024
 """How many kinds of calls an operator remembers before it forgets them all."""
@@ -39,12 +39,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 Orders = tuple[Order | None, ...]
-
-Output = tuple[Callable[[], Any], Callable[[Any], T] | None]
-"""What makes memory, as compiled functions take it, and what gives the output that this is; None where it is both."""
-
-Allocator = Callable[[Shape, Order | None], Output[T]]
-"""What gives, for a shape and an order of its axes in memory, what makes an output of it."""
 
 Reader = Callable[[T], Any] | None
 """What gives the memory of an array or tensor as compiled functions take it; None where it is that memory itself."""
@@ -153,7 +147,7 @@ class CpuCall(Generic[T]):
 
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     inputs: Sequence[Reader[T]]
-    outputs: Sequence[Output[T]]
+    outputs: Sequence[Made[T]]
     accept: Callable[[Sequence[Any], Sequence[Any], Sequence[Any] | None], Sequence[Any]]
     in_place: bool
     program: Callable[..., None]

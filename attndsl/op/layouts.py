@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from attndsl.driver.signature import Signature, TensorSignature
 
 Order = tuple[int, ...]
 """The axes of an output as they lie in memory, outermost first."""
+
+T = TypeVar("T")
+
+Made = tuple[Callable[[], Any], Callable[[Any], T] | None]
+"""What makes memory, as compiled functions take it, and what gives the output that this is; None where it is both."""
+
+Allocator = Callable[[tuple[int, ...], Order | None], Made[T]]
+"""What gives, for a shape and an order of its axes, what makes an output of it."""
 
 Strides = Callable[[Any], Sequence[int]]
 """The strides of an array or tensor, in whatever unit."""

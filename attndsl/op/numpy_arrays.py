@@ -17,11 +17,8 @@ from attndsl.driver.signature import Signature
 from attndsl.op import errors
 from attndsl.op.checks import Bound, Given, bind
 from attndsl.op.into import require_disjoint
-from attndsl.op.layouts import Order, permuted
+from attndsl.op.layouts import Allocator, Made, Order, permuted
 from attndsl.storage import ELEMENTS, Array, accepts
-
-Output = tuple[Callable[[], Array], Callable[[Array], Array] | None]
-"""What makes an array, and what gives the output that it is; None where it is both."""
 
 
 def is_array(value: object) -> bool:
@@ -49,12 +46,12 @@ def check(signature: Signature, inputs: Sequence[Array], params: Mapping[str, An
     return bind(signature, given, params)
 
 
-def allocator(element: str, inputs: Iterable[Array]) -> Callable[[tuple[int, ...], Order | None], Output]:
+def allocator(element: str, inputs: Iterable[Array]) -> Allocator[Array]:
     """What makes outputs of this element type: arrays of ml_dtypes where an input of that type is one."""
     row = ELEMENTS[element]
     dtype = next((array.dtype for array in inputs if array.dtype.name == row.extension), row.dtype)
 
-    def of(shape: tuple[int, ...], order: Order | None) -> Output:
+    def of(shape: tuple[int, ...], order: Order | None) -> Made[Array]:
         if order is not None:
             contiguous, axes = permuted(shape, order)
             seen = None if dtype == row.dtype else lambda memory: memory.view(dtype)

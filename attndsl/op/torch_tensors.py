@@ -19,7 +19,7 @@ from attndsl.op import errors
 from attndsl.op.checks import Bound, Given, bind
 from attndsl.op.dispatch import are_memory
 from attndsl.op.into import Strided, require_disjoint
-from attndsl.op.layouts import Order, permuted
+from attndsl.op.layouts import Allocator, Made, Order, permuted
 from attndsl.storage import ELEMENTS as STORED
 from attndsl.storage import Array
 
@@ -50,9 +50,6 @@ _BITS = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8, torch.f
 
 SMALL = 2**14
 """The most bytes of an output that is made of an array: what computes larger ones takes longer than making them."""
-
-Output = tuple[Callable[[], Array], Callable[[Array], torch.Tensor]]
-"""What makes an array, and what gives the tensor that it is."""
 
 PACKED = (NestedTensor, MaskedTensor)
 """The subclasses of torch's own that hold several tensors; torch asks them, and not their memory, to compute."""
@@ -95,7 +92,7 @@ def empty(shape: Sequence[int], element: str, device: torch.device, order: Order
     return torch.empty_strided(shape, steps(shape, order), dtype=ELEMENTS[element], device=device)
 
 
-def allocator(element: str, inputs: Sequence[torch.Tensor]) -> Callable[[tuple[int, ...], Order | None], Output]:
+def allocator(element: str, inputs: Sequence[torch.Tensor]) -> Allocator[torch.Tensor]:
     """What makes outputs of this element type.
 
     A tensor of a new array takes 3 µs, where an array of a new tensor takes 10: small ones are made so, that lie as
@@ -106,7 +103,7 @@ def allocator(element: str, inputs: Sequence[torch.Tensor]) -> Callable[[tuple[i
     held = _BITS.get(dtype, dtype)
     give = torch.from_numpy if held is dtype else lambda memory: torch.from_numpy(memory).view(dtype)
 
-    def of(shape: tuple[int, ...], order: Order | None) -> Output:
+    def of(shape: tuple[int, ...], order: Order | None) -> Made[torch.Tensor]:
         if order is None and 0 < prod(shape) * held.itemsize <= SMALL:
             return partial(np.empty, shape, STORED[element].dtype), give
         *inner, _ = accumulate((max(size, 1) for size in reversed(shape)), mul, initial=1)

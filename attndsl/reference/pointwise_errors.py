@@ -95,7 +95,7 @@ def _monotone(
     error = np.where(off > 0, np.maximum(np.abs(function(x + off) - result), np.abs(function(x - off) - result)), 0.0)
     if not curve.exact:
         error = error + FUNCTION * rounding.unit * (np.abs(result) + curve.near_one) + rounding.tiny
-    if operator == "tanh":
+    if curve.approximate:
         error = error + rounding.function * np.abs(result)
     size = found.size if operator == "relu" else np.abs(result)
     return size, np.where(np.isnan(error), np.inf, error), ~finite | (found.error == 0)

@@ -56,7 +56,7 @@ class Rounding:
     """How far off a weight that is smaller than that type's normal numbers may be."""
 
     function: float = 0.0
-    """What a hyperbolic tangent is off by besides, where it may be approximated."""
+    """What a function is off by besides, of its result, where targets may approximate it."""
 
     tiny: float = float(np.finfo(np.float32).tiny)
     """The smallest normal number: what is smaller may be taken for 0."""

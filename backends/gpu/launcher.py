@@ -329,7 +329,6 @@ class Launcher:
             written, size = _written(whole), max(int(constant(op.step) or 1) for op in own)
             rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
             tiles = f"min({grid}, triton.cdiv({written}, {size}) + {places})"
-            # The plain form has a program for each tile that there might be: roles pay for few keys, too.
             has_roles = f"{grid} < 2**31 and _has_roles("  # the numbers of tiles that there might be have 32 bits
         pays = "False"
         if launched.kernel.schedules:
