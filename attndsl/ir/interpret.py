@@ -340,7 +340,7 @@ class Run(OverKeys):
             if axis in self.valid:
                 where = where & self.reached(self.valid[axis], axes).along(axes)
         shape, dtype = np.broadcast_shapes(where.shape, *(a.shape for a in arrays)), dtype_of(op.result.type)
-        if where.all():
+        if where.size and where.all():  # of nothing all holds, and an index along other axes may be any
             return NamedArray(np.broadcast_to(tensor[tuple(arrays)].astype(dtype, copy=False), shape), axes)
         result = np.zeros(shape, dtype)
         chosen = np.broadcast_to(where, shape)
