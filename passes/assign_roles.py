@@ -163,7 +163,8 @@ After:
           roles.copy @v_ring[%v_stage_1] from(%j0_2, %zero)
           %19 = arith.addi %walked_1, %2 : index
           %20 = arith.addi %used_1, %visits : index
-          tile.unsigned %7, %8, %visits, %walked_1, %used_1, %19, %20 : index, index, index, index, index, index, index
+          tile.unsigned %7, %8, %visits, %11, %walked_1, %used_1, %19, %20 : index, index, index, index, index, index,
+            index, index
           roles.next %19, %20
         }
       }
@@ -269,7 +270,8 @@ all, with that condition. Of heads whose later rows see more keys, so many go to
 (`roles.seek`), since most numbers would be of none. Queries are taken into registers where these have room, results
 put over queries where nothing else has, and consumers begin products one after the other (`roles.order`) where folding
 takes as long as those do. Of sums that met NaN nothing is stored: the tile is computed again by a task of its own
-(`roles.task`), and not beside the sums of a loop. Where keys lie in blocks, a tile has several, or is part of one, and
+(`roles.task`), and not beside the sums of a loop. Rows of several heads are boxes, too, which lie across an axis of
+heads: so many of a group stand beside one another (`tile.pack`) as divide the rows of a consumer. Where keys lie in blocks, a tile has several, or is part of one, and
 each piece of it is copied from where it lies (`roles.gather`): what says that is asked for by the role that copies
 alone, and a block that lies nowhere is copied as NaN. Where consumers share out sums
 (`attndsl.ir.analyses.role_shares`), all have the same rows: the first makes scores and weights, hands these on in each
@@ -306,6 +308,7 @@ from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.walks import TaskOp
 from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass, StringAttr, UnitAttr
 from attndsl.passes.roles.kernel import RolesKernel
+from attndsl.passes.roles.packing import pack, packing_of
 
 
 @dataclass(frozen=True)
@@ -336,15 +339,23 @@ class AssignRoles(ModulePass):
             except NoRoles:
                 continue
             whole_has = True
-            found = replace(found, tile_keys=self.keys or found.tile_keys, part_rows=self.rows or found.part_rows)
+            found = self._sized(found)
+            packed = self._packed(kernel, found)
+            plain, found = packed or (kernel, found)
             counter = spec.TensorOp(f"{kernel.entry.data}_taken", "workspace", "i32", [], partial=True)
             counter.location = kernel.location
             op.body.block.insert_op_before(counter, kernels[0])
-            made = RolesKernel(kernel, found, counter.sym_name.data)
+            made = RolesKernel(plain, found, counter.sym_name.data)
             op.body.block.insert_op_after(made.kernel, kernel)
             made.write()
             for look in [each for each in kernels if each is not kernel and each.scheduling is kernel]:
-                op.body.block.insert_op_before(_in_tiles(look, found), made.kernel)
+                copy = copied(look)
+                op.body.block.insert_op_before(copy, made.kernel)
+                if packed is not None and (packing := packing_of(copy)) is not None:
+                    pack(copy, packing, found.part_rows)
+                _in_tiles(copy, found)
+            if packed is not None:
+                replace_with(plain, [])
             remove_unneeded(made.kernel)
             for load in of_kind(made.kernel, tile.LoadOp):
                 load.box = None  # rings are all that is copied
@@ -358,6 +369,30 @@ class AssignRoles(ModulePass):
                         each.scattered = UnitAttr()
             made.kernel.schedules = _schedules(found)
 
+    def _sized(self, found: Roled) -> Roled:
+        """With tiles of the sizes that are asked for."""
+        return replace(found, tile_keys=self.keys or found.tile_keys, part_rows=self.rows or found.part_rows)
+
+    def _packed(self, kernel: tile.KernelOp, found: Roled) -> tuple[tile.KernelOp, Roled] | None:
+        """A kernel like another, of which queries are boxes: so many heads are packed as that takes; None of others."""
+        if found.queries or found.shares or packing_of(kernel) is None:
+            return None
+        copy = copied(kernel)
+        module = kernel.parent
+        assert module is not None
+        module.insert_op_after(copy, kernel)
+        packing = packing_of(copy)
+        assert packing is not None
+        pack(copy, packing, found.part_rows)
+        try:
+            anew = self._sized(roled(copy))
+        except NoRoles:
+            anew = found
+        if anew.queries:
+            return copy, anew
+        replace_with(copy, [])
+        return None
+
 
 def _schedules(found: Roled) -> ArrayAttr[DictionaryAttr] | None:
     """How a launch takes a kernel with roles by itself; None where only one does that asks for it."""
@@ -368,11 +403,9 @@ def _schedules(found: Roled) -> ArrayAttr[DictionaryAttr] | None:
     return ArrayAttr([DictionaryAttr({name: IntegerAttr.from_index_int_value(n) for name, n in chosen.items()})])
 
 
-def _in_tiles(look: tile.KernelOp, found: Roled) -> tile.KernelOp:
-    """What is scheduled as a plain kernel, as it goes with the one whose warps have roles: in tiles of their size."""
-    copy = copied(look)
-    copy.form = StringAttr("roles")
-    for choice in of_kind(copy, spec.ChoiceOp):
+def _in_tiles(look: tile.KernelOp, found: Roled) -> None:
+    """Lets what is scheduled as a plain kernel go with the one whose warps have roles: in tiles of their size."""
+    look.form = StringAttr("roles")
+    for choice in of_kind(look, spec.ChoiceOp):
         sizes = {ROWS: found.tile_rows, KEYS: found.tile_keys}
         replace_with(choice, [insert_before(choice, index_constant(sizes[choice.choice.data]), choice.choice.data)])
-    return copy

@@ -412,11 +412,21 @@ class _Role:
             raise RolesFail(f"{self.name} means a stage that @{boxes.sym_name.data} has not")
         if boxes.within is not None:
             self.cover(op, boxes.within.string_value())
-        sizes, inside, places = self.box(boxes, boxes.box, op.start)
+        sizes, inside, places = self.box(boxes, self.copied(boxes), op.start)
         element = boxes.declaration.element.data
         tile_ = np.broadcast_to(self.run.values[op.value].along(tuple(op.axes)), list(boxes.box.values()))
-        stored = decode(as_stored(tile_, element), element).reshape(sizes)
+        stored = decode(as_stored(tile_, element), element).reshape([sizes[axis] for axis in boxes.order])
+        stored = stored.transpose(np.argsort(boxes.order))
         self.run.arrays[boxes.tensor.string_value()][places] = stored[inside]
+
+    def copied(self, boxes: BoxesOp) -> Mapping[int, int]:
+        """How long a box of some rows, or of a piece of keys, is along each axis."""
+        if boxes.pack is None:
+            return boxes.pieces if isinstance(boxes, RingOp) else boxes.box
+        pack, rows = self.run.scalar(boxes.pack), next(iter(boxes.box.values()))
+        if pack < 1 or (pack % rows and rows % pack):
+            raise RolesFail(f"{self.name} means {rows} rows of {pack} heads, which are no box")
+        return boxes.copied_of(pack)
 
     def cover(self, op: roles.PutOp, ring: str) -> None:
         """Takes the stage of a ring for what is put there. Raises RolesFail where it is not this role's to take."""
@@ -439,10 +449,10 @@ class _Role:
     def piece(self, ring: RingOp, start: Sequence[SSAValue]) -> Array:
         """A box of the tensor of a ring."""
         tensor = self.run.arrays[ring.tensor.string_value()]
-        sizes, inside, places = self.box(ring, ring.pieces, start)
+        sizes, inside, places = self.box(ring, self.copied(ring), start)
         box = np.full(sizes, 0 if ring.nan is None else np.nan, tensor.dtype)
         box[inside] = tensor[places]
-        return box.reshape(list(ring.pieces.values()))
+        return box.transpose(ring.order).reshape(list(ring.pieces.values()))
 
     def gathered(self, op: gathers.GatherOp) -> Iterator[Array]:
         """The pieces of a tile, in order."""

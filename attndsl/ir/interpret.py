@@ -29,6 +29,7 @@ from attndsl.ir.forms import runs
 from attndsl.ir.meaning import APPROXIMATED, COMPARISONS, POINTWISE, Array, approximated, predicate, random_numbers
 from attndsl.ir.meetings import Meetings
 from attndsl.ir.over_keys import OverKeys
+from attndsl.ir.packs import packed
 from attndsl.ir.ranges import IDENTITY
 from attndsl.ir.residence import Homes
 from attndsl.ir.rings import BoardOp, OrderOp, OutboxOp, RelayOp, RingOp
@@ -502,6 +503,7 @@ VALUES: Mapping[type[Operation], Callable[[Run, Any], NamedArray]] = {
     tile.WidenedOp: lambda run, op: run.values[op.value],
     tile.IdentityOp: lambda run, op: _number(op.in_64_bits),
     tile.PaddedOp: lambda run, op: _number(tile.padded(run.scalar(op.size))),
+    tile.PackOp: lambda run, op: _number(packed(run.scalar(op.count), op.rows.value.data)),
     tile.PlaceOp: Run.place,
     tile.BroadcastOp: Run.broadcast,
     tile.RenameAxisOp: Run.rename,

@@ -98,6 +98,8 @@ class Ranges:
                 return Range(0, LARGEST_SIZE)
             case tile.PaddedOp():
                 return Range(0, LARGEST_SIZE)
+            case tile.PackOp():
+                return Range(1, LARGEST_SIZE)
             case spec.ChoiceOp():
                 return Range(1, LARGEST_CHOICE)
             case spec.ParamOp():

@@ -16,6 +16,7 @@ from attndsl.ir.xdsl import (
     IntegerAttr,
     IRDLOperation,
     Operation,
+    SSAValue,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -23,6 +24,7 @@ from attndsl.ir.xdsl import (
     VerifyException,
     index,
     irdl_op_definition,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
 )
@@ -47,13 +49,19 @@ def _integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
 
 
 class BoxesOp(IRDLOperation):
-    """Shared memory for `stages` boxes of a tensor: `sizes` elements `along` two of its axes, one of all others."""
+    """Shared memory for `stages` boxes of a tensor: `sizes` elements `along` two of its axes, one of all others.
+
+    Rows that are packed lie `across` an axis of heads, too: `pack` of them beside one another, for each place along
+    the first of those two. The number of one divides the other.
+    """
 
     sym_name = prop_def(SymbolNameConstraint())
     tensor = prop_def(SymbolRefAttr)
     along = prop_def(ArrayAttr[IntegerAttr])
     sizes = prop_def(ArrayAttr[IntegerAttr])
     stages = prop_def(IntegerAttr[IndexType])
+    across = opt_prop_def(IntegerAttr[IndexType])
+    pack = opt_operand_def(IndexType)
 
     def __init__(
         self,
@@ -62,17 +70,21 @@ class BoxesOp(IRDLOperation):
         along: Sequence[int],
         sizes: Sequence[int],
         stages: int,
+        heads: tuple[int, SSAValue] | None = None,
         **more: Attribute | None,
     ) -> None:
+        across, pack = (None, None) if heads is None else heads
         super().__init__(
+            operands=[pack],
             properties={
+                "across": None if across is None else IntegerAttr(across, index),
                 "sym_name": StringAttr(name),
                 "tensor": tensor,
                 "along": _integers(along),
                 "sizes": _integers(sizes),
                 "stages": IntegerAttr(stages, index),
                 **more,
-            }
+            },
         )
 
     @property
@@ -95,6 +107,23 @@ class BoxesOp(IRDLOperation):
         """How many elements one copy has along each axis, as `box` has those of a stage."""
         return self.box
 
+    def copied_of(self, pack: int) -> dict[int, int]:
+        """How many elements one copy has along each axis where so many heads are packed, in the order of their rows."""
+        if self.across is None:
+            return self.copied
+        (rows, size), *others = self.copied.items()
+        heads = min(pack, size)
+        return dict([(rows, size // heads), (self.across.value.data, heads), *others])
+
+    @property
+    def order(self) -> list[int]:
+        """The axes of the tensor in the order in which a copy goes through them: heads lie beside one another."""
+        axes = list(range(len(self.declaration.shape)))
+        if self.across is not None:
+            axes.remove(self.across.value.data)
+            axes.insert(axes.index(next(iter(self.box))) + 1, self.across.value.data)
+        return axes
+
     @property
     def bytes(self) -> int:
         """The bytes of a box."""
@@ -107,6 +136,12 @@ class BoxesOp(IRDLOperation):
             raise VerifyException(f"boxes are of {', '.join(COPIED)}, not of {self.declaration.element.data}")
         if len(self.along) != 2 or len(self.sizes) != 2 or not 0 <= along[0] < along[-1] == rank - 1:
             raise VerifyException("a box lies along two axes of its tensor, the last one among them")
+        if (self.across is None) != (self.pack is None):
+            raise VerifyException("says across which axis how many heads lie")
+        if self.across is not None and not 0 <= self.across.value.data < rank - 1:
+            raise VerifyException("heads lie across an axis of the tensor")
+        if self.across is not None and self.across.value.data in along:
+            raise VerifyException("heads lie across another axis than places")
         if min(self.stages.value.data, *self.box.values()) < 1:
             raise VerifyException("has a stage and an element at least")
 
@@ -128,7 +163,8 @@ class RingOp(BoxesOp):
     piece = opt_prop_def(IntegerAttr[IndexType])
     nan = opt_prop_def(UnitAttr)
     assembly_format = (
-        "$sym_name `of` $tensor `along` $along `sizes` $sizes (`end` $end^)? (`pieces` $piece^)? (`nan` $nan^)? "
+        "$sym_name `of` $tensor `along` $along (`across` $across^ `by` $pack)? `sizes` $sizes "
+        "(`end` $end^)? (`pieces` $piece^)? (`nan` $nan^)? "
         "`stages` $stages `readers` $readers (`beside` $beside^)? attr-dict"
     )
 
@@ -144,6 +180,7 @@ class RingOp(BoxesOp):
         end: int | None = None,
         piece: int | None = None,
         nan: bool = False,
+        heads: tuple[int, SSAValue] | None = None,
     ) -> None:
         super().__init__(
             name,
@@ -151,6 +188,7 @@ class RingOp(BoxesOp):
             along,
             sizes,
             stages,
+            heads,
             readers=IntegerAttr(readers, index),
             beside=None if beside is None else SymbolRefAttr(beside),
             end=None if end is None else IntegerAttr(end, index),
@@ -202,7 +240,8 @@ class OutboxOp(BoxesOp):
     name = "roles.outbox"
     within = opt_prop_def(SymbolRefAttr)
     assembly_format = (
-        "$sym_name `of` $tensor `along` $along `sizes` $sizes `stages` $stages (`within` $within^)? attr-dict"
+        "$sym_name `of` $tensor `along` $along (`across` $across^ `by` $pack)? `sizes` $sizes `stages` $stages "
+        "(`within` $within^)? attr-dict"
     )
 
     @property
@@ -221,6 +260,7 @@ class OutboxOp(BoxesOp):
         if ring is None or any(op.within == self.within for op in others):
             raise VerifyException("lies within a ring, and no other does")
         alike = [*ring.box.values()] == [*self.box.values()] and ring.bytes == self.bytes
+        alike = alike and (ring.across, ring.pack) == (self.across, self.pack)
         if not alike or ring.stages != self.stages or ring.readers.value.data != 1:
             raise VerifyException("lies within a ring of as many boxes of that size, each of which has one reader")
 

@@ -34,6 +34,7 @@ from attndsl.ir.loop import FusedOp, LoopOp, OuterLoopOp, RangeOp, YieldOp, veri
 from attndsl.ir.masks import FiniteOp, MaskOp
 from attndsl.ir.memory import LoadOp, PlaceOp, StoreOp
 from attndsl.ir.monoids import ALL, MAX, MIN, SUM, Monoid
+from attndsl.ir.packs import PackOp
 from attndsl.ir.spec import ChoiceOp, Float
 from attndsl.ir.statements import (
     CoversOp,
@@ -106,6 +107,7 @@ __all__ = [
     "MinOp",
     "NarrowOp",
     "OuterLoopOp",
+    "PackOp",
     "PaddedOp",
     "PlaceOp",
     "PresentOp",
@@ -619,6 +621,7 @@ TILE = Dialect(
         FusedOp,
         YieldOp,
         PaddedOp,
+        PackOp,
         PlaceOp,
         LoadOp,
         StoreOp,

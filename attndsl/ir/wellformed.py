@@ -254,6 +254,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
                 _verify_into(op, axes)
             case tile.PaddedOp():
                 _independent(axes, op, op.operands, tile.RangeOp, "the size of an axis")
+            case tile.PackOp():
+                _independent(axes, op, op.operands, tile.RangeOp, "how many heads are packed")
             case tile.WidenedOp():
                 if op.value not in kept:
                     raise VerifyException("tile.widened is of a tile that tile.kept names")

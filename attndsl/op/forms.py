@@ -38,6 +38,10 @@ class OnHopper(StandIn):
         """The tensor, with elements of another type of as many bytes."""
         return OnHopper(pointer, self.shape)
 
+    def permute(self, *order: int) -> OnHopper:
+        """The tensor, with its axes in another order."""
+        return OnHopper(self.pointer, tuple(self.shape[axis] for axis in order))
+
     def element_size(self) -> int:
         """The bytes of an element."""
         return SIZES[self.pointer]

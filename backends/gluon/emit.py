@@ -18,6 +18,7 @@ from attndsl.backends.gluon.helpers import (
     DESCRIPTOR,
     IMPORTS,
     OUTSIDE,
+    PACK,
     PACKED,
     PIECES,
     SECTIONS,
@@ -90,11 +91,12 @@ def emit(module: ModuleOp, source: str = "") -> str:
     anew = any(isinstance(op, roles.ProductOp) and op.anew is not None for op in ops)
     shares = any(isinstance(op, roles.ConsumersOp) and op.follow is not None for op in ops)
     descriptor = DESCRIPTOR.format(**OUTSIDE if nan else dict.fromkeys(OUTSIDE, ""))
+    heads = any(isinstance(op, tile.PackOp) for op in ops)
     packs = PACKED if any(isinstance(op, roles.OperandOp) and goes_through_loops(op) for op in ops) else ""
     tanh = TANH if any(map(is_approximate, ops)) else ""
     clears = CLEAR if any(isinstance(op, roles.ClearOp) for op in ops) else ""
     sections = SECTIONS if any(isinstance(op, walks.SectionOp) for op in ops) else ""
-    functions = BOXES + (SHARED if shares else "") + descriptor
+    functions = BOXES + (SHARED if shares else "") + (PACK if heads else "") + descriptor
     functions += (ALIKE if told else "") + (ANEW if anew else "") + sections + tanh + packs + clears
     imports = IMPORTS + (PIECES if pieces else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)
@@ -331,7 +333,8 @@ class GluonKernel(StagesWriter):
                 self._line(op, f"mbarrier.expect({self._barrier(op, 'full')}, {op.count.value.data})")
             case roles.CopyOp():
                 boxes, barrier = self.descriptors[op.declaration], self._barrier(op, "full")
-                self._copy(op, boxes, barrier, self._corner(op.start), self._stage(op))
+                corner = self._corner([op.start[axis] for axis in op.declaration.order])
+                self._copy(op, boxes, barrier, corner, self._stage(op))
             case gathers.GatherOp():
                 self._gather(op)
             case gathers.StartsOp():

@@ -73,6 +73,20 @@ def _split_roles(asked, keys, tiles, device):
     return min([1, *(splits for splits in filling if 1 < splits <= turns // 2)], key=cost)
 '''
 
+PACK = '''
+
+def _pack(count, rows):
+    """How many of so many heads stand beside one another, so that so many rows are a box: the most that divide both.
+
+    All of them where they are a multiple of the rows.
+    """
+    if count % rows == 0:
+        return max(1, count)
+    while count:
+        rows, count = count, rows % count
+    return rows
+'''
+
 DESCRIPTOR = '''
 
 def _boxes(x, sizes{more}):

@@ -130,7 +130,8 @@ class StagesWriter(TritonKernel):
             self._line(op, "tma.store_wait(0)")
         self._line(op, f"{stage}.store({self.text[op.value].within(9)}.to({element}))")
         self._line(op, "fence_async_shared()")
-        self._call(op, "", ["_store_box(", self.descriptors[op.outbox], self._corner(op.start), stage, ")"])
+        corner = self._corner([op.start[axis] for axis in op.outbox.order])
+        self._call(op, "", ["_store_box(", self.descriptors[op.outbox], corner, stage, ")"])
 
     def _release(self, op: roles.ReleaseOp) -> None:
         """Arrives at the barrier of a stage when what was read of it, or was put there, has left it."""

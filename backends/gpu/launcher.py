@@ -76,6 +76,10 @@ class HostText:
         """The text of a value, of dims, parameters and choices."""
         return self._spelled(value).text
 
+    def let(self, value: SSAValue, name: str) -> None:
+        """Lets what a launch has named stand for a value."""
+        self._written[value] = Spelled(name)
+
     def limit(self, program: tile.ProgramOp) -> str:
         """What a program variable's values are below."""
         limit = program.bound or program.extent
@@ -98,6 +102,8 @@ class HostText:
         assert isinstance(op, Operation)
         if isinstance(op, tile.PaddedOp):
             return Spelled(f"max(16, triton.next_power_of_2({self(op.size)}))")
+        if isinstance(op, tile.PackOp):
+            return Spelled(f"_pack({self(op.count)}, {op.rows.value.data})")
         spelled = PYTHON.apply(operator_of(op), list(map(self._spelled, op.operands)))
         return Spelled(f"((({spelled.text}) + 2**63) % 2**64 - 2**63)") if value in self._wraps else spelled
 
@@ -244,7 +250,7 @@ class Launcher:
                         self.out.indent()
                     elif beside is not None:
                         self.out.line(f"if {self.in_roles}:")
-                        self._launch_roles(beside, list(counts.values()))
+                        self._launch_roles(beside, list(counts.values()), _own(beside, each))
                         self.out.line("else:")
                         with self.out.indented():
                             self._launch_all(each, counts)
@@ -319,14 +325,17 @@ class Launcher:
         tensors = dict.fromkeys(python_name(ring.tensor.string_value()) for ring in rings)
         assert whole.rows is not None, "kernels with roles have rows"
         counts = dict(zip(programs, named, strict=True))
-        own = {op: launched.text.count(op) for op in programs if constant(op.step) != 1}
-        rows, grid = whole.text.limit(whole.rows), _grid({**counts, **own}.values())
+        self._pack(launched, named)
+        own, (tiled,) = _own(launched, whole), [op for op in programs if constant(op.step) != 1]
+        packs = any(map(_packs, launched.kernel.walk()))
+        rows = launched.text.limit(tiled) if packs else whole.text.limit(whole.rows)
+        grid = _grid({**counts, **own}.values())
         tiles, keys, has_roles = grid, whole.keys, "_has_roles("
         shares = any(isinstance(op, ConsumersOp) and op.follow is not None for op in launched.kernel.walk())
         if whole.rows.bound is not None:
             # Data say how many rows each place has, and a launch asks no data: on average, as many as are written.
-            places = _grid(count for program, count in {**counts, **own}.items() if program not in own)
-            written, size = _written(whole), max(int(constant(op.step) or 1) for op in own)
+            places = _grid(count for program, count in {**counts, **own}.items() if program is not tiled)
+            written, size = _written(whole), int(constant(tiled.step) or 1)
             rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
             tiles = f"min({grid}, triton.cdiv({written}, {size}) + {places})"
             has_roles = f"{grid} < 2**31 and _has_roles("  # the numbers of tiles that there might be have 32 bits
@@ -348,24 +357,36 @@ class Launcher:
             self.out.line(f"if {self.in_roles} and SPLITS == 1:")
         else:
             self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, self.device, *tensors], "):")
-        self._launch_roles(launched, named)
+        self._launch_roles(launched, named, own)
 
-    def _launch_roles(self, launched: Launched, named: Sequence[str]) -> None:
-        """The launch of a kernel whose warps have roles, in the branch that was begun."""
+    def _pack(self, launched: Launched, named: Sequence[str]) -> None:
+        """Names how many heads a kernel packs, where it says so, which several numbers of its launch rest on."""
+        found = [each for each in (launched, *self.looks[launched.kernel]) for op in each.kernel.walk() if _packs(op)]
+        name = Names({*self.names, *named}).like("pack")
+        for n, each in enumerate(found):
+            (op,) = filter(_packs, each.kernel.walk())
+            if n == 0:
+                self.out.line(f"{name} = {each.text(op.results[0])}")
+            each.text.let(op.results[0], name)
+
+    def _launch_roles(self, launched: Launched, named: Sequence[str], own: Mapping[tile.ProgramOp, str]) -> None:
+        """The launch of a kernel whose warps have roles, in the branch that was begun.
+
+        It has its own numbers of values of some program variables.
+        """
         programs = [op for op in launched.kernel.walk() if isinstance(op, tile.ProgramOp)]
         rings = [op for op in launched.kernel.walk() if isinstance(op, BoxesOp)]
         counts = dict(zip(programs, named, strict=True))
         with self.out.indented():
-            for program in programs:
-                if constant(program.step) != 1:
-                    self.out.line(f"{counts[program]} = {launched.text.count(program)}")
+            for program, count in own.items():
+                self.out.line(f"{counts[program]} = {count}")
             counters = {op.counter.string_value() for op in launched.kernel.walk() if isinstance(op, TakeOp)}
             for tensor in launched.taken.tensors:
                 if tensor.sym_name.data in counters:
                     self._allocate(tensor)
             staying = f"min({_grid(counts.values())}, _processors({self.device}))"
             options = str(ROLES_OPTIONS).replace("'", '"')
-            self._launch_all(launched, counts, [_boxes(ring) for ring in rings], staying, options)
+            self._launch_all(launched, counts, [_boxes(ring, launched.text) for ring in rings], staying, options)
 
     def _launch_all(
         self,
@@ -416,6 +437,18 @@ class Launcher:
         self.out.listed(f"{self.launches}.append((", given, "))")
 
 
+def _own(launched: Launched, plain: Launched) -> dict[tile.ProgramOp, str]:
+    """How many values those program variables have of which a plain kernel has others."""
+    pairs = zip(*(of_kind(each.kernel, tile.ProgramOp) for each in (launched, plain)), strict=True)
+    counts = ((own, launched.text.count(own), plain.text.count(other)) for own, other in pairs)
+    return {own: count for own, count, others in counts if count != others or constant(own.step) != 1}
+
+
+def _packs(op: Operation) -> bool:
+    """Whether an operation says how many heads are packed."""
+    return isinstance(op, tile.PackOp)
+
+
 def _written(whole: Launched) -> str:
     """How many rows a kernel writes at most: as many as each of its outputs has places for."""
     axes, rows = AxesAnalysis(), whole.rows
@@ -431,9 +464,16 @@ def _written(whole: Launched) -> str:
     return next(iter(found)) if len(found) == 1 else f"min({', '.join(found)})"
 
 
-def _boxes(ring: BoxesOp) -> str:
+def _boxes(ring: BoxesOp, text: HostText) -> str:
     """The descriptor of the boxes of a ring, or an outbox, as a launch makes it."""
     sizes = [str(ring.copied.get(axis, 1)) for axis in range(len(ring.declaration.shape))]
+    if ring.pack is not None and ring.across is not None:
+        (rows, size), _ = ring.copied.items()
+        heads = f"min({text(ring.pack)}, {size})"
+        sizes[rows], sizes[ring.across.value.data] = f"{size} // {heads}", heads
+        order = ", ".join(map(str, ring.order))
+        sizes = [sizes[axis] for axis in ring.order]
+        return f"_boxes({python_name(ring.tensor.string_value())}.permute({order}), [{', '.join(sizes)}])"
     end = f"[..., :{ring.end.value.data}]" if isinstance(ring, RingOp) and ring.end is not None else ""
     outside = ', "nan"' if isinstance(ring, RingOp) and ring.nan is not None else ""
     return f"_boxes({python_name(ring.tensor.string_value())}{end}, [{', '.join(sizes)}]{outside})"

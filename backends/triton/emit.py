@@ -21,6 +21,7 @@ from attndsl.backends.triton.legal import LEGAL
 from attndsl.backends.triton.pointwise import scalar_type
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.facts import executed
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.rewrite import constant, number_in
 from attndsl.ir.statements import of_kind
@@ -89,8 +90,7 @@ class TritonKernel:
         self.arguments = self._arguments()
         self.text = self._expressions(axes)
         self.access = TritonAccess(parameters.tensors, self.text)
-        self.executed = parameters.executed
-        self.launched = frozenset(parameters.quotients)
+        self.executed = executed(kernel, frozenset(parameters.quotients))
 
     def _expressions(self, axes: AxesAnalysis) -> TritonExpressions:
         return TritonExpressions(self.kernel, self.names, axes, self.parameters.static)
@@ -200,8 +200,6 @@ class TritonKernel:
             case tile.OuterLoopOp():
                 pass  # a line of the loop that it stands in
             case tile.PaddedOp() | tile.PlaceOp() | tile.WidenedOp() | tile.IdentityOp() | arith.ConstantOp():
-                pass
-            case arith.FloorDivSIOp() | spec.ModOp() if op.result in self.launched:
                 pass
             case _:
                 self._value(op)

@@ -84,7 +84,7 @@ LEGAL = LegalForms(
         **dict.fromkeys((spec.TensorOp, spec.ParameterOp, spec.DimOp, spec.ParamOp, spec.ToFloatOp, spec.RandomOp), ()),
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.NarrowOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.CoversOp, tile.LaunchedOp, tile.UnsignedOp, tile.WrapsOp), ()),
-        **dict.fromkeys((tile.ProgramOp, tile.PaddedOp, tile.PlaceOp, tile.BroadcastOp), ()),
+        **dict.fromkeys((tile.ProgramOp, tile.PaddedOp, tile.PackOp, tile.PlaceOp, tile.BroadcastOp), ()),
         **dict.fromkeys((tile.KernelOp, tile.WidenedOp, tile.IdentityOp), ()),
         **dict.fromkeys((tile.RenameAxisOp, tile.RepeatOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),

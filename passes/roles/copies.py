@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attndsl.ir import tile
+from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import Side
 from attndsl.ir.analyses.role_boxes import left_out_of
 from attndsl.ir.analyses.role_parts import Box
@@ -100,7 +100,11 @@ class CopiesBuilder(RolesBuilder):
     def _first_row(self, part: int) -> SSAValue:
         """The first row of a consumer."""
         rows = self.copies[self.found.rows.result]
-        return self._value(arith.AddiOp(rows, self._number(part * self.found.part_rows))) if part else rows
+        if part == 0:
+            return rows
+        first = self._value(arith.AddiOp(rows, self._number(part * self.found.part_rows)))
+        self.non_negative.append(first)
+        return first
 
     def _query_phase(self) -> SSAValue:
         """The phase of a tile's queries: each consumer has a stage of its own, which is used once a tile."""
@@ -113,7 +117,7 @@ class CopiesBuilder(RolesBuilder):
         """
         self.place = box.load.location
         if not box.block:
-            starts = [self._start(side, first if n == box.along else None) for n, side in enumerate(box.sides)]
+            starts = self._corner(box, first)
             return [self._fitting(start) for start in starts] if box in self.found.fed else starts
         if self.found.piece < self.found.tile_keys:
             return None
@@ -207,6 +211,22 @@ class CopiesBuilder(RolesBuilder):
             least = self._value(arith.MaxSIOp(start, self._number(-self.found.piece)))
             self.fitted[start] = self._value(arith.MinSIOp(least, self._number(2**31 - 1)))
         return self.fitted[start]
+
+    def _corner(self, box: Box, first: SSAValue) -> list[SSAValue]:
+        """Where a box begins along each axis of its tensor, whose keys, or rows, begin at `first`."""
+        if box.heads is None:
+            return [self._start(side, first if n == box.along else None) for n, side in enumerate(box.sides)]
+        pack = self.copies[box.heads.pack]
+        place, head = self._value(arith.FloorDivSIOp(first, pack)), self._value(spec.ModOp(first, pack))
+        self.non_negative += [place, head]
+        self.short += [place, head]
+        starts = list[SSAValue]()
+        for n, side in enumerate(box.sides):
+            if n == box.heads.across:
+                starts.append(self._value(arith.AddiOp(self._start(side, None), head)))
+            else:
+                starts.append(place if n == box.along else self._start(side, None))
+        return starts
 
     def _start(self, side: Side, first: SSAValue | None) -> SSAValue:
         """Where a side of a box begins, whose axis begins at `first` if that is given, and else where it does."""

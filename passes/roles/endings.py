@@ -108,8 +108,7 @@ class EndingsBuilder(SharesBuilder, ABC):
 
     def _put(self, store: tile.StoreOp, box: Box, outbox: OutboxOp) -> None:
         """Leaves what is stored to be copied: each consumer has a stage of its own."""
-        firsts = (self.own if n == box.along else None for n in range(len(box.sides)))
-        start = list(map(self._start, box.sides, firsts))
+        start = self._corner(box, self.own)
         axes = [self.copies[self.found.row_axis.result], self.copies[box.features]]
         self._add(PutOp(outbox.sym_name.data, self.part, self.copies[store.value], axes, start))
 

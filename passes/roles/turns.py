@@ -48,10 +48,10 @@ class RolesBuilder:
     """Builds one kernel. `copies` holds what stands for the values of the plain one, in the role that is written.
 
     `counter` is the tensor that counts the tiles that are taken, `used` how many turns tiles before this one have had,
-    `made` has all that has stood for a value, `non_negative` integers that were made and are at least 0, and
-    `fitted` has what data say in 32 bits. Of keys and values, one role copies what is `copied`, and another hands on
-    what is `handed`, and so it is with what a turn reads `beside` those; the one that hands on is `fed` by the other.
-    `lows` are where the loops of a tile of rows begin.
+    `made` has all that has stood for a value, `non_negative` integers that were made and are at least 0, `short` some
+    that need no more bits than indices, and `fitted` has what data say in 32 bits. Of keys and values, one role copies
+    what is `copied`, and another hands on what is `handed`, and so it is with what a turn reads `beside` those; the one
+    that hands on is `fed` by the other. `lows` are where the loops of a tile of rows begin.
     """
 
     plain: tile.KernelOp
@@ -62,6 +62,7 @@ class RolesBuilder:
     numbers: dict[int, SSAValue] = field(default_factory=dict)
     used: SSAValue = field(init=False)
     non_negative: list[SSAValue] = field(default_factory=list)
+    short: list[SSAValue] = field(default_factory=list)
     fitted: dict[SSAValue, SSAValue] = field(default_factory=dict)
     copied: list[Filled[RingOp, Box]] = field(default_factory=list)
     handed: list[Filled[RelayOp, Loaded]] = field(default_factory=list)
@@ -95,7 +96,8 @@ class RolesBuilder:
             beside = rings[0].sym_name.data if rings else None
             sizes, piece = _sizes(box, size, keys), self.found.piece if box.block and self.found.piece < size else None
             nan = not self.found.absent.isdisjoint(conjuncts(box.load.where))
-            ring = RingOp(self._name(box, "ring"), box.op.tensor, *sizes, stages, readers, beside, box.end, piece, nan)
+            name, heads = self._name(box, "ring"), self._heads(box)
+            ring = RingOp(name, box.op.tensor, *sizes, stages, readers, beside, box.end, piece, nan, heads)
             self._add(ring)
             rings.append(ring)
         return rings
@@ -177,9 +179,14 @@ class RolesBuilder:
     def _outbox(self, box: Box, size: int, stages: int, within: RingOp | None = None) -> OutboxOp:
         """An outbox for boxes of so many rows, which may lie within a ring."""
         ring = None if within is None else SymbolRefAttr(within.sym_name)
-        outbox = OutboxOp(self._name(box, "outbox"), box.op.tensor, *_sizes(box, size), stages, within=ring)
+        given = (self._name(box, "outbox"), box.op.tensor, *_sizes(box, size), stages, self._heads(box))
+        outbox = OutboxOp(*given, within=ring)
         self._add(outbox)
         return outbox
+
+    def _heads(self, box: Box) -> tuple[int, SSAValue] | None:
+        """Across which axis how many heads of packed rows lie."""
+        return None if box.heads is None else (box.heads.across, self.copies[box.heads.pack])
 
     def _name(self, box: Box, kind: str) -> str:
         """What is new called a memory for boxes of a tensor."""
@@ -401,6 +408,8 @@ class RolesBuilder:
             values = [value for value in values if not isinstance(value.owner, tile.ProgramOp)]  # nobody has one
             if statement is tile.UnsignedOp:
                 values += self.non_negative
+            if statement is tile.NarrowOp:
+                values += self.short
             if statement is tile.KeptOp:
                 # Nobody loads what a task does without, nor what is copied for it.
                 values = [value for value in values if value.uses and read_of(value) is not None]

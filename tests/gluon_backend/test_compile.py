@@ -32,6 +32,9 @@ MIXED = 96
 Most are the softcap's, whose first tile masks as well.
 """
 
+PACK = 4
+"""The heads that stand beside one another in a box of queries."""
+
 SMALL = ("causal_end", "f16", 64, 64)
 WIDE = [("mha", "bf16", 256, 256)]
 PIECES = [("mha", "bf16", 192, 128), ("alibi", "f16", 96, 80), ("gated_output", "bf16", 72, 112)]
@@ -62,7 +65,8 @@ def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tupl
         ring = rings.get(name.removesuffix("_boxes"))
         if name.endswith("_boxes") and ring is not None:
             element = ring.declaration.element.data
-            box = [ring.copied.get(axis, 1) for axis in range(len(ring.declaration.shape))]
+            copied = ring.copied_of(PACK)
+            box = [copied.get(axis, 1) for axis in ring.order]
             kind = {"f16": gl.float16, "bf16": gl.bfloat16, "i8": gl.int8, "u8": gl.uint8}[element]
             layout = gl.NVMMASharedLayout.get_default_for(box, kind)
             types[name] = f"tensordesc<{POINTERS[element][1:]}[{','.join(map(str, box))}],{layout!r}>"

@@ -802,10 +802,10 @@ def found_in(name: str, features: int, values: int = 0) -> set[str]:
         ("mha", 192, 128, {"through"}),
         ("causal_end", 64, 64, {"held", "outbox"}),
         ("causal_end", 128, 128, {"outbox"}),  # places of rows take the registers of queries
-        ("gqa", 64, 64, {"held"}),  # queries of several heads are no box, and are held as they were loaded
+        ("gqa", 64, 64, {"held", "outbox"}),  # packed heads are a box, too
         ("cross_attention", 64, 64, {"held", "outbox"}),  # data say how many keys there are
-        ("sliding_window", 64, 64, set()),  # few turns
-        ("chunked_local", 64, 64, set()),  # a mask of rows in full tiles, too: in no order
+        ("sliding_window", 64, 64, {"outbox"}),  # few turns
+        ("chunked_local", 64, 64, {"outbox"}),  # a mask of rows in full tiles, too: in no order
     ],
 )
 def test_what_lies_where(name: str, features: int, values: int, found: set[str]) -> None:

@@ -369,6 +369,8 @@ TILE_RULES = [
     ),
     (tile('%p = tile.range "p" from %i to %M size %c4'), "the range of p depends on tile.range i"),
     (tile("%p = tile.padded %i"), "the size of an axis depends on tile.range i"),
+    (tile("%p = tile.pack %i in 4"), "how many heads are packed depends on tile.range i"),
+    (tile("%p = tile.pack %M in 0"), "has a row at least"),
     (tile("%v = tile.load @y[%i] : f32"), "no tensor is called @y"),
     (tile("%v = tile.load @o[%i] : f32"), "@o is read by the kernel that writes it, and its programs have no order"),
     (tile("%v = tile.load @x[%i] : f32"), "@x has 2 dimensions, not 1"),
@@ -554,6 +556,7 @@ EVERY_OP = [
         """
         %yes = arith.constant true
         %pad = tile.padded %N
+        %pack = tile.pack %N in 4
         %z = tile.load apart @x[%j, %d] where %yes : f32
         %s = tile.broadcast %zero over (%j) : f32 to f32
         %sum = tile.sum %y over %j : f32 to f32

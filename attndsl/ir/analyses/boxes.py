@@ -39,6 +39,11 @@ class Side(NamedTuple):
         axis = self.axis.owner if self.axis is not None else None
         return isinstance(axis, tile.RangeOp) and dict(self.start) == {axis.start: 1}
 
+    @property
+    def is_row(self) -> bool:
+        """Whether it has a place for several rows, with the first of which it begins."""
+        return self.axis is not None and dict(self.start) == {self.axis: 1}
+
 
 def box_of(op: tile.LoadOp | tile.StoreOp, axes: AxesAnalysis) -> tuple[Side, ...] | None:
     """The box that a load reads, or a store writes, a side for each axis of the tensor; None where that is none.
@@ -57,19 +62,64 @@ def box_of(op: tile.LoadOp | tile.StoreOp, axes: AxesAnalysis) -> tuple[Side, ..
     return found if len(set(along)) == len(along) and set(along) == axes(tiled) else None
 
 
-def lies_inside(op: tile.LoadOp | tile.StoreOp, box: tuple[Side, ...]) -> bool:
+class Heads(NamedTuple):
+    """How rows lie that are packed: `pack` heads beside one another `across` an axis, for each place along another."""
+
+    across: int
+    pack: SSAValue
+
+
+def in_packs(
+    op: tile.LoadOp | tile.StoreOp, row: SSAValue, axes: AxesAnalysis
+) -> tuple[tuple[Side, ...], Heads] | None:
+    """The sides of what a load reads, or a store writes, of packed rows, and how these lie; None of others.
+
+    Along the axis of places a side begins with the first row, and has a place for each `pack` rows.
+    """
+    sides, across, packs = list[Side](), list[int](), list[SSAValue]()
+    for n, index in enumerate(op.indices):
+        place = _bare(index).owner
+        side = _side(index, axes)
+        if isinstance(place, arith.FloorDivSIOp) and place.lhs is row:
+            side = Side({row: 1}, row)
+            packs.append(place.rhs)
+        within = place.rhs.owner if isinstance(place, arith.AddiOp) and not axes(place.lhs) else None
+        if isinstance(place, arith.AddiOp) and isinstance(within, spec.ModOp) and within.lhs is row:
+            side = Side({place.lhs: 1}, None)
+            across.append(n)
+            packs.append(within.rhs)
+        if side is None:
+            return None
+        sides.append(side)
+    tiled = op.result if isinstance(op, tile.LoadOp) else op.value
+    if len(across) != 1 or len(packs) != 2 or len({*packs}) != 1 or not isinstance(packs[0].owner, tile.PackOp):
+        return None
+    along = [side.axis for side in sides if side.axis is not None]
+    whole = len(set(along)) == len(along) and set(along) == axes(tiled) and len(sides) <= MOST_AXES
+    whole = whole and sides[-1].axis not in (None, row)
+    return (tuple(sides), Heads(across[0], packs[0])) if whole else None
+
+
+def lies_inside(op: tile.LoadOp | tile.StoreOp, box: tuple[Side, ...], heads: Heads | None = None) -> bool:
     """Whether the condition, where there is one, holds just for what of the box lies in the tensor.
 
-    Places outside of a tensor are read as 0, and not written.
+    Places outside of a tensor are read as 0, and not written. Of packed rows there are so many for each place.
     """
     shape = enclosing_tensor(op, op.tensor.string_value()).shape
     ends = {side.axis: extent for side, extent in zip(box, shape, strict=True) if side.begins_at_axis}
+    rows = {side.axis: extent for side, extent in zip(box, shape, strict=True) if heads and side.is_row}
     for condition in conjuncts(op.where):
         test = condition.owner
         if not isinstance(test, arith.CmpiOp):
             return False
         axis, end = (test.lhs, test.rhs) if predicate(test) == "slt" else (test.rhs, test.lhs)
-        if predicate(test) not in ("slt", "sgt") or axis not in ends or not is_extent(end, ends[axis]):
+        if predicate(test) not in ("slt", "sgt"):
+            return False
+        if heads is not None and axis in rows and isinstance(product := end.owner, arith.MuliOp):
+            places = [value for value in product.operands if value is not heads.pack]
+            if len(places) != 1 or not is_extent(places[0], rows[axis]):
+                return False
+        elif axis not in ends or not is_extent(end, ends[axis]):
             return False
     return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from attndsl.ir import spec, tile
@@ -42,7 +42,7 @@ class Signs:
             case Block():
                 loop = owner.parent_op()
                 return isinstance(loop, tile.LoopOp) and value is owner.args[0] and self.nonnegative(loop.lb)
-            case spec.ChoiceOp() | tile.ProgramOp() | tile.OuterLoopOp() | tile.PaddedOp():
+            case spec.ChoiceOp() | tile.ProgramOp() | tile.OuterLoopOp() | tile.PaddedOp() | tile.PackOp():
                 return True
             case spec.DimOp() | spec.ParamOp():
                 return spec.is_size(owner)
@@ -74,7 +74,7 @@ class Signs:
             return known > 0
         owner = value.owner
         match owner:
-            case spec.ChoiceOp() | tile.PaddedOp():
+            case spec.ChoiceOp() | tile.PaddedOp() | tile.PackOp():
                 return True
             case arith.MuliOp():
                 return all(map(self.positive, owner.operands))
@@ -172,8 +172,11 @@ READ: dict[type[Operation], Callable[[Any], Sequence[SSAValue]]] = {
 """The values that operations take, once launches know a program's sizes and axes are full; of others, all operands."""
 
 
-def executed(kernel: tile.KernelOp) -> set[Operation]:
-    """The operations that a program executes; with what a choice does, the choice."""
+def executed(kernel: tile.KernelOp, launched: Collection[SSAValue] = ()) -> set[Operation]:
+    """The operations that a program executes; with what a choice does, the choice.
+
+    What a launch computes, and what that alone takes, is left out where it says so.
+    """
     stack = [op for op in operations(kernel) if type(op) in (tile.StoreOp, tile.ProgramOp, *ACTIONS)]
     found: set[Operation] = set(stack)
     while stack:
@@ -185,7 +188,7 @@ def executed(kernel: tile.KernelOp) -> set[Operation]:
             values += last.operands if last is not None else ()
         for value in values:
             owner = value.owner if type(value.owner) is not Block else value.owner.parent_op()
-            if owner not in found:
+            if owner not in found and value not in launched:
                 found.add(owner)  # type: ignore[arg-type]
                 stack.append(owner)  # type: ignore[arg-type]
         choice = op.parent_op()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import gcd
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.boxes import box_of, in_blocks, lies_inside, tests_place
+from attndsl.ir.analyses.boxes import box_of, in_blocks, in_packs, lies_inside, tests_place
 from attndsl.ir.analyses.facts import is_multiple
 from attndsl.ir.analyses.role_parts import Box, NoBox, NoRoles, Roled
 from attndsl.ir.axes import AxesAnalysis
@@ -37,7 +37,9 @@ def box_read(kernel: tile.KernelOp, load: tile.LoadOp, key: SSAValue, element: s
 def box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, axes: AxesAnalysis) -> Box:
     """A load, or a store, of a tile as a box, along an axis of keys or of rows."""
     name, sides = op.tensor.string_value(), box_of(op, axes)
-    loop, block = op.parent_op(), 0
+    loop, block, heads = op.parent_op(), 0, None
+    if sides is None and (packed := in_packs(op, key, axes)) is not None:
+        sides, heads = packed
     if sides is None and isinstance(op, tile.LoadOp) and isinstance(loop, tile.LoopOp):
         sides, block = in_blocks(op, key, axes) or (None, 0)
     along = [n for n, side in enumerate(sides or ()) if side.axis is key]
@@ -59,7 +61,7 @@ def box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, ax
     end = _end(op, features, axes)
     if end is not None and any(constant(value) is None for value in sides[-1].start):
         raise NoRoles(f"the features of {name} are padded, and no number says where they end")
-    box = Box(op, along[0], features, sides, block=block)
+    box = Box(op, along[0], features, sides, block=block, heads=heads)
     if block and end is not None:
         raise NoRoles(f"the features of {name} are padded, and where its keys lie changes from turn to turn")
     return box if end is None else replace(box, end=box.first + end)
@@ -200,7 +202,7 @@ def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None
         box = box_along(store, store.value, row, axes)
     except NoRoles:
         return None
-    return box if lies_inside(store, box.sides) else None
+    return box if lies_inside(store, box.sides, box.heads) else None
 
 
 def is_whole(feature: SSAValue) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.boxes import Side
+from attndsl.ir.analyses.boxes import Heads, Side
 from attndsl.ir.analyses.facts import leaves
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.rewrite import constant
@@ -41,7 +41,8 @@ class Box:
     """A tile of keys, or of rows, that is a box of its tensor: `along` which axis those lie; features are the last.
 
     Where the tile has more features than there are, `end` is the first that is none. One that moves lies somewhere else
-    in each turn, and only the keys of a `block` lie side by side; of others that is 0.
+    in each turn, and only the keys of a `block` lie side by side; of others that is 0. Rows that are packed are those
+    of several `heads`.
     """
 
     op: tile.LoadOp | tile.StoreOp
@@ -50,6 +51,7 @@ class Box:
     sides: tuple[Side, ...]
     end: int | None = None
     block: int = 0
+    heads: Heads | None = None
 
     @property
     def load(self) -> tile.LoadOp:

@@ -181,7 +181,7 @@ def _queries(kernel: tile.KernelOp, value: SSAValue, row: SSAValue, element: str
         box = box_read(kernel, load, row, element, axes) if isinstance(load, tile.LoadOp) else None
     except NoRoles:
         return None
-    return box if box is not None and lies_inside(box.load, box.sides) else None
+    return box if box is not None and lies_inside(box.load, box.sides, box.heads) else None
 
 
 def _joined(scoring: Sequence[tile.DotOp]) -> tuple[SSAValue, frozenset[Operation]]:

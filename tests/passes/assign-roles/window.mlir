@@ -2,7 +2,8 @@
 
 // A causal window: full tiles lie between mixed ones, which one loop walks, so that where a tile begins is asked of its
 // turn; the mask stands beneath a condition. What a program computes for all its rows is computed once, before the
-// roles. Rows whose sums are not finite are folded by a task of each consumer's.
+// roles. Rows whose sums are not finite are folded by a task of each consumer's. Queries and results are boxes: so many
+// heads stand beside one another as divide the rows of a consumer.
 
 spec.tensor @q "input" "bf16" ["B", "Hq", "M", "D"]
 spec.tensor @k "input" "bf16" ["B", "Hkv", "N", "D"]
@@ -192,18 +193,25 @@ tile.kernel @sliding_window form "whole" schedules [{ROWS = 16 : index, KEYS = 6
 
 // CHECK:      tile.kernel @sliding_window form "whole"
 // CHECK:      tile.kernel @sliding_window form "roles"
+// CHECK:      %pack = tile.pack %group in 64
+// CHECK-NEXT: %packs = arith.floordivsi %group, %pack : index
 // CHECK:      roles.ring @k_ring of @k along [2 : index, 3 : index] sizes [128 : index, 16 : index] stages 2 readers 2
 // CHECK-NEXT: roles.ring @v_ring of @v along [2 : index, 3 : index] sizes [128 : index, 16 : index] stages 2 readers 2
-// CHECK:      roles.board @numbers stages 2 readers 2
+// CHECK-NEXT: roles.ring @q_ring of @q along [2 : index, 3 : index] across 1 by %pack sizes [64 : index, 16 : index]
+// CHECK-NEXT: roles.outbox @o_outbox of @o along [2 : index, 3 : index] across 1 by %pack sizes [64 : index, 16 : index]
+// CHECK-NEXT: roles.board @numbers stages 2 readers 2
 // CHECK-NEXT: roles.producer registers 24 {
 // CHECK-NEXT:   roles.walk
 // CHECK:          %number = roles.take @sliding_window_taken
 // CHECK:          roles.post @numbers
-// CHECK:        roles.programs %number_1
+// CHECK:        %b_1, %h_group_1, %i_h0_1 = roles.programs %number_1
+// CHECK-NEXT:     %h_group_2 = arith.floordivsi %h_group_1, %packs : index
 // CHECK:          %visits = roles.turns alike
 // CHECK:          roles.wait "empty" @k_ring
 // CHECK-NEXT:     roles.expect @k_ring[%k_stage] bytes 4096
-// CHECK:          roles.copy @k_ring
+// CHECK:          roles.copy @k_ring[%k_stage] from(%b_1, %h_group_2
+// CHECK:          roles.copy @q_ring
+// CHECK:          roles.copy @q_ring
 // CHECK-NEXT:     tile.loop %turn
 // CHECK:            roles.copy @k_ring
 // CHECK:            roles.copy @v_ring
@@ -246,6 +254,6 @@ tile.kernel @sliding_window form "whole" schedules [{ROWS = 16 : index, KEYS = 6
 // CHECK:          %sums_2 = roles.await %weighing_2 pending 0 : f32
 // CHECK-NEXT:     roles.release @v_ring
 // CHECK:          scf.if %{{\d+}} {
-// CHECK:            tile.store @o
-// CHECK-NEXT:     } else {
+// CHECK:            roles.put @o_outbox
+// CHECK:          } else {
 // CHECK-NEXT:       roles.run @again for %number_4

@@ -1,0 +1,131 @@
+"""Rows of several heads that are boxes: how many heads stand beside one another, and what a wrong number does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from attndsl.backends.gluon.helpers import PACK
+from attndsl.checking.check import check
+from attndsl.driver.compile import lower
+from attndsl.ir import tile
+from attndsl.ir.context import context
+from attndsl.ir.coroutines import RolesFail
+from attndsl.ir.interpret import SMALL_CHOICES, interpret
+from attndsl.ir.packs import packed
+from attndsl.ir.rewrite import index_constant, insert_before
+from attndsl.ir.rings import BoxesOp, RingOp
+from attndsl.ir.xdsl import IntegerAttr, ModuleOp, VerifyException, arith, index
+from attndsl.passes.assign_roles import AssignRoles
+from attndsl.syntax.source import Source
+from attndsl.testing.case import Case, Disagreement, types_with
+
+from .test_roles import EXAMPLES, kernels, sizes_of, spec_of, with_roles
+
+GROUPS = (1, 2, 3, 4, 5, 6, 8, 12)
+"""Heads that share keys: some that divide the rows of a consumer, multiples of these, and others."""
+
+
+def boxes_of(module: ModuleOp) -> dict[str, BoxesOp]:
+    """The boxes whose rows are packed, by the names of their tensors."""
+    found = [op for kernel in kernels(module, "roles") for op in kernel.walk() if isinstance(op, BoxesOp)]
+    return {op.tensor.string_value(): op for op in found if op.pack is not None}
+
+
+def run(module: ModuleOp, name: str, group: int, seed: int = 1) -> None:
+    """Raises Disagreement, or RolesFail, where a kernel with roles is not right for groups of so many heads."""
+    few = {"B": 2, "Hq": 2 * group, "Hkv": 2, "M": 7, "N": 7, "D": 16, "E": 16}
+    spec = spec_of(name)
+    case = Case.make(spec, "bf16", seed, {dim: few[dim] for dim in spec.dims}).poisoned()
+    found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
+    case.check("assign-roles", found, narrowed=True)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_rows_of_several_heads_are_boxes(group: int) -> None:
+    module = with_roles("gqa", "bf16", 4, 4)
+    assert boxes_of(module).keys() == {"q", "o"}
+    run(module, "gqa", group)
+
+
+@pytest.mark.parametrize("group", [3, 4, 6])
+def test_what_is_looked_for_is_looked_for_in_the_same_rows(group: int) -> None:
+    """Where keys begin and end is found for each tile of rows: both kernels number these alike."""
+    module = with_roles("document_mask", "bf16", 4, 4)
+    looks = [op for op in module.walk() if isinstance(op, tile.KernelOp) and op.scheduled_as is not None]
+    assert sum(any(isinstance(op, tile.PackOp) for op in look.walk()) for look in looks) == 1
+    run(module, "document_mask", group)
+
+
+def test_heads_that_scores_ask_for_stay_as_they_are() -> None:
+    """A spec may count the heads of a group in its scores: these are all of them, however many a tile has."""
+    text = (EXAMPLES / "gqa.attn").read_text(encoding="utf-8")
+    assert "/ sqrt(D)" in text
+    spec = check(Source(text.replace("/ sqrt(D)", "/ sqrt(D) + (i % (Hq / Hkv)) * 0.5"), "gqa.attn"))
+    module = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 16), "cuda:90")[0]
+    AssignRoles(rows=4, keys=4).apply(context(), module)
+    module.verify()
+    assert kernels(module, "roles") and not boxes_of(module)
+
+
+def all_heads(module: ModuleOp) -> None:
+    """Tiles have all heads of a group, of which some rows are no box."""
+    for op in [op for op in module.walk() if isinstance(op, tile.PackOp)]:
+        op.result.replace_all_uses_with(op.count)
+
+
+def keys_of_another_head(module: ModuleOp) -> None:
+    """A tile has the keys of the head that its queries would have if each had its own."""
+    (pack,) = (op for kernel in kernels(module, "roles") for op in kernel.walk() if isinstance(op, tile.PackOp))
+    packs = next(op for op in tile.users(pack.result) if isinstance(op, arith.FloorDivSIOp) and op.lhs is pack.count)
+    one = insert_before(packs, index_constant(1))
+    for op in tile.users(packs.result):
+        if isinstance(op, arith.FloorDivSIOp):
+            op.operands[1] = one
+
+
+def heads_before_places(module: ModuleOp) -> None:
+    """A copy goes through places before it goes to the next head."""
+    for op in module.walk():
+        if isinstance(op, RingOp) and op.across is not None:
+            (rows, last), across = op.box, op.across.value.data
+            op.properties["along"] = type(op.along)([IntegerAttr(across, index), IntegerAttr(last, index)])
+            op.across = IntegerAttr(rows, index)
+
+
+@pytest.mark.parametrize(
+    ("plant", "group"), [(all_heads, 3), (all_heads, 6), (keys_of_another_head, 3), (heads_before_places, 2)]
+)
+def test_a_planted_bug_is_found(plant: Callable[[ModuleOp], None], group: int) -> None:
+    module = with_roles("gqa", "bf16", 4, 4)
+    run(module, "gqa", group)
+    plant(module)
+    with pytest.raises((RolesFail, Disagreement)):
+        run(module, "gqa", group)
+
+
+@pytest.mark.parametrize(
+    ("across", "said"),
+    [
+        (None, "says across which axis how many heads lie"),
+        (3, "heads lie across an axis of the tensor"),
+        (2, "heads lie across another axis than places"),
+    ],
+)
+def test_heads_lie_across_an_axis_of_their_own(across: int | None, said: str) -> None:
+    module = with_roles("gqa", "bf16", 4, 4)
+    boxes_of(module)["q"].across = None if across is None else IntegerAttr(across, index)
+    with pytest.raises(VerifyException, match=re.escape(said)):
+        module.verify()
+
+
+def test_a_launch_packs_as_many_heads_as_the_level_says() -> None:
+    host: dict[str, Callable[[int, int], int]] = {}
+    exec(PACK, host)
+    for rows in (1, 16, 64):
+        for count in range(300):
+            assert host["_pack"](count, rows) == packed(count, rows)
+            assert rows % packed(count, rows) == 0 or packed(count, rows) % rows == 0
+            assert count % packed(count, rows) == 0
