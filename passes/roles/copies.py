@@ -118,7 +118,8 @@ class CopiesBuilder(RolesBuilder):
         self.place = box.load.location
         if not box.block:
             starts = self._corner(box, first)
-            return [self._fitting(start) for start in starts] if box in self.found.fed else starts
+            asked = box in self.found.fed or box in self.found.queries
+            return [self._fitting(start) for start in starts] if asked else starts
         if self.found.piece < self.found.tile_keys:
             return None
         return [self._fitting(self._start(side, None)) for side in box.sides]
@@ -208,7 +209,8 @@ class CopiesBuilder(RolesBuilder):
         if not read:
             return start
         if start not in self.fitted:
-            least = self._value(arith.MaxSIOp(start, self._number(-self.found.piece)))
+            longest = max(self.found.piece, self.found.part_rows)
+            least = self._value(arith.MaxSIOp(start, self._number(-longest)))
             self.fitted[start] = self._value(arith.MinSIOp(least, self._number(2**31 - 1)))
         return self.fitted[start]
 
@@ -224,8 +226,12 @@ class CopiesBuilder(RolesBuilder):
         for n, side in enumerate(box.sides):
             if n == box.heads.across:
                 starts.append(self._value(arith.AddiOp(self._start(side, None), head)))
+            elif n == box.along:
+                before = {value: count for value, count in side.start.items() if value is not side.axis}
+                added = self._start(Side(before, None), None) if before else None
+                starts.append(place if added is None else self._value(arith.AddiOp(added, place)))
             else:
-                starts.append(place if n == box.along else self._start(side, None))
+                starts.append(self._start(side, None))
         return starts
 
     def _start(self, side: Side, first: SSAValue | None) -> SSAValue:

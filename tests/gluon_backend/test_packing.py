@@ -22,7 +22,7 @@ from attndsl.passes.assign_roles import AssignRoles
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, Disagreement, types_with
 
-from .test_roles import EXAMPLES, kernels, sizes_of, spec_of, with_roles
+from .test_roles import EXAMPLES, kernels, plain, sizes_of, spec_of, with_roles
 
 GROUPS = (1, 2, 3, 4, 5, 6, 8, 12)
 """Heads that share keys: some that divide the rows of a consumer, multiples of these, and others."""
@@ -68,6 +68,18 @@ def test_heads_that_scores_ask_for_stay_as_they_are() -> None:
     AssignRoles(rows=4, keys=4).apply(context(), module)
     module.verify()
     assert kernels(module, "roles") and not boxes_of(module)
+
+
+def test_queries_of_rows_that_are_absent_are_copied_and_left_out() -> None:
+    """A box of the rows of a request has some of the next one: nothing of these is stored, nor tested."""
+    module = with_roles("packed_ragged", "bf16", 4, 4)
+    assert boxes_of(module).keys() == {"q"}
+    module = plain("packed_ragged", "bf16", 16).clone()
+    for total in [op for op in module.walk() if isinstance(op, tile.SumOp)]:
+        if isinstance(total.body.owner, arith.SelectOp):
+            total.operands[0] = total.body.owner.lhs  # a test of all rows, be they there or not
+    AssignRoles(rows=4, keys=4).apply(context(), module)
+    assert not boxes_of(module)
 
 
 def all_heads(module: ModuleOp) -> None:

@@ -78,11 +78,11 @@ def in_packs(
     """
     sides, across, packs = list[Side](), list[int](), list[SSAValue]()
     for n, index in enumerate(op.indices):
-        place = _bare(index).owner
-        side = _side(index, axes)
-        if isinstance(place, arith.FloorDivSIOp) and place.lhs is row:
-            side = Side({row: 1}, row)
-            packs.append(place.rhs)
+        place, side = _bare(index).owner, _side(index, axes)
+        if (found := _place_of(index, row, axes)) is not None:
+            start, pack = found
+            side = Side({row: 1, **start}, row)
+            packs.append(pack)
         within = place.rhs.owner if isinstance(place, arith.AddiOp) and not axes(place.lhs) else None
         if isinstance(place, arith.AddiOp) and isinstance(within, spec.ModOp) and within.lhs is row:
             side = Side({place.lhs: 1}, None)
@@ -98,6 +98,19 @@ def in_packs(
     whole = len(set(along)) == len(along) and set(along) == axes(tiled) and len(sides) <= MOST_AXES
     whole = whole and sides[-1].axis not in (None, row)
     return (tuple(sides), Heads(across[0], packs[0])) if whole else None
+
+
+def _place_of(index: SSAValue, row: SSAValue, axes: AxesAnalysis) -> tuple[dict[SSAValue, int], SSAValue] | None:
+    """What is added to the place of a row that is packed, and how many heads are; None of other indices."""
+    op = _bare(index).owner
+    match op:
+        case arith.FloorDivSIOp() if op.lhs is row:
+            return {}, op.rhs
+        case arith.AddiOp():
+            moved, along = (op.lhs, op.rhs) if not axes(op.lhs) else (op.rhs, op.lhs)
+            found = None if axes(moved) else _place_of(along, row, axes)
+            return None if found is None else ({**found[0], moved: found[0].get(moved, 0) + 1}, found[1])
+    return None
 
 
 def lies_inside(op: tile.LoadOp | tile.StoreOp, box: tuple[Side, ...], heads: Heads | None = None) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import gcd
 
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.boxes import box_of, in_blocks, in_packs, lies_inside, tests_place
+from attndsl.ir.analyses.boxes import box_of, in_blocks, in_packs, is_extent, lies_inside, tests_place
 from attndsl.ir.analyses.facts import is_multiple
 from attndsl.ir.analyses.role_parts import Box, NoBox, NoRoles, Roled
 from attndsl.ir.axes import AxesAnalysis
@@ -15,7 +15,7 @@ from attndsl.ir.keys import conjuncts
 from attndsl.ir.meaning import is_elementwise, predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import BYTES
-from attndsl.ir.statements import named
+from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith
 
 LONGEST_FEATURES = 256
@@ -203,6 +203,37 @@ def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None
     except NoRoles:
         return None
     return box if lies_inside(store, box.sides, box.heads) else None
+
+
+def is_apart(box: Box, row: SSAValue, axes: AxesAnalysis) -> bool:
+    """Whether what a box reads of rows that are not asked for changes nothing: no row's results rest on another's.
+
+    What sums up rows, such as a test whether all are finite, leaves those out. What lies outside of the tensor is 0.
+    """
+    kernel, load = box.load.parent_op(), box.load
+    assert isinstance(kernel, tile.KernelOp)
+    extent = spec.enclosing_tensor(load, load.tensor.string_value()).shape[box.along]
+    left_out = [each for each in conjuncts(load.where) if not _is_place(each, box, extent, axes)]
+    for op in operations(kernel):
+        if isinstance(op, tile.DotOp) and op.over is row:
+            return False
+        if isinstance(op, tile.ReduceOp) and op.over is row:
+            chosen = op.body.owner
+            if not isinstance(chosen, arith.SelectOp) or not {*left_out} <= {*conjuncts(chosen.cond)}:
+                return False
+    return all(axes(each) <= {row} for each in left_out)
+
+
+def _is_place(where: SSAValue, box: Box, extent: object, axes: AxesAnalysis) -> bool:
+    """Whether a condition is that rows of a box lie in its tensor."""
+    test, place = where.owner, box.load.indices[box.along]
+    if not isinstance(test, arith.CmpiOp):
+        return False
+    less, more = (test.lhs, test.rhs) if predicate(test) in ("sle", "slt") else (test.rhs, test.lhs)
+    strict = predicate(test) in ("slt", "sgt")
+    if predicate(test) in ("sle", "sge", "slt", "sgt") and place in (less, more):
+        return (place is less and strict and is_extent(more, extent)) or (more is place and constant(less) == 0)
+    return tests_place(test, box.sides[box.along], extent, axes)
 
 
 def is_whole(feature: SSAValue) -> bool:

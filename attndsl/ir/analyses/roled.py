@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import lies_inside
-from attndsl.ir.analyses.role_boxes import absent_where, block_of, box_read, hold_guarded, placing
+from attndsl.ir.analyses.role_boxes import absent_where, block_of, box_read, hold_guarded, is_apart, placing
 from attndsl.ir.analyses.role_loads import feed, load_tile, loaded_axes, read_beside
 from attndsl.ir.analyses.role_loops import FullAndMixed
 from attndsl.ir.analyses.role_parts import Box, Loaded, Multiplied, NoBox, NoRoles, Roled, Summed
@@ -175,13 +175,15 @@ def _tile_of(
 
 
 def _queries(kernel: tile.KernelOp, value: SSAValue, row: SSAValue, element: str, axes: AxesAnalysis) -> Box | None:
-    """A tile of queries, where it is a box of its tensor, and what lies outside of that is absent."""
+    """A tile of queries, where it is a box of its tensor, and nothing rests on what is absent of it."""
     load = value.owner
     try:
         box = box_read(kernel, load, row, element, axes) if isinstance(load, tile.LoadOp) else None
     except NoRoles:
         return None
-    return box if box is not None and lies_inside(box.load, box.sides, box.heads) else None
+    if box is None or not (lies_inside(box.load, box.sides, box.heads) or is_apart(box, row, axes)):
+        return None
+    return box
 
 
 def _joined(scoring: Sequence[tile.DotOp]) -> tuple[SSAValue, frozenset[Operation]]:
