@@ -352,6 +352,8 @@ class _Role:
                 self.product(op)
             case roles.AwaitOp():
                 self.wait(op)
+            case roles.ReleaseOp() if op.where is not None and not run.scalar(op.where):
+                pass
             case roles.ReleaseOp():
                 stage = self.stage(op)
                 if not stage.unread or self.name in stage.released:

@@ -14,7 +14,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_boxes import put_of
 from attndsl.ir.analyses.role_loads import through_registers
 from attndsl.ir.analyses.role_parts import Multiplied, size_of_axis
-from attndsl.ir.analyses.role_room import goes_in_order, holds_queries
+from attndsl.ir.analyses.role_room import begins_mixed, goes_in_order, holds_queries
 from attndsl.ir.analyses.role_shares import after_loops
 from attndsl.ir.rings import BYTES, BoardOp, OrderOp
 from attndsl.ir.roles import (
@@ -42,7 +42,7 @@ from attndsl.ir.walks import (
     TakeOp,
     WalkOp,
 )
-from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
+from attndsl.ir.xdsl import Block, FloatAttr, Operation, Region, SSAValue, arith, f32, scf
 from attndsl.passes.roles.endings import EndingsBuilder, slow_of
 from attndsl.passes.roles.shares import Carried
 
@@ -95,6 +95,7 @@ class RolesKernel(EndingsBuilder):
         if loads:
             own, registers = BESIDE_LOADER[through_registers(found, found.loaded)]
         self.held = holds_queries(found, registers)
+        self.begins_mixed = self.again is not None and self.order is None and begins_mixed(found)
         self.board = BoardOp("numbers", BOARD_STAGES, found.consumers + loads)
         self._add(self.board)
         self._role(ProducerOp(PRODUCER_REGISTERS))
@@ -316,14 +317,7 @@ class RolesKernel(EndingsBuilder):
         keys = self._number(self.found.tile_keys)
         self.places = self._value(tile.RangeOp("place", zero, keys, keys), "place")
         asked = self._asked(part)
-        pending, views = self._score(zero)
-        scores = self._value(AwaitOp(pending, 0), "scores")
-        self._release(views)
-        state, weights = self._fold(zero, scores, self.started)
-        self._clear_own(zero)
-        self._hand(zero, weights)
-        self._scale(state)
-        weights = self._weights(weights)
+        state, weights = (list(self.started), self._no_weights()) if self.begins_mixed else self._first_turn()
         if self.mixed is None or self.found.shares:
             state, weights = self._loop(state, weights)
         else:
@@ -342,9 +336,31 @@ class RolesKernel(EndingsBuilder):
         if asked is not None and covered:
             self._release([asked])
 
+    def _first_turn(self) -> tuple[Carried, SSAValue]:
+        """Scores and their folding of the first tile, before which there are no sums."""
+        zero = self._number(0)
+        pending, views = self._score(zero)
+        scores = self._value(AwaitOp(pending, 0), "scores")
+        self._release(views)
+        state, weights = self._fold(zero, scores, self.started)
+        self._clear_own(zero)
+        self._hand(zero, weights)
+        self._scale(state)
+        return state, self._weights(weights)
+
+    def _no_weights(self) -> SSAValue:
+        """The weights of the turn before the first one: that multiplies its own values with 0."""
+        none = self._value(arith.ConstantOp(FloatAttr(0.0, f32)))
+        zeros = tile.BroadcastOp(none, [self.copies[self.found.row_axis.result], self.places])
+        rounded = self.found.summing[0].dot.rounded
+        assert rounded is not None
+        return self._value(OperandOp(self._value(zeros), rounded.data), self.found.summing[0].left.name_hint)
+
     def _loop(self, state: Carried, weights: SSAValue, full: bool | None = None) -> tuple[Carried, SSAValue]:
         """A loop over all tiles but the first, or over mixed ones of these, or over `full` ones behind them."""
         first = self.masked if full and not self.found.mixes_once else None
+        if full is False and self.begins_mixed:
+            first = self._number(0)
         end = self.masked if full is False else None
         turn, done = self._turns([*self._owned(state), weights], first, end)
         *carried, weights = list[SSAValue](self.block.args[1:])
@@ -360,10 +376,19 @@ class RolesKernel(EndingsBuilder):
     def _turn_of_rows(
         self, turn: SSAValue, weights: SSAValue, state: Carried, full: bool | None
     ) -> tuple[Carried, SSAValue]:
-        """The sums of the turn before run on under the arithmetic of this one."""
+        """The sums of the turn before run on under the arithmetic of this one.
+
+        A first turn that is one of several has those of its own values with weights of 0, and needs these again.
+        """
         self._await_other(turn)
-        pending, keys = self._score(turn, full)
+        may_be_first = self.begins_mixed and full is False
+        pending, keys = self._score(turn, None if may_be_first else full)
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
+        is_later = None
+        if may_be_first:
+            is_later = self._value(arith.CmpiOp(turn, self._number(0), "sgt"))
+            before = self._value(arith.MaxSIOp(before, self._number(0)), "before")
+            self.non_negative.append(before)
         sums, values = self._weigh(before, weights, state)
         if self.order is not None:
             other = self._value(arith.SubiOp(self._number(1), self.part), "other")
@@ -374,7 +399,7 @@ class RolesKernel(EndingsBuilder):
         if not full:
             self._clear_own(turn, full)
         self._await(sums, state)
-        self._release(values)
+        self._release(values, is_later)
         return state, weights
 
     def _await_other(self, turn: SSAValue) -> None:

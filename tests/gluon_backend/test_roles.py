@@ -32,7 +32,7 @@ from attndsl.ir.rewrite import index_constant
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.rings import OrderOp, OutboxOp
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import ModuleOp, Operation, VerifyException, arith, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, UnitAttr, VerifyException, arith, scf
 from attndsl.passes.approximate_functions import ApproximateFunctions
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.storage import decode, encode
@@ -282,6 +282,42 @@ def test_threads_of_a_task_do_not_wait_for_each_other(plant: Callable[[walks.Tas
     module.verify()
     plant(next(op for op in module.walk() if isinstance(op, walks.TaskOp)))
     with pytest.raises(VerifyException, match=said):
+        module.verify()
+
+
+def released_in_the_first_turn(module: ModuleOp) -> None:
+    for op in module.walk():
+        if isinstance(op, roles.ReleaseOp) and op.where is not None:
+            op.operands = [op.stage]
+
+
+def values_of_the_next_turn(module: ModuleOp) -> None:
+    for op in module.walk():
+        if isinstance(op, arith.MaxSIOp) and op.result.name_hint == "before":
+            op.result.replace_all_uses_with(op.lhs)
+
+
+@pytest.mark.parametrize("plant", [released_in_the_first_turn, values_of_the_next_turn])
+def test_a_first_turn_that_is_one_of_several_has_no_sums(plant: Callable[[ModuleOp], None]) -> None:
+    """It multiplies its own values with weights of 0, and leaves them for the turn that needs them."""
+    module = with_roles("sliding_window", "bf16", 2, 4)
+    agree(module, spec_of("sliding_window"), "bf16", {"M": 9, "N": 17}, 1)
+    plant(module)
+    assert disagrees(module, "sliding_window", {"M": 9, "N": 17})
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("sliding_window", True), ("document_mask", True), ("gqa", False)])
+def test_where_rows_have_first_keys_of_their_own_the_first_turn_is_one_of_several(name: str, wanted: bool) -> None:
+    found = any(
+        isinstance(op, roles.ReleaseOp) and op.where is not None for op in with_roles(name, "bf16", 2, 4).walk()
+    )
+    assert found == wanted
+
+
+def test_a_fence_has_no_condition() -> None:
+    module = with_roles("sliding_window", "bf16", 2, 4)
+    next(op for op in module.walk() if isinstance(op, roles.ReleaseOp) and op.where is not None).fenced = UnitAttr()
+    with pytest.raises(VerifyException, match="is fenced, or done where a condition holds"):
         module.verify()
 
 
