@@ -38,10 +38,6 @@ class OnHopper(StandIn):
         """The tensor, with elements of another type of as many bytes."""
         return OnHopper(pointer, self.shape)
 
-    def permute(self, *order: int) -> OnHopper:
-        """The tensor, with its axes in another order."""
-        return OnHopper(self.pointer, tuple(self.shape[axis] for axis in order))
-
     def element_size(self) -> int:
         """The bytes of an element."""
         return SIZES[self.pointer]
@@ -69,7 +65,7 @@ def launched(
     tree.body = [*tables, *(node for node in functions if not node.decorator_list)]
     host: dict[str, Any] = {"torch": _torch(processors), "triton": _TRITON, "tl": _TRITON, **kernels}
     exec(compile(tree, "<launches>", "exec"), host)
-    host |= {name: lambda tensor, *sizes: tensor for name in ("_box", "_boxes")}
+    host |= {name: lambda tensor, *sizes, **more: tensor for name in ("_box", "_boxes")}
 
     def made(tensor: TensorSignature) -> OnHopper:
         extents = [max(0, evaluate(extent, dims, params)) for extent in tensor.extents]

@@ -89,11 +89,17 @@ def _pack(count, rows):
 
 DESCRIPTOR = '''
 
-def _boxes(x, sizes{more}):
-    """What tells the copying hardware where boxes of a tensor lie{told}."""
+def _boxes(x, sizes, order=None, end=None{more}):
+    """What tells the copying hardware where boxes of a tensor lie{told}.
+
+    They may go through its axes in another order, and end before the last axis does.
+    """
     element = getattr(gl, str(x.dtype).removeprefix("torch."))
     layout = gl.NVMMASharedLayout.get_default_for(sizes, element)
-    return TensorDescriptor(x, [*x.shape], _box_strides(x), sizes, layout{given})
+    axes, strides = order or range(x.dim()), _box_strides(x)
+    shape = [x.shape[axis] for axis in axes]
+    shape[-1] = end or shape[-1]
+    return TensorDescriptor(x, shape, [strides[axis] for axis in axes], sizes, layout{given})
 '''
 
 OUTSIDE = {"more": ', outside="zero"', "told": ", and what is copied of what lies outside of it", "given": ", outside"}

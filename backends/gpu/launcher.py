@@ -465,18 +465,24 @@ def _written(whole: Launched) -> str:
 
 
 def _boxes(ring: BoxesOp, text: HostText) -> str:
-    """The descriptor of the boxes of a ring, or an outbox, as a launch makes it."""
+    """The descriptor of the boxes of a ring, or an outbox, as a launch makes it: of a tensor itself, and no view of it.
+
+    By that a plan tells whose boxes they are in calls that it makes again (`attndsl.op.plan`).
+    """
     sizes = [str(ring.copied.get(axis, 1)) for axis in range(len(ring.declaration.shape))]
     if ring.pack is not None and ring.across is not None:
         (rows, size), _ = ring.copied.items()
         heads = f"min({text(ring.pack)}, {size})"
         sizes[rows], sizes[ring.across.value.data] = f"{size} // {heads}", heads
-        order = ", ".join(map(str, ring.order))
         sizes = [sizes[axis] for axis in ring.order]
-        return f"_boxes({python_name(ring.tensor.string_value())}.permute({order}), [{', '.join(sizes)}])"
-    end = f"[..., :{ring.end.value.data}]" if isinstance(ring, RingOp) and ring.end is not None else ""
-    outside = ', "nan"' if isinstance(ring, RingOp) and ring.nan is not None else ""
-    return f"_boxes({python_name(ring.tensor.string_value())}{end}, [{', '.join(sizes)}]{outside})"
+    given = [python_name(ring.tensor.string_value()), f"[{', '.join(sizes)}]"]
+    if ring.pack is not None:
+        given.append(f"order=({', '.join(map(str, ring.order))})")
+    if isinstance(ring, RingOp) and ring.end is not None:
+        given.append(f"end={ring.end.value.data}")
+    if isinstance(ring, RingOp) and ring.nan is not None:
+        given.append('outside="nan"')
+    return f"_boxes({', '.join(given)})"
 
 
 def _dims(launched: Iterable[Launched]) -> set[str]:

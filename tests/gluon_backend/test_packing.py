@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from attndsl.backends.gluon.helpers import PACK
+from attndsl.backends.gluon.helpers import DESCRIPTOR, OUTSIDE, PACK
+from attndsl.backends.gpu.choosing import BOX_STRIDES
 from attndsl.checking.check import check
-from attndsl.driver.compile import lower
+from attndsl.driver.compile import compile_spec, lower
 from attndsl.ir import tile
 from attndsl.ir.context import context
 from attndsl.ir.coroutines import RolesFail
@@ -141,3 +145,27 @@ def test_a_launch_packs_as_many_heads_as_the_level_says() -> None:
             assert host["_pack"](count, rows) == packed(count, rows)
             assert rows % packed(count, rows) == 0 or packed(count, rows) % rows == 0
             assert count % packed(count, rows) == 0
+
+
+@pytest.mark.parametrize(("name", "features"), [("gqa", 16), ("packed_ragged", 16), ("gqa", 72), ("paged_prefill", 64)])
+def test_boxes_are_told_of_tensors_that_a_call_is_given(name: str, features: int) -> None:
+    """A call that is made again finds whose boxes they are by the tensor itself: a view of one is another tensor."""
+    spec = spec_of(name)
+    source = compile_spec(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, features)).source
+    calls = [call for call in ast.walk(ast.parse(source)) if isinstance(call, ast.Call)]
+    boxes = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "_boxes"]
+    given = {*spec.tensors}
+    assert boxes and all(isinstance(base, ast.Name) and base.id in given for base in boxes)
+
+
+def test_boxes_may_go_through_axes_in_another_order_and_end_before() -> None:
+    torch = pytest.importorskip("torch")
+    layouts = SimpleNamespace(get_default_for=lambda sizes, element: (tuple(sizes), element))
+    gluon = SimpleNamespace(NVMMASharedLayout=layouts, bfloat16="bf16")
+    host: dict[str, Any] = {"gl": gluon, "TensorDescriptor": lambda *given: given}
+    exec(BOX_STRIDES + DESCRIPTOR.format(**dict.fromkeys(OUTSIDE, "")), host)
+    x = torch.zeros(2, 8, 5, 80, dtype=torch.bfloat16)
+    found = host["_boxes"](x, [1, 16, 4, 64], order=(0, 2, 1, 3), end=72)
+    assert found[0] is x
+    assert found[1:] == ([2, 5, 8, 72], [3200, 80, 400, 1], [1, 16, 4, 64], ((1, 16, 4, 64), "bf16"))
+    assert host["_boxes"](x, [1, 1, 4, 64])[1:3] == ([2, 8, 5, 80], [3200, 400, 80, 1])

@@ -710,7 +710,7 @@ def test_the_text_reads_well(name: str) -> None:
 
 def test_boxes_end_where_features_do() -> None:
     text = text_of("mha", extent=72)
-    assert "_boxes(k, [1, 1, 128, 64])" in text and "_boxes(k[..., :72], [1, 1, 128, 16])" in text
+    assert "_boxes(k, [1, 1, 128, 64])" in text and "_boxes(k, [1, 1, 128, 16], end=72)" in text
 
 
 def test_what_gets_no_roles_is_the_plain_file() -> None:

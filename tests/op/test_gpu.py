@@ -475,24 +475,33 @@ class _Listed:
         return lambda *arguments, **options: self
 
 
-def test_kernels_with_roles_are_written_down() -> None:
+@pytest.mark.parametrize(
+    ("name", "features", "told"),
+    [
+        ("mha", 64, {"q", "k", "v", "o"}),
+        ("gqa", 64, {"q", "k", "v", "o"}),  # boxes go through heads before they go to the next place
+        ("mha", 72, {"k", "v", "o"}),  # the last box ends before its tensor's axis does
+    ],
+)
+def test_kernels_with_roles_are_written_down(name: str, features: int, told: set[str]) -> None:
     """The launcher is told that the CPU has them; Gluon describes boxes of tensors wherever these are."""
-    op = attndsl.load("mha")
-    given = {name: torch.zeros(2, 3, 70, 64, dtype=torch.bfloat16) for name in "qkv"}
-    outputs = {"o": Output((2, 3, 70, 64), torch.bfloat16, torch.device("cpu"), partial=False)}
-    artifact = op.artifact("gluon", {"D": 64, "E": 64}, "cuda:90", T="bf16")
+    op = attndsl.load(EXAMPLES / f"{name}.attn")
+    given = {each: torch.zeros(2, 3, 70, features, dtype=torch.bfloat16) for each in "qkv"}
+    outputs = {"o": Output((2, 3, 70, features), torch.bfloat16, torch.device("cpu"), partial=False)}
+    artifact = op.artifact("gluon", {"D": features, "E": features}, "cuda:90", T="bf16")
     module = load_module(artifact)
     module.update({key: _Listed(value) for key, value in module.items() if key.endswith("_kernel")})
     module["_has_roles"] = lambda asked, *_: asked["ROLES"]
-    launches = partial(module["mha_launches"], schedule={"ROLES": 1})
+    launches = partial(module[f"{name}_launches"], schedule={"ROLES": 1})
     plan, _ = first_call(launches, given, outputs, {}, artifact.cleared)
     (launch,) = plan.launches
-    assert launch.kernel is module["mha_roles_kernel"]
-    told = {number: launch.arguments[position] for position, number in launch.boxes}
-    assert told.keys() == {0, 1, 2, 3}, "queries, keys, values and outputs"
-    assert all(box.base is None for box in told.values())
-    assert all(told[number].block_shape == [1, 1, 128, 64] for number in (1, 2))
-    assert artifact.cleared == ("mha_taken",), "the tiles that are taken"
+    assert launch.kernel is module[f"{name}_roles_kernel"]
+    numbers = [*given, *outputs]
+    assert {numbers[number] for _, number in launch.boxes} == told
+    found = {numbers[number]: launch.arguments[position] for position, number in reversed(launch.boxes)}
+    assert all(box.base is None for box in found.values())
+    assert all(found[key].block_shape == [1, 1, 128, 64] for key in "kv")
+    assert artifact.cleared == (f"{name}_taken",), "the tiles that are taken"
     assert plan.cleared == 256
 
 
