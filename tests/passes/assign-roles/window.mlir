@@ -1,7 +1,7 @@
 // RUN: attndsl opt %s --passes assign-roles
 
 // A causal window: full tiles lie between mixed ones, which one loop walks, so that where a tile begins is asked of its
-// turn. The first turn is one of that loop: it multiplies values with weights of 0, and does not release these yet. What a program computes for all its rows is computed once, before the
+// turn; the mask stands beneath a condition. What a program computes for all its rows is computed once, before the
 // roles. Rows whose sums are not finite are folded by a task of each consumer's. Queries and results are boxes: so many
 // heads stand beside one another as divide the rows of a consumer.
 
@@ -229,20 +229,24 @@ tile.kernel @sliding_window form "whole" schedules [{ROWS = 16 : index, KEYS = 6
 // CHECK:        roles.walk
 // CHECK:          roles.release @numbers
 // CHECK:          %first_1 = roles.share 64 rows
-// CHECK:          %p_1 = roles.operand %{{\w+}} as "bf16" : f32
-// CHECK-NEXT:     {{.*}} = tile.loop %turn_1 = %{{\d+}} to %masked_1 {{.*}} = %p_1)
-// CHECK:            %scoring = roles.product %{{\w+}}, %{{\w+}} over %d_1 : f32
-// CHECK:            %[[LATER:\w+]] = arith.cmpi sgt, %turn_1, %{{\w+}} : index
-// CHECK-NEXT:       %before_2 = arith.maxsi %before_1, %{{\w+}} : index
+// CHECK:          %scores = roles.await %scoring pending 0 : f32
+// CHECK-NEXT:     roles.release @k_ring
+// CHECK:          %[[FULL:is_full\w*]] = arith.cmpi sge, %{{\w+}}, %mixed_1 : index
+// CHECK-NEXT:     %{{\w+}} = scf.if %[[FULL]] -> (f32) {
+// CHECK-NEXT:       scf.yield %scores : f32
+// CHECK-NEXT:     } else {
+// CHECK:            arith.select
+// CHECK:          tile.loop %turn_1 = %{{\d+}} to %masked_1
+// CHECK:            %scoring_1 = roles.product %{{\w+}}, %{{\w+}} over %d_1 : f32
 // CHECK:            %weighing = roles.product %{{\w+}}, %v_1 over %place onto %{{\w+}} : f32
-// CHECK-NEXT:       %scores = roles.await %scoring pending 1 : f32
+// CHECK-NEXT:       %scores_1 = roles.await %scoring_1 pending 1 : f32
 // CHECK-NEXT:       roles.release @k_ring
 // CHECK:            arith.select
 // CHECK:            %sums = roles.await %weighing pending 0 : f32
-// CHECK-NEXT:       roles.release @v_ring[%v_stage_2] where %[[LATER]]
+// CHECK-NEXT:       roles.release @v_ring
 // CHECK:            tile.yield
 // CHECK:          tile.loop %turn_2 = %masked_1 to %visits_1
-// CHECK:            %scores_1 = roles.await %scoring_1 pending 1 : f32
+// CHECK:            %scores_2 = roles.await %scoring_2 pending 1 : f32
 // CHECK-NEXT:       roles.release @k_ring
 // CHECK-NOT:        arith.select %seen
 // CHECK:            %sums_1 = roles.await %weighing_1 pending 0 : f32
