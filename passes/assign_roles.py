@@ -294,6 +294,7 @@ Requires: choose-index-width, and all before. Exactness: reassociates. Idempoten
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from attndsl.choices import KEYS, LEAST_KEYS, ROLES, ROWS
@@ -341,7 +342,8 @@ class AssignRoles(ModulePass):
                 continue
             whole_has = True
             found = self._sized(found)
-            packed = self._packed(kernel, found)
+            looks = [each for each in kernels if each is not kernel and each.scheduling is kernel]
+            packed = self._packed(kernel, looks, found)
             plain, found = packed or (kernel, found)
             counter = spec.TensorOp(f"{kernel.entry.data}_taken", "workspace", "i32", [], partial=True)
             counter.location = kernel.location
@@ -349,10 +351,12 @@ class AssignRoles(ModulePass):
             made = RolesKernel(plain, found, counter.sym_name.data)
             op.body.block.insert_op_after(made.kernel, kernel)
             made.write()
-            for look in [each for each in kernels if each is not kernel and each.scheduling is kernel]:
+            for look in looks:
                 copy = copied(look)
                 op.body.block.insert_op_before(copy, made.kernel)
-                if packed is not None and (packing := packing_of(copy)) is not None:
+                if packed is not None:
+                    packing = packing_of(copy)
+                    assert packing is not None, "what is looked for is found for the same rows"
                     pack(copy, packing, found.part_rows)
                 _in_tiles(copy, found)
             if packed is not None:
@@ -374,9 +378,17 @@ class AssignRoles(ModulePass):
         """With tiles of the sizes that are asked for."""
         return replace(found, tile_keys=self.keys or found.tile_keys, part_rows=self.rows or found.part_rows)
 
-    def _packed(self, kernel: tile.KernelOp, found: Roled) -> tuple[tile.KernelOp, Roled] | None:
-        """A kernel like another, of which queries are boxes: so many heads are packed as that takes; None of others."""
+    def _packed(
+        self, kernel: tile.KernelOp, looks: Sequence[tile.KernelOp], found: Roled
+    ) -> tuple[tile.KernelOp, Roled] | None:
+        """A kernel like another, of which queries are boxes: so many heads are packed as that takes; None of others.
+
+        What is looked for has a place for each tile of rows of a head of keys: where it rests on the heads of queries,
+        several programs would have the same.
+        """
         if found.queries or found.shares or packing_of(kernel) is None:
+            return None
+        if any((packing := packing_of(look)) is None or packing.heads is not None for look in looks):
             return None
         copy = copied(kernel)
         module = kernel.parent

@@ -274,7 +274,7 @@ class ReleaseOp(StageOp):
     """Lets a stage be filled again, as far as this role is concerned: nothing that reads it is under way.
 
     One that is `fenced` waits until what was read into registers has arrived there. Else it may be done only `where` a
-    condition holds: who reads the stage reads it once more then.
+    condition holds: where it does not, who reads the stage reads it once more.
     """
 
     name = "roles.release"

@@ -16,9 +16,9 @@ from attndsl.backends.gluon.helpers import (
     BOXES,
     CLEAR,
     DESCRIPTOR,
+    HEADS,
     IMPORTS,
     OUTSIDE,
-    PACK,
     PACKED,
     PIECES,
     SECTIONS,
@@ -96,7 +96,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
     tanh = TANH if any(map(is_approximate, ops)) else ""
     clears = CLEAR if any(isinstance(op, roles.ClearOp) for op in ops) else ""
     sections = SECTIONS if any(isinstance(op, walks.SectionOp) for op in ops) else ""
-    functions = BOXES + (SHARED if shares else "") + (PACK if heads else "") + descriptor
+    functions = BOXES + (SHARED if shares else "") + (HEADS if heads else "") + descriptor
     functions += (ALIKE if told else "") + (ANEW if anew else "") + sections + tanh + packs + clears
     imports = IMPORTS + (PIECES if pieces else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)

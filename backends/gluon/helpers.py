@@ -73,7 +73,7 @@ def _split_roles(asked, keys, tiles, device):
     return min([1, *(splits for splits in filling if 1 < splits <= turns // 2)], key=cost)
 '''
 
-PACK = '''
+HEADS = '''
 
 def _pack(count, rows):
     """How many of so many heads stand beside one another, so that so many rows are a box: the most that divide both.

@@ -95,6 +95,7 @@ class RolesKernel(EndingsBuilder):
         if loads:
             own, registers = BESIDE_LOADER[through_registers(found, found.loaded)]
         self.held = holds_queries(found, registers)
+        # Values that are NaN or infinite make sums NaN, with weights of 0 too: a tile that has such is computed again.
         self.begins_mixed = self.again is not None and self.order is None and begins_mixed(found)
         self.board = BoardOp("numbers", BOARD_STAGES, found.consumers + loads)
         self._add(self.board)

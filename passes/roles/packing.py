@@ -45,7 +45,8 @@ def packing_of(kernel: tile.KernelOp) -> Packed | None:
             products = [op for op in tile.users(group) if isinstance(op, arith.MuliOp)]
             heads = [op for op in programs if any(_multiplies(each, op.result, group) for each in products)]
             found = Packed(group, rows, heads[0] if heads else None)
-            return found if len(heads) < 2 and _is_free(found) else None
+            if len(heads) < 2 and _is_free(found):
+                return found
     return None
 
 

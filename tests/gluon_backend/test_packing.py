@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from attndsl.backends.gluon.helpers import DESCRIPTOR, OUTSIDE, PACK
+from attndsl.backends.gluon.helpers import DESCRIPTOR, HEADS, OUTSIDE
 from attndsl.backends.gpu.choosing import BOX_STRIDES
 from attndsl.checking.check import check
+from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec, lower
 from attndsl.ir import tile
 from attndsl.ir.context import context
@@ -26,7 +27,7 @@ from attndsl.passes.assign_roles import AssignRoles
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, Disagreement, types_with
 
-from .test_roles import EXAMPLES, kernels, plain, sizes_of, spec_of, with_roles
+from .test_roles import EXAMPLES, agree, kernels, plain, sizes_of, spec_of, with_roles
 
 GROUPS = (1, 2, 3, 4, 5, 6, 8, 12)
 """Heads that share keys: some that divide the rows of a consumer, multiples of these, and others."""
@@ -63,15 +64,59 @@ def test_what_is_looked_for_is_looked_for_in_the_same_rows(group: int) -> None:
     run(module, "document_mask", group)
 
 
-def test_heads_that_scores_ask_for_stay_as_they_are() -> None:
-    """A spec may count the heads of a group in its scores: these are all of them, however many a tile has."""
-    text = (EXAMPLES / "gqa.attn").read_text(encoding="utf-8")
-    assert "/ sqrt(D)" in text
-    spec = check(Source(text.replace("/ sqrt(D)", "/ sqrt(D) + (i % (Hq / Hkv)) * 0.5"), "gqa.attn"))
+def changed(name: str, *changes: tuple[str, str]) -> Spec:
+    """A spec of the gallery with some of its text replaced."""
+    text = (EXAMPLES / f"{name}.attn").read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return check(Source(text, f"{name}.attn"))
+
+
+def with_roles_of(spec: Spec) -> ModuleOp:
     module = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 16), "cuda:90")[0]
     AssignRoles(rows=4, keys=4).apply(context(), module)
     module.verify()
-    assert kernels(module, "roles") and not boxes_of(module)
+    assert kernels(module, "roles")
+    return module
+
+
+LOOKED = {
+    "document[b,i] == document[b,j]": "document : I[B, N]",
+    "document[g,i] == document[g,j]": "document : I[Hkv, N]",
+    "document[j] >= least[h]": "document : I[N]\n    input  least : I[Hq]",
+    "document[g,j] >= least[h]": "document : I[Hkv, N]\n    input  least : I[Hq]",
+    "document[j] == least[h,i]": "document : I[N]\n    input  least : I[Hq, N]",
+    "document[b,j] >= least[i]": "document : I[B, N]\n    input  least : I[N]",
+}
+"""Masks of data, of heads of queries and of keys, and what they read."""
+
+
+@pytest.mark.parametrize("mask", LOOKED)
+def test_what_is_looked_for_of_each_head_is_found_once(mask: str) -> None:
+    """Its tiles of rows are those of a head of keys: of those of queries several programs had the same place."""
+    before = ("input  document : I[B, N]", "document[b,i] == document[b,j]")
+    spec = changed("document_mask", (before[0], f"input  {LOOKED[mask]}"), (before[1], mask))
+    module = with_roles_of(spec)
+    for seed, group in enumerate((1, 3, 4)):
+        agree(module, spec, "bf16", {"B": 2, "Hq": 2 * group, "Hkv": 2, "N": 9}, seed)
+
+
+def test_values_are_there_before_what_else_a_first_turn_waits_for_is_released() -> None:
+    """Two biases have a stage each: a first turn that waits for values, too, would wait for ever."""
+    inputs = ("output o ", "input  bi : T[H, N, N]\n    input  bj : T[H, N, N]\n    output o ")
+    heads = [("B, Hq, Hkv, N", "B, H, N"), ("B, Hq,  N", "B, H, N"), ("B, Hkv, N", "B, H, N"), ("h in Hq", "h in H")]
+    heads += [("    require Hq % Hkv == 0\n", ""), ("    let g = h / (Hq / Hkv)\n", ""), ("[b,g,j,:]", "[b,h,j,:]")]
+    spec = changed("document_mask", inputs, *heads, ("sqrt(D)", "sqrt(D) + bi[h,i,j] + bj[h,i,j]"))
+    module = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 128), "cuda:90")[0]
+    AssignRoles(rows=4, keys=4).apply(context(), module)
+    module.verify()
+    agree(module, spec, "bf16", {"B": 1, "H": 2, "N": 17}, 1, 128)
+
+
+def test_heads_that_scores_ask_for_stay_as_they_are() -> None:
+    """A spec may count the heads of a group in its scores: these are all of them, however many a tile has."""
+    assert not boxes_of(with_roles_of(changed("gqa", ("/ sqrt(D)", "/ sqrt(D) + (i % (Hq / Hkv)) * 0.5"))))
 
 
 def test_queries_of_rows_that_are_absent_are_copied_and_left_out() -> None:
@@ -139,7 +184,7 @@ def test_heads_lie_across_an_axis_of_their_own(across: int | None, said: str) ->
 
 def test_a_launch_packs_as_many_heads_as_the_level_says() -> None:
     host: dict[str, Callable[[int, int], int]] = {}
-    exec(PACK, host)
+    exec(HEADS, host)
     for rows in (1, 16, 64):
         for count in range(300):
             assert host["_pack"](count, rows) == packed(count, rows)

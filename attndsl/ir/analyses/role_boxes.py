@@ -206,9 +206,10 @@ def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None
 
 
 def is_apart(box: Box, row: SSAValue, axes: AxesAnalysis) -> bool:
-    """Whether what a box reads of rows that are not asked for changes nothing: no row's results rest on another's.
+    """Whether what a box reads of rows that are not asked for changes nothing.
 
-    What sums up rows, such as a test whether all are finite, leaves those out. What lies outside of the tensor is 0.
+    Where a load asks for none it gives 0, and so it is outside of the tensor. What sums up rows, such as a test whether
+    all are finite, leaves other rows out, and so does what is stored.
     """
     kernel, load = box.load.parent_op(), box.load
     assert isinstance(kernel, tile.KernelOp)
@@ -221,6 +222,8 @@ def is_apart(box: Box, row: SSAValue, axes: AxesAnalysis) -> bool:
             chosen = op.body.owner
             if not isinstance(chosen, arith.SelectOp) or not {*left_out} <= {*conjuncts(chosen.cond)}:
                 return False
+        if isinstance(op, tile.StoreOp) and row in axes(op.value) and not {*left_out} <= {*conjuncts(op.where)}:
+            return False
     return all(axes(each) <= {row} for each in left_out)
 
 

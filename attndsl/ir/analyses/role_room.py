@@ -115,8 +115,8 @@ def begins_mixed(found: Roled) -> bool:
     on an H200 documents took 0.85 to 0.92 of the time with 128 features, 0.98 to 1.00 with 64. Windows took 0.97 to
     1.09, since a first turn waits for values, too, and causal heads 1.06 to 1.12.
     """
-    if found.shares or len(found.loops) != 2:
-        return False
+    if found.shares or len(found.loops) != 2 or found.beside or found.loaded:
+        return False  # what else a turn waits for is released behind it: values would have to be copied before that
     return any(
         isinstance(value.owner, tile.LoadOp) and found.rows.result in _made_of(value)
         for value in _made_of(found.loops[0].lb)
