@@ -299,7 +299,7 @@ from dataclasses import dataclass, replace
 
 from attndsl.choices import KEYS, LEAST_KEYS, ROLES, ROWS
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.role_parts import NoRoles, Roled
+from attndsl.ir.analyses.role_parts import ROWS_OF_A_CONSUMER, NoRoles, Roled
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import NoGain, least_keys
 from attndsl.ir.carried import remove_unneeded
@@ -336,15 +336,13 @@ class AssignRoles(ModulePass):
                 whole_has = kernel.entry.data in done
             if kernel.entry.data in done or not (is_whole or whole_has):
                 continue
+            looks = [each for each in kernels if each is not kernel and each.scheduling is kernel]
+            packed = self._packed(kernel, looks)
             try:
-                found = roled(kernel)
+                plain, found = packed or (kernel, self._sized(roled(kernel)))
             except NoRoles:
                 continue
             whole_has = True
-            found = self._sized(found)
-            looks = [each for each in kernels if each is not kernel and each.scheduling is kernel]
-            packed = self._packed(kernel, looks, found)
-            plain, found = packed or (kernel, found)
             counter = spec.TensorOp(f"{kernel.entry.data}_taken", "workspace", "i32", [], partial=True)
             counter.location = kernel.location
             op.body.block.insert_op_before(counter, kernels[0])
@@ -378,31 +376,29 @@ class AssignRoles(ModulePass):
         """With tiles of the sizes that are asked for."""
         return replace(found, tile_keys=self.keys or found.tile_keys, part_rows=self.rows or found.part_rows)
 
-    def _packed(
-        self, kernel: tile.KernelOp, looks: Sequence[tile.KernelOp], found: Roled
-    ) -> tuple[tile.KernelOp, Roled] | None:
+    def _packed(self, kernel: tile.KernelOp, looks: Sequence[tile.KernelOp]) -> tuple[tile.KernelOp, Roled] | None:
         """A kernel like another, of which queries are boxes: so many heads are packed as that takes; None of others.
 
         What is looked for has a place for each tile of rows of a head of keys: where it rests on the heads of queries,
         several programs would have the same.
         """
-        if found.queries or found.shares or packing_of(kernel) is None:
-            return None
         if any((packing := packing_of(look)) is None or packing.heads is not None for look in looks):
             return None
-        copy = copied(kernel)
+        if packing_of(kernel) is None:
+            return None
+        copy, rows = copied(kernel), self.rows or ROWS_OF_A_CONSUMER
         module = kernel.parent
         assert module is not None
         module.insert_op_after(copy, kernel)
         packing = packing_of(copy)
         assert packing is not None
-        pack(copy, packing, found.part_rows)
+        pack(copy, packing, rows)
         try:
-            anew = self._sized(roled(copy))
+            found = self._sized(roled(copy))
         except NoRoles:
-            anew = found
-        if anew.queries:
-            return copy, anew
+            found = None
+        if found is not None and found.queries and found.part_rows == rows and not found.shares:
+            return copy, found
         replace_with(copy, [])
         return None
 
