@@ -325,9 +325,8 @@ class Launcher:
         tensors = dict.fromkeys(python_name(ring.tensor.string_value()) for ring in rings)
         assert whole.rows is not None, "kernels with roles have rows"
         counts = dict(zip(programs, named, strict=True))
-        self._pack(launched, named)
+        packs = self._pack(launched, named)
         own, (tiled,) = _own(launched, whole), [op for op in programs if constant(op.step) != 1]
-        packs = any(map(_packs, launched.kernel.walk()))
         rows = launched.text.limit(tiled) if packs else whole.text.limit(whole.rows)
         grid = _grid({**counts, **own}.values())
         tiles, keys, has_roles = grid, whole.keys, "_has_roles("
@@ -359,15 +358,16 @@ class Launcher:
             self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, self.device, *tensors], "):")
         self._launch_roles(launched, named, own)
 
-    def _pack(self, launched: Launched, named: Sequence[str]) -> None:
-        """Names how many heads a kernel packs, where it says so, which several numbers of its launch rest on."""
-        found = [each for each in (launched, *self.looks[launched.kernel]) for op in each.kernel.walk() if _packs(op)]
-        name = Names({*self.names, *named}).like("pack")
-        for n, each in enumerate(found):
-            (op,) = filter(_packs, each.kernel.walk())
-            if n == 0:
-                self.out.line(f"{name} = {each.text(op.results[0])}")
-            each.text.let(op.results[0], name)
+    def _pack(self, launched: Launched, named: Sequence[str]) -> bool:
+        """Names how many heads a kernel packs, which several numbers of its launch rest on; whether it packs any."""
+        name, packs = Names({*self.names, *named}).like("pack"), False
+        for each in (launched, *self.looks[launched.kernel]):
+            for op in of_kind(each.kernel, tile.PackOp):
+                if not packs:
+                    self.out.line(f"{name} = {each.text(op.result)}")
+                each.text.let(op.result, name)
+                packs = True
+        return packs
 
     def _launch_roles(self, launched: Launched, named: Sequence[str], own: Mapping[tile.ProgramOp, str]) -> None:
         """The launch of a kernel whose warps have roles, in the branch that was begun.
@@ -442,11 +442,6 @@ def _own(launched: Launched, plain: Launched) -> dict[tile.ProgramOp, str]:
     pairs = zip(*(of_kind(each.kernel, tile.ProgramOp) for each in (launched, plain)), strict=True)
     counts = ((own, launched.text.count(own), plain.text.count(other)) for own, other in pairs)
     return {own: count for own, count, others in counts if count != others or constant(own.step) != 1}
-
-
-def _packs(op: Operation) -> bool:
-    """Whether an operation says how many heads are packed."""
-    return isinstance(op, tile.PackOp)
 
 
 def _written(whole: Launched) -> str:

@@ -60,14 +60,18 @@ def _is_free(found: Packed) -> bool:
     kernel = found.rows.parent_op()
     assert isinstance(kernel, tile.KernelOp)
     for op in tile.users(found.group):
-        taken = op.results[0]
-        if isinstance(op, spec.ModOp | arith.FloorDivSIOp):
-            if op.lhs not in numbers or op.rhs is not found.group:
+        match op:
+            case arith.MuliOp() if op.result in ends:
+                continue
+            case arith.MuliOp() if found.heads is not None and _multiplies(op, found.heads.result, found.group):
+                told = op.result
+            case spec.ModOp() | arith.FloorDivSIOp() if op.lhs in numbers and op.rhs is found.group:
+                if isinstance(op, arith.FloorDivSIOp):
+                    continue
+                told = op.result
+            case _:
                 return False
-        elif taken not in ends and (found.heads is None or not _multiplies(op, found.heads.result, found.group)):
-            return False
-        heads = isinstance(op, spec.ModOp | arith.MuliOp) and taken not in ends
-        if heads and not all(_is_head(user, numbers, found.group) for user in tile.users(taken)):
+        if not all(_is_head(user, numbers, found.group) for user in tile.users(told)):
             return False
     return all(_only_tells(op, value, found.group, kernel) for value in numbers for op in tile.users(value))
 

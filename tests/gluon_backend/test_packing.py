@@ -118,6 +118,15 @@ def test_heads_that_scores_ask_for_stay_as_they_are() -> None:
     assert not boxes_of(with_roles_of(changed("gqa", ("/ sqrt(D)", "/ sqrt(D) + (i % (Hq / Hkv)) * 0.5"))))
 
 
+def test_heads_that_tell_where_results_lie_stay_as_they_are() -> None:
+    """What takes the number of heads may give nothing, as a store."""
+    places = ("output o : T[B, Hq,  M, E]", "output o : T[B, Hq, M, 7, E]")
+    spec = changed("gqa", places, ("o[b,h,i,:] =", "o[b,h,i,Hq / Hkv,:] ="))
+    module = with_roles_of(spec)
+    assert not boxes_of(module)
+    agree(module, spec, "bf16", {"B": 2, "Hq": 6, "Hkv": 2, "M": 5, "N": 9}, 0)
+
+
 def test_queries_of_rows_that_are_absent_are_copied_and_left_out() -> None:
     """A box of the rows of a request has some of the next one: nothing of these is stored, nor tested."""
     module = with_roles("packed_ragged", "bf16", 4, 4)
