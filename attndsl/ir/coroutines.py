@@ -348,6 +348,10 @@ class _Role:
                 value = run.values[op.value]
                 axes = tuple(op.new if axis is op.old and op.new else axis for axis in value.axes)
                 run.values[op.result] = NamedArray(rounded(value.array, op.element.data), axes)
+            case roles.AlongOp():
+                value = run.values[op.value]
+                axes = tuple(op.new if axis is op.old else axis for axis in value.axes)
+                run.values[op.result] = NamedArray(value.array, axes)
             case roles.ProductOp():
                 self.product(op)
             case roles.AwaitOp():
@@ -358,6 +362,8 @@ class _Role:
                 stage = self.stage(op)
                 if not stage.unread or self.name in stage.released:
                     raise RolesFail(f"{self.name} releases {stage.name}, which it has not, or no more, to read")
+                if any(made in self.products for made in stage.reading):
+                    raise RolesFail(f"{self.name} releases {stage.name}, which a product that is under way reads")
                 stage.unread -= 1
                 stage.released.add(self.name)
                 stage.empty.arrive()

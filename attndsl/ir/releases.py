@@ -26,9 +26,17 @@ OF_PRODUCERS = (
     walks.SectionOp,
     walks.PostOp,
 )
-OF_CONSUMERS = (roles.OperandOp, roles.ProductOp, roles.AwaitOp, roles.PutOp, roles.ClearOp, roles.PassOp)
-OF_BOTH = (roles.ViewOp, roles.ReleaseOp, roles.HandOp, walks.NumberOp)
-"""What consumers do, and the role that loads."""
+OF_CONSUMERS = (
+    roles.OperandOp,
+    roles.AlongOp,
+    roles.ProductOp,
+    roles.AwaitOp,
+    roles.PutOp,
+    roles.ClearOp,
+    roles.PassOp,
+)
+OF_BOTH = (roles.ViewOp, roles.ReleaseOp, walks.NumberOp)
+"""What consumers do, and the role that loads. Any role hands on what others take."""
 
 OF_OTHERS: dict[type[roles.RoleOp], tuple[type[Operation], ...]] = {
     roles.ProducerOp: (*OF_CONSUMERS, *OF_BOTH),

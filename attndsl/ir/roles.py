@@ -339,11 +339,33 @@ def _verify_axes(axes: Sequence[SSAValue], count: int) -> None:
 class Along(Variables):
     """That the axis `old` of `value`, where it is given, becomes `new`."""
 
-    def rests_on(self, op: OperandOp, result: SSAValue) -> tuple[SSAValue, ...]:
+    def rests_on(self, op: OperandOp | AlongOp, result: SSAValue) -> tuple[SSAValue, ...]:
         return (op.value,)
 
-    def axes(self, op: OperandOp, result: SSAValue, merged: Axes) -> Axes:
+    def axes(self, op: OperandOp | AlongOp, result: SSAValue, merged: Axes) -> Axes:
         return merged if op.old is None or op.new is None else merged - {op.old} | {op.new}
+
+
+@irdl_op_definition
+class AlongOp(IRDLOperation):
+    """A tile that a loop has carried, `from` its axis of places `to` one of keys: scores made in the turn before."""
+
+    name = "roles.along"
+    value = operand_def(Float)
+    old = operand_def(IndexType)
+    new = operand_def(IndexType)
+    result = result_def(Float)
+    traits = traits_def(Pure(), Along())
+    assembly_format = "$value `from` $old `to` $new attr-dict `:` type($result)"
+
+    def __init__(self, value: SSAValue, old: SSAValue, new: SSAValue) -> None:
+        super().__init__(operands=[value, old, new], result_types=[value.type])
+
+    def verify_(self) -> None:
+        for axis in (self.old, self.new):
+            verify_axis(axis)
+        if self.value.type != self.result.type:
+            raise VerifyException("changes no number")
 
 
 @irdl_op_definition
@@ -521,6 +543,7 @@ ROLE_OPERATIONS = (
     PassOp,
     ViewOp,
     OperandOp,
+    AlongOp,
     ProductOp,
     AwaitOp,
     ProducerOp,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from attndsl.backends.gluon.expressions import GluonExpressions, found_anew, goes_through_loops, shared_layout
+from attndsl.backends.gluon.expressions import WARPS, GluonExpressions, found_anew, goes_through_loops, shared_layout
 from attndsl.backends.gluon.helpers import (
     ALIKE,
     ANEW,
@@ -176,7 +176,8 @@ class GluonKernel(StagesWriter):
 
     def _apart(self, op: Apart, known: dict[str, str], out: Writer) -> None:
         """The function of a role, a seek or a task, which is given what its text names."""
-        self.text.begin_role(loads=isinstance(op, roles.LoaderOp))
+        copies = isinstance(op, roles.ProducerOp)
+        self.text.begin_role(copies or isinstance(op, roles.LoaderOp), 1 if copies else WARPS)
         body, own = Writer(out.source), list[str]()
         self.out = body
         with body.indented():
@@ -353,6 +354,8 @@ class GluonKernel(StagesWriter):
                 self._line(op, f"{self.names[op.result]} = {self._stage(op)}.load({layout}){widened}")
             case roles.ViewOp():
                 self.text.keep(op.result, Text(self._stage(op)))
+            case roles.AlongOp():
+                self.text.keep(op.result, self.text[op.value])
             case roles.ProductOp():
                 self._call(op, f"{self.names[op.result]} = ", self.text.product(op))
             case roles.OperandOp() if op.shared is not None:
@@ -465,7 +468,7 @@ class GluonKernel(StagesWriter):
 FACTORS = (roles.ProductOp, roles.OperandOp)
 """What takes what lies in a stage as products do."""
 
-NAMING = (roles.ViewOp, roles.ProductOp, roles.OperandOp, roles.HandOp)
+NAMING = (roles.ViewOp, roles.ProductOp, roles.OperandOp, roles.AlongOp, roles.HandOp)
 """What takes an axis only to say which one it means."""
 
 

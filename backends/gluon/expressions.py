@@ -27,9 +27,12 @@ LAYOUTS = {
     "COLUMNS": "gl.SliceLayout(0, {0})",
     "FACTOR": "gl.DotOperandLayout(0, {0}, 2)",
     "MEMORY": "gl.BlockedLayout([1, 8], [{1}, {2}], [4, 1], [1, 0])",
-    "LINE": "gl.BlockedLayout([1], [32], [4], [0])",
+    "LINE": "gl.BlockedLayout([1], [32], [{4}], [0])",
 }
-"""The layouts by what they are of, in the order in which they are defined: {0} is that of products, of {3} columns."""
+"""The layouts by what they are of, in the order in which they are defined.
+
+{0} is that of products, of {3} columns, and {4} how many warps a role has.
+"""
 
 
 def shared_layout(columns: int, size: int = 2) -> str:
@@ -79,8 +82,12 @@ class GluonExpressions(TritonExpressions):
         self._layout_names: dict[tuple[str, int], str] = {}
         self.begin_role(loads=False)
 
-    def begin_role(self, loads: bool) -> None:
-        """Begins the text of a role; one that loads has tiles as memory is read, and numbers of an axis in a `LINE`."""
+    def begin_role(self, loads: bool, warps: int = WARPS) -> None:
+        """Begins the text of a role of so many warps.
+
+        One that loads has tiles as memory is read, and numbers of an axis in a `LINE`.
+        """
+        self.warps = warps
         self.layouts: set[tuple[str, int]] = set()
         self.loads = loads
         self._around = self._home = "MEMORY" if loads else "TILE"
@@ -103,7 +110,7 @@ class GluonExpressions(TritonExpressions):
         order = list(LAYOUTS)
         for kind, columns in sorted(self.layouts, key=lambda each: (order.index(each[0]), each[1])):
             beside = min(32, columns // 8)
-            made = LAYOUTS[kind].format(self._named("TILE", columns), 32 // beside, beside, columns)
+            made = LAYOUTS[kind].format(self._named("TILE", columns), 32 // beside, beside, columns, self.warps)
             yield f"{self._named(kind, columns)}: gl.constexpr = {made}"
 
     @contextmanager

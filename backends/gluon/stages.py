@@ -22,6 +22,7 @@ from attndsl.ir.rings import (
     filled_with,
     holders_of,
 )
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Operation, SSAValue
 
 GLUON_TYPES = {"f16": "gl.float16", "bf16": "gl.bfloat16", "i8": "gl.int8", "u8": "gl.uint8"}
@@ -127,7 +128,8 @@ class StagesWriter(TritonKernel):
     def _put(self, op: roles.PutOp) -> None:
         stage, element = self._stage(op), GLUON_TYPES[op.outbox.declaration.element.data]
         if op.outbox.within is None:
-            self._line(op, "tma.store_wait(0)")
+            # Of the copies that the role has begun, the one from this stage is as old as it has outboxes.
+            self._line(op, f"tma.store_wait({_puts_beside(op) - 1})")
         self._line(op, f"{stage}.store({self.text[op.value].within(9)}.to({element}))")
         self._line(op, "fence_async_shared()")
         corner = self._corner([op.start[axis] for axis in op.outbox.order])
@@ -182,6 +184,15 @@ class StagesWriter(TritonKernel):
         with self.text.in_memory():
             self._call(op, "", self.access.store(op))
         self.text.keep(op.value, kept)
+
+
+def _puts_beside(op: roles.PutOp) -> int:
+    """How many stages of outboxes a role fills for each tile."""
+    role: Operation | None = op
+    while not isinstance(role, roles.RoleOp):
+        assert role is not None
+        role = role.parent_op()
+    return sum(isinstance(each, roles.PutOp) and each.outbox.within is None for each in operations(role))
 
 
 def plain_name(holder: Holder | BoxesOp) -> str:

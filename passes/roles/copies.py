@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from attndsl.ir import spec, tile
@@ -19,7 +20,7 @@ from attndsl.ir.xdsl import Operation, SSAValue, arith
 from attndsl.passes.roles.turns import Filled, RolesBuilder
 
 
-class CopiesBuilder(RolesBuilder):
+class CopiesBuilder(RolesBuilder, ABC):
     """Writes what the role that copies does for a tile.
 
     It fills the rings of all that is `copied`, and those of `queries`; `walked` is how many tiles it has walked before.
@@ -45,13 +46,21 @@ class CopiesBuilder(RolesBuilder):
             self._ends_of_pieces()
         first = [*self.fed, *(each for each in self.copied if each.scored)]
         values = [each for each in self.copied if not each.scored]
-        self._fill(zero, first)
+        if found.rotates:
+            self._fill(zero, first)
+        else:
+            self._fill_turn(zero)
         if self.queries:
             phase = self._query_phase()
             for part in range(found.row_parts):
                 rows = self._first_row(part)
                 starts = [self._places(box, rows) for box in found.queries]
                 self._copy(self.queries, found.queries, starts, rows, self._number(part), phase)
+        if not found.rotates:
+            turn, done = self._turns([])
+            self._fill_turn(turn)
+            done([])
+            return
         self._fill_beside(zero)
         if not first and not values and not self.copied_beside:
             return
@@ -80,6 +89,10 @@ class CopiesBuilder(RolesBuilder):
         for each, starts in zip(filled, places, strict=True):
             self._copy(each.rings, each.tiles, starts, first, stage, phase)
         self.copies, self.fitted = outer, fitted
+
+    @abstractmethod
+    def _fill_turn(self, turn: SSAValue) -> None:
+        """All that a turn of several scores takes."""
 
     def _fill_beside(self, turn: SSAValue) -> None:
         """Copies what a turn takes beside keys and values, for each consumer by itself."""

@@ -34,9 +34,11 @@ class EndingsBuilder(SharesBuilder, ABC):
         So it does with sums that are another's: nothing rests on them that is stored.
         """
         mine = self._mine()
-        some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"), "some")
+        some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"), "some") if self._forgets() else None
         for n, (result, value, start) in enumerate(zip(self.found.folded.results, state, self.started, strict=True)):
-            chosen = self._value(arith.SelectOp(some, value, start), result.name_hint) if n in mine else start
+            chosen = value if n in mine else start
+            if some is not None and n in mine:
+                chosen = self._value(arith.SelectOp(some, value, start), result.name_hint)
             self.copies[self.found.folded.results[n]] = chosen
         if self.again is None:
             self._end(self.after)
@@ -54,19 +56,33 @@ class EndingsBuilder(SharesBuilder, ABC):
         self.block, self.copies = outer, kept
         self._add(scf.IfOp(self.copies[self.again.cond], [], Region(right), Region(wrong)))
 
+    def _forgets(self) -> bool:
+        """Whether what a program made of its one tile is nothing where its rows see no key.
+
+        A mixed tile gives keys behind the last one no weight, so that one of these alone changes nothing, but for NaN,
+        which is looked for. On an H200 the sums of keys and values took 0.97 of the time without the choice.
+        """
+        loops = self.found.loops
+        begin_there = all(low is self.copies[loop.lb] for low, loop in zip(self.lows, loops, strict=True))
+        return self.again is None or len(loops) == 1 or not begin_there
+
     def _end(self, ops: Sequence[Operation]) -> None:
         """What follows the loops, but for stores and tests of another's sums."""
         for op in ops:
             self.place = op.location
             if isinstance(op, tile.StoreOp) and self.stores[op] != self.share:
                 continue
-            if isinstance(op, arith.AndIOp) and len(mine := [v for v in op.operands if self._is_mine(v)]) == 1:
-                self._stands(op.result, self.copies[mine[0]])
+            if self._tests(op) and len(mine := [v for v in op.operands if self._is_mine(v)]) == 1:
+                self._stands(op.results[0], self.copies[mine[0]])
                 continue
             if isinstance(op, tile.StoreOp) and op in self.outboxes:
                 self._put(op, *self.outboxes[op])
             else:
                 self._clone(op)
+
+    def _tests(self, op: Operation) -> bool:
+        """Whether an operation adds up what is NaN where some sum is not finite, of which each role tests its own."""
+        return self.again is not None and isinstance(op, arith.AddfOp) and self._leads_to(op, self.again.cond)
 
     def _is_mine(self, value: SSAValue) -> bool:
         """Whether a value rests on no sums, or on some that the role has."""

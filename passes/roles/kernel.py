@@ -8,13 +8,13 @@ and each loop knows whether it masks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_boxes import put_of
 from attndsl.ir.analyses.role_loads import through_registers
 from attndsl.ir.analyses.role_parts import Multiplied, size_of_axis
-from attndsl.ir.analyses.role_room import begins_mixed, goes_in_order, holds_queries
+from attndsl.ir.analyses.role_room import begins_mixed, goes_in_order, holds_queries, scores_ahead
 from attndsl.ir.analyses.role_shares import after_loops
 from attndsl.ir.rings import BYTES, BoardOp, OrderOp
 from attndsl.ir.roles import (
@@ -43,8 +43,9 @@ from attndsl.ir.walks import (
     WalkOp,
 )
 from attndsl.ir.xdsl import Block, FloatAttr, Operation, Region, SSAValue, arith, f32, scf
-from attndsl.passes.roles.endings import EndingsBuilder, slow_of
+from attndsl.passes.roles.endings import slow_of
 from attndsl.passes.roles.shares import Carried
+from attndsl.passes.roles.turned import TurnedBuilder
 
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 """A thread's: two groups of consumers leave the one warp that copies as few as there can be."""
@@ -65,7 +66,7 @@ SOUGHT = ("place", "ahead")
 """What a role carries that seeks tiles: where it has found one, and how many are ahead of that."""
 
 
-class RolesKernel(EndingsBuilder):
+class RolesKernel(TurnedBuilder):
     """Writes the kernel."""
 
     def write(self) -> None:
@@ -94,7 +95,7 @@ class RolesKernel(EndingsBuilder):
         loads, registers = bool(found.loaded), CONSUMER_REGISTERS
         if loads:
             own, registers = BESIDE_LOADER[through_registers(found, found.loaded)]
-        self.held = holds_queries(found, registers)
+        self.held, self.ahead = holds_queries(found, registers), scores_ahead(found)
         # Values that are NaN or infinite make sums NaN, with weights of 0 too: a tile that has such is computed again.
         self.begins_mixed = self.again is not None and self.order is None and begins_mixed(found)
         self.board = BoardOp("numbers", BOARD_STAGES, found.consumers + loads)
@@ -318,6 +319,15 @@ class RolesKernel(EndingsBuilder):
         keys = self._number(self.found.tile_keys)
         self.places = self._value(tile.RangeOp("place", zero, keys, keys), "place")
         asked = self._asked(part)
+        covered = any(outbox.within is not None for _, outbox in self.outboxes.values())
+        if not self.found.rotates:
+            state = self._fold_turns()
+            if asked is not None and not covered:
+                self._release([asked])
+            self._finish(state)
+            if asked is not None and covered:
+                self._release([asked])
+            return
         state, weights = (list(self.started), self._no_weights()) if self.begins_mixed else self._first_turn()
         if self.mixed is None or self.found.shares:
             state, weights = self._loop(state, weights)
@@ -325,7 +335,6 @@ class RolesKernel(EndingsBuilder):
             if not self.found.mixes_once:
                 state, weights = self._loop(state, weights, full=False)
             state, weights = self._loop(state, weights, full=True)
-        covered = any(outbox.within is not None for _, outbox in self.outboxes.values())
         if asked is not None and not covered:
             self._release([asked])
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
@@ -513,37 +522,42 @@ class RolesKernel(EndingsBuilder):
         """From scores to what is carried, and weights; sums are left as they are."""
         found, loop = self.found, self.found.folded
         assert loop.axis is not None
-        outer = {id(op) for op in (loop.axis, loop.end, *found.joined)}
-        for each in found.products:
-            outer |= {id(each.dot), id(each.box.value.owner)}
-        for each in found.summing:
-            outer |= {id(each.added), *(id(value.owner) for value in each.added.operands)}
-        self.copies[found.score] = scores
+        self.copies[found.scores[0]] = scores
         self.copies.update(zip(loop.body.block.args[1:], carried, strict=True))
         views = self._views_beside(turn, self.copies[loop.axis.result])
-        begins = self._before_axis()
-        for op in loop.body.block.ops:
-            if id(op) in outer or op in begins or op in found.tested | found.placed or isinstance(op, tile.STATEMENTS):
-                continue
-            if op.results and op.results[0] in views:
-                continue
-            for value in op.operands:
-                if (
-                    value in views and value not in self.copies
-                ):  # read where it is needed, not to lie in registers before
-                    self.copies[value] = self._value(views[value], value.name_hint)
-            if isinstance(op, arith.SelectOp) and not found.asked(op.cond):
-                self.copies[op.result] = self.copies[op.lhs]
-            elif op in found.masks:
-                assert isinstance(op, arith.SelectOp)
-                self._mask(op, turn, full)
-            elif isinstance(op, arith.SelectOp):
-                self._ask(op)
-            else:
-                self._clone(op)
+        for op in self._folded():
+            self._fold_one(op, turn, full, views)
         self._release_beside(views)
         ended = [self.copies[v] if n in found.kept else carried[n] for n, v in enumerate(loop.end.values)]
         return ended, self.copies[found.summing[0].left]
+
+    def _folded(self) -> list[Operation]:
+        """The operations of a turn between its products, but for what only some tiles, or some roles, need."""
+        found, loop = self.found, self.found.folded
+        outer: set[Operation] = {*found.joined, *found.tested, *found.placed, *self._before_axis()}
+        given = [each.value for each in found.beside]
+        for value in (*given, *(each.box.value for each in found.products)):
+            outer |= {value.owner} if isinstance(value.owner, Operation) else set()
+        outer |= {each.dot for each in found.products}
+        for each in found.summing:
+            outer |= {each.added, *(v.owner for v in each.added.operands if isinstance(v.owner, Operation))}
+        ops = (op for op in loop.body.block.ops if op is not loop.axis and op is not loop.end and op not in outer)
+        return [op for op in ops if not isinstance(op, tile.STATEMENTS)]
+
+    def _fold_one(self, op: Operation, turn: SSAValue, full: bool | None, views: Mapping[SSAValue, ViewOp]) -> None:
+        """One of these; what it takes of `views` is read where it is needed, not to lie in registers before."""
+        for value in op.operands:
+            if value in views and value not in self.copies:
+                self.copies[value] = self._value(views[value], value.name_hint)
+        if isinstance(op, arith.SelectOp) and not self.found.asked(op.cond):
+            self.copies[op.result] = self.copies[op.lhs]
+        elif op in self.found.masks:
+            assert isinstance(op, arith.SelectOp)
+            self._mask(op, turn, full)
+        elif isinstance(op, arith.SelectOp):
+            self._ask(op)
+        else:
+            self._clone(op)
 
     def _before_axis(self) -> set[Operation]:
         """The operations of a turn that say where its tile begins, and ends."""

@@ -75,6 +75,18 @@ class LoadsBuilder(CopiesBuilder, ABC):
         done([])
         self.copies = kept
 
+    def _fill_turn(self, turn: SSAValue) -> None:
+        """Copies tiles, and hands numbers of each key on, which are under way while tiles wait for their stages."""
+        kept = dict(self.copies)
+        key = self._axis(turn)
+        self.turn, self.key, self.read = turn, key, []
+        for filled in self.handed_beside:
+            for each in filled.tiles:
+                self._compute(each.value)
+        self._fill(turn, self.copied)
+        self._hand_tiles(self.handed_beside, turn, key)
+        self.copies = kept
+
     def _early(self, values: Sequence[SSAValue], free: int) -> int:
         """Loads what some values of a turn are computed of, as far as registers are free; gives how many are left."""
         fed = [each.tiles[0].load for each in self.fed]
@@ -222,7 +234,7 @@ class LoadsBuilder(CopiesBuilder, ABC):
         return views
 
     @abstractmethod
-    def _axis(self, turn: SSAValue) -> SSAValue:
+    def _axis(self, turn: SSAValue, full: bool | None = None) -> SSAValue:
         """The axis of keys of a turn, which stands for that of keys from then on."""
 
     @abstractmethod

@@ -105,9 +105,15 @@ class RolesBuilder:
     def _fillings(self) -> None:
         """Makes memory for what is filled for each turn: keys and values, each once where consumers share out sums.
 
-        What only the first consumer reads comes first: it is the first to be read, and to be copied again.
+        What only the first consumer reads comes first: it is the first to be read, and to be copied again. In a turn of
+        several scores each tile has barriers of its own, since another product ends with it.
         """
         found = self.found
+        if not found.rotates:
+            for box in (each for each in found.tiles if isinstance(each, Box)):
+                rings = self._rings([box], found.tile_keys, found.stages, found.consumers)
+                self.copied.append(Filled((box,), tuple(rings), True, 0))
+            return
         scored, summed = ([each.box for each in products] for products in (found.scoring, found.summing))
         asked = {each.value for each in scored}
         groups: dict[tuple[bool, int | None], list[Box | Loaded]] = {}
@@ -134,9 +140,14 @@ class RolesBuilder:
             self.fed.append(Filled((box,), tuple(self._rings([box], found.tile_keys, found.stages, 1)), False, None))
 
     def _fillings_beside(self) -> None:
-        """Makes memory for what a turn reads beside keys and values: each consumer has stages of its own."""
+        """Makes memory for what a turn reads beside keys and values: each consumer has stages of its own.
+
+        Numbers that the role that copies hands on are one for all.
+        """
         found, row = self.found, self.found.row_axis.result
-        stages = found.row_parts * found.beside_stages
+        stages, readers = (
+            (found.row_parts * found.beside_stages, 1) if found.rotates else (found.stages, found.consumers)
+        )
         if boxes := tuple(each for each in found.beside if isinstance(each, Box)):
             rings = self._rings(boxes, found.part_rows, stages, 1, found.tile_keys)
             self.copied_beside.append(Filled(boxes, tuple(rings), False, None))
@@ -144,11 +155,14 @@ class RolesBuilder:
             relays: list[RelayOp] = []
             for each in others:
                 sizes = [*([found.part_rows] if row in self.axes(each.value) else []), found.tile_keys]
-                relays.append(self._relay(each.value, element_of(each.value), sizes, stages, 1, relays))
+                element = element_of(each.value) if found.rotates else "f32"
+                relays.append(self._relay(each.value, element, sizes, stages, readers, relays))
             self.handed_beside.append(Filled(others, tuple(relays), False, None))
 
     def _own_turn(self, turn: SSAValue, part: SSAValue, ring: RingOp | RelayOp) -> tuple[SSAValue, SSAValue]:
         """The stage that a consumer's turn has where each has stages of its own, and its phase."""
+        if not self.found.rotates:
+            return self._turn(turn, ring)
         parts, stages = self.found.row_parts, self.found.beside_stages
         stage, phase = self._use(self._uses(turn), stages, _called(ring))
         if stages == 1:

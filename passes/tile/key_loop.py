@@ -109,6 +109,7 @@ class KeyLoop:
             own += before_end if span.row_stop is None else []
         at = replace(place.of(over).within(scope), own=tuple(own), before_end=tuple(before_end))
         carried, ended = list(block.args[1:]), []
+        self.lowering.guarded = frozenset() if exact else self.guarded(plans)
         for op in self.reductions:
             self.lowering.need(wanted(op, plans[op]), at)
             where = [self.lowering.get(c, at) for c in conjuncts(op.where)] + own
@@ -124,6 +125,19 @@ class KeyLoop:
         loop = tile.LoopOp(span.low, span.high, step, starts, Region(block), span.row_start, span.row_stop)
         build.place(loop, self.outside)
         return list(loop.results)
+
+    def guarded(self, plans: Plans) -> frozenset[SSAValue]:
+        """Factors that are all of what one sum multiplies its values with, and more than one of what another does.
+
+        Where it has 0 of such a factor for what a row does not see, the other needs no 0 of its own: as a gradient of
+        scores is a weight times another one. Two choices by one mask of rows and keys took a GPU's registers and half
+        the instructions of a turn.
+        """
+        if len({op.where for op in self.reductions}) > 1:
+            return frozenset()
+        lefts = [plan.left for op, found in plans.items() for plan in found if plan.form == "dot"]
+        alone = {left[0] for left in lefts if len(left) == 1}
+        return frozenset(factor for left in lefts if len(left) > 1 for factor in left if factor in alone)
 
     def start(self, op: Folded) -> list[SSAValue]:
         """The states of a reduction before the first key."""
@@ -151,17 +165,22 @@ class KeyLoop:
         """
         build, outside = self.build, self.outside
         results: list[SSAValue] = [result for op in self.reductions for result in op.results]
-        finite: list[SSAValue] = []
-        for result in self.at_risk(plans):
-            # 0 times what is not finite is NaN, and so is the sum: one operation for each element.
-            state = folded[results.index(result)]
-            odd = build.add(arith.MulfOp(state, build.constant(0.0, state.type)), outside)
-            for axis in sorted(build.axes(odd), key=order_of, reverse=True):
-                odd = build.add(tile.SumOp(odd, axis), outside)
-            test = build.add(arith.CmpfOp(odd, build.constant(0.0, state.type), "oeq"), outside)
-            finite.append(test)
-        sound = build.conjunction(finite, outside)
-        assert sound is not None
+        states = [folded[results.index(result)] for result in self.at_risk(plans)]
+        shared = set.intersection(*(set(build.axes(state)) for state in states))
+        if len(states) == 1 and len(shared) > 1:
+            shared.remove(max(shared, key=order_of))
+        odd: SSAValue | None = None
+        for state in states:
+            # A sum is finite where all of it is, but for sums that overflow, and 0 times what is not is NaN: one
+            # operation for each element.
+            for axis in sorted(set(build.axes(state)) - shared, key=order_of, reverse=True):
+                state = build.add(tile.SumOp(state, axis), outside)
+            none = build.add(arith.MulfOp(state, build.constant(0.0, state.type)), outside)
+            odd = none if odd is None else build.add(arith.AddfOp(odd, none), outside)
+        assert odd is not None
+        for axis in sorted(shared, key=order_of, reverse=True):
+            odd = build.add(tile.SumOp(odd, axis), outside)
+        sound = build.add(arith.CmpfOp(odd, build.constant(0.0, odd.type), "oeq"), outside)
         otherwise = Block()
         again = replace(self, at=self.at.aside(otherwise))
         exact = again.loop(span, _in_turn(plans), sequential=True, exact=True)

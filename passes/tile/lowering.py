@@ -34,6 +34,7 @@ class Lowering:
         self.axes = AxesAnalysis()
         self.rows = [op for op in self.ops if isinstance(op, attn.RowOp)]
         self.columns = [op for op in self.ops if isinstance(op, attn.ColumnOp)]
+        self.guarded: frozenset[SSAValue] = frozenset()
         self._order: dict[SSAValue, int] = {op.results[0]: n for n, op in enumerate(self.ops) if op.results}
 
     # --- axes
@@ -224,16 +225,21 @@ class Lowering:
         Unless it is to be `exact`, a matrix product is right only where it is finite.
         """
         build = at.build
-        left = self.product(weight, plan.left, at, block)
+        guarded = next((factor for factor in plan.left if factor in self.guarded), None)
+        if guarded is not None and weight is None and not exact:  # what it is multiplied with is taken to be finite
+            beside = [factor for factor in plan.left if factor is not guarded]
+            left = self.product(build.select(where, self.get(guarded, at), block), beside, at, block)
+        else:
+            guarded, left = None, self.product(weight, plan.left, at, block)
         if plan.form == "dot":
             right = self.product(None, plan.right, at, block)
             # A GPU selects as it reads: conditions on keys alone are put into the values, others left to the product.
             alone = [c for c in where if self.fixed and build.axes(c) <= {axis}]
             others = build.conjunction((c for c in where if c not in alone), block) if exact else None
             right = build.along(build.select(alone, right, block), axis, block)
-            if weight is None:  # before it is multiplied: what a row does not see may be no number
+            if guarded is None and weight is None:  # before it is multiplied: what a row does not see may be no number
                 left = build.select(where, left, block)
-            elif plan.left:
+            elif guarded is None and plan.left:
                 left = build.select(alone, left, block)
             dot = tile.DotOp(build.along(left, axis, block), right, axis, others, plan.precise)
             result = build.add(dot, block)

@@ -21,6 +21,7 @@ from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.driver.compile import compile_spec, lower
 from attndsl.driver.summarise import feature_dims
+from attndsl.gradient import gradient
 from attndsl.ir import roles, tile, walks
 from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
@@ -52,6 +53,7 @@ TAKEN = (
     "co_attention",
     "cross_attention",
     "dense_bias",
+    "differential",
     "document_mask",
     "fused_qkv",
     "gated_output",
@@ -88,7 +90,6 @@ APART = (
 """Those whose turns differ; of the others, each has the turn of one of these."""
 
 REFUSED = {
-    "differential": "values are multiplied with several tiles of weights",
     "dilated": "where keys begin or end is found among the rows of a tile",
     "encoder": "data are looked through for where keys lie",
     "dropout": "numbers are drawn for every key",
@@ -103,7 +104,10 @@ EXTENTS = [(5, 9), (9, 3), (1, 1), (3, 0), (0, 4), (8, 16), (7, 23)]
 
 @cache
 def spec_of(name: str) -> Spec:
-    return check(read_source(str(EXAMPLES / f"{name}.attn")))
+    """A spec of the gallery, or its gradient by queries, keys and values: `mha`, `mha backward`."""
+    forward, _, form = name.partition(" ")
+    found = check(read_source(str(EXAMPLES / f"{forward}.attn")))
+    return found if not form else check(Source(gradient(found, ("q", "k", "v")).backward, name))
 
 
 def sizes_of(spec: Spec, extent: int, values: int = 0) -> dict[str, int]:

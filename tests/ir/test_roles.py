@@ -207,7 +207,7 @@ BUGS: dict[Callable[[ModuleOp], None], str] = {
     a_stage_too_few: "means stage 1 of @k_ring, which has none of that number",
     a_phase_that_is_not_flipped: "of @k_ring",
     a_phase_of_the_producer_that_is_not_flipped: "of @k_ring",
-    a_release_too_early: "stage 0 of @v_ring is filled again while a product that is under way still has it",
+    a_release_too_early: "releases stage 0 of @v_ring, which a product that is under way reads",
     a_missing_wait: "reads stage 0 of @v_ring before the copy into it has landed",
     a_tile_too_many: "of @[kv]_ring",
     a_tile_too_few: "of @[kv]_ring",

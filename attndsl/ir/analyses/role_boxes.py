@@ -270,7 +270,8 @@ def hold_guarded(found: Roled, slow: bool, axes: AxesAnalysis) -> None:
                 continue
             least = (test.lhs if predicate(test) == "slt" else test.rhs) is key and predicate(test) in ("slt", "sgt")
             known = isinstance(end.owner, Block) or end.owner.parent is not found.folded.body.block
-            if least and known and is_masked(found.score, found) and box.load not in found.ends:
+            masked = all(is_masked(score, found) for score in found.scores)
+            if least and known and masked and box.load not in found.ends:
                 if box.value in summed:
                     found.ends[box.load] = end
             else:

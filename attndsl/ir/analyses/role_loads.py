@@ -17,7 +17,7 @@ from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.rings import BYTES, COPIED, RELAYED
 from attndsl.ir.statements import of_kind
 from attndsl.ir.traits import Axes
-from attndsl.ir.xdsl import Block, Operation, SSAValue, arith
+from attndsl.ir.xdsl import AnyFloat, Block, Operation, SSAValue, arith
 
 ALONE = (tile.LoadOp, tile.PlaceOp, tile.RangeOp, tile.BroadcastOp, tile.RepeatOp, spec.ToFloatOp)
 """What a role computes with that loads, beside what is done element by element."""
@@ -57,8 +57,12 @@ def read_beside(found: Roled, axes: AxesAnalysis) -> None:
             continue
         if axes(op.result) not in ({key}, {row, key}) or element_of(op.result) not in RELAYED:
             raise NoRoles(f"a turn reads {op.tensor.string_value()}, too")
-        found.beside = (_beside(found, op, axes), *found.beside)
-        found.placed = placing(found)  # nor need others what only says where that lies
+        if not found.rotates and axes(op.result) != {key}:
+            raise NoRoles(f"a turn of several scores reads a tile of {op.tensor.string_value()} beside")
+        beside = [_beside(found, op, axes)] if found.rotates else _numbers(op, loop, axes)
+        given = {each.value for each in found.beside}
+        found.beside = (*(each for each in beside if each.value not in given), *found.beside)
+        found.placed = placing(found)  # nor need others what only says where that lies, or what it is computed of
 
 
 def _beside(found: Roled, load: tile.LoadOp, axes: AxesAnalysis) -> Box | Loaded:
@@ -74,6 +78,24 @@ def _beside(found: Roled, load: tile.LoadOp, axes: AxesAnalysis) -> Box | Loaded
             return Box(load, along[0], key, sides)
     loads_of(load.result, loop)
     return Loaded(load.result, key)
+
+
+def _numbers(load: tile.LoadOp, loop: tile.LoopOp, axes: AxesAnalysis) -> list[Loaded]:
+    """The numbers of each key that a turn makes of one that it reads, up to where tiles are computed of them."""
+    assert loop.axis is not None
+    key, ended, waiting = loop.axis.result, list[SSAValue](), list[SSAValue]([load.result])
+    while waiting:
+        value = waiting.pop()
+        users = tile.users(value)
+        if all(op.parent is loop.body.block and op.results and axes(op.results[0]) == {key} for op in users):
+            waiting += [result for op in users for result in op.results if result not in waiting]
+        elif value not in ended:
+            ended.append(value)
+    if any(not isinstance(value.type, AnyFloat) for value in ended):
+        ended = [load.result]
+    for value in ended:
+        loads_of(value, loop)
+    return [Loaded(value, key) for value in ended]
 
 
 def feed(found: Roled, axes: AxesAnalysis) -> None:
@@ -93,7 +115,7 @@ def feed(found: Roled, axes: AxesAnalysis) -> None:
         except NoRoles:
             continue
         numbers = all(isinstance(op, spec.ToFloatOp) for op in tile.users(load.result))
-        absent = _may_be_copied(load, box.sides, found.score, found, axes)
+        absent = all(_may_be_copied(load, box.sides, score, found, axes) for score in found.scores)
         if not box.block and box.end is None and absent and numbers:
             fed.append(box)
     found.fed = tuple(fed)

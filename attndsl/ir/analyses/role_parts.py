@@ -88,6 +88,13 @@ class Multiplied:
 
 
 @dataclass(frozen=True)
+class Scored(Multiplied):
+    """A product that is a tile of scores, or a part of the sum that is `score`."""
+
+    score: SSAValue
+
+
+@dataclass(frozen=True)
 class Summed(Multiplied):
     """A product that `added` adds to the carried value number `state`, after this is multiplied with `factor`."""
 
@@ -100,16 +107,16 @@ class Summed(Multiplied):
 class Roled:
     """What is told apart of a kernel: `loops` are one, or that over full tiles and then that over mixed ones.
 
-    Of the last loop: `scoring` are the products whose sum, made by `joined`, is `score`, of `queries` where these are
-    all boxes that are multiplied as they lie in memory, and `summing` those that are added to what it carries, all with
-    the same weights. `masks` are the selects that full tiles do without, `tested` all operations that only those need.
-    `placed` are those that only say where boxes lie, and `absent` what is false where values lie outside of their
-    tensor: of such keys NaN is copied, which a slow path looks for, and nothing else asks for them. Where boxes move, a
-    turn is right for `block` keys, and any number that divides it; else that is 0. A turn
-    may read more `beside` keys and values, for its scores: of that each consumer has so many stages of its own. Values
-    have `ends` where keys do before their tensor: what lies behind them is cleared. What is `fed` to the role that
-    loads is copied for it: boxes that are no tiles of products yet, such as keys of 8 bits. Of each load in full tiles
-    less is `asked_of_full` than in others.
+    Of the last loop: `scoring` are the products whose sums, made by `joined`, are `scores`, of `queries` where these
+    are all boxes that are multiplied as they lie in memory, and `summing` those that are added to what it carries.
+    `masks` are the selects that full tiles do without, `tested` all operations that only those need. `placed` are those
+    that only say where boxes lie, and `absent` what is false where values lie outside of their tensor: of such keys NaN
+    is copied, which a slow path looks for, and nothing else asks for them. Where boxes move, a turn is right for
+    `block` keys, and any number that divides it; else that is 0. A turn may read more `beside` keys and values, for its
+    scores: of that each consumer has so many stages of its own; of a turn of several scores it is numbers of each key,
+    made of what is read, which all have. Values have `ends` where keys do before their tensor: what lies behind them is
+    cleared. What is `fed` to the role that loads is copied for it: boxes that are no tiles of products yet, such as
+    keys of 8 bits. Of each load in full tiles less is `asked_of_full` than in others.
 
     A program has `consumers`, each with `part_rows`, which walk tiles of `tile_keys` in so many `stages`, and
     `outboxes` for results where shared memory has room for them. Where a consumer's registers have no room for the sums
@@ -120,8 +127,7 @@ class Roled:
     rows: tile.ProgramOp
     row_axis: tile.RangeOp
     loops: tuple[tile.LoopOp, ...]
-    score: SSAValue
-    scoring: tuple[Multiplied, ...]
+    scoring: tuple[Scored, ...]
     joined: frozenset[Operation]
     queries: tuple[Box, ...]
     summing: tuple[Summed, ...]
@@ -149,6 +155,19 @@ class Roled:
         return self.loops[-1]
 
     @property
+    def scores(self) -> tuple[SSAValue, ...]:
+        """The tiles of scores of a turn, in order."""
+        return tuple(dict.fromkeys(each.score for each in self.scoring))
+
+    @property
+    def rotates(self) -> bool:
+        """Whether a turn has one tile of scores and one of weights: its sums may run on under the next one's scores.
+
+        With several, as gradients have, a turn begins and ends its products by itself.
+        """
+        return len(self.scores) == 1 and len({each.left for each in self.summing}) == 1
+
+    @property
     def products(self) -> tuple[Multiplied, ...]:
         """All products of a turn."""
         return (*self.scoring, *self.summing)
@@ -165,8 +184,8 @@ class Roled:
 
     @property
     def loaded(self) -> list[SSAValue]:
-        """What of that a role of its own loads."""
-        return [each.value for each in self.tiles if isinstance(each, Loaded)]
+        """What of that a role of its own loads; numbers for a turn of several scores the one that copies hands on."""
+        return [each.value for each in self.tiles if isinstance(each, Loaded)] if self.rotates else []
 
     @property
     def goes_on(self) -> bool:

@@ -1,9 +1,11 @@
 """Whether the warps of a `tile` kernel can have roles, and what each would do. An analysis; refusals are in words.
 
 Taken is a kernel that folds tiles of keys in one loop, or in one over full tiles and one over mixed ones, whose turn is
-two products with arithmetic between: that of a tile of queries with one of keys, and that of what is made of it with a
-tile of values, which is added to what the loop carries. Keys and values are boxes of their tensors. Where features are
-cut into pieces, each has its products: scores are a sum of them, and the loop carries a sum for each piece of values.
+products of two kinds with arithmetic between: that of a tile of queries with one of keys, and that of what is made of
+it with a tile of values, which is added to what the loop carries. Keys and values are boxes of their tensors. Where
+features are cut into pieces, each has its products: scores are a sum of them, and the loop carries a sum for each piece
+of values. A turn may have several tiles of scores, and of weights, as those of gradients have: then all that it reads
+is boxes, and numbers of each key.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from attndsl.ir.analyses.boxes import lies_inside
 from attndsl.ir.analyses.role_boxes import absent_where, block_of, box_read, hold_guarded, is_apart, placing
 from attndsl.ir.analyses.role_loads import feed, load_tile, loaded_axes, read_beside
 from attndsl.ir.analyses.role_loops import FullAndMixed
-from attndsl.ir.analyses.role_parts import Box, Loaded, Multiplied, NoBox, NoRoles, Roled, Summed
+from attndsl.ir.analyses.role_parts import Box, Loaded, NoBox, NoRoles, Roled, Scored, Summed
 from attndsl.ir.analyses.role_room import choose_tiles
 from attndsl.ir.analyses.role_shares import handed_on
 from attndsl.ir.axes import AxesAnalysis
@@ -78,12 +80,20 @@ def _roled(kernel: tile.KernelOp, apart: set[Operation]) -> Roled:
     if any(isinstance(op, tile.StoreOp) and op.adds is not None for op in block.ops):
         raise NoRoles("rows add to what a tensor holds")
     hold_guarded(found, slow, axes)
+    if not found.rotates:
+        _hold_turned(found)
     choose_tiles(found)
     if found.shares:
         handed_on(found)
     elif kernel.form.data != "whole":
         raise NoRoles("few rows are cut by keys, and a consumer has all sums of a row")
     return found
+
+
+def _hold_turned(found: Roled) -> None:
+    """Holds that all that a turn of several scores, or weights, takes is boxes that stay, and numbers of each key."""
+    if len(found.boxes) < len(found.products) or found.block or found.ends:
+        raise NoRoles("a turn has several tiles of scores, or of weights, and not all that it multiplies is copied")
 
 
 def _rows(block: Block) -> tuple[tile.ProgramOp, tile.RangeOp]:
@@ -130,18 +140,15 @@ def _products(
     left = {dot: dot.rhs if dot.lhs is box.value else dot.lhs for dot, box in boxes.items()}
     if any(isinstance(left[dot].owner, Block) or left[dot].owner in body for dot in scoring):
         raise NoRoles("what keys are multiplied with changes from turn to turn")
-    if len({left[dot] for dot in weighted}) > 1:
-        raise NoRoles("values are multiplied with several tiles of weights")
     if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, row, loops, axes)):
         raise NoRoles("a tile has more axes than rows and one other")
-    score, joined = _joined(scoring)
+    scores, joined = _joined(scoring)
     queries = [_queries(kernel, left[dot], row, element, axes) for dot in scoring]
     return Roled(
         rows,
         row_axis,
         loops,
-        score,
-        tuple(Multiplied(dot, boxes[dot], left[dot]) for dot in scoring),
+        tuple(Scored(dot, boxes[dot], left[dot], scores[dot]) for dot in scoring),
         joined,
         tuple(box for box in queries if box is not None) if None not in queries else (),
         tuple(Summed(dot, boxes[dot], left[dot], *_sum(loop, dot)) for dot in weighted),
@@ -186,19 +193,17 @@ def _queries(kernel: tile.KernelOp, value: SSAValue, row: SSAValue, element: str
     return box
 
 
-def _joined(scoring: Sequence[tile.DotOp]) -> tuple[SSAValue, frozenset[Operation]]:
-    """The sum of products, and what adds them up, which nothing else takes."""
-    parts: list[SSAValue] = [dot.result for dot in scoring]
+def _joined(scoring: Sequence[tile.DotOp]) -> tuple[dict[tile.DotOp, SSAValue], frozenset[Operation]]:
+    """The sum that each product is a part of, and what adds them up, which nothing else takes."""
+    parts: dict[tile.DotOp, SSAValue] = {dot: dot.result for dot in scoring}
     joined = set[Operation]()
-    while len(parts) > 1:
-        users = [tile.users(part) for part in parts]
-        sums = [found[0] for found in users if len(found) == 1 and isinstance(found[0], arith.AddfOp)]
-        both = next((op for op in sums if sums.count(op) == 2), None)
+    while True:
+        sums = [found[0] for part in dict.fromkeys(parts.values()) if len(found := tile.users(part)) == 1]
+        both = next((op for op in sums if isinstance(op, arith.AddfOp) and sums.count(op) == 2), None)
         if both is None:
-            raise NoRoles("a turn has several tiles of scores")
+            return parts, frozenset(joined)
         joined.add(both)
-        parts = [both.results[0], *(part for part in parts if part not in both.operands)]
-    return parts[0], frozenset(joined)
+        parts = {dot: both.results[0] if part in both.operands else part for dot, part in parts.items()}
 
 
 def _tiles(kernel: tile.KernelOp, row: SSAValue, loops: Sequence[tile.LoopOp], axes: AxesAnalysis) -> Iterator[Axes]:

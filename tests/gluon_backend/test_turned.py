@@ -1,0 +1,189 @@
+"""Turns of several scores, as gradients have: against the reference in the IR's interpreter, and what is planted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from attndsl.ir import roles, tile
+from attndsl.ir.analyses.role_parts import NoRoles
+from attndsl.ir.analyses.roled import roled
+from attndsl.ir.analyses.roles_gain import NoGain, least_keys
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.rewrite import replace as replace_with
+from attndsl.ir.statements import of_kind, operations
+from attndsl.ir.xdsl import ModuleOp, Operation, VerifyException, arith
+
+from .test_compile import FEW, compiled, no_loop_spills
+from .test_roles import EXTENTS, agree, disagrees, kernels, plain, spec_of, with_roles
+
+TURNED = {
+    "causal_end backward": 2,
+    "differential": 1,
+    "document_mask backward": 1,
+    "gqa backward": 1,
+    "lse backward": 2,
+    "mha backward": 2,
+    "mqa backward": 1,
+    "padding backward": 1,
+    "prefix_lm backward": 2,
+    "relu_attention backward": 2,
+    "sliding_window backward": 1,
+    "softcap backward": 1,
+}
+"""Specs, and how many kernels of each get roles."""
+
+
+def turned(name: str) -> ModuleOp:
+    module = with_roles(name, "bf16", 2, 4)
+    assert len(kernels(module, "roles")) == TURNED[name]
+    return module
+
+
+@pytest.mark.parametrize("name", ["causal_end backward", "differential", "gqa backward"])
+def test_turns_agree_with_the_reference(name: str) -> None:
+    agree(turned(name), spec_of(name), "bf16", {"M": 5, "N": 9}, 0)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", TURNED)
+def test_turns_agree_with_the_reference_at_all_extents(name: str) -> None:
+    for seed, (rows, keys) in enumerate(EXTENTS):
+        agree(turned(name), spec_of(name), "bf16", {"M": rows, "N": keys}, seed)
+
+
+def keys_and_values(module: ModuleOp) -> tile.KernelOp:
+    """The kernel of causal heads that sums up gradients of keys and of values."""
+    return kernels(module, "roles")[-1]
+
+
+def in_turns(module: ModuleOp, kind: type[Operation]) -> list[Operation]:
+    loops = [op for op in operations(keys_and_values(module)) if isinstance(op, tile.LoopOp)]
+    return [op for loop in loops for op in loop.body.block.ops if isinstance(op, kind)]
+
+
+def scores_of_the_same_turn(module: ModuleOp) -> None:
+    for op in in_turns(module, arith.MinSIOp):
+        if op.results[0].name_hint == "after":
+            turn = op.parent.args[0]  # type: ignore[union-attr]
+            op.results[0].replace_all_uses_with(turn)
+
+
+def scores_of_another_row(module: ModuleOp) -> None:
+    for op in in_turns(module, roles.AlongOp):
+        shifted = arith.MulfOp(op.operands[0], op.operands[0])
+        assert op.parent is not None
+        op.parent.insert_op_before(shifted, op)
+        op.operands[0] = shifted.result
+
+
+def numbers_that_are_not_handed_on(module: ModuleOp) -> None:
+    for op in in_turns(module, roles.HandOp):
+        replace_with(op, [])
+
+
+def numbers_that_are_not_released(module: ModuleOp) -> None:
+    for op in in_turns(module, roles.ReleaseOp):
+        if "relay" in op.ring.string_value():  # type: ignore[attr-defined]
+            replace_with(op, [])
+
+
+def weights_that_are_not_masked(module: ModuleOp) -> None:
+    for op in in_turns(module, arith.SelectOp):
+        if len(AxesAnalysis()(op.results[0])) == 2:
+            op.results[0].replace_all_uses_with(op.operands[1])
+
+
+def a_tile_that_is_released_before_the_next_scores(module: ModuleOp) -> None:
+    """Where there is one turn only, the last product reads it once more."""
+    for loop in (op for op in operations(keys_and_values(module)) if isinstance(op, tile.LoopOp)):
+        waits = [op for op in loop.body.block.ops if isinstance(op, roles.AwaitOp)]
+        free = [
+            op for op in loop.body.block.ops if isinstance(op, roles.ReleaseOp) and op.ring.string_value() == "q_ring"
+        ]
+        if free:
+            free[0].detach()  # type: ignore[no-untyped-call]
+            loop.body.block.insert_op_before(free[0], waits[-1])
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        scores_of_the_same_turn,
+        scores_of_another_row,
+        numbers_that_are_not_handed_on,
+        numbers_that_are_not_released,
+        weights_that_are_not_masked,
+        a_tile_that_is_released_before_the_next_scores,
+    ],
+)
+def test_what_is_amiss_in_a_turn_is_found(plant: Callable[[ModuleOp], None]) -> None:
+    module = turned("causal_end backward")
+    plant(module)
+    assert any(disagrees(module, "causal_end backward", {"M": 9, "N": 9}, seed) for seed in range(2))
+
+
+def test_a_sum_is_not_awaited_in_another_turn() -> None:
+    module = turned("mha backward")
+    for op in in_turns(module, roles.AwaitOp):
+        if op.results[0].name_hint == "sums":
+            op.operands[0].replace_all_uses_with(op.results[0])
+            break
+    with pytest.raises(VerifyException):
+        module.verify()
+
+
+def test_both_sums_of_a_pair_are_masked_by_one_choice() -> None:
+    """A gradient of scores is a weight times another number: where the weight is 0, so is it."""
+    axes = AxesAnalysis()
+    for kernel in kernels(plain("causal_end backward", "bf16", 16), "whole"):
+        for loop in (op for op in kernel.body.block.ops if isinstance(op, tile.LoopOp)):
+            chosen = [op for op in loop.body.block.ops if isinstance(op, arith.SelectOp) and len(axes(op.result)) == 2]
+            assert len(chosen) == (1 if loop.is_mixed else 0)
+
+
+def test_one_look_tells_whether_all_sums_are_finite() -> None:
+    """What a program looks at when it ends costs as much as a turn: sums over rows pass through shared memory."""
+    axes = AxesAnalysis()
+    kernel = kernels(plain("causal_end backward", "bf16", 16), "whole")[1]
+    sums = [op for op in of_kind(kernel, tile.SumOp) if op.parent is kernel.body.block and not axes(op.result)]
+    assert len(sums) == 1
+
+
+@pytest.mark.parametrize(("extent", "ahead"), [(128, [False, True]), (64, [False, False])])
+def test_scores_are_made_ahead_where_registers_have_room(extent: int, ahead: list[bool]) -> None:
+    found = kernels(with_roles("mha backward", "bf16", 0, 0, extent), "roles")
+    assert [any(isinstance(op, roles.AlongOp) for op in operations(kernel)) for kernel in found] == ahead
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "said"),
+    [
+        ("relative_bias backward", 0, "a turn of several scores reads a tile of bias beside"),
+        ("padding backward", 1, "not all that it multiplies is copied"),
+    ],
+)
+def test_what_a_turn_of_several_scores_cannot_have_is_told(name: str, kernel: int, said: str) -> None:
+    with pytest.raises(NoRoles, match=said):
+        roled(kernels(plain(name, "bf16", 64), "whole")[kernel])
+
+
+@pytest.mark.parametrize(
+    ("name", "extent", "keys"),
+    [("mha backward", 128, [512, 512]), ("mha backward", 64, [4096, 4096]), ("mha backward", 96, [4096, 512])],
+)
+def test_from_so_many_keys_on_turns_pay(name: str, extent: int, keys: list[int]) -> None:
+    assert [least_keys(roled(each)) for each in kernels(plain(name, "bf16", extent), "whole")] == keys
+
+
+def test_several_softmaxes_have_roles_where_they_are_asked_for() -> None:
+    with pytest.raises(NoGain, match="were not timed"):
+        least_keys(roled(kernels(plain("differential", "bf16", 128), "whole")[0]))
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", ["causal_end backward", "differential", "mqa backward"])
+def test_no_turn_spills(name: str, tmp_path: pytest.TempPathFactory) -> None:
+    """Beside two sums of a row, and two tiles of scores, a turn reads anew where each of its tiles lies."""
+    no_loop_spills(compiled(name, "bf16", 128, 128, tmp_path), 2 * FEW)  # type: ignore[arg-type]
