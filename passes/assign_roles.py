@@ -279,6 +279,11 @@ share out sums (`attndsl.ir.analyses.role_shares`), all have the same rows: the 
 these on in each turn, and after the last one what else of a row is needed (`roles.relay`). What is a key and a value is
 copied once then. A kernel that cuts keys among programs gets roles with that of whole rows.
 
+A turn may have several tiles of scores, and of weights, as those of gradients have (`attndsl.ir.analyses.roled`). Then
+its products are begun as soon as what they take is there, and awaited within it, each score folded when it has come;
+the first scores of the next turn are made behind its sums where registers have room, and carried (`roles.along`). What
+such a turn makes of numbers of each key alone, as of a log-sum-exp, the role that copies computes and hands on.
+
 What a turn reads beside keys and values is copied into rings of its own where it is a box of rows and keys. What is no
 box, or has to be computed, a role that loads hands on (`roles.loader`, `attndsl.ir.analyses.role_loads`). Where keys
 end before their tensor and nothing looks for NaN behind them, values there are cleared (`roles.clear`).

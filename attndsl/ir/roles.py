@@ -485,7 +485,7 @@ class RoleOp(IRDLOperation):
 
 @irdl_op_definition
 class ProducerOp(RoleOp):
-    """The warp that copies."""
+    """The warp that copies, and hands on what of a turn is numbers of each key alone."""
 
     name = "roles.producer"
     traits = traits_def(NoTerminator(), WellFormed())

@@ -70,6 +70,12 @@ REMARKS: dict[type[Operation], str] = {
 }
 """What each role does."""
 
+TURNED = "Folds the keys of its rows: each tile of scores of a turn as soon as it is made, and sums within the turn."
+"""What consumers do whose turns have several tiles of scores."""
+
+NUMBERS = "Copies boxes of keys and values into rings, and hands on numbers of each key beside them."
+"""What the role that copies does beside such turns."""
+
 FOLLOWS = "Multiplies weights that are handed on with its own features of values."
 """What consumers do that follow."""
 
@@ -200,8 +206,7 @@ class GluonKernel(StagesWriter):
         out.line("@gluon.jit(noinline=True)" if isinstance(op, walks.TaskOp) else "@gluon.jit")
         out.listed(f"def {name}(", [*own, *arguments], "):")
         with out.indented():
-            follows = isinstance(op, roles.ConsumersOp) and op.follow is not None
-            out.line(f"# {FOLLOWS if follows else REMARKS[type(op)]}")
+            out.line(f"# {_remark_of(op)}")
             for line in (*largest, *self.text.definitions()):
                 out.line(line)
         out.append(body, _gluon)
@@ -487,6 +492,21 @@ def _keys(holder: Holder) -> int:
 
 def _product(counts: Iterable[str]) -> str:
     return " * ".join(counts) or "1"
+
+
+def _remark_of(op: Apart) -> str:
+    """What a role does, or what has a function of its own."""
+    loops = [each for each in operations(op) if isinstance(each, tile.LoopOp)]
+    match op:
+        case roles.ConsumersOp() if op.follow is not None:
+            return FOLLOWS
+        case roles.ConsumersOp() if not any(
+            isinstance(v.owner, roles.OperandOp) for loop in loops for v in loop.end.values
+        ):
+            return TURNED
+        case roles.ProducerOp() if any(isinstance(each, roles.HandOp) for each in operations(op)):
+            return NUMBERS
+    return REMARKS[type(op)]
 
 
 def _called(op: Apart) -> str:
