@@ -70,10 +70,10 @@ REMARKS: dict[type[Operation], str] = {
 }
 """What each role does."""
 
-TURNED = "Folds the keys of its rows: each tile of scores of a turn as soon as it is made, and sums within the turn."
+FOLDS_EACH = "Folds the keys of its rows: each tile of scores of a turn as soon as it is made, and sums within the turn."
 """What consumers do whose turns have several tiles of scores."""
 
-NUMBERS = "Copies boxes of keys and values into rings, and hands on numbers of each key beside them."
+COPIES_AND_HANDS = "Copies boxes of keys and values into rings, and hands on numbers of each key beside them."
 """What the role that copies does beside such turns."""
 
 FOLLOWS = "Multiplies weights that are handed on with its own features of values."
@@ -503,9 +503,9 @@ def _remark_of(op: Apart) -> str:
         case roles.ConsumersOp() if not any(
             isinstance(v.owner, roles.OperandOp) for loop in loops for v in loop.end.values
         ):
-            return TURNED
+            return FOLDS_EACH
         case roles.ProducerOp() if any(isinstance(each, roles.HandOp) for each in operations(op)):
-            return NUMBERS
+            return COPIES_AND_HANDS
     return REMARKS[type(op)]
 
 
