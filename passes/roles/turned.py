@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from attndsl.ir.analyses.role_parts import Multiplied, Scored, Summed
 from attndsl.ir.roles import AlongOp, AwaitOp, OperandOp, ProductOp, ViewOp, WaitOp
-from attndsl.ir.xdsl import LocationAttr, Operation, SSAValue, arith
+from attndsl.ir.xdsl import Block, LocationAttr, Operation, SSAValue, arith
 from attndsl.passes.roles.endings import EndingsBuilder
 from attndsl.passes.roles.shares import Carried
 
@@ -57,7 +57,6 @@ class _Turn:
         self.seen: dict[tuple[SSAValue, SSAValue], ViewOp] = {}
         self.weights: dict[SSAValue, SSAValue] = {}
         self.made = set[SSAValue](self.found.scores)
-        self.state: Carried = []
 
     def scores(self) -> SSAValue:
         """The first scores of the turn, which is that before all others, along places."""
@@ -81,7 +80,7 @@ class _Turn:
                 kernel.copies[score] = kernel._value(AlongOp(given[0], kernel.places, self.key), "scores")
             else:
                 last = max(n for n, (each, _) in enumerate(self.begun) if _is_of(each, score))
-                kernel.copies[score] = self._await(last, "scores")
+                kernel.copies[score] = self._finish(last, "scores")
             self._sum(unknown)
             rests = self._resting(unknown)
             for op in [op for op in waiting if op not in rests]:
@@ -93,11 +92,12 @@ class _Turn:
             for product in early:  # what it has of this turn, it may leave
                 self._see(product, self.turn, self.key)
             self._score(early, self._next(), kernel.places)
+        assert len(self.begun) == len(found.products), "each product is begun once in a turn"
         for n, (each, _) in enumerate(self.begun):
             if isinstance(each, Summed):
                 kernel.place = each.dot.location
-                self.state[each.state] = self._await(n, "sums")
-        later = [self._await(len(self.begun) - 1, "scores")] if early else []
+                self.state[each.state] = self._finish(n, "sums")
+        later = [self._finish(len(self.begun) - 1, "scores")] if early else []
         kernel._release_beside(views)
         ended = [kernel.copies[v] if n in found.kept else self.state[n] for n, v in enumerate(loop.end.values)]
         return [*ended, *later]
@@ -138,7 +138,7 @@ class _Turn:
         rests = {result for op in self._resting(unknown) for result in op.results}.union(unknown)
         for product in (each for each in self.found.summing if each.dot not in begun):
             given = [product.left] if product.factor is None else [product.left, product.factor]
-            if any(value in rests or value not in self.made for value in given):
+            if not all(map(self._is_there, given)) or not rests.isdisjoint(given):
                 continue
             rounded = product.dot.rounded
             assert rounded is not None
@@ -152,6 +152,11 @@ class _Turn:
             self._begin(
                 product, ProductOp(self.weights[product.left], self._see(product, self.turn, self.key), self.key, onto)
             )
+
+    def _is_there(self, value: SSAValue) -> bool:
+        """Whether a value is made, in this turn or before it."""
+        owner = value.owner
+        return value in self.made or isinstance(owner, Block) or owner.parent is not self.found.folded.body.block
 
     def _see(self, product: Multiplied, turn: SSAValue, along: SSAValue) -> SSAValue:
         """The tile of a turn that a product takes, once it has landed."""
@@ -169,19 +174,19 @@ class _Turn:
         self.begun.append((product, self.kernel._value(op, "scoring" if isinstance(product, Scored) else "weighing")))
 
     def _await(self, number: int, name: str) -> SSAValue:
-        """Waits for a product, and with it for all before; releases what none reads any more."""
-        kernel = self.kernel
-        result = kernel._value(AwaitOp(self.begun[number][1], len(self.begun) - 1 - number), name)
+        """Waits for a product, and with it for all before."""
+        return self.kernel._value(AwaitOp(self.begun[number][1], len(self.begun) - 1 - number), name)
+
+    def _finish(self, number: int, name: str) -> SSAValue:
+        """Waits for a product, and releases what of this turn none reads any more."""
+        result = self._await(number, name)
         before, self.complete = self.complete, max(self.complete, number + 1)
         place = {product.dot: n for n, (product, _) in enumerate(self.begun)}
         for (value, turn), view in self.seen.items():
             readers = [each.dot for each in self.found.products if each.box.value is value]
-            if (
-                turn is self.turn
-                and self.state
-                and before <= max(place.get(dot, len(place)) for dot in readers) < self.complete
-            ):
-                kernel._release([view])
+            last = max(place.get(dot, len(place)) for dot in readers)
+            if turn is self.turn and before <= last < self.complete:
+                self.kernel._release([view])
         return result
 
 
