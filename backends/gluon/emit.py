@@ -70,7 +70,9 @@ REMARKS: dict[type[Operation], str] = {
 }
 """What each role does."""
 
-FOLDS_EACH = "Folds the keys of its rows: each tile of scores of a turn as soon as it is made, and sums within the turn."
+FOLDS_EACH = (
+    "Folds the keys of its rows: each tile of scores of a turn as soon as it is made, and sums within the turn."
+)
 """What consumers do whose turns have several tiles of scores."""
 
 COPIES_AND_HANDS = "Copies boxes of keys and values into rings, and hands on numbers of each key beside them."

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from attndsl.checking.check import check
+from attndsl.checking.typed import Spec
 from attndsl.driver.compile import lower
 from attndsl.driver.summarise import feature_dims
+from attndsl.gradient import NoGradient, gradient
 from attndsl.ir.context import context
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
 from attndsl.passes.approximate_functions import ApproximateFunctions
 from attndsl.passes.assign_roles import AssignRoles
+from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, types_with
 from attndsl.testing.fuzz import Example, FuzzPlan, examples
 
@@ -19,9 +26,9 @@ from .test_roles import kernels
 FEATURES = 16
 
 
-def agree_with_roles(example: Example) -> int:
+def agree_with_roles(spec: Spec, dims: Mapping[str, int]) -> int:
     """Raises Disagreement, or RolesFail; gives how many calls of a spec were tried whose warps get roles."""
-    spec, tried = example.case.spec, 0
+    tried = 0
     sizes = dict.fromkeys(feature_dims(spec), FEATURES)
     module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes, "cuda:90")
     ApproximateFunctions().apply(context(), module)
@@ -31,7 +38,7 @@ def agree_with_roles(example: Example) -> int:
     module.verify()
     for number in range(3):
         try:
-            case = Case.make(spec, "bf16", number, {**example.case.dims, **sizes})
+            case = Case.make(spec, "bf16", number, {**dims, **sizes})
         except ValueError:  # no input of these dims satisfies what the spec requires
             continue
         for each in (case, case.poisoned()):
@@ -42,13 +49,13 @@ def agree_with_roles(example: Example) -> int:
     return tried
 
 
-@pytest.mark.matrix
-def test_roles_of_drawn_specs_agree_with_the_reference() -> None:
+def tried_of_drawn(count: int, specs: Callable[[Example], Iterator[Spec]]) -> int:
+    """How many calls were tried of specs that are made of so many drawn ones."""
     tried = 0
 
     @seed(7)
     @settings(
-        max_examples=60,
+        max_examples=count,
         database=None,
         deadline=None,
         phases=[Phase.generate],
@@ -57,7 +64,23 @@ def test_roles_of_drawn_specs_agree_with_the_reference() -> None:
     @given(examples(FuzzPlan(None, ())))
     def each(example: Example) -> None:
         nonlocal tried
-        tried += agree_with_roles(example)
+        tried += sum(agree_with_roles(spec, example.case.dims) for spec in specs(example))
 
     each()
-    assert tried > 6, "hardly a drawn spec gets roles"
+    return tried
+
+
+def itself(example: Example) -> Iterator[Spec]:
+    yield example.case.spec
+
+
+def its_gradient(example: Example) -> Iterator[Spec]:
+    """Turns of several scores, most of them."""
+    with suppress(NoGradient):
+        yield check(Source(gradient(example.case.spec).backward))
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(("count", "specs"), [(60, itself), (40, its_gradient)])
+def test_roles_of_drawn_specs_agree_with_the_reference(count: int, specs: Callable[[Example], Iterator[Spec]]) -> None:
+    assert tried_of_drawn(count, specs) > 6, "hardly a drawn spec gets roles"

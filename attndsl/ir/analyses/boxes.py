@@ -209,8 +209,11 @@ def _in_block(index: SSAValue, key: SSAValue, axes: AxesAnalysis) -> tuple[bool,
 
 
 def _bare(place: SSAValue) -> SSAValue:
-    """An index that is said to be near another: that other one."""
-    return place.owner.near[0] if isinstance(place.owner, tile.PlaceOp) else place
+    """An index that is said to be near one other, and to be nothing besides: that other one."""
+    match place.owner:
+        case tile.PlaceOp(near=near) as op if len(near) == 1 and not op.axes and not op.counted:
+            return near[0]
+    return place
 
 
 def is_extent(value: SSAValue, extent: object) -> bool:
