@@ -187,7 +187,7 @@ class StagesWriter(TritonKernel):
 
 
 def _puts_beside(op: roles.PutOp) -> int:
-    """How many stages of outboxes a role fills for each tile."""
+    """How many stages of outboxes a role fills for each tile: all of them, each time in one order, or none."""
     role: Operation | None = op
     while not isinstance(role, roles.RoleOp):
         assert role is not None

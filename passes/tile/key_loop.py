@@ -8,11 +8,11 @@ from functools import partial
 from typing import NamedTuple
 
 from attndsl.choices import KEYS
-from attndsl.ir import attn, tile
+from attndsl.ir import attn, spec, tile
 from attndsl.ir.hints import hint
 from attndsl.ir.keys import Folded, common_conjuncts, conjuncts
 from attndsl.ir.traits import Axes
-from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
+from attndsl.ir.xdsl import AnyFloat, Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.tile.builder import TileBuilder, order_of
 from attndsl.passes.tile.contraction import ContractionPlan, contraction, product
 from attndsl.passes.tile.fold import TileFold, start, wanted
@@ -116,6 +116,7 @@ class KeyLoop:
             fold = TileFold(self.lowering, at.of(op), axis, exact)
             ended += fold.fold(op, plans[op], carried[: len(op.results)], where)
             carried = carried[len(op.results) :]
+        self.lowering.guarded = frozenset()
         last = at.build.of(self.reductions[-1])
         shared = common_conjuncts(self.reductions)
         if shared and axis is not None:
@@ -131,13 +132,15 @@ class KeyLoop:
 
         Where it has 0 of such a factor for what a row does not see, the other needs no 0 of its own: as a gradient of
         scores is a weight times another one. Two choices by one mask of rows and keys took a GPU's registers and half
-        the instructions of a turn.
+        the instructions of a turn. What a factor is multiplied with there must not overflow by itself, as an
+        exponential of a distance may: every tile would be folded again.
         """
         if len({op.where for op in self.reductions}) > 1:
             return frozenset()
         lefts = [plan.left for op, found in plans.items() for plan in found if plan.form == "dot"]
         alone = {left[0] for left in lefts if len(left) == 1}
-        return frozenset(factor for left in lefts if len(left) > 1 for factor in left if factor in alone)
+        shared = [(factor, set(left) - {factor}) for left in lefts for factor in left if len(set(left)) > 1]
+        return frozenset(factor for factor, others in shared if factor in alone and all(map(_is_tame, others)))
 
     def start(self, op: Folded) -> list[SSAValue]:
         """The states of a reduction before the first key."""
@@ -254,6 +257,26 @@ def outer_of(variable: SSAValue) -> attn.OuterOp:
     """The operation that gives the outer variable of keys."""
     assert isinstance(variable.owner, attn.OuterOp), "the verifier holds that"
     return variable.owner
+
+
+TAME = (
+    *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.NegfOp, arith.SelectOp, arith.ConstantOp),
+    *(attn.ReadOp, attn.SumOp, spec.ParameterOp, spec.ToFloatOp),
+)
+"""What makes numbers that are finite, as good as always, of those that are."""
+
+
+def _is_tame(value: SSAValue) -> bool:
+    """Whether a value is sums and products of what is read."""
+    waiting, seen = [value], set[SSAValue]()
+    while waiting:
+        if (top := waiting.pop()) in seen or not isinstance(top.type, AnyFloat):
+            continue
+        seen.add(top)
+        if not isinstance(top.owner, TAME):
+            return False
+        waiting += top.owner.operands
+    return True
 
 
 def _in_turn(plans: Plans) -> Plans:

@@ -35,6 +35,7 @@ class Lowering:
         self.rows = [op for op in self.ops if isinstance(op, attn.RowOp)]
         self.columns = [op for op in self.ops if isinstance(op, attn.ColumnOp)]
         self.guarded: frozenset[SSAValue] = frozenset()
+        """Factors that a loop which is not exact masks by themselves (`KeyLoop.guarded`)."""
         self._order: dict[SSAValue, int] = {op.results[0]: n for n, op in enumerate(self.ops) if op.results}
 
     # --- axes
@@ -227,7 +228,8 @@ class Lowering:
         build = at.build
         guarded = next((factor for factor in plan.left if factor in self.guarded), None)
         if guarded is not None and weight is None and not exact:  # what it is multiplied with is taken to be finite
-            beside = [factor for factor in plan.left if factor is not guarded]
+            beside = list(plan.left)
+            beside.remove(guarded)  # once: it may be a factor twice
             left = self.product(build.select(where, self.get(guarded, at), block), beside, at, block)
         else:
             guarded, left = None, self.product(weight, plan.left, at, block)

@@ -6,17 +6,23 @@ from collections.abc import Callable
 
 import pytest
 
+from attndsl.checking.check import check
+from attndsl.driver.compile import lower
 from attndsl.ir import roles, tile
 from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import NoGain, least_keys
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.context import context
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.xdsl import ModuleOp, Operation, VerifyException, arith
+from attndsl.passes.assign_roles import AssignRoles
+from attndsl.syntax.source import Source
+from attndsl.testing.case import types_with
 
 from .test_compile import FEW, compiled, no_loop_spills
-from .test_roles import EXTENTS, agree, disagrees, kernels, plain, spec_of, with_roles
+from .test_roles import EXTENTS, agree, disagrees, kernels, plain, sizes_of, spec_of, with_roles
 
 TURNED = {
     "causal_end backward": 2,
@@ -143,6 +149,46 @@ def test_both_sums_of_a_pair_are_masked_by_one_choice() -> None:
             assert len(chosen) == (1 if loop.is_mixed else 0)
 
 
+SEVERAL = """attention several {{
+    dims M, N, D
+    types T
+    input  q : T[M, D]
+    input  k : T[N, D]
+    input  v : T[N, D]
+    output a : T[M, D]
+    output b : T[M, D]
+    each i in M
+    over j in N
+    let p = sigmoid(q[i,:] . k[j,:])
+    mask = j <= i
+    a[i,:] = sum(p * v[j,:], mask)
+    b[i,:] = sum({} * v[j,:], mask)
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("weight", "choices"),
+    [
+        ("p * (q[i,:] . k[j,:])", 1),
+        ("p * p * (q[i,:] . k[j,:])", 1),
+        ("p * p", 2),
+        ("p * exp(8.0 * (j - i))", 2),
+    ],
+)
+def test_a_weight_is_a_factor_of_another(weight: str, choices: int) -> None:
+    """It may be one twice, and what it is multiplied with may overflow where a row does not see: that is masked."""
+    spec, axes = check(Source(SEVERAL.format(weight), "several.attn")), AxesAnalysis()
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 16), "cuda:90")
+    agree(module, spec, "bf16", {"M": 9, "N": 9}, 0)
+    mixed = [op for op in of_kind(kernels(module, "whole")[0], tile.LoopOp) if op.is_mixed]
+    chosen = [op for op in mixed[0].body.block.ops if isinstance(op, arith.SelectOp) and len(axes(op.result)) == 2]
+    assert len(chosen) == choices
+    AssignRoles(rows=2, keys=4).apply(context(), module)
+    assert kernels(module, "roles")
+    agree(module, spec, "bf16", {"M": 9, "N": 9}, 1)
+
+
 def test_one_look_tells_whether_all_sums_are_finite() -> None:
     """What a program looks at when it ends costs as much as a turn: sums over rows pass through shared memory."""
     axes = AxesAnalysis()
@@ -161,7 +207,7 @@ def test_scores_are_made_ahead_where_registers_have_room(extent: int, ahead: lis
     ("name", "kernel", "said"),
     [
         ("relative_bias backward", 0, "a turn of several scores reads a tile of bias beside"),
-        ("padding backward", 1, "not all that it multiplies is copied"),
+        ("padding backward", 1, "keys lie apart, or end before their tensor"),
     ],
 )
 def test_what_a_turn_of_several_scores_cannot_have_is_told(name: str, kernel: int, said: str) -> None:

@@ -28,9 +28,10 @@ MOST_REGISTERS = 192
 """What the tiles of a loop may take of a thread's 240 registers: with more it spills. Queries lie in shared memory."""
 
 MOST_AHEAD, AHEAD_KEYS = 224, 64
-"""The same of a turn that makes the next one's scores, and its keys: with more it waits less between its products.
+"""What they may take where a turn makes the next one's scores besides, and the most keys of a tile there.
 
-What were scores of the turn is weights by then, two to a register.
+That is more: what were scores of the turn is weights by then, two to a register. Turns of more keys have longer
+products, between which they wait less.
 """
 
 KEPT_REGISTERS = 48
@@ -120,7 +121,8 @@ def scores_ahead(found: Roled) -> bool:
     features, took 0.88 of the time. With tiles of 128 keys, of 64 features, they took 1.12, and sums of queries 1.05.
     """
     own = features_of(found.summing) // 2 + (_most_live(found) + 1) * AHEAD_KEYS // 2
-    return not found.rotates and found.tile_keys <= AHEAD_KEYS and own <= MOST_AHEAD
+    fits = found.stages > 1 and found.tile_keys <= AHEAD_KEYS and own <= MOST_AHEAD
+    return fits and not found.rotates
 
 
 def begins_mixed(found: Roled) -> bool:

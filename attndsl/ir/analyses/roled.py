@@ -92,8 +92,12 @@ def _roled(kernel: tile.KernelOp, apart: set[Operation]) -> Roled:
 
 def _hold_turned(found: Roled) -> None:
     """Holds that all that a turn of several scores, or weights, takes is boxes that stay, and numbers of each key."""
-    if len(found.boxes) < len(found.products) or found.block or found.ends:
+    if len(found.boxes) < len(found.products):
         raise NoRoles("a turn has several tiles of scores, or of weights, and not all that it multiplies is copied")
+    if found.block or found.ends:
+        raise NoRoles(
+            "a turn has several tiles of scores, or of weights, and keys lie apart, or end before their tensor"
+        )
 
 
 def _rows(block: Block) -> tuple[tile.ProgramOp, tile.RangeOp]:
