@@ -57,14 +57,14 @@ class EndingsBuilder(SharesBuilder, ABC):
         self._add(scf.IfOp(self.copies[self.again.cond], [], Region(right), Region(wrong)))
 
     def _forgets(self) -> bool:
-        """Whether what a program made of its one tile is nothing where its rows see no key.
+        """Whether a program whose rows see no key has to leave what it made of its one tile.
 
-        A mixed tile gives keys behind the last one no weight, so that one of these alone changes nothing, but for NaN,
-        which is looked for. On an H200 the sums of keys and values took 0.97 of the time without the choice.
+        Not where a mixed tile gives keys behind the last one no weight: one of these alone changes nothing, but for
+        NaN, which is looked for. On an H200 the sums of keys and values took 0.97 of the time without the choice.
         """
         loops = self.found.loops
-        begin_there = all(low is self.copies[loop.lb] for low, loop in zip(self.lows, loops, strict=True))
-        return self.again is None or len(loops) == 1 or not begin_there
+        begins_there = all(low is self.copies[loop.lb] for low, loop in zip(self.lows, loops, strict=True))
+        return self.again is None or len(loops) == 1 or not begins_there
 
     def _end(self, ops: Sequence[Operation]) -> None:
         """What follows the loops, but for stores and tests of another's sums."""
