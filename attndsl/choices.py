@@ -11,6 +11,9 @@ KEYS = "KEYS"
 SPLITS = "SPLITS"
 """Into how many splits the keys are cut."""
 
+FUSED = "FUSED"
+"""Whether one kernel does what several do, 1 or 0, where a file holds both."""
+
 CHOICES = (ROWS, KEYS, SPLITS)
 
 ROLES = "ROLES"

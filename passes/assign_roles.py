@@ -313,7 +313,17 @@ from attndsl.ir.rewrite import copied, index_constant, insert_before
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.walks import TaskOp
-from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass, StringAttr, UnitAttr
+from attndsl.ir.xdsl import (
+    ArrayAttr,
+    Context,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    ModulePass,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+)
 from attndsl.passes.roles.kernel import RolesKernel
 from attndsl.passes.roles.packing import pack, packing_of
 
@@ -336,18 +346,22 @@ class AssignRoles(ModulePass):
         done = {kernel.entry.data for kernel in kernels if kernel.form is not None and kernel.form.data == "roles"}
         whole_has = False  # what follows a kernel of whole rows does the same in splits, and has roles with it alone
         for kernel in kernels:
-            is_whole = kernel.form is not None and kernel.form.data == "whole"
+            if kernel.parent is None:
+                continue
+            is_whole, adds = kernel.form is not None and kernel.form.data == "whole", adds_up(kernel)
             if is_whole:
                 whole_has = kernel.entry.data in done
-            if kernel.entry.data in done or not (is_whole or whole_has):
+            if kernel.entry.data in done or not (is_whole or whole_has or adds):
                 continue
             looks = [each for each in kernels if each is not kernel and each.scheduling is kernel]
             packed = self._packed(kernel, looks)
             try:
                 plain, found = packed or (kernel, self._sized(roled(kernel)))
             except NoRoles:
+                if adds:
+                    _drop(kernel, op)
                 continue
-            whole_has = True
+            whole_has = not adds
             counter = spec.TensorOp(f"{kernel.entry.data}_taken", "workspace", "i32", [], partial=True)
             counter.location = kernel.location
             op.body.block.insert_op_before(counter, kernels[0])
@@ -376,6 +390,8 @@ class AssignRoles(ModulePass):
                     elif isinstance(each, tile.StoreOp):
                         each.scattered = UnitAttr()
             made.kernel.schedules = _schedules(found)
+            for left in (kernel, *looks) if adds else ():
+                replace_with(left, [])
 
     def _sized(self, found: Roled) -> Roled:
         """With tiles of the sizes that are asked for."""
@@ -406,6 +422,20 @@ class AssignRoles(ModulePass):
             return copy, found
         replace_with(copy, [])
         return None
+
+
+def adds_up(kernel: tile.KernelOp) -> bool:
+    """Whether a kernel adds up what others would sum by themselves: that pays with roles alone."""
+    return kernel.instead is not None and any(op.adds is not None for op in of_kind(kernel, tile.StoreOp))
+
+
+def _drop(kernel: tile.KernelOp, module: ModuleOp) -> None:
+    """Leaves out all that stands in the place of others where a kernel does, and what that would have added up."""
+    added = {op.tensor for op in of_kind(kernel, tile.StoreOp) if op.adds is not None}
+    for op in list(module.body.block.ops):
+        is_one = isinstance(op, tile.KernelOp) and op.instead == kernel.instead
+        if is_one or (isinstance(op, spec.TensorOp) and SymbolRefAttr(op.sym_name.data) in added):
+            replace_with(op, [])
 
 
 def _schedules(found: Roled) -> ArrayAttr[DictionaryAttr] | None:

@@ -104,12 +104,14 @@ from attndsl.ir.statements import of_kind
 from attndsl.ir.told import Told
 from attndsl.ir.workspaces import ELEMENTS, Workspace, room_of
 from attndsl.ir.xdsl import (
+    ArrayAttr,
     Context,
     ModuleOp,
     ModulePass,
     Operation,
     SSAValue,
     StringAttr,
+    SymbolRefAttr,
     UnitAttr,
     arith,
     math,
@@ -124,17 +126,20 @@ class FuseLoops(ModulePass):
     exactness = Exactness.REASSOCIATES
 
     programs: int = 1
+    chosen: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [kernel for kernel in op.body.block.ops if isinstance(kernel, attn.KernelOp)]
         left = {kernel for kernel in kernels if _is_plain(kernel)}
         for guest in kernels:
             sums = _sums_of(guest) if guest in left else []
+            if self.chosen and (len(sums) > 1 or guest.is_deterministic):
+                continue  # of what is added up in no order
             for host in kernels if sums else ():
                 if guest is not host and {guest, host} <= left and _may_move(guest, host, kernels):
                     first, last = sorted((guest, host), key=kernels.index)
                     beside = first if kernels.index(last) == kernels.index(first) + 1 else None
-                    if _Fused(guest, host, sums, self.programs).place(op, beside):
+                    if _Fused(guest, host, sums, self.programs, self.chosen).place(op, beside):
                         left -= {guest, host}
         remove_dead(op)
 
@@ -142,7 +147,7 @@ class FuseLoops(ModulePass):
 def _is_plain(kernel: attn.KernelOp) -> bool:
     """Whether a kernel runs at every call, and gives each row all keys that a mask leaves it."""
     over = over_of(kernel)
-    if over is None or any(each is not None for each in (kernel.form, kernel.when, kernel.unless)):
+    if over is None or any(each is not None for each in (kernel.form, kernel.when, kernel.unless, kernel.instead)):
         return False
     kinds = {type(op) for op in kernel.body.block.ops}
     return over.start is None and not kinds & {attn.ScatterOp, attn.GridOp, attn.RowOp, attn.ColumnOp}
@@ -237,6 +242,7 @@ class _Fused:
     host: attn.KernelOp
     sums: list[_Sum]
     programs: int
+    chosen: bool
 
     def place(self, module: ModuleOp, first: attn.KernelOp | None) -> bool:
         """Puts it beside the two, or into their place, where there are calls that it is for; whether there are.
@@ -249,7 +255,7 @@ class _Fused:
         (own,) = (each for each in self.sums if each.write.adds is None)
         programs, left = self.apart(moved), None
         serves = programs is not None and (self.programs == 1 or programs != 1)
-        if serves and not own.is_scaled_by_sizes:
+        if serves and (self.chosen or not own.is_scaled_by_sizes):
             left = Workspace.of(own.total.result, self.guest, module, AxesAnalysis())
             serves = left is not None
         if programs is None or not serves:
@@ -263,12 +269,17 @@ class _Fused:
         else:
             _scatter(moved, own, left.tensor, left.variables, moved.value(own.total.body))
         sort_block(moved.block)
-        made = [moved.kernel, *([_ending(self.guest, own, left)] if left is not None else [])]
+        made = [moved.kernel, *([_ending(self.guest, own, left, self.chosen)] if left is not None else [])]
         if first is not None:  # reads better: what is fused, or else the two
             for op in [moved.kernel] if left is None else [left.tensor, moved.kernel]:
                 module.body.block.detach_op(op)
                 module.body.block.insert_op_before(op, first)
         module.body.block.insert_ops_after(made[1:], moved.kernel)
+        if self.chosen:
+            for kernel in made:
+                kernel.instead = ArrayAttr([SymbolRefAttr(each.entry.data) for each in (self.guest, self.host)])
+                kernel.entry = StringAttr(f"{kernel.entry.data}_fused")
+            return True
         if self.programs == 1:
             module.body.block.erase_op(self.guest)
             module.body.block.erase_op(self.host)
@@ -388,13 +399,16 @@ def _add_up(moved: Moved, each: _Sum) -> None:
     moved.block.add_ops([total, write])
 
 
-def _ending(guest: attn.KernelOp, own: _Sum, left: Workspace) -> attn.KernelOp:
-    """A kernel that writes what a sum is scaled to, of where it was added up."""
+def _ending(guest: attn.KernelOp, own: _Sum, left: Workspace, again: bool) -> attn.KernelOp:
+    """A kernel that writes what a sum is scaled to, of where it was added up; what is not finite is summed `again`."""
     copies: Stands = {}
     kernel = copied(guest, copies)
     total = copies[own.total.result].owner
-    assert isinstance(total, Operation)
-    replace(total, [insert_before(total, left.read(copies))])
+    assert isinstance(total, attn.TotalOp)
+    added = insert_before(total, left.read(copies))
+    if again:
+        added = insert_before(total, attn.TotalOp(total.body, total.over, total.where, given=added))
+    replace(total, [added])
     for write in of_kind(kernel, attn.WriteOp):
         if write.adds is not None:
             kernel.body.block.erase_op(write)

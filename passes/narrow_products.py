@@ -113,7 +113,7 @@ def _narrow(op: tile.DotOp, significands: Significands, elements: set[str]) -> s
     left, right = ([half for half in HALVES if significands(value).fits(half)] for value in (op.lhs, op.rhs))
     if left and right:
         return next((half for half in left if half in right), None)
-    if not tile.is_key(op.over) or op.precise is not None:
+    if not (tile.is_key(op.over) or tile.is_row(op.over)) or op.precise is not None:
         return None
     held, weight = (left, op.rhs) if left else (right, op.lhs)
     suited = [half for half in held if half in elements and (half == "bf16" or _is_at_most_one(weight))]

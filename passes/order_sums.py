@@ -83,14 +83,13 @@ from attndsl.ir.rewrite import (
     constant_op,
     index_constant,
     insert_before,
-    number_in,
     remove_dead,
     replace,
     sort_block,
 )
 from attndsl.ir.traits import Axes, Removes
 from attndsl.ir.workspaces import Workspace, fresh
-from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, StringAttr, arith
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, StringAttr, arith
 from attndsl.passes.exchange_loops import grouped, quotient_of, summed_over, variables_in
 from attndsl.passes.find_meetings import told_by_places
 
@@ -106,14 +105,9 @@ class OrderSums(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in list(op.body.block.ops):
-            if isinstance(kernel, attn.KernelOp) and _is_deterministic(kernel):
+            if isinstance(kernel, attn.KernelOp) and kernel.is_deterministic:
                 _order(kernel, op)
         remove_dead(op)
-
-
-def _is_deterministic(kernel: attn.KernelOp) -> bool:
-    asked = kernel.schedule.data.get("deterministic") if kernel.schedule is not None else None
-    return isinstance(asked, IntegerAttr) and bool(number_in(asked))
 
 
 def _writes(kernel: attn.KernelOp) -> list[attn.WriteOp]:

@@ -128,6 +128,7 @@ from dataclasses import dataclass
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.forms import join
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant, copied, index_constant, insert_before, remove_dead, replace
@@ -186,7 +187,8 @@ def _share(loop: tile.LoopOp, kernel: tile.KernelOp, module: ModuleOp) -> None:
     module.body.block.insert_op_before(tensor, kernels[0])
     look = tile.KernelOp(fresh(f"{kernel.entry.data}_look", {each.entry.data for each in kernels}), kernel.form)
     look.when, look.unless, look.scheduled_as = kernel.when, kernel.unless, SymbolRefAttr(kernel.entry.data)
-    look.location = kernel.location
+    look.location, look.instead = kernel.location, kernel.instead
+    join(kernel, [look])
     module.body.block.insert_op_before(look, kernel)
     copies: dict[SSAValue, SSAValue] = {}
     for op in (op for op in kernel.body.block.ops if op in needed):

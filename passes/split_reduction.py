@@ -87,6 +87,7 @@ from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.forms import join
 from attndsl.ir.keys import folded_in, levels, over_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace, sort_block
@@ -165,7 +166,9 @@ def _product(extents: Sequence[Expression | None]) -> Expression | None:
 
 def _add_splits(kernel: attn.KernelOp, module: ModuleOp, splits: int | None, when: ConditionAttr | None) -> None:
     """Adds the kernels of the split form: that of launches that choose it, or of calls of which something holds."""
-    if splits == 1 or kernel.form is not None or _is_step(kernel, module) or len(levels(kernel)) != 1:
+    if kernel.form is not None or kernel.instead is not None:
+        return
+    if splits == 1 or _is_step(kernel, module) or len(levels(kernel)) != 1:
         return
     over = over_of(kernel)
     if over is None or limit_of(over) is None or of_kind(kernel, attn.ScatterOp):
@@ -176,6 +179,7 @@ def _add_splits(kernel: attn.KernelOp, module: ModuleOp, splits: int | None, whe
         module.body.block.insert_op_before(workspace.tensor, kernel)
     packed = when is not None
     steps = [_fold_split(kernel, over, workspaces, splits), _merge(kernel, over, workspaces, splits, packed)]
+    join(kernel, steps)
     if when is not None:
         module.body.block.insert_ops_before(steps, kernel)
         for op in steps:

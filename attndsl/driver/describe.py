@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attndsl.choices import LEAST_KEYS
 from attndsl.ir import tile
 from attndsl.ir.analyses.looks import found_before
 from attndsl.ir.analyses.role_loads import tensors_of
@@ -10,10 +11,14 @@ from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import NoGain, least_keys
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
+from attndsl.ir.forms import kernels_beside
 from attndsl.ir.rewrite import number_in
+from attndsl.ir.rings import RingOp
+from attndsl.ir.roles import ConsumersOp
 from attndsl.ir.sizes import size_of
 from attndsl.ir.statements import of_kind
 from attndsl.ir.traits import Axes
+from attndsl.ir.walks import ShareOp
 from attndsl.ir.xdsl import AnyFloat, Block, ModuleOp, Operation, arith, i1
 
 ONLY_ASKED = "only where they are asked for"
@@ -34,7 +39,26 @@ def describe(module: ModuleOp, gives_roles: bool = False) -> dict[str, str]:
             told.update({f"{name}{suffix}": text for name, text in _kernel(kernel).items()})
         if form == "whole" and gives_roles and kernel.scheduled_as is None:
             told[f"roles{suffix}"] = _roles(kernel)
+        if form == "roles" and kernel.instead is not None and kernel.scheduled_as is None:
+            told[f"roles{suffix}"] = _instead(kernel)
     return told
+
+
+def _instead(kernel: tile.KernelOp) -> str:
+    """The roles of a kernel that stands in the place of others, of which there is no plain one."""
+    (consumers,) = (op for op in kernel.walk() if isinstance(op, ConsumersOp))
+    ring = next(op for op in kernel.walk() if isinstance(op, RingOp))
+    rows = next(op.rows.value.data for op in kernel.walk() if isinstance(op, ShareOp))
+    listed = {each.string_value() for each in kernel.instead or ()}
+    whole = [op for op in kernels_beside(kernel) if op.form is not None and op.form.data == "whole"]
+    names = " and ".join(op.entry.data for op in whole if op.entry.data in listed)
+    least = [number_in(each.data[LEAST_KEYS]) for each in kernel.schedules or ()]
+    taken = f"where a launch can, from {least[0]} keys on" if least else ONLY_ASKED
+    keys, _ = ring.box.values()
+    return (
+        f"{taken}, instead of {names}: one warp copies, {consumers.count.value.data} groups of four fold {rows} rows "
+        f"each and add up what they have of all, {keys} keys a tile, {ring.stages.value.data} stages"
+    )
 
 
 def _roles(kernel: tile.KernelOp) -> str:

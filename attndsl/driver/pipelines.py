@@ -266,10 +266,12 @@ def gluon(options: Options) -> Pipeline:
 
     The plain kernels are those of Triton's file: a launch takes them where roles do not pay, or no box can be copied.
     """
-    plain = triton(options)
+    plain, fused = triton(options), Step("fuse-loops", "as NumPy's does; a launch chooses", {"chosen": True})
+    after = [step.name for step in plain.attn].index(NESTED.name) + 1
+    attn = (*plain.attn[:after], *SIMPLIFY, fused, *plain.attn[after:])
     functions = Step("approximate-functions", "once products have their types; plain kernels have no use for it")
     roles = Step("assign-roles", "last: roles are made of what a plain kernel does, statements included")
-    return Pipeline(plain.attn, (*plain.tile, functions, roles))
+    return Pipeline(attn, (*plain.tile, functions, roles))
 
 
 def spelling(steps: tuple[Step, ...]) -> str:

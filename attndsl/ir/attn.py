@@ -44,12 +44,14 @@ from attndsl.ir.spec import Float, verify_access
 from attndsl.ir.traits import WellFormed
 from attndsl.ir.variables import AxisOp, ColumnOp, EachOp, GridOp, IndexOp, OuterOp, OverOp, RowOp, verify_removed
 from attndsl.ir.xdsl import (
+    ArrayAttr,
     Attribute,
     AttrSizedOperandSegments,
     Block,
     Dialect,
     DictionaryAttr,
     IndexType,
+    IntegerAttr,
     IRDLOperation,
     IsolatedFromAbove,
     NoTerminator,
@@ -100,17 +102,25 @@ class KernelOp(IRDLOperation):
     form = opt_prop_def(StringAttr)
     when = opt_prop_def(ConditionAttr)
     unless = opt_prop_def(ConditionAttr)
+    instead = opt_prop_def(ArrayAttr[SymbolRefAttr])
     schedule = opt_prop_def(DictionaryAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
     assembly_format = (
-        "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`schedule` $schedule^)? $body attr-dict"
+        "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`instead` `of` $instead^)? "
+        "(`schedule` $schedule^)? $body attr-dict"
     )
 
     def __init__(self, name: str, schedule: DictionaryAttr | None = None, body: Region | None = None) -> None:
         super().__init__(
             properties={"entry": StringAttr(name), "schedule": schedule}, regions=[body or Region(Block())]
         )
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether it is to give the same bits each time."""
+        asked = self.schedule.data.get("deterministic") if self.schedule is not None else None
+        return isinstance(asked, IntegerAttr) and asked.value.data != 0
 
 
 @irdl_op_definition

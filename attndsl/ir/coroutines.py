@@ -20,7 +20,7 @@ import numpy as np
 from attndsl.ir import gathers, roles, tile, walks
 from attndsl.ir.arrays import NamedArray, rounded, sum_along
 from attndsl.ir.meaning import Array
-from attndsl.ir.rings import BARRIERS, Barred, BoxesOp, RingOp, barred, barriers_of, filled_with
+from attndsl.ir.rings import BARRIERS, Barred, BoxesOp, ExchangeOp, RingOp, barred, barriers_of, filled_with
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 from attndsl.storage import as_stored, decode
@@ -86,6 +86,7 @@ class _Stage:
     unread: int = 0
     released: set[str] = field(default_factory=set)
     reading: list[_Product] = field(default_factory=list)
+    handed: set[str] = field(default_factory=set)
 
     def fill(self) -> None:
         """Begins a use: what is filled lands, and is read by as many as release it."""
@@ -124,7 +125,8 @@ class _Program:
         for holder in filter(barred, holders):
             name = holder.sym_name.data
             for n in range(holder.stages.value.data):
-                full, empty = (_Barrier(barriers_of(holder).get(barrier, 1)) for barrier in BARRIERS)
+                counts = {"empty": holder.among.value.data} if isinstance(holder, ExchangeOp) else {"empty": 1}
+                full, empty = (_Barrier({**counts, **barriers_of(holder)}[barrier]) for barrier in BARRIERS)
                 self.stages[name, n] = _Stage(f"stage {n} of @{name}", full, empty)
         self.roles: list[_Role] = []
         for op in (op for op in kernel.body.block.ops if isinstance(op, roles.RoleOp)):
@@ -425,7 +427,8 @@ class _Role:
         tile_ = np.broadcast_to(self.run.values[op.value].along(tuple(op.axes)), list(boxes.box.values()))
         stored = decode(as_stored(tile_, element), element).reshape([sizes[axis] for axis in boxes.order])
         stored = stored.transpose(np.argsort(boxes.order))
-        self.run.arrays[boxes.tensor.string_value()][places] = stored[inside]
+        array = self.run.arrays[boxes.tensor.string_value()]
+        array[places] = stored[inside] if op.adds is None else array[places] + stored[inside]
 
     def copied(self, boxes: BoxesOp) -> Mapping[int, int]:
         """How long a box of some rows, or of a piece of keys, is along each axis."""
@@ -445,14 +448,25 @@ class _Role:
 
     def hand(self, op: roles.HandOp) -> None:
         relay, stage = op.relay, self.stage(op)
-        name = relay.sym_name.data
+        name = self.lies_as(op)
         self.is_free(stage, name)
         tile_ = np.broadcast_to(self.run.values[op.value].along(tuple(op.axes)), relay.shape)
         stage.boxes[name] = rounded(tile_, relay.element.data)
+        if isinstance(relay, ExchangeOp):
+            stage.handed.add(name)
+            if len(stage.handed) < relay.among.value.data:
+                stage.full.arrive()
+                return
+            stage.handed.clear()
         if barred(relay):
             stage.fills += 1
             stage.fill()
             stage.full.arrive()
+
+    def lies_as(self, op: roles.HandOp | roles.ViewOp | roles.ClearOp | walks.NumberOp) -> str:
+        """What a stage holds under, of an exchange by whose tile it is."""
+        name, part = op.ring.string_value(), getattr(op, "part", None)
+        return name if part is None else f"{name} of consumer {self.run.scalar(part)}"
 
     def piece(self, ring: RingOp, start: Sequence[SSAValue]) -> Array:
         """A box of the tensor of a ring."""
@@ -497,15 +511,19 @@ class _Role:
     def readable(self, op: walks.NumberOp | roles.ViewOp | roles.ClearOp) -> Array:
         """What lies in a stage. Raises RolesFail where that is not this role's to read."""
         stage = self.stage(op)
-        box = stage.boxes.get(op.ring.string_value())
-        if box is None or stage.landing:
+        box = stage.boxes.get(self.lies_as(op))
+        if box is None or stage.landing or stage.handed:
             raise RolesFail(f"{self.name} reads {stage.name} before the copy into it has landed")
         if self.name in stage.released:
             raise RolesFail(f"{self.name} reads {stage.name}, which it has released")
         return box
 
     def view(self, op: roles.ViewOp) -> None:
-        self.run.values[op.result] = NamedArray(self.readable(op), tuple(op.axes))
+        found = self.readable(op)
+        if op.first is not None and op.along is not None:
+            axis, first = op.along.value.data, self.run.scalar(op.first)
+            found = found.take(range(first, first + op.lengths[axis]), axis)
+        self.run.values[op.result] = NamedArray(found, tuple(op.axes))
         self.views[op.result] = self.stage(op)
 
     def product(self, op: roles.ProductOp) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.symbolic import evaluate
-from attndsl.choices import KEYS, ROWS, SPLITS
+from attndsl.choices import FUSED, KEYS, ROWS, SPLITS
 from attndsl.ir import attn, roles, spec, tile
 from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.analyses.stored import read_of
@@ -32,7 +32,7 @@ from attndsl.ir.over_keys import OverKeys
 from attndsl.ir.packs import packed
 from attndsl.ir.ranges import IDENTITY
 from attndsl.ir.residence import Homes
-from attndsl.ir.rings import BoardOp, OrderOp, OutboxOp, RelayOp, RingOp
+from attndsl.ir.rings import BoardOp, ExchangeOp, OrderOp, OutboxOp, RelayOp, RingOp
 from attndsl.ir.xdsl import (
     Block,
     ModuleOp,
@@ -53,7 +53,7 @@ PASSING = (tile.LoopOp, tile.FusedOp, tile.YieldOp, scf.IfOp, scf.YieldOp, *tile
 ROWS_WRITTEN = frozenset({attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp})
 """Operations whose variables tell apart what an `attn` kernel writes."""
 
-SMALL_CHOICES = {ROWS: 4, KEYS: 3, SPLITS: 2}
+SMALL_CHOICES = {ROWS: 4, KEYS: 3, SPLITS: 2, FUSED: 1}
 """What is chosen where a caller does not: small, so that small arrays are several tiles."""
 
 
@@ -77,7 +77,7 @@ def interpret(
         for op in module.body.block.ops:
             if not isinstance(op, attn.KernelOp | tile.KernelOp):
                 continue
-            if not runs(op, dims, params, choices[SPLITS], with_roles=True):
+            if not runs(op, dims, params, choices[SPLITS], True, bool(choices.get(FUSED))):
                 continue
             if isinstance(op, attn.KernelOp) or any(isinstance(each, roles.RoleOp) for each in op.body.block.ops):
                 run.block(op.body.block)  # roles take the programs of their kernel themselves
@@ -471,6 +471,7 @@ STEPS: Mapping[type[Operation], Step] = {
             BoardOp,
             OutboxOp,
             RelayOp,
+            ExchangeOp,
             OrderOp,
             roles.LoaderOp,
             roles.ConsumersOp,

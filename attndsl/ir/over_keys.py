@@ -50,7 +50,11 @@ class OverKeys:
         (body,), where, position, axes = self.positions(op, op.body)
         empty = body.dtype.type(monoid_of(op).identity(op.result.type))
         chosen = np.where(where, body, empty)
-        return NamedArray(fold_along(op, chosen, position), axes[:position] + axes[position + 1 :])
+        folded = NamedArray(fold_along(op, chosen, position), axes[:position] + axes[position + 1 :])
+        if not isinstance(op, attn.TotalOp) or op.given is None:
+            return folded
+        given = self.values[op.given].along(folded.axes)
+        return NamedArray(np.where(np.isfinite(given), given, folded.array), folded.axes)
 
     def softmax(self, op: attn.WeighOp) -> NamedArray:
         values = [op.score, *op.values, *([op.sink] if op.sink is not None else [])]

@@ -221,19 +221,38 @@ class TotalOp(ReduceOp):
     """The sum of `body` over the key positions; 0 where there is none.
 
     A `precise` one is a contraction of features that are walked as keys are: no factor of it is the weight of a key,
-    which may be rounded.
+    which may be rounded. One that is `given` is what another kernel has summed, where that is finite.
 
         %t = attn.total %wc over %r precise : f32
+        %t = attn.total %wc over %j where %seen given %summed : f32
     """
 
     name = "attn.total"
+    body = operand_def(Float)
+    over = operand_def(IndexType)
+    where = opt_operand_def(i1)
+    given = opt_operand_def(Float)
     precise = opt_prop_def(UnitAttr)
-    assembly_format = "$body `over` $over (`where` $where^)? (`precise` $precise^)? attr-dict `:` type($result)"
+    assembly_format = (
+        "$body `over` $over (`where` $where^)? (`precise` $precise^)? (`given` $given^)? attr-dict `:` type($result)"
+    )
     traits = traits_def(Pure(), Removes(), Folds(SUM))
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
-    def __init__(self, body: SSAValue, over: SSAValue, where: SSAValue | None, precise: bool = False) -> None:
-        super().__init__(body, over, where)
-        self.precise = UnitAttr() if precise else None
+    def __init__(
+        self,
+        body: SSAValue,
+        over: SSAValue,
+        where: SSAValue | None,
+        precise: bool = False,
+        given: SSAValue | None = None,
+    ) -> None:
+        IRDLOperation.__init__(
+            self,
+            operands=[body, over, where, given],
+            properties={"precise": UnitAttr() if precise else None},
+            result_types=[body.type],
+        )
 
     @property
     def folded(self) -> tuple[SSAValue, ...]:

@@ -11,7 +11,7 @@ stage of a board is released behind that.
 from __future__ import annotations
 
 from attndsl.ir import gathers, roles, tile, walks
-from attndsl.ir.rings import BoardOp, RelayOp, barred, filled_with, holders_of
+from attndsl.ir.rings import BoardOp, ExchangeOp, RelayOp, barred, filled_with, holders_of
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException, scf
 
@@ -163,6 +163,8 @@ class _Walk:
 
     def _hand(self, op: roles.HandOp) -> None:
         """What lies beside what is handed on is handed before, each time."""
+        if isinstance(op.relay, ExchangeOp):
+            return
         self._needs("empty", op)
         name, stage = op.ring.string_value(), _stage(op)
         handed = self.handed.setdefault(stage, set())

@@ -40,6 +40,9 @@ RELAYED = {"f32": 4, **BYTES}
 COPIED = {"i8": 1, "u8": 1, **BYTES}
 """The same of what is copied: of 8 bits some role makes numbers that products take."""
 
+BOXED = {"f32": 4, **COPIED}
+"""The same of boxes, of which those of floats are added up."""
+
 SIDE_BY_SIDE = 128
 """The bytes of a row that lie side by side in shared memory; what follows lies behind those of all other rows."""
 
@@ -128,12 +131,13 @@ class BoxesOp(IRDLOperation):
     def bytes(self) -> int:
         """The bytes of a box."""
         rows, columns = self.box.values()
-        return rows * columns * COPIED[self.declaration.element.data]
+        return rows * columns * BOXED[self.declaration.element.data]
 
     def verify_(self) -> None:
         rank, along = len(self.declaration.shape), list(self.box)
-        if self.declaration.element.data not in COPIED:
-            raise VerifyException(f"boxes are of {', '.join(COPIED)}, not of {self.declaration.element.data}")
+        known = COPIED if isinstance(self, RingOp) else BOXED
+        if self.declaration.element.data not in known:
+            raise VerifyException(f"boxes are of {', '.join(known)}, not of {self.declaration.element.data}")
         if len(self.along) != 2 or len(self.sizes) != 2 or not 0 <= along[0] < along[-1] == rank - 1:
             raise VerifyException("a box lies along two axes of its tensor, the last one among them")
         if (self.across is None) != (self.pack is None):
@@ -356,15 +360,56 @@ class RelayOp(IRDLOperation):
         _verify_beside(self, "relay")
 
 
-Holder = RingOp | BoardOp | OutboxOp | RelayOp | OrderOp
+@irdl_op_definition
+class ExchangeOp(IRDLOperation):
+    """Shared memory for a tile that each of so many consumers hands on to all, itself too, in `stages`.
 
-Barred = RingOp | BoardOp | RelayOp | OrderOp
+    A stage is full when all have handed on theirs. None waits until one is empty: who hands on has released the stage
+    before, and so have all where that of this turn is full.
+    """
+
+    name = "roles.exchange"
+    sym_name = prop_def(SymbolNameConstraint())
+    element = prop_def(StringAttr)
+    sizes = prop_def(ArrayAttr[IntegerAttr])
+    stages = prop_def(IntegerAttr[IndexType])
+    among = prop_def(IntegerAttr[IndexType])
+    assembly_format = "$sym_name `of` $element `sizes` $sizes `stages` $stages `among` $among attr-dict"
+
+    def __init__(self, name: str, element: str, sizes: Sequence[int], stages: int, among: int) -> None:
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "element": StringAttr(element),
+                "sizes": _integers(sizes),
+                "stages": IntegerAttr(stages, index),
+                "among": IntegerAttr(among, index),
+            }
+        )
+
+    @property
+    def shape(self) -> list[int]:
+        """How many elements a tile has along each axis."""
+        return [size.value.data for size in self.sizes]
+
+    def verify_(self) -> None:
+        if self.element.data not in BYTES or len(self.sizes) != 2:
+            raise VerifyException(f"holds tiles of {' or '.join(BYTES)}")
+        if min(self.stages.value.data, self.among.value.data, *self.shape) < 1:
+            raise VerifyException("has a stage, a consumer and an element at least")
+
+
+Holder = RingOp | BoardOp | OutboxOp | RelayOp | OrderOp | ExchangeOp
+
+Barred = RingOp | BoardOp | RelayOp | OrderOp | ExchangeOp
 """What may have barriers."""
 
 
 def barred(holder: Holder) -> TypeGuard[Barred]:
     """Whether a memory has barriers of its own."""
-    return isinstance(holder, BoardOp | OrderOp) or (isinstance(holder, RingOp | RelayOp) and holder.beside is None)
+    return isinstance(holder, BoardOp | OrderOp | ExchangeOp) or (
+        isinstance(holder, RingOp | RelayOp) and holder.beside is None
+    )
 
 
 def holders_of(op: Operation) -> list[Holder]:
@@ -377,8 +422,8 @@ def holders_of(op: Operation) -> list[Holder]:
 
 def barriers_of(holder: Barred) -> dict[str, int]:
     """The barriers of each stage, and how many arrive at one before its phase ends."""
-    if isinstance(holder, OrderOp):
-        return {"full": 1}
+    if isinstance(holder, OrderOp | ExchangeOp):
+        return {"full": 1 if isinstance(holder, OrderOp) else holder.among.value.data}
     return {"full": 1, "empty": holder.readers.value.data}
 
 

@@ -39,6 +39,7 @@ from attndsl.ir.rings import (
     BARRIERS,
     BYTES,
     BoardOp,
+    ExchangeOp,
     Holder,
     OrderOp,
     OutboxOp,
@@ -146,8 +147,8 @@ class WaitOp(StageOp):
         super().verify_()
         if self.barrier.data not in BARRIERS:
             raise VerifyException(f"a stage is {' or '.join(BARRIERS)}, not {self.barrier.data}")
-        if self.barrier.data == "empty" and isinstance(self.holder, OrderOp):
-            raise VerifyException("a stage of an order is full, and never empty")
+        if self.barrier.data == "empty" and isinstance(self.holder, OrderOp | ExchangeOp):
+            raise VerifyException("a stage of an order, or of an exchange, is full, and never empty")
 
 
 @irdl_op_definition
@@ -185,6 +186,7 @@ class CopyOp(StageOp):
 class PutOp(StageOp):
     """Puts a tile, its axes `over` those of a box, into a stage of an outbox, and begins to copy it to its tensor.
 
+    One that `adds` adds it to what the tensor holds, each element at once, as all do that add to it.
     Before that it waits until what lay in the stage has been copied. What lies outside of the tensor is not written.
     A stage within a ring may be filled again only when what was put there has been copied: its release waits for that.
     """
@@ -193,13 +195,24 @@ class PutOp(StageOp):
     value = operand_def(Float)
     axes = var_operand_def(IndexType)
     start = var_operand_def(IndexType)
+    adds = opt_prop_def(UnitAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "$ring `[` $stage `]` $value `over` `(` $axes `)` `to` `(` $start `)` attr-dict `:` type($value)"
+    assembly_format = (
+        "$ring `[` $stage `]` $value `over` `(` $axes `)` (`adds` $adds^)? `to` `(` $start `)` attr-dict"
+        " `:` type($value)"
+    )
 
     def __init__(
-        self, outbox: str, stage: SSAValue, value: SSAValue, axes: Sequence[SSAValue], start: Sequence[SSAValue]
+        self,
+        outbox: str,
+        stage: SSAValue,
+        value: SSAValue,
+        axes: Sequence[SSAValue],
+        start: Sequence[SSAValue],
+        adds: bool = False,
     ) -> None:
-        super().__init__(properties={"ring": SymbolRefAttr(outbox)}, operands=[value, axes, start, stage])
+        properties = {"ring": SymbolRefAttr(outbox), "adds": UnitAttr() if adds else None}
+        super().__init__(properties=properties, operands=[value, axes, start, stage])
 
     @property
     def outbox(self) -> OutboxOp:
@@ -241,28 +254,32 @@ class ClearOp(StageOp):
 class HandOp(StageOp):
     """Puts a tile, or a number of each row, into a stage of a relay, rounded to its element; the stage is full then.
 
-    What lies beside it is put there before.
+    What lies beside it is put there before. In an exchange it is the tile of consumer number `part`.
     """
 
     name = "roles.hand"
     value = operand_def(Float)
     axes = var_operand_def(IndexType)
+    part = opt_operand_def(IndexType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    assembly_format = "$ring `[` $stage `]` $value `over` `(` $axes `)` attr-dict `:` type($value)"
+    assembly_format = "$ring `[` $stage `]` (`part` $part^)? $value `over` `(` $axes `)` attr-dict `:` type($value)"
 
-    def __init__(self, relay: str, stage: SSAValue, value: SSAValue, axes: Sequence[SSAValue]) -> None:
-        super().__init__(properties={"ring": SymbolRefAttr(relay)}, operands=[value, axes, stage])
+    def __init__(
+        self, relay: str, stage: SSAValue, value: SSAValue, axes: Sequence[SSAValue], part: SSAValue | None = None
+    ) -> None:
+        super().__init__(properties={"ring": SymbolRefAttr(relay)}, operands=[value, axes, part, stage])
 
     @property
-    def relay(self) -> RelayOp:
-        """The relay; raises VerifyException where it is none."""
-        if not isinstance(found := self.holder, RelayOp):
+    def relay(self) -> RelayOp | ExchangeOp:
+        """Where it is put; raises VerifyException where that is no relay, and no exchange."""
+        if not isinstance(found := self.holder, RelayOp | ExchangeOp):
             raise VerifyException(f"@{self.ring.string_value()} is no relay")
         return found
 
     def verify_(self) -> None:
         super().verify_()
         _verify_axes(self.axes, len(self.relay.sizes))
+        _verify_part(self.relay, self.part)
         sizes = [constant(axis.owner.size) for axis in self.axes if isinstance(axis.owner, RangeOp)]
         if sizes != self.relay.shape:
             name = self.ring.string_value()
@@ -312,21 +329,58 @@ class PassOp(StageOp):
 class ViewOp(StageOp):
     """The tile that lies in a stage of a ring or a relay, along its axes. A product reads it where it lies.
 
-    Whatever else takes it reads it into registers.
+    Whatever else takes it reads it into registers. It may be a part of that, which begins at number `first` of one of
+    two axes. In an exchange it is the tile of consumer number `part`.
     """
 
     name = "roles.view"
     axes = var_operand_def(IndexType)
+    part = opt_operand_def(IndexType)
+    first = opt_operand_def(IndexType)
+    along = opt_prop_def(IntegerAttr[IndexType])
     result = result_def()
-    assembly_format = "$ring `[` $stage `]` `over` `(` $axes `)` attr-dict `:` type($result)"
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$ring `[` $stage `]` (`part` $part^)? `over` `(` $axes `)` (`from` $first^ `along` $along)? attr-dict"
+        " `:` type($result)"
+    )
 
-    def __init__(self, ring: str, stage: SSAValue, axes: Sequence[SSAValue], type_: Attribute) -> None:
-        super().__init__(properties={"ring": SymbolRefAttr(ring)}, operands=[axes, stage], result_types=[type_])
+    def __init__(
+        self,
+        ring: str,
+        stage: SSAValue,
+        axes: Sequence[SSAValue],
+        type_: Attribute,
+        cut: tuple[SSAValue, int] | None = None,
+        part: SSAValue | None = None,
+    ) -> None:
+        first, along = (None, None) if cut is None else (cut[0], IntegerAttr(cut[1], index))
+        super().__init__(
+            properties={"ring": SymbolRefAttr(ring), "along": along},
+            operands=[axes, part, first, stage],
+            result_types=[type_],
+        )
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many elements it has along each axis."""
+        sizes = [constant(axis.owner.size) for axis in self.axes if isinstance(axis.owner, RangeOp)]
+        return [int(size) for size in sizes if size is not None]
 
     def verify_(self) -> None:
         super().verify_()
         holder = self.holder
-        _verify_axes(self.axes, len(holder.sizes) if isinstance(holder, RelayOp) else 2)
+        _verify_axes(self.axes, len(holder.sizes) if isinstance(holder, RelayOp | ExchangeOp) else 2)
+        _verify_part(holder, self.part)
+        if (self.first is None) != (self.along is None):
+            raise VerifyException("says along which axis a part of a stage begins where")
+        if self.along is not None and (len(self.axes) != 2 or self.along.value.data not in (0, 1)):
+            raise VerifyException("a part is one of two axes")
+
+
+def _verify_part(holder: Holder, part: SSAValue | None) -> None:
+    if isinstance(holder, ExchangeOp) != (part is not None):
+        raise VerifyException("says whose tile of an exchange it means, and of nothing else")
 
 
 def _verify_axes(axes: Sequence[SSAValue], count: int) -> None:
@@ -441,7 +495,9 @@ class ProductOp(IRDLOperation):
         if not isinstance(right, RingOp | RelayOp):
             raise VerifyException("has a right factor that lies in a ring or a relay")
         left = self.lhs.owner.holder if isinstance(self.lhs.owner, ViewOp) else None
-        elements = {holder.element.data for holder in (left, right) if isinstance(holder, RingOp | RelayOp)}
+        elements = {
+            holder.element.data for holder in (left, right) if isinstance(holder, RingOp | RelayOp | ExchangeOp)
+        }
         if len(elements) > 1 or not elements <= BYTES.keys():
             raise VerifyException("has factors of one element type, f16 or bf16")
         users = [use.operation for use in self.result.uses]
@@ -530,6 +586,7 @@ ROLE_OPERATIONS = (
     RingOp,
     BoardOp,
     OutboxOp,
+    ExchangeOp,
     RelayOp,
     OrderOp,
     TurnOp,

@@ -157,6 +157,7 @@ class KernelOp(IRDLOperation):
     form = opt_prop_def(StringAttr)
     when = opt_prop_def(ConditionAttr)
     unless = opt_prop_def(ConditionAttr)
+    instead = opt_prop_def(ArrayAttr[SymbolRefAttr])
     schedules = opt_prop_def(ArrayAttr[DictionaryAttr])
     scheduled_as = opt_prop_def(SymbolRefAttr)
     bounds = opt_prop_def(ArrayAttr)
@@ -166,7 +167,8 @@ class KernelOp(IRDLOperation):
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
     assembly_format = (
-        "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`schedules` $schedules^)? "
+        "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`instead` `of` $instead^)? "
+        "(`schedules` $schedules^)? "
         "(`scheduled` `as` $scheduled_as^)? (`bounds` $bounds^)? (`strided` $strided^)? "
         "(`widens` `by` `bits` $by_bits^)? (`rows` `last` $rows_last^)? $body attr-dict"
     )
@@ -420,6 +422,11 @@ def is_key(axis: SSAValue) -> bool:
         around = around.parent_op()
     # An axis has many uses: that of a type's own class is the quickest question.
     return isinstance(around, LoopOp) or any(type(use.operation) is RenameAxisOp for use in axis.uses)
+
+
+def is_row(axis: SSAValue) -> bool:
+    """Whether an axis is one of rows: it starts where a program does."""
+    return isinstance(axis.owner, RangeOp) and isinstance(axis.owner.start.owner, ProgramOp) and not is_column(axis)
 
 
 def is_column(axis: SSAValue) -> bool:

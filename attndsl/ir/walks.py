@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.ir import gathers, roles, tile
-from attndsl.ir.rings import BoardOp, OrderOp, OutboxOp, RelayOp, RingOp
+from attndsl.ir.rings import BoardOp, ExchangeOp, OrderOp, OutboxOp, RelayOp, RingOp
 from attndsl.ir.spec import TensorOp, enclosing_tensor
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import (
@@ -416,7 +416,7 @@ ROLES_LEVEL = Dialect(
 """Who does what, in full."""
 
 ACTIONS = (
-    *(RingOp, BoardOp, OutboxOp, RelayOp, OrderOp),
+    *(RingOp, BoardOp, OutboxOp, RelayOp, OrderOp, ExchangeOp),
     *(
         roles.WaitOp,
         roles.ExpectOp,

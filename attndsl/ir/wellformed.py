@@ -16,6 +16,7 @@ from attndsl.ir.analyses.meeting import apart, in_steps
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
+from attndsl.ir.forms import kernels_beside
 from attndsl.ir.keys import KEYS
 from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.releases import verify_role
@@ -43,6 +44,9 @@ def _condition(kernel: attn.KernelOp | tile.KernelOp) -> None:
     """Raises VerifyException where a kernel never runs, or has a condition of dims that its module does not declare."""
     if kernel.when is not None and kernel.when == kernel.unless:
         raise VerifyException("a kernel that runs `when` something holds, unless it does, never runs")
+    others = {each.entry.data for each in kernels_beside(kernel) if each is not kernel}
+    if not {each.string_value() for each in kernel.instead or ()} <= others:
+        raise VerifyException("a kernel runs instead of others of its module")
     declared = {dim for tensor in spec.declarations(kernel, spec.TensorOp) for dim in tensor.extents.dims}
     for condition in (kernel.when, kernel.unless):
         for dim in sorted(condition.dims - declared) if condition is not None else ():
@@ -96,7 +100,8 @@ def _scheduled(kernel: tile.KernelOp) -> None:
         return
     if kernel.schedules is not None:
         raise VerifyException("has schedules, and is scheduled as another kernel")
-    if (kernel.form, kernel.when, kernel.unless) != (other.form, other.when, other.unless):
+    mine, its = ((each.form, each.when, each.unless, each.instead) for each in (kernel, other))
+    if mine != its:
         raise VerifyException(f"runs where @{other.entry.data}, which it is scheduled as, does not")
     steps = {op.variable: leaf_of(op.step) for op in operations(other) if isinstance(op, tile.ProgramOp)}
     for op in of_kind(kernel, tile.ProgramOp):

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator
 
 from attndsl.backends.gluon.expressions import WARPS, GluonExpressions, found_anew, goes_through_loops, shared_layout
 from attndsl.backends.gluon.helpers import (
+    ADDS,
     ALIKE,
     ANEW,
     BOXES,
     CLEAR,
     DESCRIPTOR,
+    FUSED,
     HEADS,
     IMPORTS,
     OUTSIDE,
@@ -38,10 +40,11 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import is_approximate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import (
-    COPIED,
+    BOXED,
     RELAYED,
     BoardOp,
     BoxesOp,
+    ExchangeOp,
     Holder,
     OrderOp,
     OutboxOp,
@@ -104,9 +107,11 @@ def emit(module: ModuleOp, source: str = "") -> str:
     tanh = TANH if any(map(is_approximate, ops)) else ""
     clears = CLEAR if any(isinstance(op, roles.ClearOp) for op in ops) else ""
     sections = SECTIONS if any(isinstance(op, walks.SectionOp) for op in ops) else ""
-    functions = BOXES + (SHARED if shares else "") + (HEADS if heads else "") + descriptor
+    fused = any(kernel.instead is not None for kernel in kernels)
+    functions = BOXES + (FUSED if fused else "") + (SHARED if shares else "") + (HEADS if heads else "") + descriptor
     functions += (ALIKE if told else "") + (ANEW if anew else "") + sections + tanh + packs + clears
-    imports = IMPORTS + (PIECES if pieces else "")
+    adds = any(isinstance(op, roles.PutOp) and op.adds is not None for op in ops)
+    imports = IMPORTS + (PIECES if pieces else "") + (ADDS if adds else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)
 
 
@@ -260,14 +265,15 @@ class GluonKernel(StagesWriter):
             name, stages = self.memory[holder.sym_name.data], holder.stages.value.data
             if isinstance(holder, BoardOp):
                 made = f"gl.int32, [{stages}, 1], {ONE_NUMBER}"
-            elif isinstance(holder, RelayOp):
+            elif isinstance(holder, RelayOp | ExchangeOp):
                 element, sizes = GLUON_TYPES.get(holder.element.data, "gl.float32"), holder.shape
+                stages *= holder.among.value.data if isinstance(holder, ExchangeOp) else 1
                 layout = shared_layout(sizes[1], RELAYED[holder.element.data]) if len(sizes) == 2 else ONE_NUMBER
                 made = f"{element}, [{', '.join(map(str, [stages, *sizes]))}], {layout}"
             else:
                 rows, columns = holder.box.values()
                 kind = holder.element.data
-                layout = shared_layout(columns, COPIED[kind])
+                layout = shared_layout(columns, BOXED[kind])
                 made = f"{GLUON_TYPES[kind]}, [{stages}, {rows}, {columns}], {layout}"
             out.line(f"{name} = gl.allocate_shared_memory({made})")
             if isinstance(holder, RingOp) and holder.sym_name.data in self.pieces:
@@ -293,7 +299,7 @@ class GluonKernel(StagesWriter):
 
     def _statement(self, op: Operation) -> None:
         match op:
-            case BoxesOp() | BoardOp() | RelayOp() | OrderOp() | roles.RoleOp():
+            case BoxesOp() | BoardOp() | RelayOp() | OrderOp() | ExchangeOp() | roles.RoleOp():
                 pass
             case walks.WalkOp():
                 self._walk(op)
@@ -356,11 +362,14 @@ class GluonKernel(StagesWriter):
             case roles.ViewOp() if not all(isinstance(user, FACTORS) for user in tile.users(op.result)):
                 layout = self.text.own(self.text.axes_of(op.result))
                 holder = op.holder
-                assert isinstance(holder, RingOp | RelayOp)
+                assert isinstance(holder, RingOp | RelayOp | ExchangeOp)
                 widened = ".to(gl.float32)" if holder.element.data in ("f16", "bf16") else ""
-                self._line(op, f"{self.names[op.result]} = {self._stage(op)}.load({layout}){widened}")
+                self._line(op, f"{self.names[op.result]} = {self._view(op)}.load({layout}){widened}")
             case roles.ViewOp():
-                self.text.keep(op.result, Text(self._stage(op)))
+                self.text.keep(op.result, Text(self._view(op)))
+            case arith.MuliOp() if self._is_known(op.result):
+                # A part of a stage begins where its function knows it to.
+                self._line(op, f"{self.names[op.result]}: gl.constexpr = {self.text.make(op).code}")
             case roles.AlongOp():
                 self.text.keep(op.result, self.text[op.value])
             case roles.ProductOp():
@@ -475,7 +484,7 @@ class GluonKernel(StagesWriter):
 FACTORS = (roles.ProductOp, roles.OperandOp)
 """What takes what lies in a stage as products do."""
 
-NAMING = (roles.ViewOp, roles.ProductOp, roles.OperandOp, roles.AlongOp, roles.HandOp)
+NAMING = (roles.ViewOp, roles.ProductOp, roles.OperandOp, roles.AlongOp, roles.HandOp, roles.PutOp)
 """What takes an axis only to say which one it means."""
 
 

@@ -294,6 +294,8 @@ class GluonExpressions(TritonExpressions):
         assert isinstance(view, roles.ViewOp)
         right = self[op.rhs].code + (".permute((1, 0))" if op.over is view.axes[1] else "")
         left, axes = self._left(op), self.axes_of(op.result)
+        if isinstance(op.lhs.owner, roles.ViewOp) and op.over is op.lhs.owner.axes[0]:
+            left += ".permute((1, 0))"
         if not in_shared_memory(op.lhs) and self._columns(op.lhs) != self.width(axes[1]):
             left = f"gl.convert_layout({left}, {self.layout('FACTOR', self.width(axes[1]))})"
         if op.onto is not None:

@@ -22,6 +22,20 @@ _store_box = tma.async_store if hasattr(tma, "async_store") else tma.async_copy_
 _copy_box = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 """
 
+ADDS = """
+if hasattr(tma, "async_atomic_add"):
+    _add_box = tma.async_atomic_add
+else:
+    from triton._C.libtriton import ir
+    from triton.experimental.gluon.language._core import builtin
+
+    @builtin
+    def _add_box(boxes, corner, memory, _semantic=None):
+        \"\"\"Begins to add a tile in shared memory to a box: each element at once.\"\"\"
+        places = _semantic._convert_to_ir_values(corner, require_i64=False)
+        _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, boxes.handle, places, memory.handle)
+"""
+
 PIECES = """
 _seen_as = getattr(gl.shared_memory_descriptor, "reinterpret", None) or gl.shared_memory_descriptor._reinterpret
 """
@@ -44,10 +58,18 @@ def _has_roles(asked, splits, pays, device, *tensors):
     if "ROLES" in asked:
         wanted = asked["ROLES"] and (splits is None or asked.get("SPLITS", 1) == 1)
     else:
-        wanted = pays and splits in (1, None) and not asked.keys() - {{"SPLITS"}}
+        wanted = pays and splits in (1, None) and not asked.keys() - {{"SPLITS", "FUSED"}}
     if not wanted or device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
         return False
     return all(_box_strides(x) is not None for x in tensors)
+'''
+
+FUSED = '''
+
+def _is_fused(asked, pays, device, *tensors):
+    """Whether one kernel does what several do: as roles are chosen, or if it is asked for."""
+    asked = {**(asked or {}), "ROLES": asked["FUSED"]} if asked and "FUSED" in asked else asked
+    return _has_roles(asked, None, pays, device, *tensors)
 '''
 
 SHARED = f'''

@@ -13,6 +13,7 @@ from attndsl.ir.rings import (
     BARRIERS,
     Barred,
     BoxesOp,
+    ExchangeOp,
     Holder,
     OrderOp,
     OutboxOp,
@@ -23,9 +24,9 @@ from attndsl.ir.rings import (
     holders_of,
 )
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import Operation, SSAValue
+from attndsl.ir.xdsl import Block, Operation, SSAValue, arith
 
-GLUON_TYPES = {"f16": "gl.float16", "bf16": "gl.bfloat16", "i8": "gl.int8", "u8": "gl.uint8"}
+GLUON_TYPES = {"f32": "gl.float32", "f16": "gl.float16", "bf16": "gl.bfloat16", "i8": "gl.int8", "u8": "gl.uint8"}
 
 
 class StagesWriter(TritonKernel):
@@ -46,6 +47,9 @@ class StagesWriter(TritonKernel):
         self.memory[name] = self.names.like(name) if within is None else self.memory[within.string_value()]
         if isinstance(holder, OrderOp):
             self.barriers[name, "full"] = self.memory[name]
+            return
+        if isinstance(holder, ExchangeOp):
+            self.barriers[name, "full"] = self.names.like(f"{name}_full")
             return
         if isinstance(holder, RingOp) and holder.pieces != holder.box:
             self.pieces[name] = self.names.like(f"{plain_name(holder)}_pieces")
@@ -83,7 +87,18 @@ class StagesWriter(TritonKernel):
                 self._line(op, f"{self.names[value]} = ({text}).to(gl.int32)")
 
     def _stage(self, op: roles.StageOp) -> str:
-        return f"{self.memory[op.ring.string_value()]}.index({self.text[op.stage].code})"
+        holder, stage = op.holder, self.text[op.stage]
+        if not isinstance(holder, ExchangeOp) or not isinstance(op, roles.HandOp | roles.ViewOp) or op.part is None:
+            return f"{self.memory[op.ring.string_value()]}.index({stage.code})"
+        place = f"{stage.within(7)} * {holder.among.value.data} + {self.text[op.part].code}"
+        return f"{self.memory[holder.sym_name.data]}.index({place})"
+
+    def _view(self, op: roles.ViewOp) -> str:
+        """What a view sees of its stage."""
+        if op.first is None or op.along is None:
+            return self._stage(op)
+        along = op.along.value.data
+        return f"{self._stage(op)}.slice({self.text[op.first].code}, {op.lengths[along]}, dim={along})"
 
     def _barrier(self, op: roles.StageOp, barrier: str) -> str:
         holder = op.holder
@@ -118,25 +133,35 @@ class StagesWriter(TritonKernel):
     def _corner(self, start: Sequence[SSAValue], further: str = "") -> str:
         """Where a box begins, so much further along its last axis."""
         places = [
-            self.text[value].code if constant(value) is not None else f"{self.text[value].within(9)}.to(gl.int32)"
+            self.text[value].code if self._is_known(value) else f"{self.text[value].within(9)}.to(gl.int32)"
             for value in start
         ]
         if further:
             places[-1] = further if constant(start[-1]) == 0 else f"{places[-1]} + {further}"
         return f"[{', '.join(places)}]"
 
+    @staticmethod
+    def _is_known(value: SSAValue) -> bool:
+        """Whether a place is a number, or one of a consumer's own, which its function knows."""
+        op = value.owner
+        factor = op.lhs if isinstance(op, arith.MuliOp) and constant(op.rhs) is not None else None
+        return constant(value) is not None or (factor is not None and _is_number(factor))
+
     def _put(self, op: roles.PutOp) -> None:
         stage, element = self._stage(op), GLUON_TYPES[op.outbox.declaration.element.data]
         if op.outbox.within is None:
-            # Of the copies that the role has begun, the one from this stage is as old as it has outboxes.
             self._line(op, f"tma.store_wait({_puts_beside(op) - 1})")
-        self._line(op, f"{stage}.store({self.text[op.value].within(9)}.to({element}))")
+        stored = "" if element == "gl.float32" else f".to({element})"
+        self._line(op, f"{stage}.store({self.text[op.value].within(9)}{stored})")
         self._line(op, "fence_async_shared()")
         corner = self._corner([op.start[axis] for axis in op.outbox.order])
-        self._call(op, "", ["_store_box(", self.descriptors[op.outbox], corner, stage, ")"])
+        begins = "_store_box(" if op.adds is None else "_add_box("
+        self._call(op, "", [begins, self.descriptors[op.outbox], corner, stage, ")"])
 
     def _release(self, op: roles.ReleaseOp) -> None:
         """Arrives at the barrier of a stage when what was read of it, or was put there, has left it."""
+        if isinstance(op.holder, ExchangeOp):
+            return  # none waits for it
         outboxes = [each for each in holders_of(op) if isinstance(each, OutboxOp) and each.ring is not None]
         if any(filled_with(each.ring) == op.ring.string_value() for each in outboxes if each.ring is not None):
             self._line(op, "tma.store_wait(0)")
@@ -187,12 +212,22 @@ class StagesWriter(TritonKernel):
 
 
 def _puts_beside(op: roles.PutOp) -> int:
-    """How many stages of outboxes a role fills for each tile: all of them, each time in one order, or none."""
+    """Of the copies that a role has begun, how many are as young as that of a stage which it fills anew, at least.
+
+    For each tile it fills all of its outboxes, each time in one order, or none; where one is filled in each turn, it
+    waits for all.
+    """
     role: Operation | None = op
     while not isinstance(role, roles.RoleOp):
         assert role is not None
         role = role.parent_op()
-    return sum(isinstance(each, roles.PutOp) and each.outbox.within is None for each in operations(role))
+    puts = [each for each in operations(role) if isinstance(each, roles.PutOp) and each.outbox.within is None]
+    return 1 if any(isinstance(each.parent_op(), tile.LoopOp) for each in puts) else len(puts)
+
+
+def _is_number(value: SSAValue) -> bool:
+    """Whether a value is a consumer's number."""
+    return isinstance(value.owner, Block) and isinstance(value.owner.parent_op(), roles.ConsumersOp)
 
 
 def plain_name(holder: Holder | BoxesOp) -> str:

@@ -25,7 +25,7 @@ from attndsl.ir.analyses.widths import LARGEST_TILE
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import Factor, bounds_of
 from attndsl.ir.rewrite import constant, number_in
-from attndsl.ir.rings import BoxesOp, RingOp
+from attndsl.ir.rings import BoxesOp, OutboxOp, RingOp
 from attndsl.ir.roles import ConsumersOp
 from attndsl.ir.sizes import leaf_of, operator_of
 from attndsl.ir.spec import enclosing_tensor
@@ -156,6 +156,7 @@ class Launcher:
         self.shared: set[str] = set()
         self.looks: dict[tile.KernelOp, list[Launched]] = {}
         self.in_roles = "in_roles"
+        self.is_fused = local.like("is_fused")
         self.device = f"{python_name(next(iter(tensors)).sym_name.data)}.device"
 
     def tables(self, launched: Sequence[Launched]) -> str:
@@ -182,9 +183,45 @@ class Launcher:
             for tensor in {t.sym_name.data: t for each in launched for t in each.taken.tensors}.values():
                 if tensor.role.data == "workspace" and tensor.sym_name.data in self.shared:
                     self._allocate(tensor)
-            write_branches(self.out, launched, lambda each: each.kernel, self._launches)
+            self._all(launched)
             self.out.line(f"return {self.launches}")
         self._caller(arguments, keywords)
+
+    def _all(self, launched: Sequence[Launched]) -> None:
+        """The launches of all kernels, where some may stand in the place of others, right before these."""
+        replaced = {each.string_value() for one in launched for each in one.kernel.instead or ()}
+
+        def kind(each: Launched) -> str:
+            return "fused" if each.kernel.instead else "replaced" if each.kernel.entry.data in replaced else "alone"
+
+        for name, group in groupby(launched, kind):
+            kernels = list(group)
+            if name == "fused":
+                self._fused(kernels)
+                continue
+            with self.out.saved_indentation():
+                if name == "replaced":
+                    self.out.line(f"if not {self.is_fused}:")
+                    self.out.indent()
+                write_branches(self.out, kernels, lambda each: each.kernel, self._launches)
+
+    def _fused(self, launched: Sequence[Launched]) -> None:
+        """The launches of kernels that stand in the place of others, where that pays or is asked for."""
+        leading = next(each for each in launched if each.kernel.form == IN_ROLES)
+        names, rows = Names({*self.names, self.launches, self.chosen, self.arguments}), leading.rows
+        assert rows is not None, "kernels with roles have rows"
+        counts = {op: names.fresh(f"n_{op.variable.data}") for op in of_kind(leading.kernel, tile.ProgramOp)}
+        for program, count in counts.items():
+            self.out.line(f"{count} = {leading.text.count(program)}")
+        pays = self._pays(leading, names, leading.text.limit(rows), leading.keys, _grid(counts.values()))
+        tensors = [name for name, role in _boxed(leading).items() if role != "workspace"]
+        self.out.listed(f"{self.is_fused} = _is_fused(", ["schedule", pays, self.device, *tensors], ")")
+        self.out.line(f"if {self.is_fused}:")
+        looks = [each for each in launched if each.kernel.scheduling is leading.kernel and each is not leading]
+        self.looks[leading.kernel] = looks
+        self._launch_roles(leading, list(counts.values()), {})
+        with self.out.indented():
+            self._launches([each for each in launched if each is not leading and each not in looks])
 
     def _caller(self, arguments: Sequence[str], keywords: Sequence[str]) -> None:
         self.out.line("")
@@ -267,6 +304,7 @@ class Launcher:
     def _workspaces(self, launched: Launched) -> None:
         """Allocates what a kernel leaves to a later one."""
         stored = {op.tensor.string_value() for op in of_kind(launched.kernel, tile.StoreOp)}
+        stored |= {op.tensor.string_value() for op in launched.kernel.walk() if isinstance(op, OutboxOp)}
         for tensor in launched.taken.tensors:
             if tensor.role.data == "workspace" and tensor.sym_name.data in stored - self.shared:
                 self._allocate(tensor)
@@ -321,8 +359,7 @@ class Launcher:
         programs, too, how often is chosen anew.
         """
         programs = [op for op in launched.kernel.walk() if isinstance(op, tile.ProgramOp)]
-        rings = [op for op in launched.kernel.walk() if isinstance(op, BoxesOp)]
-        tensors = dict.fromkeys(python_name(ring.tensor.string_value()) for ring in rings)
+        tensors = _boxed(launched)
         assert whole.rows is not None, "kernels with roles have rows"
         counts = dict(zip(programs, named, strict=True))
         packs = self._pack(launched, named)
@@ -338,15 +375,9 @@ class Launcher:
             rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
             tiles = f"min({grid}, triton.cdiv({written}, {size}) + {places})"
             has_roles = f"{grid} < 2**31 and _has_roles("  # the numbers of tiles that there might be have 32 bits
-        pays = "False"
-        if launched.kernel.schedules:
-            (schedule,) = schedules_of(launched.kernel)
-            least = str(schedule[LEAST_KEYS])
-            # The plain form has a program for each tile that there might be: roles pay for few keys, too.
-            known = keys if shares or whole.rows.bound is None else least
-            pays = Names({*self.names, *named}).like("pays")
-            rule = "_shared_roles_pay" if shares else "_roles_pay"
-            self.out.listed(f"{pays} = {rule}(", [rows, known, least, tiles, self.device], ")")
+        # The plain form has a program for each tile that there might be: roles pay for few keys, too.
+        known = keys if shares or whole.rows.bound is None else None
+        pays = self._pays(launched, Names({*self.names, *named}), rows, known, tiles)
         if cut:
             self.in_roles = Names({*self.names, *named, pays}).like("in_roles")
             self.out.listed(f"{self.in_roles} = {has_roles}", ["schedule", "None", pays, self.device, *tensors], ")")
@@ -357,6 +388,17 @@ class Launcher:
         else:
             self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, self.device, *tensors], "):")
         self._launch_roles(launched, named, own)
+
+    def _pays(self, launched: Launched, names: Names, rows: str, keys: str | None, tiles: str) -> str:
+        """Names whether roles pay for so many rows, keys and tiles of rows; for keys that are None, if any do."""
+        if not launched.kernel.schedules:
+            return "False"
+        shares = any(isinstance(op, ConsumersOp) and op.follow is not None for op in launched.kernel.walk())
+        (schedule,) = schedules_of(launched.kernel)
+        least, pays = str(schedule[LEAST_KEYS]), names.like("pays")
+        rule = "_shared_roles_pay" if shares else "_roles_pay"
+        self.out.listed(f"{pays} = {rule}(", [rows, keys or least, least, tiles, self.device], ")")
+        return pays
 
     def _pack(self, launched: Launched, named: Sequence[str]) -> bool:
         """Names how many heads a kernel packs, which several numbers of its launch rest on; whether it packs any."""
@@ -442,6 +484,12 @@ def _own(launched: Launched, plain: Launched) -> dict[tile.ProgramOp, str]:
     pairs = zip(*(of_kind(each.kernel, tile.ProgramOp) for each in (launched, plain)), strict=True)
     counts = ((own, launched.text.count(own), plain.text.count(other)) for own, other in pairs)
     return {own: count for own, count, others in counts if count != others or constant(own.step) != 1}
+
+
+def _boxed(launched: Launched) -> dict[str, str]:
+    """What a kernel with roles copies boxes of, and to, by name, and which role each has."""
+    rings = [op for op in launched.kernel.walk() if isinstance(op, BoxesOp)]
+    return {python_name(ring.tensor.string_value()): ring.declaration.role.data for ring in rings}
 
 
 def _written(whole: Launched) -> str:

@@ -9,6 +9,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.analyses.facts import executed, leaves
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.rings import OutboxOp
 from attndsl.ir.sizes import leaf_of, size_of
 from attndsl.ir.statements import named, operations
 from attndsl.ir.walks import TakeOp
@@ -58,7 +59,9 @@ class Parameters:
         ops = [op for op in operations(kernel) if op in found]
         used = {op.tensor.string_value() for op in ops if isinstance(op, tile.LoadOp | tile.StoreOp)}
         counters = {op.counter.string_value() for op in ops if isinstance(op, TakeOp)}
-        used |= counters
+        # By its address a call that is made again finds a workspace, whose boxes are all that a kernel takes.
+        outboxes = [op.declaration for op in kernel.walk() if isinstance(op, OutboxOp)]
+        used |= counters | {t.sym_name.data for t in outboxes if t.role.data == "workspace"}
         taken = tuple(t for t in tensors if t.sym_name.data in used)
         sizes = tuple({size_key(op.result): op.result for op in ops if isinstance(op, tile.PaddedOp)}.values())
         static = {leaf.owner.dim.data for size in sizes for leaf in leaves(size) if isinstance(leaf.owner, spec.DimOp)}

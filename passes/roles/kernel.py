@@ -14,7 +14,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_boxes import put_of
 from attndsl.ir.analyses.role_loads import through_registers
 from attndsl.ir.analyses.role_parts import Multiplied, size_of_axis
-from attndsl.ir.analyses.role_room import begins_mixed, goes_in_order, holds_queries, scores_ahead
+from attndsl.ir.analyses.role_room import begins_mixed, first_are_longest, goes_in_order, holds_queries, scores_ahead
 from attndsl.ir.analyses.role_shares import after_loops
 from attndsl.ir.rings import BYTES, BoardOp, OrderOp
 from attndsl.ir.roles import (
@@ -86,7 +86,8 @@ class RolesKernel(TurnedBuilder):
         parts = found.row_parts
         self._fillings()
         self._fillings_beside()
-        self.queries = self._rings(found.queries, found.part_rows, parts, 1)
+        self.queries = self._rings(found.queries, found.part_rows, parts, parts if found.adding else 1)
+        self._exchanges()
         self._outboxes()
         self._relays()
         self.order = OrderOp("order", parts) if goes_in_order(found) else None
@@ -106,10 +107,13 @@ class RolesKernel(TurnedBuilder):
         self._role(ConsumersOp(parts, registers))
         for share in range(1, len(found.shares)):
             self._role(ConsumersOp(1, registers, follow=True), share)
+        for op in self.plain.body.block.ops:
+            if self.plain.instead is not None and isinstance(op, tile.CoversOp):
+                self._clone(op)  # no plain kernel stands beside, which says it
         self._say()
 
     def _section(self) -> SSAValue | None:
-        """How many heads, say, go together, whose rows see more keys the later they are; None of others.
+        """How many heads, say, go together, whose rows see more keys the later they are, or fewer; None of others.
 
         All of a section begin their longest rows before others: the last tiles of a call are short ones then. Keys and
         values of a section have to stay in the cache. On an H200 causal heads with 1024 keys took 0.93 to 0.94 of the
@@ -117,7 +121,9 @@ class RolesKernel(TurnedBuilder):
         """
         found, covers = self.found, next(op for op in self.plain.body.block.ops if isinstance(op, tile.CoversOp))
         rows, rounded = found.rows, found.scoring[0].dot.rounded
-        if rows.descending is None or rows.bound is not None or self.programs[-1] is not rows or found.shares:
+        if rows.bound is not None or self.programs[-1] is not rows or found.shares:
+            return None
+        if rows.descending is None and not first_are_longest(found):
             return None
         if len(self.programs) == 1 or covers.keys not in self.copies or rounded is None:
             return None
@@ -149,7 +155,8 @@ class RolesKernel(TurnedBuilder):
             box = put_of(op, found.row_axis.result, self.axes)
             if box is None:
                 continue
-            size, over = [found.part_rows, size_of_axis(box.features)], not found.outboxes and not found.shares
+            size, over = [found.part_rows, size_of_axis(box.features)], not (found.outboxes or found.shares)
+            over = over and not found.adding  # then others read queries, too
             ring = next((each for each in free if over and [*each.box.values()] == size), None)
             if ring is not None:
                 free.remove(ring)
@@ -223,6 +230,9 @@ class RolesKernel(TurnedBuilder):
             if op in self.placed:
                 self.place = op.location
                 self._clone(op)
+                whole = self.found.whole(self.found.loops[0])
+                if whole is not None and whole.owner is op:
+                    self.copies[whole] = self._full_of(self.copies[whole])
         self.place = self.found.folded.location
 
     def _take(self, walk: WalkOp, takes: bool) -> None:
@@ -321,8 +331,11 @@ class RolesKernel(TurnedBuilder):
         asked = self._asked(part)
         covered = any(outbox.within is not None for _, outbox in self.outboxes.values())
         if not self.found.rotates:
+            seen = self._see_all()
             state = self._fold_turns()
-            if asked is not None and not covered:
+            if seen:
+                self._release(seen)
+            elif asked is not None and not covered:
                 self._release([asked])
             self._finish(state)
             if asked is not None and covered:
@@ -539,6 +552,7 @@ class RolesKernel(TurnedBuilder):
         for value in (*given, *(each.box.value for each in found.products)):
             outer |= {value.owner} if isinstance(value.owner, Operation) else set()
         outer |= {each.dot for each in found.products}
+        outer |= {op for each in found.adding for op in (each.dot, each.store)}
         for each in found.summing:
             outer |= {each.added, *(v.owner for v in each.added.operands if isinstance(v.owner, Operation))}
         ops = (op for op in loop.body.block.ops if op is not loop.axis and op is not loop.end and op not in outer)
@@ -551,6 +565,8 @@ class RolesKernel(TurnedBuilder):
                 self.copies[value] = self._value(views[value], value.name_hint)
         if isinstance(op, arith.SelectOp) and not self.found.asked(op.cond):
             self.copies[op.result] = self.copies[op.lhs]
+        elif isinstance(op, arith.SelectOp) and full and any(op is each.chosen for each in self.found.adding):
+            self.copies[op.result] = self.copies[op.lhs]  # full tiles are those of whole tiles of rows
         elif op in self.found.masks:
             assert isinstance(op, arith.SelectOp)
             self._mask(op, turn, full)

@@ -212,10 +212,10 @@ class LoadsBuilder(CopiesBuilder, ABC):
         return views
 
     def _release_beside(self, views: Mapping[SSAValue, ViewOp]) -> None:
-        """Releases that: by then it lies in registers."""
+        """Releases that: by then it lies in registers, as products that rest on it are awaited, or behind a fence."""
         for filled in self._beside:
             view = views[filled.tiles[0].value]
-            self._add(ReleaseOp(view.ring.string_value(), view.stage, fenced=True))
+            self._add(ReleaseOp(view.ring.string_value(), view.stage, fenced=self.found.rotates))
 
     def _views(
         self,

@@ -10,14 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from attndsl.ir.analyses.role_parts import Multiplied, Scored, Summed
+from attndsl.ir.analyses.role_parts import AddedUp, Multiplied, Scored, Summed
 from attndsl.ir.roles import AlongOp, AwaitOp, OperandOp, ProductOp, ViewOp, WaitOp
 from attndsl.ir.xdsl import Block, LocationAttr, Operation, SSAValue, arith
-from attndsl.passes.roles.endings import EndingsBuilder
+from attndsl.passes.roles.adds import AddsBuilder
 from attndsl.passes.roles.shares import Carried
 
 
-class TurnedBuilder(EndingsBuilder, ABC):
+class TurnedBuilder(AddsBuilder, ABC):
     """Writes the loops of consumers whose turns have several tiles of scores, or of weights."""
 
     asked: list[SSAValue]
@@ -57,6 +57,7 @@ class _Turn:
         self.seen: dict[tuple[SSAValue, SSAValue], ViewOp] = {}
         self.weights: dict[SSAValue, SSAValue] = {}
         self.made = set[SSAValue](self.found.scores)
+        self.adding: list[tuple[AddedUp, int, list[ViewOp], SSAValue]] = []
 
     def scores(self) -> SSAValue:
         """The first scores of the turn, which is that before all others, along places."""
@@ -92,15 +93,35 @@ class _Turn:
             for product in early:  # what it has of this turn, it may leave
                 self._see(product, self.turn, self.key)
             self._score(early, self._next(), kernel.places)
-        assert len(self.begun) == len(found.products), "each product is begun once in a turn"
+        self._add_up()
+        begun = len(found.products) + len(found.adding) * found.row_parts
+        assert len(self.begun) == begun, "each product is begun once in a turn"
         for n, (each, _) in enumerate(self.begun):
+            kernel.place = each.dot.location
             if isinstance(each, Summed):
-                kernel.place = each.dot.location
                 self.state[each.state] = self._finish(n, "sums")
+        for added, last, seen, key in self.adding:
+            value = self._await(last, "added")
+            kernel._release(seen[:1])
+            kernel._put_up(added, value, key)
         later = [self._finish(len(self.begun) - 1, "scores")] if early else []
         kernel._release_beside(views)
         ended = [kernel.copies[v] if n in found.kept else self.state[n] for n, v in enumerate(loop.end.values)]
         return [*ended, *later]
+
+    def _add_up(self) -> None:
+        """Hands on what is added up of all rows, and begins the products that this consumer makes of what all have."""
+        kernel, keys = self.kernel, self.kernel.found.tile_keys // self.kernel.found.row_parts
+        for each in kernel.found.adding:
+            stage, phase = kernel._exchange(each, self.turn, self.key)
+            axis, key = kernel.found.folded.axis, self.key
+            assert axis is not None
+            if kernel.found.cuts_keys:
+                key = kernel._cut(axis.result, kernel.copies[axis.start], kernel.parts[each.dot].first, keys)
+            views = kernel._seen_of_all(each, stage, phase, key)
+            for product in kernel._products_of_all(each, views):
+                self.begun.append((each, product.result))
+            self.adding.append((each, len(self.begun) - 1, views, key))
 
     def _line(self, score: SSAValue) -> LocationAttr:
         """The line of the spec that says a score."""

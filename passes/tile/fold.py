@@ -127,13 +127,17 @@ class TileFold:
         return [larger, build.add(arith.MinSIOp(*both), block, op.position.name_hint)]
 
     def scatter(self, op: attn.ScatterOp, plan: ContractionPlan, where: list[SSAValue]) -> None:
-        """Adds to elements what all rows of the tile have for the keys, each of which is an element's own."""
+        """Adds to elements what all rows of the tile have for the keys, each of which is an element's own.
+
+        A GPU takes what a row does not see to be finite: who reads the sums asks whether they are, and makes them anew.
+        """
         lowering, at, block = self.lowering, self.at, self.block
         assert at.rows is not None
-        value = lowering.contract(plan, at.rows, None, where, at, block, self.exact)
+        value = lowering.contract(plan, at.rows, None, where, at, block, exact=not lowering.fixed)
         indices = [lowering.get(place, at) for place in op.indices]
         assert not any(at.rows in at.build.axes(place) for place in indices), "rows of a tile have no elements apart"
-        at.build.place(tile.StoreOp(op.tensor, indices, value, None, lowering.programs(op, at)), block)
+        there = at.build.conjunction(at.before_end, block)
+        at.build.place(tile.StoreOp(op.tensor, indices, value, there, lowering.programs(op, at)), block)
 
     @staticmethod
     def unscaled(score: SSAValue) -> tuple[SSAValue, SSAValue | None]:

@@ -28,7 +28,7 @@ def lower_kernel(source: attn.KernelOp, rows: int, keys: int, columns: int, fixe
     last key's end, and what lies behind it is absent.
     """
     target = tile.KernelOp(source.entry.data, source.form)
-    target.when, target.unless = source.when, source.unless
+    target.when, target.unless, target.instead = source.when, source.unless, source.instead
     target.location = source.location
     lowering, block = Lowering(source, fixed), target.body.block
     at = Where(TileBuilder(block), (BlockScope(block, None),))

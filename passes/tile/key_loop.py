@@ -10,7 +10,7 @@ from typing import NamedTuple
 from attndsl.choices import KEYS
 from attndsl.ir import attn, spec, tile
 from attndsl.ir.hints import hint
-from attndsl.ir.keys import Folded, common_conjuncts, conjuncts
+from attndsl.ir.keys import Folded, common_conjuncts, conjuncts, factors_of
 from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import AnyFloat, Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.tile.builder import TileBuilder, order_of
@@ -69,15 +69,21 @@ class KeyLoop:
         plans = _in_turn(plans) if sequential else plans
         step = build.number(1) if sequential else build.size(self.keys, KEYS)
         span = KeySpan(*self.split(low, high, step), step, *own)
-        adds = any(isinstance(op, attn.ScatterOp) for op in self.reductions)  # folded once more, it would add twice
-        guessing = self.fixed and not sequential and not adds and bool(self.at_risk(plans))
-        folded = self.loop(span, plans, sequential, exact=not guessing)
+        guessing = self.fixed and not sequential and bool(self.at_risk(plans))
+        given = self.given()
+        folded = given or self.loop(span, plans, sequential, exact=not guessing)
         if guessing:
             folded = self.again_unless_finite(span, plans, folded)
         results = [result for op in self.reductions for result in op.results]
         for old, new in zip(results, folded, strict=True):
             new.name_hint = old.name_hint
         return dict(zip(results, folded, strict=True))
+
+    def given(self) -> list[SSAValue]:
+        """The states that other kernels have folded, where they have all."""
+        values = [op.given for op in self.reductions if isinstance(op, attn.TotalOp) and op.given is not None]
+        self.lowering.need(values, self.at)
+        return [self.lowering.get(value, self.at) for value in values]
 
     def loop(self, span: KeySpan, plans: Plans, sequential: bool, exact: bool) -> list[SSAValue]:
         """Adds one loop, over tiles of keys or `sequential`, over single keys; gives the states that it ends with.
@@ -185,8 +191,9 @@ class KeyLoop:
             odd = build.add(tile.SumOp(odd, axis), outside)
         sound = build.add(arith.CmpfOp(odd, build.constant(0.0, odd.type), "oeq"), outside)
         otherwise = Block()
-        again = replace(self, at=self.at.aside(otherwise))
-        exact = again.loop(span, _in_turn(plans), sequential=True, exact=True)
+        folds = [op for op in self.reductions if not isinstance(op, attn.ScatterOp)]  # what was added stays added
+        again = replace(self, at=self.at.aside(otherwise), reductions=folds)
+        exact = again.loop(span, _in_turn({op: plans[op] for op in folds}), sequential=True, exact=True)
         build.place(scf.YieldOp(*exact), otherwise)
         kept = Block()
         build.place(scf.YieldOp(*folded), kept)
@@ -242,8 +249,7 @@ class KeyLoop:
                 plan = contraction(op.body, over, axes, self.condition_axes(op) | {over})
                 return [replace(plan, precise=op.precise is not None)]
             case attn.ScatterOp():
-                factors = op.value.owner.operands if isinstance(op.value.owner, arith.MulfOp) else [op.value]
-                return [product(list(factors), self.lowering.rows[0].result, axes)]
+                return [product(factors_of(op.value), self.lowering.rows[0].result, axes)]
             case _:
                 return []
 

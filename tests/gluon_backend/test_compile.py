@@ -67,7 +67,7 @@ def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tupl
             element = ring.declaration.element.data
             copied = ring.copied_of(PACK)
             box = [copied.get(axis, 1) for axis in ring.order]
-            kind = {"f16": gl.float16, "bf16": gl.bfloat16, "i8": gl.int8, "u8": gl.uint8}[element]
+            kind = {"f32": gl.float32, "f16": gl.float16, "bf16": gl.bfloat16, "i8": gl.int8, "u8": gl.uint8}[element]
             layout = gl.NVMMASharedLayout.get_default_for(box, kind)
             types[name] = f"tensordesc<{POINTERS[element][1:]}[{','.join(map(str, box))}],{layout!r}>"
         elif name in pointers:

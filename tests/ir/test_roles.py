@@ -334,7 +334,7 @@ def test_an_order_is_among_two_consumers() -> None:
         found.verify()
     order.stages = IntegerAttr(2, index)
     each(found, roles.WaitOp, "order")[0].barrier = StringAttr("empty")
-    with pytest.raises(VerifyException, match="a stage of an order is full, and never empty"):
+    with pytest.raises(VerifyException, match="a stage of an order, or of an exchange, is full, and never empty"):
         found.verify()
     each(found, roles.WaitOp, "order")[0].barrier = StringAttr("full")
     each(found, roles.PassOp)[0].ring = SymbolRefAttr("k_ring")

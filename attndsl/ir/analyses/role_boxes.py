@@ -109,7 +109,8 @@ def placing(found: Roled) -> frozenset[Operation]:
     ]
     assert loop.axis is not None
     needed.update(waiting)
-    waiting = [loop.axis, *(value.owner for value in loop.end.operands)]
+    waiting = [loop.axis, *(value.owner for value in loop.end.operands), *(each.dot for each in found.adding)]
+    needed.update(each.store for each in found.adding)
     while waiting:
         op = waiting.pop()
         if not isinstance(op, Operation) or op in needed or op.parent is not loop.body.block:
@@ -198,8 +199,19 @@ def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None
     tensor = spec.enclosing_tensor(store, store.tensor.string_value())
     if store.adds is not None or tensor.element.data not in BYTES or row not in axes(store.value):
         return None
+    return _stored(store, row, axes)
+
+
+def added_to(store: tile.StoreOp, key: SSAValue, axes: AxesAnalysis) -> Box | None:
+    """The box to which a store adds for the keys of a turn; None where it adds to none, or not 32 bits."""
+    tensor = spec.enclosing_tensor(store, store.tensor.string_value())
+    return None if store.adds is None or tensor.element.data != "f32" else _stored(store, key, axes)
+
+
+def _stored(store: tile.StoreOp, tiled: SSAValue, axes: AxesAnalysis) -> Box | None:
+    """The box that a store means, along an axis of keys or of rows; None where it is none."""
     try:
-        box = box_along(store, store.value, row, axes)
+        box = box_along(store, store.value, tiled, axes)
     except NoRoles:
         return None
     return box if lies_inside(store, box.sides, box.heads) else None

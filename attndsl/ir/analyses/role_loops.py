@@ -35,13 +35,25 @@ class FullAndMixed:
         self.known[self.mixed.axis.start] = self.full.axis.start
         self.known[self.mixed.axis.result] = self.full.axis.result
         pairs = zip(self.mixed.end.values, self.full.end.values, strict=False)
-        if not all(self._same(value, other) for value, other in pairs):
+        if not all(self._same(value, other) for value, other in pairs) or not self._adds_alike():
             raise NoRoles("a mixed tile is folded in another way than a full one, and not only masked")
+
+    def _adds_alike(self) -> bool:
+        """Whether both add up the same, and in the same places."""
+        mixed, full = (
+            [op for op in loop.body.block.ops if isinstance(op, tile.StoreOp)] for loop in (self.mixed, self.full)
+        )
+        if [op.tensor for op in mixed] != [op.tensor for op in full]:
+            return False
+        mine, others = ([value for op in ops for value in (op.value, *op.indices)] for ops in (mixed, full))
+        return all(map(self._same, mine, others))
 
     def tested(self) -> list[Operation]:
         """The operations of a turn over a mixed tile that only masks need."""
         needed: set[Operation | Block] = {self.mixed.axis, self.mixed.end}  # type: ignore[arg-type]
+        needed.update(each.store for each in self.found.adding)
         waiting = [value.owner for op in (self.mixed.axis, self.mixed.end) if op for value in op.operands]
+        waiting += [each.dot for each in self.found.adding]
         while waiting:
             op = waiting.pop()
             if isinstance(op, Operation) and op not in needed and op.parent is self.mixed.body.block:

@@ -24,6 +24,10 @@ STAGES = 2
 """Three brought nothing on an H200, and one takes the copies out from under the products."""
 
 
+EXCHANGED_STAGES = 2
+"""Of what consumers exchange: the one that is ahead is a turn ahead at most."""
+
+
 class NoRoles(ValueError):
     """The warps of a kernel have no roles; the message says why, in words that follow on "because"."""
 
@@ -103,12 +107,32 @@ class Summed(Multiplied):
     factor: SSAValue | None
 
 
+@dataclass(frozen=True)
+class AddedUp(Multiplied):
+    """A product over all rows of a program, of what is made of scores and a tile of queries, that is added up.
+
+    `store` adds it to the elements of `target`, which has the keys of a turn and the features of the box. It is
+    `chosen` of rows that there are, where those end before a tile does: at `end`.
+    """
+
+    store: tile.StoreOp
+    target: Box
+    chosen: arith.SelectOp | None = None
+    end: SSAValue | None = None
+
+    @property
+    def features(self) -> SSAValue:
+        """The features of what is added."""
+        return self.target.features
+
+
 @dataclass
 class Roled:
     """What is told apart of a kernel: `loops` are one, or that over full tiles and then that over mixed ones.
 
     Of the last loop: `scoring` are the products whose sums, made by `joined`, are `scores`, of `queries` where these
     are all boxes that are multiplied as they lie in memory, and `summing` those that are added to what it carries.
+    Where consumers add up what they have of all their rows, `adding` are the products for that.
     `masks` are the selects that full tiles do without, `tested` all operations that only those need. `placed` are those
     that only say where boxes lie, and `absent` what is false where values lie outside of their tensor: of such keys NaN
     is copied, which a slow path looks for, and nothing else asks for them. Where boxes move, a turn is right for
@@ -148,6 +172,7 @@ class Roled:
     ends: dict[tile.LoadOp, SSAValue] = field(default_factory=dict)
     shares: tuple[tuple[Summed, ...], ...] = ()
     scattered: bool = False
+    adding: tuple[AddedUp, ...] = ()
 
     @property
     def folded(self) -> tile.LoopOp:
@@ -165,7 +190,7 @@ class Roled:
 
         With several, as gradients have, a turn begins and ends its products by itself.
         """
-        return len(self.scores) == 1 and len({each.left for each in self.summing}) == 1
+        return not self.adding and len(self.scores) == 1 and len({each.left for each in self.summing}) == 1
 
     @property
     def products(self) -> tuple[Multiplied, ...]:
@@ -210,6 +235,11 @@ class Roled:
         """Whether data say where keys begin or end."""
         ends = [end for loop in self.loops for end in (loop.lb, loop.ub)]
         return any(isinstance(leaf.owner, tile.LoadOp) for end in ends for leaf in leaves(end))
+
+    @property
+    def cuts_keys(self) -> bool:
+        """Whether consumers share out the keys of what they add up, where each has 64 of them, and not its features."""
+        return self.tile_keys >= ROWS_OF_A_CONSUMER * self.row_parts
 
     def is_last(self, end: SSAValue) -> bool:
         """Whether no tile but the last one visited reaches behind an end of keys: tiles walk up to that, in order."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_parts import (
+    EXCHANGED_STAGES,
     ROWS_OF_A_CONSUMER,
     STAGES,
     NoRoles,
@@ -122,7 +123,13 @@ def scores_ahead(found: Roled) -> bool:
     """
     own = features_of(found.summing) // 2 + (_most_live(found) + 1) * AHEAD_KEYS // 2
     fits = found.stages > 1 and found.tile_keys <= AHEAD_KEYS and own <= MOST_AHEAD
-    return fits and not found.rotates
+    return fits and not (found.rotates or found.adding)
+
+
+def first_are_longest(found: Roled) -> bool:
+    """Whether later rows have fewer keys: where those of a row begin rests on it, and all end at once."""
+    axes, loop = AxesAnalysis(), found.folded
+    return bool(axes(loop.row_start)) and not axes(loop.row_stop)
 
 
 def begins_mixed(found: Roled) -> bool:
@@ -192,7 +199,13 @@ def _memory(found: Roled, keys: int, results: int) -> int:
     masks = 8 * keys * found.row_parts * sum(isinstance(op, tile.LoadOp) for op in found.tested)
     fed = sum(size_of_axis(box.features) * COPIED[element_of(box.value)] for box in found.fed)
     turns = found.stages * keys * (2 * copied + fed)
-    return rows + turns + handed + masks + _beside(found, keys) + OTHER_MEMORY
+    return rows + turns + handed + masks + _beside(found, keys) + _added(found, keys) + OTHER_MEMORY
+
+
+def _added(found: Roled, keys: int) -> int:
+    """The bytes of what consumers exchange, and of what they add up, which waits in memory to be added."""
+    exchanged = found.tile_rows * keys * 2 * EXCHANGED_STAGES
+    return sum(exchanged + 4 * keys * size_of_axis(each.features) for each in found.adding)
 
 
 def _beside(found: Roled, keys: int) -> int:
@@ -244,7 +257,7 @@ def _most_live(found: Roled) -> int:
     for n, op in enumerate(body):
         for value in op.results:
             rests = value in made or any(operand in made for operand in op.operands)
-            if rests and len(axes(value)) == 2 and not any(op is each.dot for each in found.summing):
+            if rests and len(axes(value)) == 2 and not any(op is each.dot for each in (*found.summing, *found.adding)):
                 made.append(value)
                 live[value] = max((place[use.operation] for use in value.uses if use.operation in place), default=n)
         most = max(most, sum(last > n for last in live.values()))

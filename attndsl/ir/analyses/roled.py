@@ -14,13 +14,23 @@ from collections.abc import Iterator, Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import lies_inside
-from attndsl.ir.analyses.role_boxes import absent_where, block_of, box_read, hold_guarded, is_apart, placing
+from attndsl.ir.analyses.role_boxes import (
+    absent_where,
+    added_to,
+    block_of,
+    box_read,
+    hold_guarded,
+    is_apart,
+    placing,
+)
 from attndsl.ir.analyses.role_loads import feed, load_tile, loaded_axes, read_beside
 from attndsl.ir.analyses.role_loops import FullAndMixed
-from attndsl.ir.analyses.role_parts import Box, Loaded, NoBox, NoRoles, Roled, Scored, Summed
+from attndsl.ir.analyses.role_parts import AddedUp, Box, Loaded, NoBox, NoRoles, Roled, Scored, Summed
 from attndsl.ir.analyses.role_room import choose_tiles
 from attndsl.ir.analyses.role_shares import handed_on
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.meaning import predicate
+from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import BYTES
 from attndsl.ir.statements import operations
 from attndsl.ir.traits import Axes
@@ -44,7 +54,8 @@ def roled(kernel: tile.KernelOp) -> Roled:
 
 def _roled(kernel: tile.KernelOp, apart: set[Operation]) -> Roled:
     """The roles that the warps of a kernel can have, where some loads are apart from what is copied."""
-    if kernel.form is None or kernel.form.data == "roles" or kernel.when is not None or kernel.unless is not None:
+    form = "whole" if kernel.form is None and kernel.instead is not None else kernel.form and kernel.form.data
+    if form in (None, "roles") or kernel.when is not None or kernel.unless is not None:
         raise NoRoles("it is no kernel that folds keys")
     block, axes = kernel.body.block, AxesAnalysis()
     loops = tuple(op for op in block.ops if isinstance(op, tile.LoopOp))
@@ -85,13 +96,17 @@ def _roled(kernel: tile.KernelOp, apart: set[Operation]) -> Roled:
     choose_tiles(found)
     if found.shares:
         handed_on(found)
-    elif kernel.form.data != "whole":
+    elif form != "whole":
         raise NoRoles("few rows are cut by keys, and a consumer has all sums of a row")
     return found
 
 
 def _hold_turned(found: Roled) -> None:
     """Holds that all that a turn of several scores, or weights, takes is boxes that stay, and numbers of each key."""
+    if found.adding and len(found.loops) == 2 and found.whole(found.loops[0]) is None:
+        raise NoRoles("rows are added up, and no number says how many tiles are full")
+    if len({each.end for each in found.adding}) > 1:
+        raise NoRoles("what is added up ends at several rows")
     if len(found.boxes) < len(found.products):
         raise NoRoles("a turn has several tiles of scores, or of weights, and not all that it multiplies is copied")
     if found.block or found.ends:
@@ -133,7 +148,7 @@ def _products(
     if len(halves) != 1 or not halves <= BYTES.keys() or any(op.rounded is None for op in dots):
         raise NoRoles("its products are not of f16 or bf16")
     element = halves.pop()
-    scoring, weighted = [op for op in dots if op.over is not key], [op for op in dots if op.over is key]
+    scoring, weighted = [op for op in dots if op.over not in (key, row)], [op for op in dots if op.over is key]
     if not scoring or not weighted:
         raise NoRoles("its products are not some over features and some over keys")
     boxes = {dot: _tile_of(kernel, dot, loop, row, element, axes, apart) for dot in (*scoring, *weighted)}
@@ -146,6 +161,7 @@ def _products(
         raise NoRoles("what keys are multiplied with changes from turn to turn")
     if any(len(found) > 2 or (len(found) == 2 and row not in found) for found in _tiles(kernel, row, loops, axes)):
         raise NoRoles("a tile has more axes than rows and one other")
+    added = [op for op in dots if op.over is row]
     scores, joined = _joined(scoring)
     queries = [_queries(kernel, left[dot], row, element, axes) for dot in scoring]
     return Roled(
@@ -156,7 +172,27 @@ def _products(
         joined,
         tuple(box for box in queries if box is not None) if None not in queries else (),
         tuple(Summed(dot, boxes[dot], left[dot], *_sum(loop, dot)) for dot in weighted),
+        adding=tuple(_added(dot, [box for box in queries if box is not None], key, axes) for dot in added),
     )
+
+
+def _added(dot: tile.DotOp, queries: Sequence[Box], key: SSAValue, axes: AxesAnalysis) -> AddedUp:
+    """A product over rows, and where it is added up."""
+    users, box = tile.users(dot.result), next((box for box in queries if box.value in (dot.lhs, dot.rhs)), None)
+    if box is None:
+        raise NoRoles("what rows add up is no product with queries that are boxes")
+    store = users[0] if len(users) == 1 else None
+    target = added_to(store, key, axes) if isinstance(store, tile.StoreOp) else None
+    if target is None or axes(dot.result) != {key, target.features} or not isinstance(store, tile.StoreOp):
+        raise NoRoles("what rows add up is added to no box of keys and features")
+    left = dot.rhs if dot.lhs is box.value else dot.lhs
+    choice = left.owner
+    if not isinstance(choice, arith.SelectOp) or not isinstance(test := choice.cond.owner, arith.CmpiOp):
+        return AddedUp(dot, box, left, store, target)
+    alone = constant(choice.rhs) == 0 and tile.users(left) == [dot] and not axes(test.rhs)
+    if not alone or predicate(test) != "slt" or test.lhs is not dot.over:
+        raise NoRoles("what rows add up rests on more than which rows there are")
+    return AddedUp(dot, box, left, store, target, choice, test.rhs)
 
 
 def _tile_of(
@@ -214,6 +250,7 @@ def _tiles(kernel: tile.KernelOp, row: SSAValue, loops: Sequence[tile.LoopOp], a
     """The axes of all tiles of a kernel but keys and values, and what these are made of."""
     dots = [op for loop in loops for op in loop.body.block.ops if isinstance(op, tile.DotOp)]
     made = {value.owner for dot in dots for value in (dot.lhs, dot.rhs) if row not in axes(value)}
+    made |= {dot for dot in dots if dot.over is row}
     for op in reversed(list(operations(kernel))):
         users = [user for result in op.results for user in tile.users(result)]
         if users and made.issuperset(users):

@@ -90,5 +90,5 @@ tile.kernel @turned form "whole" {
 // CHECK-NEXT:       %sums_1 = roles.await %weighing_1 pending 1 : f32
 // CHECK-NEXT:       %scores_5 = roles.await %scoring_2 pending 0 : f32
 // CHECK-NEXT:       roles.release @q_ring[%q_stage_3]
-// CHECK-NEXT:       roles.release fenced @shift_relay[%shift_stage_2]
+// CHECK-NEXT:       roles.release @shift_relay[%shift_stage_2]
 // CHECK:          roles.release @k_ring[%part]

@@ -1,0 +1,235 @@
+"""One kernel for all gradients, which adds up what its rows have for others: against the reference, and planted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from attndsl.checking.check import check
+from attndsl.checking.typed import Spec
+from attndsl.choices import FUSED
+from attndsl.driver.compile import compile_spec, lower
+from attndsl.driver.passes import passes_of, run_pipeline
+from attndsl.driver.targets import target_of
+from attndsl.gradient import gradient
+from attndsl.ir import roles, tile
+from attndsl.ir.analyses.roled import roled
+from attndsl.ir.analyses.roles_gain import NoGain, least_keys
+from attndsl.ir.build import build
+from attndsl.ir.context import context
+from attndsl.ir.coroutines import RolesFail
+from attndsl.ir.interpret import SMALL_CHOICES, interpret
+from attndsl.ir.rewrite import index_constant
+from attndsl.ir.rewrite import replace as replace_with
+from attndsl.ir.rings import ExchangeOp
+from attndsl.ir.spec import TensorOp
+from attndsl.ir.statements import operations
+from attndsl.ir.xdsl import IntegerAttr, ModuleOp, Operation, VerifyException, arith, index
+from attndsl.op.forms import launched
+from attndsl.passes.assign_roles import AssignRoles, adds_up
+from attndsl.storage import encode
+from attndsl.syntax.source import Source
+from attndsl.testing.case import Case, Disagreement, types_with
+
+from .test_roles import EXAMPLES, EXTENTS, kernels, sizes_of, spec_of
+
+NAMES = ("mha backward", "causal_end backward", "prefix_lm backward", "lse backward")
+
+
+@cache
+def levels(name: str, extent: int) -> tuple[ModuleOp, ModuleOp]:
+    """What the Gluon emitter takes, but for roles: before tiles, and after all other passes."""
+    spec = spec_of(name)
+    pipeline = target_of("gluon").lowering(known=sizes_of(spec, extent), machine="cuda:90", boxes=True)
+    module = build(spec, types_with(spec, "bf16"))
+    run_pipeline(module, passes_of(pipeline.attn))
+    rows = module.clone()
+    run_pipeline(module, passes_of(pipeline.tile[:-1]))
+    return rows, module
+
+
+def fused(name: str, rows: int = 2, keys: int = 4, extent: int = 16) -> ModuleOp:
+    module = levels(name, extent)[1].clone()
+    AssignRoles(rows=rows, keys=keys).apply(context(), module)
+    module.verify()
+    assert one(module).instead is not None
+    return module
+
+
+def one(module: ModuleOp) -> tile.KernelOp:
+    """The kernel that does what others do."""
+    return next(kernel for kernel in kernels(module, "roles") if kernel.instead is not None)
+
+
+def case_of(spec: Spec, rows: int, keys: int, seed: int) -> Case:
+    extents = {"B": 1, "H": 2, "M": rows, "N": keys, "P": 5}
+    return Case.make(spec, "bf16", seed, {d: n for d, n in extents.items() if d in spec.dims} | sizes_of(spec, 16))
+
+
+def held(module: ModuleOp, case: Case, fuses: int = 1) -> None:
+    """Raises Disagreement where a module gives something else than the reference."""
+    found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1, FUSED: fuses})
+    case.check("fuse-loops", found, narrowed=True)
+
+
+@pytest.mark.parametrize("name", NAMES[:2])
+def test_one_kernel_agrees_with_the_reference(name: str) -> None:
+    case, (rows, tiles) = case_of(spec_of(name), 5, 9, 0), levels(name, 16)
+    for each in (case, case.poisoned()):
+        for module in (rows, tiles, fused(name)):
+            held(module, each)
+            held(module, each, fuses=0)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", NAMES)
+def test_one_kernel_agrees_with_the_reference_at_all_extents(name: str) -> None:
+    for seed, (rows, keys) in enumerate(EXTENTS):
+        case = case_of(spec_of(name), rows, keys, seed)
+        for each in (case, case.poisoned()):
+            held(levels(name, 16)[seed % 2], each)
+            held(fused(name, *((2, 4), (3, 8), (2, 128))[seed % 3]), each)  # of 128 keys, consumers share out keys
+
+
+@pytest.mark.parametrize("level", ["tiles", "roles"])
+def test_a_key_that_a_row_does_not_see_may_be_no_number(level: str) -> None:
+    """What is added up is 0 times NaN then: who reads it makes it anew."""
+    case = case_of(spec_of("causal_end backward"), 9, 9, 1)
+    k = np.array(case.arrays["k"])
+    k[:, :, 5] = encode(np.asarray(np.nan), "bf16")
+    module = levels("causal_end backward", 16)[1] if level == "tiles" else fused("causal_end backward")
+    held(module, case.given(k=k))
+
+
+def test_rows_that_are_not_there_add_nothing() -> None:
+    """Their scores are 0 where memory has none: far above a log-sum-exp of -256, a weight of theirs would overflow."""
+    case = case_of(spec_of("mha backward"), 5, 5, 0)
+    large = {name: encode(np.full(case.arrays[name].shape, n), "bf16") for name, n in (("q", 8.0), ("k", -8.0))}
+    lse = np.full(case.arrays["lse"].shape, -256.0 + np.log(5.0), np.float32)
+    held(fused("mha backward"), case.given(lse=lse, **large))
+
+
+def each(module: ModuleOp, kind: type[Operation]) -> list[Operation]:
+    return [op for op in operations(one(module)) if isinstance(op, kind)]
+
+
+def one_stage(module: ModuleOp) -> None:
+    (exchange,) = each(module, ExchangeOp)
+    turns = [op for op in each(module, roles.TurnOp) if "exchanged" in (op.results[0].name_hint or "")]
+    for op in (exchange, *turns):
+        op.properties["stages"] = IntegerAttr(1, index)
+
+
+def a_wait_for_another_turn(module: ModuleOp) -> None:
+    for op in exchanged(module, roles.WaitOp):
+        one, phase = index_constant(1), op.operands[0]
+        other = arith.SubiOp(one.result, phase)
+        assert op.parent is not None
+        op.parent.insert_ops_before([one, other], op)
+        op.operands[0] = other.result
+
+
+def nothing_released(module: ModuleOp) -> None:
+    for op in exchanged(module, roles.ReleaseOp):
+        replace_with(op, [])
+
+
+def rows_of_one_consumer(module: ModuleOp) -> None:
+    views = exchanged(module, roles.ViewOp)
+    for op in views:
+        op.operands[2] = views[0].operands[2]
+
+
+def features_of_one_consumer(module: ModuleOp) -> None:
+    for op in each(module, roles.PutOp):
+        op.operands[-2] = op.operands[-4]  # where features begin is where keys do of head 0
+
+
+def sums_that_are_put_and_not_added(module: ModuleOp) -> None:
+    for op in each(module, roles.PutOp):
+        op.properties.pop("adds", None)
+
+
+def queries_that_one_consumer_keeps(module: ModuleOp) -> None:
+    release = [op for op in each(module, roles.ReleaseOp) if op.ring.string_value() == "k_ring"]  # type: ignore[attr-defined]
+    replace_with(release[0], [])
+
+
+def exchanged(module: ModuleOp, kind: type[Operation]) -> list[Operation]:
+    return [op for op in each(module, kind) if op.ring.string_value() == "exchanged"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        one_stage,
+        a_wait_for_another_turn,
+        nothing_released,
+        rows_of_one_consumer,
+        features_of_one_consumer,
+        sums_that_are_put_and_not_added,
+        queries_that_one_consumer_keeps,
+    ],
+)
+def test_what_is_amiss_in_an_exchange_is_found(plant: Callable[[ModuleOp], None]) -> None:
+    module, case = fused("mha backward"), case_of(spec_of("mha backward"), 13, 9, 1)
+    held(module, case)
+    plant(module)
+    with pytest.raises((Disagreement, RolesFail)):
+        held(module, case)
+
+
+def test_it_stands_in_the_place_of_kernels_that_there_are() -> None:
+    module = fused("mha backward")
+    for kernel in [op for op in module.body.block.ops if isinstance(op, tile.KernelOp) and op.instead is None][1:]:
+        replace_with(kernel, [])
+    with pytest.raises(VerifyException, match="instead of others of its module"):
+        module.verify()
+
+
+@pytest.mark.parametrize(
+    ("name", "extent", "keys"),
+    [("mha backward", 128, 4096), ("mha backward", 64, None), ("causal_end backward", 128, None)],
+)
+def test_from_so_many_keys_on_one_kernel_pays(name: str, extent: int, keys: int | None) -> None:
+    found = next(op for op in levels(name, extent)[1].body.block.ops if isinstance(op, tile.KernelOp) and adds_up(op))
+    if keys is None:
+        with pytest.raises(NoGain, match="two kernels were faster"):
+            least_keys(roled(found))
+    else:
+        assert least_keys(roled(found)) == keys
+
+
+@pytest.mark.parametrize("name", ["gqa backward", "softcap backward"])
+def test_without_roles_nothing_is_left_of_it(name: str) -> None:
+    module = levels(name, 16)[1].clone()
+    assert any(isinstance(op, tile.KernelOp) and op.instead is not None for op in module.body.block.ops)
+    AssignRoles(rows=2, keys=4).apply(context(), module)
+    module.verify()
+    assert not any(isinstance(op, tile.KernelOp) and op.instead is not None for op in module.body.block.ops)
+    assert "total" not in " ".join(op.sym_name.data for op in module.body.block.ops if isinstance(op, TensorOp))
+
+
+def test_what_is_to_be_deterministic_is_two_kernels() -> None:
+    source = (EXAMPLES / "mha.attn").read_text(encoding="utf-8")
+    text = f"{source.rstrip().removesuffix('}')}\n    schedule {{ deterministic = true }}\n}}\n"
+    spec = check(Source(gradient(check(Source(text, "mha.attn")), ("q", "k", "v")).backward, "mha backward"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, 128))
+    assert len(kernels(module, "roles")) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "fuses"), [(None, True), ({"FUSED": 0}, False), ({"FUSED": 0, "ROLES": 1}, False), ({"ROLES": 0}, False)]
+)
+def test_a_launch_takes_one_kernel_or_two(asked: dict[str, int] | None, fuses: bool) -> None:
+    spec = spec_of("mha backward")
+    artifact = compile_spec(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, 128))
+    dims = {"B": 4, "H": 32, "M": 4096, "N": 4096, "D": 128, "E": 128}
+    ran = [kernel for kernel, _ in launched(artifact, dims, {}, asked)]
+    assert [kernel.endswith("_fused_roles_kernel") for kernel in ran] == (
+        [False, True, False] if fuses else [False] * 3
+    )
+    assert not any("fused" in kernel for kernel, _ in launched(artifact, {**dims, "M": 2048, "N": 2048}, {}, None))
