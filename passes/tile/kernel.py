@@ -11,7 +11,7 @@ from attndsl.ir.hints import hint
 from attndsl.ir.keys import levels, over_of
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.sizes import known_limit
-from attndsl.ir.xdsl import SSAValue, arith
+from attndsl.ir.xdsl import SSAValue, arith, i1
 from attndsl.passes.tile.builder import TileBuilder, order_of
 from attndsl.passes.tile.key_loop import KeyLoop
 from attndsl.passes.tile.lowering import Lowering
@@ -57,7 +57,7 @@ def _write(lowering: Lowering, at: Where, op: attn.WriteOp, fixed: bool) -> None
     value = lowering.get(op.value, at)
     along, within = None, False
     if op.adds is not None:
-        value, within = _summed(lowering, at, op, indices, value)
+        value, where, within = _summed(lowering, at, op, indices, value, where)
         along = lowering.programs(op, at)
     if fixed:  # what is the same for several rows is stored for each
         for axis in (axis for v in indices for axis in sorted(build.axes(v), key=order_of)):
@@ -66,19 +66,32 @@ def _write(lowering: Lowering, at: Where, op: attn.WriteOp, fixed: bool) -> None
 
 
 def _summed(
-    lowering: Lowering, at: Where, op: attn.WriteOp, indices: Sequence[SSAValue], value: SSAValue
-) -> tuple[SSAValue, bool]:
-    """What a tile adds, summed up along each axis on which all of it meets, and whether some of it may meet then."""
+    lowering: Lowering,
+    at: Where,
+    op: attn.WriteOp,
+    indices: Sequence[SSAValue],
+    value: SSAValue,
+    where: SSAValue | None,
+) -> tuple[SSAValue, SSAValue | None, bool]:
+    """What a tile adds, summed up along each axis on which all of it meets, where it does, and whether some may meet.
+
+    Rows that add nothing have 0 in such a sum; where none of a tile adds, no element is touched: there may be none.
+    """
     build, block = at.build, at.outermost.block
     variables = [op.result for op in (*lowering.rows, *lowering.columns)]
     axes = {variable: lowering.target_axis(variable, at) for variable in variables}
     placed = frozenset[SSAValue]().union(*map(build.axes, indices))
     for axis in dict.fromkeys(axes.values()):
-        if axis not in placed:
-            assert op.where is None or axis not in build.axes(lowering.get(op.where, at)), "all add, or none"
-            value = build.add(tile.SumOp(build.along(value, axis, block), axis), block, value.name_hint)
+        if axis in placed:
+            continue
+        if where is not None and axis in build.axes(where):
+            value = build.select([where], value, block)
+            hidden = build.add(arith.XOrIOp(where, build.constant(True, i1)), block)
+            nothing = build.add(tile.AllOp(build.along(hidden, axis, block), axis), block)
+            where = build.add(arith.XOrIOp(nothing, build.constant(True, i1)), block)
+        value = build.add(tile.SumOp(build.along(value, axis, block), axis), block, value.name_hint)
     met = frozenset[SSAValue]().union(*map(lowering.axes, op.along))
-    return value, any(variable in met and axis in placed for variable, axis in axes.items())
+    return value, where, any(variable in met and axis in placed for variable, axis in axes.items())
 
 
 def _rows(lowering: Lowering, at: Where, asked: int) -> Where:

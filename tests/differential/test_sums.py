@@ -12,6 +12,7 @@ import pytest
 
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
+from attndsl.driver.passes import parse_pipeline, run_pipeline
 from attndsl.ir import tile
 from attndsl.ir.context import parse_module
 from attndsl.ir.interpret import interpret
@@ -161,3 +162,35 @@ def test_rows_that_are_said_not_to_meet_do_not() -> None:
     np.testing.assert_array_equal(found["o"], [3, 3])
     with pytest.raises(AssertionError, match=r"rows of one attn\.write meet that are said not to"):
         interpret(parse_module(MEETING.replace("ALONG", "%i")), {"x": x}, {"H": 3, "M": 2}, {})
+
+
+HIDDEN = """
+spec.tensor @x "input" "f32" ["B", "M"]
+spec.tensor @seen "input" "bool" ["B", "M"]
+spec.tensor @place "input" "i32" ["B"]
+spec.tensor @o "output" "f32" ["P"] partial
+attn.kernel @k {
+  %B = spec.dim "B"
+  %b = attn.each "b" to %B
+  %M = spec.dim "M"
+  %i = attn.each "i" to %M
+  %x = attn.read @x[%b, %i] : f32
+  %seen = attn.read @seen[%b, %i] : i1
+  %p = attn.read @place[%b] : index
+  attn.write @o[%p] = %x adds along(%b, %i) where %seen : f32
+}
+"""
+
+
+@pytest.mark.parametrize("fixed", ["", "fixed=true"])
+def test_some_rows_of_a_tile_add_and_others_do_not(fixed: str) -> None:
+    """Where none does, there may be no element to which they would add."""
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    x[2, :] = x[0, 1] = np.nan
+    seen = np.array([[1, 0, 1, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]], bool)
+    arrays = {"x": x, "seen": seen, "place": np.array([1, 1, 99], np.int32)}
+    module = parse_module(HIDDEN)
+    for passes in ("find-meetings,pack-rows", f"tile{{rows=2 keys=4 {fixed}}},canonicalize,pad-axes,cse"):
+        run_pipeline(module, parse_pipeline(passes))
+        found = interpret(module, arrays, {"B": 3, "M": 5, "P": 2}, {})
+        np.testing.assert_array_equal(found["o"], [0, 0 + 2 + 3 + 9])
