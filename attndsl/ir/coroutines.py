@@ -10,17 +10,29 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from attndsl.ir import gathers, roles, tile, walks
 from attndsl.ir.arrays import NamedArray, rounded, sum_along
 from attndsl.ir.meaning import Array
-from attndsl.ir.rings import BARRIERS, Barred, BoxesOp, ExchangeOp, RingOp, barred, barriers_of, filled_with
+from attndsl.ir.rings import (
+    BARRIERS,
+    Barred,
+    BoxesOp,
+    ExchangeOp,
+    Holder,
+    OutboxOp,
+    RelayOp,
+    RingOp,
+    barred,
+    barriers_of,
+    filled_with,
+)
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, scf
 from attndsl.storage import as_stored, decode
@@ -40,6 +52,8 @@ class Runs(Protocol):
 
 
 Places = tuple[np.ndarray[Any, Any], ...]
+
+Held = TypeVar("Held", RingOp, OutboxOp, RelayOp)
 
 
 class RolesFail(RuntimeError):
@@ -120,9 +134,10 @@ class _Program:
         self.copies: list[_Copy] = []
         self.stages: dict[tuple[str, int], _Stage] = {}
         self.ends = set[str]()  # stages of a board that hold the number at which there is no tile
-        holders = [op for op in kernel.body.block.ops if isinstance(op, Barred)]
-        self.filled_with = {holder.sym_name.data: filled_with(holder) for holder in holders}
-        for holder in filter(barred, holders):
+        # Once for a program: to look for them in the kernel at each use was a tenth of all time.
+        self.holders = {op.sym_name.data: op for op in kernel.body.block.ops if isinstance(op, Holder)}
+        self.filled_with = {name: filled_with(op) for name, op in self.holders.items() if isinstance(op, Barred)}
+        for holder in (op for op in self.holders.values() if isinstance(op, Barred) and barred(op)):
             name = holder.sym_name.data
             for n in range(holder.stages.value.data):
                 counts = {"empty": holder.among.value.data} if isinstance(holder, ExchangeOp) else {"empty": 1}
@@ -238,33 +253,41 @@ class _Role:
     def block(self, block: Block) -> Iterator[None]:
         for op in block.ops:
             kind: type[Operation] = type(op)
-            if _is_no_role_s(kind):
-                self.run.run(op)
-            elif isinstance(op, roles.WaitOp):
-                stage = self.stage(op)
-                barrier = stage.full if op.barrier.data == "full" else stage.empty
-                self.waits_for = f"{stage.name} is {op.barrier.data}"
-                while not barrier.has_ended(self.run.scalar(op.phase)):
-                    yield
-            elif isinstance(op, walks.WalkOp):
-                yield from self.walk(op)
-            elif isinstance(op, walks.RunOp):
-                task = op.declaration.body.block
-                self.gives(task.args[0], self.run.scalar(op.number))
-                yield from self.block(task)
-            elif isinstance(op, scf.IfOp) and not op.results:
-                chosen = op.true_region if self.run.scalar(op.cond) else op.false_region
-                yield from self.block(chosen.block)
-            elif isinstance(op, tile.LoopOp) and any(op.name.startswith("roles.") for op in operations(op)):
-                yield from self.loop(op)
+            does, waits, lets_others_on = _deed_of(kind)
+            if does is not None:
+                does(self, op)
+            elif waits is not None:
+                yield from waits(self, op)
             else:
-                self.step(op)
+                self.run.run(op)
             self.done += 1
-            if isinstance(op, roles.ReleaseOp | roles.PassOp):
+            if lets_others_on:
                 yield  # who waits for it may go on at once, and what this role has under way goes on beside that
+
+    def until(self, op: roles.WaitOp) -> Iterator[None]:
+        stage = self.stage(op)
+        barrier, phase = stage.full if op.barrier.data == "full" else stage.empty, self.run.scalar(op.phase)
+        self.waits_for = f"{stage.name} is {op.barrier.data}"
+        while not barrier.has_ended(phase):
+            yield
+
+    def task(self, op: walks.RunOp) -> Iterator[None]:
+        task = op.declaration.body.block
+        self.gives(task.args[0], self.run.scalar(op.number))
+        yield from self.block(task)
+
+    def choice(self, op: scf.IfOp) -> Iterator[None]:
+        if op.results:
+            self.run.run(op)
+            return
+        chosen = op.true_region if self.run.scalar(op.cond) else op.false_region
+        yield from self.block(chosen.block)
 
     def loop(self, op: tile.LoopOp) -> Iterator[None]:
         run, block = self.run, op.body.block
+        if not any(each.name.startswith("roles.") for each in operations(op)):
+            run.run(op)
+            return
         carried = [run.values[value] for value in op.iter_args]
         for n in range(run.scalar(op.lb), run.scalar(op.ub), run.scalar(op.step)):
             run.values[block.args[0]] = NamedArray(np.int64(n))  # type: ignore[arg-type]
@@ -296,83 +319,63 @@ class _Role:
         """Lets an integer have a value."""
         self.run.values[value] = NamedArray(np.int64(number))  # type: ignore[arg-type]
 
-    def step(self, op: Operation) -> None:
-        run = self.run
-        match op:
-            case walks.GoOp() | walks.NextOp() | walks.TaskOp() | scf.YieldOp():
-                pass
-            case walks.TakeOp():
-                counter = run.arrays[op.counter.string_value()]
-                self.gives(op.result, int(counter))
-                counter += 1
-            case walks.SeekOp():
-                for result, sought in zip(op.results, self.seek(op), strict=True):
-                    self.gives(result, sought)
-            case walks.PostOp():
-                stage = self.stage(op)
-                name = op.ring.string_value()
-                self.is_free(stage, name)
-                stage.boxes[name], stage.fills = np.int64(run.scalar(op.number)), stage.fills + 1  # type: ignore[assignment]
-                stage.fill()
-                stage.full.arrive()
-            case walks.NumberOp():
-                self.gives(op.result, int(self.readable(op)))
-            case walks.TurnsOp():
-                self.gives(op.result, max(1, run.scalar(op.tiles)))
-            case walks.ShareOp():
-                self.gives(op.result, run.scalar(op.first) + run.scalar(op.part) * op.rows.value.data)
-            case walks.SectionOp():
-                self.gives(op.result, self.program.grid.in_section(run.scalar(op.number), run.scalar(op.many)))
-            case walks.ProgramsOp():
-                for variable, place in zip(op.values, self.program.grid.place(run.scalar(op.number)), strict=True):
-                    self.gives(variable, place)
-            case roles.TurnOp():
-                turn, stages = run.scalar(op.turn), op.stages.value.data
-                self.gives(op.stage, turn % stages)
-                self.gives(op.phase, turn // stages % 2)
-            case roles.ExpectOp():
-                stage = self.stage(op)
-                stage.fills += 1
-                stage.full.arrive(op.count.value.data)
-            case roles.CopyOp():
-                self.copy(op, [self.piece(op.declaration, op.start)])
-            case gathers.GatherOp():
-                self.copy(op, list(self.gathered(op)))
-            case roles.PutOp():
-                self.put(op)
-            case roles.HandOp():
-                self.hand(op)
-            case roles.ClearOp():
-                self.clear(op)
-            case roles.ViewOp():
-                self.view(op)
-            case roles.OperandOp():
-                value = run.values[op.value]
-                axes = tuple(op.new if axis is op.old and op.new else axis for axis in value.axes)
-                run.values[op.result] = NamedArray(rounded(value.array, op.element.data), axes)
-            case roles.AlongOp():
-                value = run.values[op.value]
-                axes = tuple(op.new if axis is op.old else axis for axis in value.axes)
-                run.values[op.result] = NamedArray(value.array, axes)
-            case roles.ProductOp():
-                self.product(op)
-            case roles.AwaitOp():
-                self.wait(op)
-            case roles.ReleaseOp() if op.where is not None and not run.scalar(op.where):
-                pass
-            case roles.ReleaseOp():
-                stage = self.stage(op)
-                if not stage.unread or self.name in stage.released:
-                    raise RolesFail(f"{self.name} releases {stage.name}, which it has not, or no more, to read")
-                if any(made in self.products for made in stage.reading):
-                    raise RolesFail(f"{self.name} releases {stage.name}, which a product that is under way reads")
-                stage.unread -= 1
-                stage.released.add(self.name)
-                stage.empty.arrive()
-            case roles.PassOp():
-                self.stage(op).full.arrive()
-            case _:
-                run.run(op)
+    def take(self, op: walks.TakeOp) -> None:
+        counter = self.run.arrays[op.counter.string_value()]
+        self.gives(op.result, int(counter))
+        counter += 1
+
+    def post(self, op: walks.PostOp) -> None:
+        stage, name = self.stage(op), op.ring.string_value()
+        self.is_free(stage, name)
+        stage.boxes[name], stage.fills = np.int64(self.run.scalar(op.number)), stage.fills + 1  # type: ignore[assignment]
+        stage.fill()
+        stage.full.arrive()
+
+    def share(self, op: walks.ShareOp) -> None:
+        self.gives(op.result, self.run.scalar(op.first) + self.run.scalar(op.part) * op.rows.value.data)
+
+    def section(self, op: walks.SectionOp) -> None:
+        self.gives(op.result, self.program.grid.in_section(self.run.scalar(op.number), self.run.scalar(op.many)))
+
+    def programs(self, op: walks.ProgramsOp) -> None:
+        for variable, place in zip(op.values, self.program.grid.place(self.run.scalar(op.number)), strict=True):
+            self.gives(variable, place)
+
+    def turn(self, op: roles.TurnOp) -> None:
+        turn, stages = self.run.scalar(op.turn), op.stages.value.data
+        self.gives(op.stage, turn % stages)
+        self.gives(op.phase, turn // stages % 2)
+
+    def expect(self, op: roles.ExpectOp) -> None:
+        stage = self.stage(op)
+        stage.fills += 1
+        stage.full.arrive(op.count.value.data)
+
+    def operand(self, op: roles.OperandOp) -> None:
+        value = self.run.values[op.value]
+        axes = tuple(op.new if axis is op.old and op.new else axis for axis in value.axes)
+        self.run.values[op.result] = NamedArray(rounded(value.array, op.element.data), axes)
+
+    def along(self, op: roles.AlongOp) -> None:
+        value = self.run.values[op.value]
+        axes = tuple(op.new if axis is op.old else axis for axis in value.axes)
+        self.run.values[op.result] = NamedArray(value.array, axes)
+
+    def release(self, op: roles.ReleaseOp) -> None:
+        if op.where is not None and not self.run.scalar(op.where):
+            return
+        stage = self.stage(op)
+        if not stage.unread or self.name in stage.released:
+            raise RolesFail(f"{self.name} releases {stage.name}, which it has not, or no more, to read")
+        if any(made in self.products for made in stage.reading):
+            raise RolesFail(f"{self.name} releases {stage.name}, which a product that is under way reads")
+        stage.unread -= 1
+        stage.released.add(self.name)
+        stage.empty.arrive()
+
+    def find(self, op: walks.SeekOp) -> None:
+        for result, sought in zip(op.results, self.seek(op), strict=True):
+            self.gives(result, sought)
 
     def seek(self, op: walks.SeekOp) -> tuple[int, int, int]:
         """The number of the tile of a rank, and the place where it was found, ahead of which lie so many tiles."""
@@ -400,6 +403,12 @@ class _Role:
             raise RolesFail(f"{self.name} means stage {n} of @{name}, which has none of that number")
         return self.program.stages[name, n]
 
+    def held(self, op: roles.StageOp, kind: type[Held]) -> Held:
+        """What has the stage that an operation is about."""
+        holder = self.program.holders[op.ring.string_value()]
+        assert isinstance(holder, kind)
+        return holder
+
     def box(
         self, boxes: BoxesOp, lengths: Mapping[int, int], start: Sequence[SSAValue]
     ) -> tuple[list[int], Places, Places]:
@@ -417,7 +426,7 @@ class _Role:
         return sizes, np.ix_(*inside), np.ix_(*(p[i] for p, i in zip(places, inside, strict=True)))
 
     def put(self, op: roles.PutOp) -> None:
-        boxes = op.outbox
+        boxes = self.held(op, OutboxOp)
         if not 0 <= self.run.scalar(op.stage) < boxes.stages.value.data:
             raise RolesFail(f"{self.name} means a stage that @{boxes.sym_name.data} has not")
         if boxes.within is not None:
@@ -447,8 +456,8 @@ class _Role:
         del stage.boxes[ring]
 
     def hand(self, op: roles.HandOp) -> None:
-        relay, stage = op.relay, self.stage(op)
-        name = self.lies_as(op)
+        relay, stage, name = self.program.holders[op.ring.string_value()], self.stage(op), self.lies_as(op)
+        assert isinstance(relay, RelayOp | ExchangeOp)
         self.is_free(stage, name)
         tile_ = np.broadcast_to(self.run.values[op.value].along(tuple(op.axes)), relay.shape)
         stage.boxes[name] = rounded(tile_, relay.element.data)
@@ -478,7 +487,7 @@ class _Role:
 
     def gathered(self, op: gathers.GatherOp) -> Iterator[Array]:
         """The pieces of a tile, in order."""
-        ring, first = op.declaration, self.run.scalar(op.first)
+        ring, first = self.held(op, RingOp), self.run.scalar(op.first)
         (rows, piece), _ = ring.pieces.items()
         for before in range(0, ring.box[rows], piece):
             self.gives(op.starts.block.args[0], first + before)
@@ -488,7 +497,7 @@ class _Role:
             yield self.piece(ring, op.start)
 
     def copy(self, op: roles.CopyOp | gathers.GatherOp, pieces: Sequence[Array]) -> None:
-        stage, ring, name = self.stage(op), op.declaration, op.ring.string_value()
+        stage, ring, name = self.stage(op), self.held(op, RingOp), op.ring.string_value()
         self.is_free(stage, name)
         stage.landing.add(name)
         self.program.copies.append(_Copy(stage, name, np.concatenate(pieces), ring.bytes))
@@ -562,10 +571,54 @@ def _multiplied(made: _Product) -> NamedArray:
     return NamedArray(total if onto is None else total + onto.along(rest), rest)
 
 
+_Does = Callable[[_Role, Any], None]
+_Waits = Callable[[_Role, Any], Iterator[None]]
+
+_DOES: Mapping[type[Operation], _Does] = {
+    walks.GoOp: lambda role, op: None,
+    walks.NextOp: lambda role, op: None,
+    walks.TaskOp: lambda role, op: None,
+    walks.TakeOp: _Role.take,
+    walks.SeekOp: _Role.find,
+    walks.PostOp: _Role.post,
+    walks.NumberOp: lambda role, op: role.gives(op.result, int(role.readable(op))),
+    walks.TurnsOp: lambda role, op: role.gives(op.result, max(1, role.run.scalar(op.tiles))),
+    walks.ShareOp: _Role.share,
+    walks.SectionOp: _Role.section,
+    walks.ProgramsOp: _Role.programs,
+    roles.TurnOp: _Role.turn,
+    roles.ExpectOp: _Role.expect,
+    roles.CopyOp: lambda role, op: role.copy(op, [role.piece(role.held(op, RingOp), op.start)]),
+    gathers.GatherOp: lambda role, op: role.copy(op, list(role.gathered(op))),
+    roles.PutOp: _Role.put,
+    roles.HandOp: _Role.hand,
+    roles.ClearOp: _Role.clear,
+    roles.ViewOp: _Role.view,
+    roles.OperandOp: _Role.operand,
+    roles.AlongOp: _Role.along,
+    roles.ProductOp: _Role.product,
+    roles.AwaitOp: _Role.wait,
+    roles.ReleaseOp: _Role.release,
+    roles.PassOp: lambda role, op: role.stage(op).full.arrive(),
+}
+"""What each operation of roles does that waits for nothing; all that stand in no table mean the same anywhere."""
+
+_WAITS: Mapping[type[Operation], _Waits] = {
+    roles.WaitOp: _Role.until,
+    walks.WalkOp: _Role.walk,
+    walks.RunOp: _Role.task,
+    scf.IfOp: _Role.choice,
+    tile.LoopOp: _Role.loop,
+}
+"""What each operation does that may wait, or hold what does."""
+
+_LETS_OTHERS_ON = (roles.ReleaseOp, roles.PassOp)
+
+
 @cache
-def _is_no_role_s(kind: type[Operation]) -> bool:
-    """Whether operations of a type mean the same in a role as anywhere; asked first, as most do."""
-    return not kind.name.startswith("roles.") and kind not in (scf.IfOp, scf.YieldOp, tile.LoopOp)
+def _deed_of(kind: type[Operation]) -> tuple[_Does | None, _Waits | None, bool]:
+    """What an operation of a type does. Looked up, for a `match` over all takes longer than what most compute."""
+    return _DOES.get(kind), _WAITS.get(kind), kind in _LETS_OTHERS_ON
 
 
 def run_roles(run: Runs, kernel: tile.KernelOp) -> None:

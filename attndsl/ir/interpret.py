@@ -108,7 +108,7 @@ class Run(OverKeys):
         self.choices = choices
         self.outputs: dict[str, Array] = {}
         self.elements: dict[str, str] = {}
-        self.limits: dict[tile.NarrowOp, int] = {}
+        self.limits: dict[tile.NarrowOp, tuple[int, tuple[SSAValue, ...]]] = {}
         self.homes: Homes | None = None  # `tile`: where a kernel has some
         self.meetings = Meetings()
 
@@ -248,9 +248,9 @@ class Run(OverKeys):
 
     def narrow(self, op: tile.NarrowOp) -> None:
         if op not in self.limits:
-            self.limits[op] = largest(op.bounds, self.dims, self.params)
-        limit = self.limits[op]
-        for value in op.integers:
+            self.limits[op] = largest(op.bounds, self.dims, self.params), tuple(op.integers)
+        limit, integers = self.limits[op]
+        for value in integers:
             found = self.values[value].array
             absent = (found == IDENTITY) | (found == -IDENTITY - 1)
             assert np.all(absent | (found <= limit) & (found >= -limit)), "what tile.narrow names fits the bounds"
