@@ -6,7 +6,7 @@ Part of the `roles` dialect (`attndsl.ir.roles`), whose operations wait for stag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import TypeGuard, cast, get_args
 
 from attndsl.ir.spec import TensorOp, enclosing_tensor
 from attndsl.ir.xdsl import (
@@ -401,6 +401,8 @@ class ExchangeOp(IRDLOperation):
 
 Holder = RingOp | BoardOp | OutboxOp | RelayOp | OrderOp | ExchangeOp
 
+_HOLDERS = frozenset(get_args(Holder))  # looked up: each operation of a kernel is asked, for each of its stages
+
 Barred = RingOp | BoardOp | RelayOp | OrderOp | ExchangeOp
 """What may have barriers."""
 
@@ -413,11 +415,11 @@ def barred(holder: Holder) -> TypeGuard[Barred]:
 
 
 def holders_of(op: Operation) -> list[Holder]:
-    """What the roles of the kernel share that an operation stands in: rings, boards, relays, outboxes and orders."""
+    """What the roles of the kernel share that an operation stands in: rings, boards, relays, exchanges, outboxes and orders."""
     kernel = op
     while (parent := kernel.parent_op()) is not None and parent.name != "builtin.module":
         kernel = parent
-    return [each for region in kernel.regions for each in region.ops if isinstance(each, Holder)]
+    return [cast(Holder, each) for region in kernel.regions for each in region.ops if type(each) in _HOLDERS]
 
 
 def barriers_of(holder: Barred) -> dict[str, int]:
