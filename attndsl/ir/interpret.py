@@ -133,7 +133,7 @@ class Run(OverKeys):
     def programs(self, ops: list[Operation]) -> None:
         """A `tile` kernel: all that follows a `tile.program` runs once for each of its values."""
         for position, op in enumerate(ops):
-            if isinstance(op, tile.ProgramOp):
+            if type(op) is tile.ProgramOp:
                 for start in range(0, self.scalar(op.extent), self.scalar(op.step)):
                     self.values[op.result] = NamedArray(np.int64(start))  # type: ignore[arg-type]
                     self.programs(ops[position + 1 :])
