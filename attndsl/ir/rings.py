@@ -415,7 +415,7 @@ def barred(holder: Holder) -> TypeGuard[Barred]:
 
 
 def holders_of(op: Operation) -> list[Holder]:
-    """What the roles of the kernel share that an operation stands in: rings, boards, relays, exchanges, outboxes and orders."""
+    """What the roles of the kernel share that an operation stands in: rings, boards, relays, outboxes and others."""
     kernel = op
     while (parent := kernel.parent_op()) is not None and parent.name != "builtin.module":
         kernel = parent
