@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from functools import cache
@@ -17,11 +18,14 @@ from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.choices import ROLES
 from attndsl.driver.compile import compile_spec
+from attndsl.driver.module import load_function
 from attndsl.driver.summarise import feature_dims
+from attndsl.gradient import gradient
 from attndsl.op.forms import ROLES_ENDING
 from attndsl.op.gpu import has_roles
 from attndsl.python_names import python_name
 from attndsl.syntax.read import read_source
+from attndsl.syntax.source import Source
 from attndsl.testing import Case
 from attndsl.testing.case import types_with
 from attndsl.testing.triton_program import TritonProgram
@@ -277,3 +281,38 @@ def test_gradients_of_a_call_with_roles() -> None:
     wanted = torch.autograd.grad(peer.float().square().sum(), [*given.values()])
     for one, other in zip(own, wanted, strict=True):
         assert (one.float() - other.float()).norm() <= 0.02 * other.float().norm()
+
+
+@pytest.mark.parametrize("name", ["mha", "causal_end"])
+@pytest.mark.parametrize(("rows", "keys"), [(1024, 1024), (1000, 1023), (513, 700), (64, 1)])
+@pytest.mark.parametrize("features", [64, 128])
+def test_one_kernel_makes_all_gradients(name: str, rows: int, keys: int, features: int) -> None:
+    """Beside what two make: sums of a consumer's own rows bit for bit, and what is added up in no order."""
+    backward = check(Source(gradient(spec_of(name), ("q", "k", "v")).backward, f"{name} backward"))
+    sizes = dict.fromkeys(feature_dims(backward), features)
+    function = load_function(compile_spec(backward, types_with(backward, "bf16"), "gluon", sizes))
+    q, k, v, cotangents = (torch.randn(1, 3, n, features, device="cuda").bfloat16() for n in (rows, keys, keys, rows))
+    scores = q.float() @ k.float().mT / features**0.5
+    if name == "causal_end":
+        scores += torch.full_like(scores, -math.inf).triu(1 + keys - rows)
+    lse = scores.logsumexp(-1)
+    o = ((scores - lse.nan_to_num(neginf=0.0)[..., None]).exp() @ v.float()).bfloat16()
+    found = []
+    for fuses in (1, 0):
+        outputs = [torch.full_like(x, math.nan) for x in (q, k, v)]
+        function(q, k, v, o, lse, cotangents, *outputs, schedule={"FUSED": fuses, "ROLES": 1})
+        found.append(outputs)
+    (queries, *others), (wanted, *same) = found
+    assert (queries.float() - wanted.float()).norm() <= 0.01 * wanted.float().norm()
+    assert all(map(torch.equal, others, same))
+
+
+def test_what_is_to_be_deterministic_is_not_added_up() -> None:
+    x = torch.randn(1, 16, 4096, 128, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    o = attndsl.load("mha")(q=x, k=x, v=x)
+    torch.use_deterministic_algorithms(True)
+    try:
+        first, again = (torch.autograd.grad(o.float().sum(), x, retain_graph=True)[0] for _ in range(2))
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert torch.equal(first, again)
