@@ -287,7 +287,7 @@ def test_gradients_of_a_call_with_roles() -> None:
 @pytest.mark.parametrize(("rows", "keys"), [(1024, 1024), (1000, 1023), (513, 700), (64, 1)])
 @pytest.mark.parametrize("features", [64, 128])
 def test_one_kernel_makes_all_gradients(name: str, rows: int, keys: int, features: int) -> None:
-    """Beside what two make: sums of a consumer's own rows bit for bit, and what is added up in no order."""
+    """Beside what two make: sums of a consumer's own rows the same each time, and what is added up in no order."""
     backward = check(Source(gradient(spec_of(name), ("q", "k", "v")).backward, f"{name} backward"))
     sizes = dict.fromkeys(feature_dims(backward), features)
     function = load_function(compile_spec(backward, types_with(backward, "bf16"), "gluon", sizes))
@@ -298,13 +298,15 @@ def test_one_kernel_makes_all_gradients(name: str, rows: int, keys: int, feature
     lse = scores.logsumexp(-1)
     o = ((scores - lse.nan_to_num(neginf=0.0)[..., None]).exp() @ v.float()).bfloat16()
     found = []
-    for fuses in (1, 0):
+    for fuses in (1, 1, 0):
         outputs = [torch.full_like(x, math.nan) for x in (q, k, v)]
         function(q, k, v, o, lse, cotangents, *outputs, schedule={"FUSED": fuses, "ROLES": 1})
         found.append(outputs)
-    (queries, *others), (wanted, *same) = found
-    assert (queries.float() - wanted.float()).norm() <= 0.01 * wanted.float().norm()
-    assert all(map(torch.equal, others, same))
+    one, again, two = found
+    assert all(
+        (mine.float() - its.float()).norm() <= 0.01 * its.float().norm() for mine, its in zip(one, two, strict=True)
+    )
+    assert all(map(torch.equal, one[1:], again[1:]))
 
 
 def test_what_is_to_be_deterministic_is_not_added_up() -> None:
