@@ -353,7 +353,8 @@ class AssignRoles(ModulePass):
                 whole_has = kernel.entry.data in done
             if kernel.entry.data in done or not (is_whole or whole_has or adds):
                 continue
-            looks = [each for each in kernels if each is not kernel and each.scheduling is kernel]
+            beside = [each for each in kernels if each is not kernel and each.parent is not None]
+            looks = [each for each in beside if each.scheduling is kernel]
             packed = self._packed(kernel, looks)
             try:
                 plain, found = packed or (kernel, self._sized(roled(kernel)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attndsl.choices import LEAST_KEYS
 from attndsl.ir import tile
 from attndsl.ir.analyses.looks import found_before
 from attndsl.ir.analyses.role_loads import tensors_of
@@ -52,13 +51,10 @@ def _instead(kernel: tile.KernelOp) -> str:
     listed = {each.string_value() for each in kernel.instead or ()}
     whole = [op for op in kernels_beside(kernel) if op.form is not None and op.form.data == "whole"]
     names = " and ".join(op.entry.data for op in whole if op.entry.data in listed)
-    least = [number_in(each.data[LEAST_KEYS]) for each in kernel.schedules or ()]
-    taken = f"where a launch can, from {least[0]} keys on" if least else ONLY_ASKED
     keys, _ = ring.box.values()
-    return (
-        f"{taken}, instead of {names}: one warp copies, {consumers.count.value.data} groups of four fold {rows} rows "
-        f"each and add up what they have of all, {keys} keys a tile, {ring.stages.value.data} stages"
-    )
+    folding = f"{consumers.count.value.data} groups of four fold {rows} rows each and add up what they have of all"
+    stages = ring.stages.value.data
+    return f"{ONLY_ASKED}, instead of {names}: one warp copies, {folding}, {keys} keys a tile, {stages} stages"
 
 
 def _roles(kernel: tile.KernelOp) -> str:

@@ -53,7 +53,7 @@ PASSING = (tile.LoopOp, tile.FusedOp, tile.YieldOp, scf.IfOp, scf.YieldOp, *tile
 ROWS_WRITTEN = frozenset({attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp})
 """Operations whose variables tell apart what an `attn` kernel writes."""
 
-SMALL_CHOICES = {ROWS: 4, KEYS: 3, SPLITS: 2, FUSED: 1}
+SMALL_CHOICES = {ROWS: 4, KEYS: 3, SPLITS: 2}
 """What is chosen where a caller does not: small, so that small arrays are several tiles."""
 
 

@@ -213,12 +213,10 @@ def machine() -> str:
 def _key(tensors: Iterable[Any], params: Iterable[Any]) -> tuple[object, ...] | None:
     """All that a plan rests on; None where a tensor has no strides, or a parameter is no number: no plan is for those.
 
-    Triton compiles other code for pointers that are no multiples of 16 bytes, and a launch takes other kernels where
-    torch is to be deterministic.
+    Triton compiles other code for pointers that are no multiples of 16 bytes.
     """
     try:
         return (
-            torch.are_deterministic_algorithms_enabled(),
             *[(t.dtype, t.device, t.shape, t.stride(), t.data_ptr() % 16) for t in tensors],
             *[_TOLD[type(value)](value) for value in params],
         )

@@ -66,17 +66,9 @@ def _has_roles(asked, splits, pays, device, *tensors):
 
 FUSED = '''
 
-def _is_fused(asked, pays, device, *tensors):
-    """Whether one kernel does what several do: as roles are chosen, or if it is asked for.
-
-    It adds up in no order, which is not to be where torch is to be deterministic.
-    """
-    asked = asked or {}
-    if "FUSED" in asked:
-        asked = {**asked, "ROLES": asked["FUSED"]}
-    elif torch.are_deterministic_algorithms_enabled():
-        return False
-    return _has_roles(asked, None, pays, device, *tensors)
+def _is_fused(asked, device, *tensors):
+    """Whether one kernel does what several do: where it is asked for, and has roles; what it adds up has no order."""
+    return _has_roles({"ROLES": (asked or {}).get("FUSED", 0)}, None, False, device, *tensors)
 '''
 
 SHARED = f'''

@@ -206,16 +206,14 @@ class Launcher:
                 write_branches(self.out, kernels, lambda each: each.kernel, self._launches)
 
     def _fused(self, launched: Sequence[Launched]) -> None:
-        """The launches of kernels that stand in the place of others, where that pays or is asked for."""
+        """The launches of kernels that stand in the place of others, where that is asked for."""
         leading = next(each for each in launched if each.kernel.form == IN_ROLES)
-        names, rows = Names({*self.names, self.launches, self.chosen, self.arguments}), leading.rows
-        assert rows is not None, "kernels with roles have rows"
+        names = Names({*self.names, self.launches, self.chosen, self.arguments})
         counts = {op: names.fresh(f"n_{op.variable.data}") for op in of_kind(leading.kernel, tile.ProgramOp)}
         for program, count in counts.items():
             self.out.line(f"{count} = {leading.text.count(program)}")
-        pays = self._pays(leading, names, leading.text.limit(rows), leading.keys, _grid(counts.values()))
         tensors = [name for name, role in _boxed(leading).items() if role != "workspace"]
-        self.out.listed(f"{self.is_fused} = _is_fused(", ["schedule", pays, self.device, *tensors], ")")
+        self.out.listed(f"{self.is_fused} = _is_fused(", ["schedule", self.device, *tensors], ")")
         self.out.line(f"if {self.is_fused}:")
         looks = [each for each in launched if each.kernel.scheduling is leading.kernel and each is not leading]
         self.looks[leading.kernel] = looks
@@ -375,9 +373,15 @@ class Launcher:
             rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
             tiles = f"min({grid}, triton.cdiv({written}, {size}) + {places})"
             has_roles = f"{grid} < 2**31 and _has_roles("  # the numbers of tiles that there might be have 32 bits
-        # The plain form has a program for each tile that there might be: roles pay for few keys, too.
-        known = keys if shares or whole.rows.bound is None else None
-        pays = self._pays(launched, Names({*self.names, *named}), rows, known, tiles)
+        pays = "False"
+        if launched.kernel.schedules:
+            (schedule,) = schedules_of(launched.kernel)
+            least = str(schedule[LEAST_KEYS])
+            # The plain form has a program for each tile that there might be: roles pay for few keys, too.
+            known = keys if shares or whole.rows.bound is None else least
+            pays = Names({*self.names, *named}).like("pays")
+            rule = "_shared_roles_pay" if shares else "_roles_pay"
+            self.out.listed(f"{pays} = {rule}(", [rows, known, least, tiles, self.device], ")")
         if cut:
             self.in_roles = Names({*self.names, *named, pays}).like("in_roles")
             self.out.listed(f"{self.in_roles} = {has_roles}", ["schedule", "None", pays, self.device, *tensors], ")")
@@ -388,17 +392,6 @@ class Launcher:
         else:
             self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, self.device, *tensors], "):")
         self._launch_roles(launched, named, own)
-
-    def _pays(self, launched: Launched, names: Names, rows: str, keys: str | None, tiles: str) -> str:
-        """Names whether roles pay for so many rows, keys and tiles of rows; for keys that are None, if any do."""
-        if not launched.kernel.schedules:
-            return "False"
-        shares = any(isinstance(op, ConsumersOp) and op.follow is not None for op in launched.kernel.walk())
-        (schedule,) = schedules_of(launched.kernel)
-        least, pays = str(schedule[LEAST_KEYS]), names.like("pays")
-        rule = "_shared_roles_pay" if shares else "_roles_pay"
-        self.out.listed(f"{pays} = {rule}(", [rows, keys or least, least, tiles, self.device], ")")
-        return pays
 
     def _pack(self, launched: Launched, named: Sequence[str]) -> bool:
         """Names how many heads a kernel packs, which several numbers of its launch rest on; whether it packs any."""

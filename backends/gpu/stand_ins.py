@@ -64,7 +64,6 @@ TORCH = SimpleNamespace(
     uint32=POINTERS["u32"],
     int64=POINTERS["i64"],
     bool=POINTERS["bool"],
-    are_deterministic_algorithms_enabled=lambda: False,
     empty=lambda *shape, dtype, device: StandIn(dtype, shape),
     zeros=lambda *shape, dtype, device: StandIn(dtype, shape),
 )
