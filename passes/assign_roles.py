@@ -321,7 +321,6 @@ from attndsl.ir.xdsl import (
     ModuleOp,
     ModulePass,
     StringAttr,
-    SymbolRefAttr,
     UnitAttr,
 )
 from attndsl.passes.roles.kernel import RolesKernel
@@ -431,12 +430,19 @@ def adds_up(kernel: tile.KernelOp) -> bool:
 
 
 def _drop(kernel: tile.KernelOp, module: ModuleOp) -> None:
-    """Leaves out all that stands in the place of others where a kernel does, and what that would have added up."""
-    added = {op.tensor for op in of_kind(kernel, tile.StoreOp) if op.adds is not None}
-    for op in list(module.body.block.ops):
-        is_one = isinstance(op, tile.KernelOp) and op.instead == kernel.instead
-        if is_one or (isinstance(op, spec.TensorOp) and SymbolRefAttr(op.sym_name.data) in added):
-            replace_with(op, [])
+    """Leaves out all that stands in the place of others where a kernel does, and workspaces of these alone."""
+    kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
+    left_out = [op for op in kernels if op.instead == kernel.instead]
+    theirs = _touched(left_out) - _touched([op for op in kernels if op not in left_out])
+    workspaces = [op for op in module.body.block.ops if isinstance(op, spec.TensorOp) and op.role.data == "workspace"]
+    for op in (*left_out, *(tensor for tensor in workspaces if tensor.sym_name.data in theirs)):
+        replace_with(op, [])
+
+
+def _touched(kernels: Sequence[tile.KernelOp]) -> set[str]:
+    """What kernels read and write."""
+    accesses = [op for each in kernels for op in each.walk() if isinstance(op, tile.LoadOp | tile.StoreOp)]
+    return {op.tensor.string_value() for op in accesses}
 
 
 def _schedules(found: Roled) -> ArrayAttr[DictionaryAttr] | None:
