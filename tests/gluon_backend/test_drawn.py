@@ -46,6 +46,8 @@ def agree_with_roles(spec: Spec, dims: Mapping[str, int]) -> int:
         (each, 1) for each in (plain, module) if any(isinstance(op, KernelOp) and op.instead for op in each.walk())
     ]
     forms += [(module, 0)] if kernels(module, "roles") else []
+    if not forms:
+        return 0
     for number in range(3):
         try:
             case = Case.make(spec, "bf16", number, {**dims, **sizes})
