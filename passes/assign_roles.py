@@ -284,6 +284,11 @@ its products are begun as soon as what they take is there, and awaited within it
 the first scores of the next turn are made behind its sums where registers have room, and carried (`roles.along`). What
 such a turn makes of numbers of each key alone, as of a log-sum-exp, the role that copies computes and hands on.
 
+A kernel that stands in the place of others may add up a product over its rows, as one for all gradients does: then each
+consumer hands on its own factor to all (`roles.exchange`), multiplies a part of the sum, and lets it be added to memory
+(`roles.put` that `adds`). Of rows that are not there it hands on 0: where some are not, all turns are those of mixed
+tiles. It has its form with roles alone; without roles it is left out, with all that stands there.
+
 What a turn reads beside keys and values is copied into rings of its own where it is a box of rows and keys. What is no
 box, or has to be computed, a role that loads hands on (`roles.loader`, `attndsl.ir.analyses.role_loads`). Where keys
 end before their tensor and nothing looks for NaN behind them, values there are cleared (`roles.clear`).

@@ -84,6 +84,11 @@ Programs that add to one element do so in order, and threads share those that do
 calls that have fewer than `programs` of these. Extents choose, and not threads: a call has the same bits, whoever
 shares it.
 
+Where it is to be `chosen`, as on GPUs, the other kernels stay, and what is fused stands `instead of` them where a call
+asks for that. The sums of the other kernel are added up in a workspace. Keys that its rows do not see are taken to be
+finite there: the kernel that writes what the sums are scaled to takes those that are finite, and makes others anew
+(`given`). A deterministic schedule has two kernels.
+
 Requires: nest-loops, simplify-indices. Exactness: reassociates sums. Idempotent.
 """
 
@@ -120,7 +125,10 @@ from attndsl.ir.xdsl import (
 
 @dataclass(frozen=True)
 class FuseLoops(ModulePass):
-    """Lets one kernel add what another sums of the same pairs, at calls with so many `programs` that add apart."""
+    """Lets one kernel add what another sums of the same pairs, at calls with so many `programs` that add apart.
+
+    Or where it is `chosen` by a launch.
+    """
 
     name = "fuse-loops"
     exactness = Exactness.REASSOCIATES

@@ -29,6 +29,7 @@ from attndsl.ir.analyses.role_parts import AddedUp, Box, Loaded, NoBox, NoRoles,
 from attndsl.ir.analyses.role_room import choose_tiles
 from attndsl.ir.analyses.role_shares import handed_on
 from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.keys import made_of
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import BYTES
@@ -103,8 +104,10 @@ def _roled(kernel: tile.KernelOp, apart: set[Operation]) -> Roled:
 
 def _hold_turned(found: Roled) -> None:
     """Holds that all that a turn of several scores, or weights, takes is boxes that stay, and numbers of each key."""
-    if found.adding and len(found.loops) == 2 and found.whole(found.loops[0]) is None:
-        raise NoRoles("rows are added up, and no number says how many tiles are full")
+    if found.adding and len(found.loops) == 2:
+        whole = found.whole(found.loops[0])
+        if whole is None or not (found.goes_on or found.rows in made_of([whole])):
+            raise NoRoles("rows are added up, and no program says by itself how many tiles are full")
     if len({each.end for each in found.adding}) > 1:
         raise NoRoles("what is added up ends at several rows")
     if len(found.boxes) < len(found.products):
