@@ -369,7 +369,7 @@ class AssignRoles(ModulePass):
             whole_has = not adds
             counter = spec.TensorOp(f"{kernel.entry.data}_taken", "workspace", "i32", [], partial=True)
             counter.location = kernel.location
-            op.body.block.insert_op_before(counter, kernels[0])
+            op.body.block.insert_op_before(counter, next(each for each in kernels if each.parent is not None))
             made = RolesKernel(plain, found, counter.sym_name.data)
             op.body.block.insert_op_after(made.kernel, kernel)
             made.write()

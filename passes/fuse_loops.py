@@ -102,6 +102,7 @@ from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.forms import fused_in
 from attndsl.ir.keys import KEYS, conjuncts, factors_of, made_of, over_of, reductions_of
 from attndsl.ir.pairs import Matched, Moved, NotThere, Stands, matches
 from attndsl.ir.rewrite import constant, copied, insert_before, remove_dead, replace, sort_block
@@ -138,7 +139,8 @@ class FuseLoops(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [kernel for kernel in op.body.block.ops if isinstance(kernel, attn.KernelOp)]
-        left = {kernel for kernel in kernels if _is_plain(kernel)}
+        fused = {name for kernel in kernels for name in fused_in(kernel)}
+        left = {kernel for kernel in kernels if _is_plain(kernel) and kernel.entry.data not in fused}
         for guest in kernels:
             sums = _sums_of(guest) if guest in left else []
             if self.chosen and (len(sums) > 1 or guest.is_deterministic):
@@ -263,6 +265,7 @@ class _Fused:
         (own,) = (each for each in self.sums if each.write.adds is None)
         programs, left = self.apart(moved), None
         serves = programs is not None and (self.programs == 1 or programs != 1)
+        serves = serves and not (self.chosen and first is None)  # a launch asks right before those that stay
         if serves and (self.chosen or not own.is_scaled_by_sizes):
             left = Workspace.of(own.total.result, self.guest, module, AxesAnalysis())
             serves = left is not None

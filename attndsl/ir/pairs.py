@@ -131,6 +131,7 @@ class Moved:
         """An operation as it stands here already, else put here."""
         for other in self.block.ops if not isinstance(op, attn.IndexOp) else ():
             if type(other) is type(op) and other.properties == op.properties and other.operands == op.operands:
+                op.erase()  # else what it takes would have a use
                 return other
         self.block.add_op(op)
         return op

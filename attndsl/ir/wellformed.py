@@ -45,7 +45,8 @@ def _condition(kernel: attn.KernelOp | tile.KernelOp) -> None:
     if kernel.when is not None and kernel.when == kernel.unless:
         raise VerifyException("a kernel that runs `when` something holds, unless it does, never runs")
     others = {each.entry.data for each in kernels_beside(kernel) if each is not kernel}
-    if not {each.string_value() for each in kernel.instead or ()} <= others:
+    listed = None if kernel.instead is None else {each.string_value() for each in kernel.instead}
+    if listed is not None and not (listed and listed <= others):
         raise VerifyException("a kernel runs instead of others of its module")
     declared = {dim for tensor in spec.declarations(kernel, spec.TensorOp) for dim in tensor.extents.dims}
     for condition in (kernel.when, kernel.unless):

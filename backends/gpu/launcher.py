@@ -156,7 +156,7 @@ class Launcher:
         self.shared: set[str] = set()
         self.looks: dict[tile.KernelOp, list[Launched]] = {}
         self.in_roles = "in_roles"
-        self.is_fused = local.like("is_fused")
+        self.local = local
         self.device = f"{python_name(next(iter(tensors)).sym_name.data)}.device"
 
     def tables(self, launched: Sequence[Launched]) -> str:
@@ -189,23 +189,27 @@ class Launcher:
 
     def _all(self, launched: Sequence[Launched]) -> None:
         """The launches of all kernels, where some may stand in the place of others, right before these."""
-        replaced = {each.string_value() for one in launched for each in one.kernel.instead or ()}
+        asked = dict[tuple[str, ...], str]()
+        for each in launched:
+            if (listed := _listed(each)) and listed not in asked:
+                asked[listed] = self.local.like("is_fused")
+        replaced = {name: listed for listed in asked for name in listed}
 
-        def kind(each: Launched) -> str:
-            return "fused" if each.kernel.instead else "replaced" if each.kernel.entry.data in replaced else "alone"
+        def kind(each: Launched) -> tuple[bool, tuple[str, ...]]:
+            return bool(_listed(each)), _listed(each) or replaced.get(each.kernel.entry.data, ())
 
-        for name, group in groupby(launched, kind):
+        for (stands, listed), group in groupby(launched, kind):
             kernels = list(group)
-            if name == "fused":
-                self._fused(kernels)
+            if stands:
+                self._fused(kernels, asked[listed])
                 continue
             with self.out.saved_indentation():
-                if name == "replaced":
-                    self.out.line(f"if not {self.is_fused}:")
+                if listed:
+                    self.out.line(f"if not {asked[listed]}:")
                     self.out.indent()
                 write_branches(self.out, kernels, lambda each: each.kernel, self._launches)
 
-    def _fused(self, launched: Sequence[Launched]) -> None:
+    def _fused(self, launched: Sequence[Launched], is_fused: str) -> None:
         """The launches of kernels that stand in the place of others, where that is asked for."""
         leading = next(each for each in launched if each.kernel.form == IN_ROLES)
         names = Names({*self.names, self.launches, self.chosen, self.arguments})
@@ -213,8 +217,8 @@ class Launcher:
         for program, count in counts.items():
             self.out.line(f"{count} = {leading.text.count(program)}")
         tensors = [name for name, role in _boxed(leading).items() if role != "workspace"]
-        self.out.listed(f"{self.is_fused} = _is_fused(", ["schedule", self.device, *tensors], ")")
-        self.out.line(f"if {self.is_fused}:")
+        self.out.listed(f"{is_fused} = _is_fused(", ["schedule", self.device, *tensors], ")")
+        self.out.line(f"if {is_fused}:")
         looks = [each for each in launched if each.kernel.scheduling is leading.kernel and each is not leading]
         self.looks[leading.kernel] = looks
         self._launch_roles(leading, list(counts.values()), {})
@@ -477,6 +481,11 @@ def _own(launched: Launched, plain: Launched) -> dict[tile.ProgramOp, str]:
     pairs = zip(*(of_kind(each.kernel, tile.ProgramOp) for each in (launched, plain)), strict=True)
     counts = ((own, launched.text.count(own), plain.text.count(other)) for own, other in pairs)
     return {own: count for own, count, others in counts if count != others or constant(own.step) != 1}
+
+
+def _listed(launched: Launched) -> tuple[str, ...]:
+    """The kernels in whose place one stands."""
+    return tuple(each.string_value() for each in launched.kernel.instead or ())
 
 
 def _boxed(launched: Launched) -> dict[str, str]:

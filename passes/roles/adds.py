@@ -15,7 +15,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.role_parts import EXCHANGED_STAGES, AddedUp, size_of_axis
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import ExchangeOp, OutboxOp
-from attndsl.ir.roles import HandOp, ProductOp, PutOp, ViewOp, WaitOp
+from attndsl.ir.roles import HandOp, ProductOp, PutOp, ReleaseOp, ViewOp, WaitOp
 from attndsl.ir.xdsl import SSAValue, arith, f32
 from attndsl.passes.roles.endings import EndingsBuilder
 
@@ -61,11 +61,11 @@ class AddsBuilder(EndingsBuilder, ABC):
             self._add(outbox)
             self.exchanges[each.dot] = Exchanged(exchange, outbox)
 
-    def _see_all(self) -> list[ViewOp]:
-        """The rows of all consumers, and their queries, which stay where they are; gives a view of each stage."""
+    def _see_all(self) -> None:
+        """The rows of all consumers, and their queries, which stay where they are."""
         found, self.all_rows, self.parts = self.found, [], {}
         if not found.adding:
-            return []
+            return
         self.place = found.adding[0].dot.location
         size = self._number(found.part_rows)
         for part in range(found.row_parts):
@@ -77,7 +77,11 @@ class AddsBuilder(EndingsBuilder, ABC):
             self._add(WaitOp("full", self.queries[0].sym_name.data, self._number(part), self._query_phase()))
         for each in found.adding:
             self.parts[each.dot] = self._part(each)
-        return list(self.parts[found.adding[0].dot].queries)
+
+    def _release_all(self) -> None:
+        """Releases the queries of all consumers."""
+        for part in range(self.found.row_parts):
+            self._add(ReleaseOp(self.queries[0].sym_name.data, self._number(part)))
 
     def _part(self, each: AddedUp) -> OwnPart:
         """What a consumer adds of a product of all."""

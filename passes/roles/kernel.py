@@ -328,10 +328,10 @@ class RolesKernel(TurnedBuilder):
         asked = self._asked(part)
         covered = any(outbox.within is not None for _, outbox in self.outboxes.values())
         if not self.found.rotates:
-            seen = self._see_all()
+            self._see_all()
             state = self._fold_turns()
-            if seen:
-                self._release(seen)
+            if self.found.adding:
+                self._release_all()
             elif asked is not None and not covered:
                 self._release([asked])
             self._finish(state)

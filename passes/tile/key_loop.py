@@ -161,10 +161,16 @@ class KeyLoop:
         """
         risks: list[SSAValue] = []
         for op, found in plans.items():
-            tested = self.condition_axes(op) - {self.over.result}
+            tested = bool(self.condition_axes(op) - {self.over.result}) or self.hides(op)
             sums = op.sums if isinstance(op, attn.StreamOp) else op.results
             risks += [result for result, plan in zip(sums, found, strict=False) if tested and plan.form == "dot"]
         return risks
+
+    def hides(self, op: Folded) -> bool:
+        """Whether what another kernel has summed may be of keys that none sees: that has 0 for these, as for others."""
+        if not isinstance(op, attn.TotalOp) or op.given is None:
+            return False
+        return op.where is not None or self.over.start is not None or not isinstance(self.over.extent.owner, spec.DimOp)
 
     def again_unless_finite(self, span: KeySpan, plans: Plans, folded: list[SSAValue]) -> list[SSAValue]:
         """The states, folded again key by key, and exactly, where a sum at risk is not finite.

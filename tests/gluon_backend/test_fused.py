@@ -64,9 +64,9 @@ def one(module: ModuleOp) -> tile.KernelOp:
     return next(kernel for kernel in kernels(module, "roles") if kernel.instead is not None)
 
 
-def case_of(spec: Spec, rows: int, keys: int, seed: int) -> Case:
+def case_of(spec: Spec, rows: int, keys: int, seed: int, extent: int = 16) -> Case:
     extents = {"B": 1, "H": 2, "M": rows, "N": keys, "P": 5}
-    return Case.make(spec, "bf16", seed, {d: n for d, n in extents.items() if d in spec.dims} | sizes_of(spec, 16))
+    return Case.make(spec, "bf16", seed, {d: n for d, n in extents.items() if d in spec.dims} | sizes_of(spec, extent))
 
 
 def held(module: ModuleOp, case: Case, fuses: int = 1) -> None:
@@ -82,6 +82,12 @@ def test_one_kernel_agrees_with_the_reference(name: str) -> None:
         for module in (rows, tiles, fused(name)):
             held(module, each)
             held(module, each, fuses=0)
+
+
+def test_queries_may_lie_beside_others() -> None:
+    """The first product of a turn is not that of queries which rows add up with: their ring has the barriers."""
+    name = "sigmoid_attention backward"
+    held(fused(name, extent=64), case_of(spec_of(name), 5, 9, 0, 64))
 
 
 @pytest.mark.matrix
@@ -102,6 +108,58 @@ def test_a_key_that_a_row_does_not_see_may_be_no_number(level: str) -> None:
     k[:, :, 5] = encode(np.asarray(np.nan), "bf16")
     module = levels("causal_end backward", 16)[1] if level == "tiles" else fused("causal_end backward")
     held(module, case.given(k=k))
+
+
+KEPT = """attention kept {
+    dims B, H, M, N, D
+    types T
+    input  q    : T[B, H, M, D]
+    input  k    : T[B, H, N, D]
+    input  v    : T[B, H, N, D]
+    input  keep : bool[B, N]
+    output o    : T[B, H, M, D]
+    each b in B, h in H, i in M
+    over j in N
+    score = q[b,h,i,:] . k[b,h,j,:]
+    mask  = keep[b,j]
+    o[b,h,i,:] = softmax(score, mask) . v[b,h,j,:]
+}
+"""
+
+
+def test_a_key_that_no_row_sees_may_be_no_number() -> None:
+    spec = check(Source(gradient(check(Source(KEPT, "kept.attn")), ("q", "k", "v")).backward, "kept backward"))
+    pipeline = target_of("gluon").lowering(known=sizes_of(spec, 16), machine="cuda:90", boxes=True)
+    module = build(spec, types_with(spec, "bf16"))
+    run_pipeline(module, passes_of(pipeline.steps[:-1]))
+    assert any(adds_up(op) for op in module.body.block.ops if isinstance(op, tile.KernelOp))
+    held(module, case_of(spec, 9, 9, 0).poisoned())
+
+
+@pytest.mark.parametrize("name", ["dense_bias", "document_mask", "relu_attention", "rotary", "shared_prefix"])
+def test_gradients_of_which_none_or_some_have_it_are_launched(name: str) -> None:
+    spec = check(Source(gradient(spec_of(name)).backward, f"{name} backward"))
+    sizes = sizes_of(spec, 64)
+    artifact = compile_spec(spec, types_with(spec, "bf16"), "gluon", sizes)
+    params = {p.name: 2 for p in spec.params}
+    for asked in ({"FUSED": 1}, {"FUSED": 0}):
+        assert launched(artifact, dict.fromkeys(spec.dims, 256) | sizes, params, asked)
+
+
+BETWEEN = """
+    each b in B, h in H, i in M
+    norm[b,h,i] = q[b,h,i,:] . q[b,h,i,:]
+"""
+
+
+def test_what_does_not_stand_beside_another_is_not_fused() -> None:
+    text = gradient(spec_of("mha"), ("q", "k", "v")).backward
+    at = text.index("    each b in B, h in H, j in N")
+    text = f"{text[:at]}{BETWEEN.lstrip(chr(10))}\n{text[at:]}"
+    text = text.replace("    output d_q", "    output norm  : A[B, H, M]\n    output d_q")
+    spec = check(Source(text, "between"))
+    module, _ = lower(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, 128))
+    assert len(kernels(module, "roles")) == 2
 
 
 def test_rows_that_are_not_there_add_nothing() -> None:
