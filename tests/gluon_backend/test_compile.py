@@ -79,8 +79,10 @@ def signature_of(function: Any, module: ModuleOp, kernel: tile.KernelOp) -> tupl
     return types, constants
 
 
-def compiled(name: str, element: str, extent: int, values: int, tmp_path: Path, **more: int) -> list[Compiled]:
-    """All kernels of a spec whose warps have roles."""
+def compiled(
+    name: str, element: str, extent: int, values: int, tmp_path: Path, fused: bool = False, **more: int
+) -> list[Compiled]:
+    """All kernels of a spec whose warps have roles, but for those that do what several do, or these."""
     import triton
     from triton import knobs
     from triton.backends.compiler import GPUTarget
@@ -91,7 +93,7 @@ def compiled(name: str, element: str, extent: int, values: int, tmp_path: Path, 
     types, sizes = types_with(found, element), sizes_of(found, extent, values) | more
     module, _ = lower(found, types, "gluon", sizes)
     functions, made = load(compile_spec(found, types, "gluon", sizes).source), []
-    for kernel in kernels(module, "roles"):
+    for kernel in (each for each in kernels(module, "roles") if (each.instead is not None) == fused):
         function = functions[f"{kernel.entry.data}_roles_kernel"]
         types, constants = signature_of(function, module, kernel)
         # As a launch has it where addresses and strides are multiples of 16.
@@ -144,7 +146,7 @@ def test_no_loop_over_keys_on_pages_spills(page: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "more"), [("mla_paged", {"S": 64}), ("mla_latent", {})])
 def test_no_loop_over_latents_spills(name: str, more: dict[str, int], tmp_path: Path) -> None:
     """Both forms, whole and cut by keys: of each the follower's loop, and that which makes scores."""
-    made = compiled(name, "bf16", 64, 64, tmp_path, R=512, **more)
+    made = compiled(name, "bf16", 64, 64, tmp_path, False, R=512, **more)
     assert len(made) == 2
     no_loop_spills(made, 3 * FEW)  # of its 240 registers a thread has 208 for sums, scores and weights
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ from attndsl.storage import encode
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, Disagreement, types_with
 
+from .test_compile import FEW, compiled, no_loop_spills
 from .test_roles import EXAMPLES, EXTENTS, kernels, sizes_of, spec_of
 
 NAMES = ("mha backward", "causal_end backward", "prefix_lm backward", "lse backward")
@@ -283,3 +285,10 @@ def test_a_launch_takes_one_kernel_or_two(asked: dict[str, int] | None, fuses: b
     assert [kernel.endswith("_fused_roles_kernel") for kernel in ran] == (
         [False, True, False] if fuses else [False] * 3
     )
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("extent", [64, 128])
+def test_one_kernel_spills_no_tile(extent: int, tmp_path: Path) -> None:
+    """It reads anew in a turn where each of its tiles lies, and of two consumers', what both have in common."""
+    no_loop_spills(compiled("mha backward", "bf16", extent, extent, tmp_path, fused=True), 4 * FEW)
