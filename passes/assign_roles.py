@@ -318,16 +318,7 @@ from attndsl.ir.rewrite import copied, index_constant, insert_before
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.walks import TaskOp
-from attndsl.ir.xdsl import (
-    ArrayAttr,
-    Context,
-    DictionaryAttr,
-    IntegerAttr,
-    ModuleOp,
-    ModulePass,
-    StringAttr,
-    UnitAttr,
-)
+from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass, StringAttr, UnitAttr
 from attndsl.passes.roles.kernel import RolesKernel
 from attndsl.passes.roles.packing import pack, packing_of
 

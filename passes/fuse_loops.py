@@ -139,7 +139,7 @@ class FuseLoops(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = [kernel for kernel in op.body.block.ops if isinstance(kernel, attn.KernelOp)]
-        fused = {name for kernel in kernels for name in fused_in(kernel)}
+        fused = {name for kernel in kernels[:1] for name in fused_in(kernel)}
         left = {kernel for kernel in kernels if _is_plain(kernel) and kernel.entry.data not in fused}
         for guest in kernels:
             sums = _sums_of(guest) if guest in left else []
@@ -149,6 +149,8 @@ class FuseLoops(ModulePass):
                 if guest is not host and {guest, host} <= left and _may_move(guest, host, kernels):
                     first, last = sorted((guest, host), key=kernels.index)
                     beside = first if kernels.index(last) == kernels.index(first) + 1 else None
+                    if self.chosen and beside is None:
+                        continue  # a launch asks right before those that stay
                     if _Fused(guest, host, sums, self.programs, self.chosen).place(op, beside):
                         left -= {guest, host}
         remove_dead(op)
@@ -265,7 +267,6 @@ class _Fused:
         (own,) = (each for each in self.sums if each.write.adds is None)
         programs, left = self.apart(moved), None
         serves = programs is not None and (self.programs == 1 or programs != 1)
-        serves = serves and not (self.chosen and first is None)  # a launch asks right before those that stay
         if serves and (self.chosen or not own.is_scaled_by_sizes):
             left = Workspace.of(own.total.result, self.guest, module, AxesAnalysis())
             serves = left is not None
@@ -418,7 +419,8 @@ def _ending(guest: attn.KernelOp, own: _Sum, left: Workspace, again: bool) -> at
     assert isinstance(total, attn.TotalOp)
     added = insert_before(total, left.read(copies))
     if again:
-        added = insert_before(total, attn.TotalOp(total.body, total.over, total.where, given=added))
+        precise = total.precise is not None
+        added = insert_before(total, attn.TotalOp(total.body, total.over, total.where, precise, added))
     replace(total, [added])
     for write in of_kind(kernel, attn.WriteOp):
         if write.adds is not None:

@@ -228,7 +228,7 @@ class TotalOp(ReduceOp):
     """
 
     name = "attn.total"
-    body = operand_def(Float)
+    body = operand_def(Float)  # once more, with the next two: a class's own operands come before those that it inherits
     over = operand_def(IndexType)
     where = opt_operand_def(i1)
     given = opt_operand_def(Float)

@@ -54,7 +54,7 @@ class AddsBuilder(EndingsBuilder, ABC):
             sizes, name = [found.part_rows, found.tile_keys], each.left.name_hint or "exchanged"
             exchange = ExchangeOp(self._free(name), rounded.data, sizes, EXCHANGED_STAGES, parts)
             self._add(exchange)
-            keys, features = found.tile_keys, size_of_axis(each.target.features)
+            keys, features = found.tile_keys, size_of_axis(each.features)
             lengths = (keys // parts, features) if cuts_keys else (keys, features // parts)
             axes = (target.along, len(target.sides) - 1)
             outbox = OutboxOp(self._name(target, "outbox"), target.op.tensor, axes, lengths, parts)
