@@ -40,6 +40,7 @@ PASSES = {
     "share-scans": "ShareScans",
     "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",
+    "gather-factors": "GatherFactors",
     "gather-terms": "GatherTerms",
     "scale-operands": "ScaleOperands",
     "guess-finite": "GuessFinite",

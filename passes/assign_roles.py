@@ -262,8 +262,9 @@ After:
 Where features are cut into pieces, a turn has a product for each: those of scores one onto the other, and a sum for
 each piece of values. A stage then has several boxes, which are announced, waited for and released at once.
 
-All roles walk mixed tiles first, then full ones; a program that sees no key walks one tile, and forgets it. What masks,
-and what a mask reads, has a condition around it in the first turn. A consumer has a loop for the other mixed tiles,
+All roles walk mixed tiles first, then full ones; a program that sees no key walks one tile, and forgets it. In a nest
+of loops a turn is one of all values of the outer variable, whose mixed tiles come before the full ones of any; which
+value that is, a division says. What masks, and what a mask reads, has a condition around it in the first turn. A consumer has a loop for the other mixed tiles,
 where there may be any, and one for full tiles, which masks nothing; where data are looked through for the first key of
 each tile of rows, the first turn is one of the former, which has weights of 0 of the turn before; one that shares out
 sums has a loop over all, with that condition. Of heads whose later rows see more keys, so many go together as caches

@@ -228,6 +228,7 @@ def triton(options: Options) -> Pipeline:
             "share-scans", "after scan-keys, whose looks it shares; before split-loops, which rests on what they find"
         ),
         Step("gather-scales", "before split-loops, which makes two loops of one"),
+        Step("gather-factors", "after gather-scales, which leaves products of tiles alone; before split-loops, too"),
         Step(
             "align-quotients",
             "before split-loops, which makes two loops of one; tells a launch what its tiles must divide",

@@ -211,7 +211,8 @@ class Launcher:
 
     def _fused(self, launched: Sequence[Launched], is_fused: str) -> None:
         """The launches of kernels that stand in the place of others, where that is asked for."""
-        leading = next(each for each in launched if each.kernel.form == IN_ROLES)
+        roles = [each for each in launched if each.kernel.form == IN_ROLES]
+        leading = next(each for each in roles if each.kernel.scheduled_as is None)
         names = Names({*self.names, self.launches, self.chosen, self.arguments})
         counts = {op: names.fresh(f"n_{op.variable.data}") for op in of_kind(leading.kernel, tile.ProgramOp)}
         for program, count in counts.items():

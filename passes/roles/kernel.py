@@ -53,10 +53,11 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 BESIDE_LOADER = {False: (72, 208), True: (120, 184)}
 """A thread's of the role that loads, and of consumers: where it reads what is copied for it, and where memory."""
 
-SECTION_BYTES, SECTION_TILES = 1 << 24, 256
+SECTION_BYTES, SECTION_TILES, AT_ONCE = 1 << 24, 256, 128
 """What keys and values of heads that go together have at most, of a cache of 50 MB, and how many tiles these have.
 
-Those of one head whose tiles keep all processors busy are read at once.
+Those of one head whose tiles keep all processors busy are read at once, and so are those of as many as do, about, the
+tiles at once of a GPU of 132.
 """
 
 BOARD_STAGES = 2
@@ -124,12 +125,16 @@ class RolesKernel(TurnedBuilder):
             return None
         if len(self.programs) == 1 or covers.keys not in self.copies or rounded is None:
             return None
-        read = sum(size_of_axis(each.box.features) * BYTES[rounded.data] for each in found.products)
-        fitting = self._few(self._value(arith.MuliOp(self.copies[covers.keys], self._number(read))), SECTION_BYTES)
+        read = self._number(sum(size_of_axis(each.box.features) * BYTES[rounded.data] for each in found.products))
+        outer = found.folded.outer
+        if outer is not None:  # each of its values has as many keys
+            read = self._value(arith.MuliOp(self.copies[outer.extent], read))
+        fitting = self._few(self._value(arith.MuliOp(self.copies[covers.keys], read)), SECTION_BYTES)
         reached = self._value(arith.AddiOp(self.copies[rows.extent], self._number(found.tile_rows - 1)))
         tiles = self._value(arith.FloorDivSIOp(reached, self._number(found.tile_rows)))
-        section = self._value(arith.MinSIOp(fitting, self._few(tiles, SECTION_TILES)), "section")
-        self.non_negative += [reached, tiles, section]
+        beside = self._value(arith.MaxSIOp(fitting, self._few(tiles, AT_ONCE)))
+        section = self._value(arith.MinSIOp(beside, self._few(tiles, SECTION_TILES)), "section")
+        self.non_negative += [reached, tiles, beside, section]
         return section
 
     def _few(self, size: SSAValue, room: int) -> SSAValue:
@@ -552,7 +557,8 @@ class RolesKernel(TurnedBuilder):
         outer |= {op for each in found.adding for op in (each.dot, each.store)}
         for each in found.summing:
             outer |= {each.added, *(v.owner for v in each.added.operands if isinstance(v.owner, Operation))}
-        ops = (op for op in loop.body.block.ops if op is not loop.axis and op is not loop.end and op not in outer)
+        outer |= {op for op in (loop.axis, loop.outer, loop.end) if op is not None}
+        ops = (op for op in loop.body.block.ops if op not in outer)
         return [op for op in ops if not isinstance(op, tile.STATEMENTS)]
 
     def _fold_one(self, op: Operation, turn: SSAValue, full: bool | None, views: Mapping[SSAValue, ViewOp]) -> None:

@@ -43,6 +43,17 @@ class Filled(Generic[Ring, Tile]):
     summed: int | None
 
 
+@dataclass(frozen=True)
+class Each:
+    """The tiles of keys that one value of an outer variable has: `full` ones, if those are apart, and others.
+
+    Turns are divided by these to tell the value, and so they are one at least where no tile is there.
+    """
+
+    full: SSAValue | None
+    others: SSAValue
+
+
 @dataclass
 class RolesBuilder:
     """Builds one kernel. `copies` holds what stands for the values of the plain one, in the role that is written.
@@ -51,7 +62,8 @@ class RolesBuilder:
     `made` has all that has stood for a value, `non_negative` integers that were made and are at least 0, `short` some
     that need no more bits than indices, and `fitted` has what data say in 32 bits. Of keys and values, one role copies
     what is `copied`, and another hands on what is `handed`, and so it is with what a turn reads `beside` those; the one
-    that hands on is `fed` by the other. `lows` are where the loops of a tile of rows begin.
+    that hands on is `fed` by the other. `lows` are where the loops of a tile of rows begin, `full_tiles` how many of
+    these are full, of loops in a nest those of `each` value of the outer variable.
     """
 
     plain: tile.KernelOp
@@ -69,6 +81,8 @@ class RolesBuilder:
     copied_beside: list[Filled[RingOp, Box]] = field(default_factory=list)
     handed_beside: list[Filled[RelayOp, Loaded]] = field(default_factory=list)
     lows: list[SSAValue] = field(default_factory=list)
+    full_tiles: SSAValue | None = None
+    each: Each | None = None
     fed: list[Filled[RingOp, Box]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -224,6 +238,10 @@ class RolesBuilder:
         self.total = counts[0] if len(counts) == 1 else self._value(arith.AddiOp(counts[0], counts[1]))
         if self.full is not None and self.found.goes_on:
             self.full = self._full_of(self.full)
+        self.full_tiles = self.full
+        self.lows = [self._low(loop) for loop in self.found.loops]
+        if self.found.folded.outer is not None:
+            self._nest(self.copies[self.found.folded.outer.extent])
         # On an H200 packed batches, documents and windows took 0.92 to 0.99 of the time where a GPU is told that all
         # threads have as many turns, and causal heads of 64 and ALiBi, whose turns it sees to be alike, 1.03 to 1.08.
         is_told = self.found.is_told or constant(self.found.loops[0].lb) is None
@@ -234,7 +252,6 @@ class RolesBuilder:
             self.masked = self._value(TurnsOp(self.mixed, is_told), "masked")
             self.full.name_hint = "full"
             self.non_negative += [self.mixed, self.masked]
-        self.lows = [self._low(loop) for loop in self.found.loops]
         self.non_negative += [self.total, self.visits]
 
     def _full_of(self, count: SSAValue) -> SSAValue:
@@ -249,10 +266,27 @@ class RolesBuilder:
         self.non_negative += [last, full]
         return full
 
+    def _nest(self, extent: SSAValue) -> None:
+        """Counts the tiles of all values of an outer variable; where that has none, the one tile is behind all keys."""
+        zero, one = self._number(0), self._number(1)
+        times = self._value(arith.MaxSIOp(extent, zero))
+        others = self.total
+        if self.full is not None:
+            others = self._value(arith.SubiOp(self.total, self.full))
+            self.full = self._value(arith.MuliOp(times, self.full))
+        counts = [count for count in (self.full_tiles, others) if count is not None]
+        *full, others = (self._value(arith.MaxSIOp(count, one), "each") for count in counts)
+        self.each = Each(full[0] if full else None, others)
+        self.total = self._value(arith.MuliOp(times, self.total))
+        some = self._value(arith.CmpiOp(times, zero, "sgt"))
+        ends = [self.copies[loop.ub] for loop in self.found.loops]
+        self.lows = [self._value(arith.SelectOp(some, *pair)) for pair in zip(self.lows, ends, strict=True)]
+        self.non_negative += [times, *counts, *full, others]
+
     def _low(self, loop: tile.LoopOp) -> SSAValue:
         """Where a loop begins; at 0 where no key is there: data may say that keys begin behind all that there are."""
         low = self.copies[loop.lb]
-        if not any(isinstance(leaf.owner, tile.LoadOp) for leaf in leaves(loop.lb)):
+        if not is_read(loop):
             return low
         some = self._value(arith.CmpiOp(self.total, self._number(0), "sgt"))
         chosen = self._value(arith.SelectOp(some, low, self._number(0)))
@@ -315,14 +349,14 @@ class RolesBuilder:
     def _begin(self, turn: SSAValue, full: bool | None = None) -> SSAValue:
         """Where the tile of a turn begins, of which may be known whether it is `full`."""
         keys = self.copies[self.found.folded.step]
-        starts = []
+        starts, inner = [], self._inner(turn, full)
         loops = self.found.loops[:1] if self.found.goes_on else self.found.loops
         if len(loops) == 2 and full is not None:
             loops = loops[:1] if full else loops[1:]
         for loop in loops:
             assert loop.axis is not None
             low = self.lows[self.found.loops.index(loop)]
-            within = self._within(turn, loop, full)
+            within = self._within(turn, loop, full, inner)
             if constant(within) != 0:
                 way = self._value(arith.MuliOp(within, keys))
                 low = way if constant(low) == 0 else self._value(arith.AddiOp(low, way))
@@ -347,17 +381,51 @@ class RolesBuilder:
         assert self.mixed is not None
         return self._value(arith.CmpiOp(turn, self.mixed, "sge"), "is_full")
 
-    def _within(self, turn: SSAValue, loop: tile.LoopOp, full: bool | None) -> SSAValue:
-        """Which tile of a loop a turn has; where the mixed tiles go on behind the full ones, which of all tiles."""
-        if self.mixed is None or self.full is None:
-            return turn
+    def _inner(self, turn: SSAValue, full: bool | None) -> SSAValue | None:
+        """Which turn it is of one value of an outer variable, which has that value from then on; None without one.
+
+        All values have their mixed tiles first, one after the other, and then their full ones.
+        """
+        outer = self.found.folded.outer
+        if self.each is None or outer is None:
+            return None
+        value, inner = self._number(0), turn
+        if constant(turn) != 0:
+            counted, count = turn, self.each.others
+            if self.each.full is not None and full is not False:
+                counted, count = self._behind_mixed(turn), self.each.full
+                if full is None:
+                    pairs = (counted, turn), (count, self.each.others)
+                    is_full = self._is_full(turn)
+                    counted, count = (self._value(arith.SelectOp(is_full, *pair)) for pair in pairs)
+            value = self._value(arith.FloorDivSIOp(counted, count), outer.result.name_hint)
+            before = self._value(arith.MuliOp(value, count))
+            inner = self._value(arith.SubiOp(counted, before))
+            self.non_negative += [counted, count, value, before, inner]
+        for loop in self.found.loops:
+            assert loop.outer is not None, "loops over full and over mixed tiles are in alike nests"
+            self.copies[loop.outer.result] = value
+        return inner
+
+    def _within(self, turn: SSAValue, loop: tile.LoopOp, full: bool | None, inner: SSAValue | None) -> SSAValue:
+        """Which tile of a loop a turn has; where the mixed tiles go on behind the full ones, which of all tiles.
+
+        In a nest that is an `inner` turn of one value of the outer variable.
+        """
+        if self.mixed is None or self.full_tiles is None:
+            return turn if inner is None else inner
+        whole = inner
+        if whole is None and (full is not False if self.found.goes_on else loop is self.found.loops[0]):
+            whole = self._behind_mixed(turn)
+        own = turn if inner is None else inner
         if not self.found.goes_on:
-            return self._behind_mixed(turn) if loop is self.found.loops[0] else turn
-        mixed = self.full if constant(turn) == 0 else self._value(arith.AddiOp(turn, self.full))
-        if full is False:
+            return own if whole is None else whole
+        if full and whole is not None:
+            return whole
+        mixed = self.full_tiles if constant(own) == 0 else self._value(arith.AddiOp(own, self.full_tiles))
+        if full is False or whole is None:
             return mixed
-        whole = self._behind_mixed(turn)
-        return whole if full else self._value(arith.SelectOp(self._is_full(turn), whole, mixed))
+        return self._value(arith.SelectOp(self._is_full(turn), whole, mixed))
 
     def _behind_mixed(self, turn: SSAValue) -> SSAValue:
         """How many turns lie between the last mixed tile and a full one; of the first turn, none."""
@@ -442,6 +510,11 @@ class RolesBuilder:
                 # Nobody loads what a task does without, nor what is copied for it.
                 values = [value for value in values if value.uses and read_of(value) is not None]
             say(self.kernel, statement, dict.fromkeys(v for v in values if v.type != i1 or statement is tile.NarrowOp))
+
+
+def is_read(loop: tile.LoopOp) -> bool:
+    """Whether data say where a loop begins."""
+    return any(isinstance(leaf.owner, tile.LoadOp) for leaf in leaves(loop.lb))
 
 
 def _sizes(box: Box, size: int, keys: int | None = None) -> tuple[tuple[int, int], tuple[int, int]]:

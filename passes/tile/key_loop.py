@@ -12,7 +12,7 @@ from attndsl.ir import attn, spec, tile
 from attndsl.ir.hints import hint
 from attndsl.ir.keys import Folded, common_conjuncts, conjuncts, factors_of
 from attndsl.ir.traits import Axes
-from attndsl.ir.xdsl import AnyFloat, Block, Operation, Region, SSAValue, arith, scf
+from attndsl.ir.xdsl import AnyFloat, Block, Operation, Region, SSAValue, arith, math, scf
 from attndsl.passes.tile.builder import TileBuilder, order_of
 from attndsl.passes.tile.contraction import ContractionPlan, contraction, product
 from attndsl.passes.tile.fold import TileFold, start, wanted
@@ -274,12 +274,13 @@ def outer_of(variable: SSAValue) -> attn.OuterOp:
 TAME = (
     *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.NegfOp, arith.SelectOp, arith.ConstantOp),
     *(attn.ReadOp, attn.SumOp, spec.ParameterOp, spec.ToFloatOp),
+    *(math.TanhOp, math.ErfOp, math.SinOp, math.CosOp),
 )
 """What makes numbers that are finite, as good as always, of those that are."""
 
 
 def _is_tame(value: SSAValue) -> bool:
-    """Whether a value is sums and products of what is read."""
+    """Whether a value is sums and products of what is read, and of what is bounded."""
     waiting, seen = [value], set[SSAValue]()
     while waiting:
         if (top := waiting.pop()) in seen or not isinstance(top.type, AnyFloat):

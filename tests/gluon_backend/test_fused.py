@@ -38,7 +38,7 @@ from attndsl.testing.case import Case, Disagreement, types_with
 from .test_compile import FEW, compiled, no_loop_spills
 from .test_roles import EXAMPLES, EXTENTS, kernels, sizes_of, spec_of
 
-NAMES = ("mha backward", "causal_end backward", "prefix_lm backward", "lse backward")
+NAMES = ("mha backward", "causal_end backward", "gqa backward", "prefix_lm backward", "lse backward")
 
 
 @cache
@@ -67,7 +67,7 @@ def one(module: ModuleOp) -> tile.KernelOp:
 
 
 def case_of(spec: Spec, rows: int, keys: int, seed: int, extent: int = 16) -> Case:
-    extents = {"B": 1, "H": 2, "M": rows, "N": keys, "P": 5}
+    extents = {"B": 1, "H": 2, "Hq": 4, "Hkv": 2, "M": rows, "N": keys, "P": 5}
     return Case.make(spec, "bf16", seed, {d: n for d, n in extents.items() if d in spec.dims} | sizes_of(spec, extent))
 
 
@@ -256,7 +256,7 @@ def test_two_kernels_are_taken_where_nothing_else_is_asked_for() -> None:
         least_keys(roled(next(kernel for kernel in tiles if adds_up(kernel))))
 
 
-@pytest.mark.parametrize("name", ["document_mask backward", "gqa backward", "softcap backward"])
+@pytest.mark.parametrize("name", ["dropout backward", "padding backward", "sliding_window backward"])
 def test_without_roles_nothing_is_left_of_it(name: str) -> None:
     module = levels(name, 16)[1].clone()
     assert any(isinstance(op, tile.KernelOp) and op.instead is not None for op in module.body.block.ops)

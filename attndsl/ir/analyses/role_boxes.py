@@ -52,7 +52,7 @@ def box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, ax
         raise NoBox(op, f"keys of {name} are no box: another index differs within a tile")
     if isinstance(loop, tile.LoopOp) and not block:
         others = [value for n, side in enumerate(sides) if n != along[0] for value in side.start]
-        if any(isinstance(value.owner, Operation) and value.owner.parent is op.parent for value in others):
+        if any(_changes(loop, value) for value in others):
             block = _divides(loop)
             if not block:
                 raise NoBox(op, f"keys of {name} are no box: where else they lie changes from turn to turn")
@@ -65,6 +65,16 @@ def box_along(op: tile.LoadOp | tile.StoreOp, tiled: SSAValue, key: SSAValue, ax
     if block and end is not None:
         raise NoRoles(f"the features of {name} are padded, and where its keys lie changes from turn to turn")
     return box if end is None else replace(box, end=box.first + end)
+
+
+def _changes(loop: tile.LoopOp, value: SSAValue) -> bool:
+    """Whether a value changes from turn to turn of a loop, but for what is computed of an outer loop's alone."""
+    op = value.owner
+    if isinstance(op, Block):
+        return op is loop.body.block
+    if op.parent is not loop.body.block or op is loop.outer:
+        return False
+    return isinstance(op, tile.LoadOp) or any(_changes(loop, each) for each in op.operands)
 
 
 def _divides(loop: tile.LoopOp) -> int:
@@ -109,6 +119,7 @@ def placing(found: Roled) -> frozenset[Operation]:
     ]
     assert loop.axis is not None
     needed.update(waiting)
+    needed.update([] if loop.outer is None else [loop.outer])
     waiting = [loop.axis, *(value.owner for value in loop.end.operands), *(each.dot for each in found.adding)]
     needed.update(each.store for each in found.adding)
     while waiting:

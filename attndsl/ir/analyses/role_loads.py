@@ -31,7 +31,7 @@ def loads_of(value: SSAValue, loop: tile.LoopOp) -> set[Operation]:
         if isinstance(owner, Block):
             if owner is body and each is not body.args[0]:
                 raise NoRoles("what a turn reads rests on what the turn before has made")
-        elif owner.parent is body and owner not in found:
+        elif owner.parent is body and owner not in found and owner is not loop.outer:
             if not is_elementwise(owner) and not isinstance(owner, ALONE):
                 raise NoRoles("what a turn reads rests on what it computes")
             found.add(owner)

@@ -34,6 +34,9 @@ class FullAndMixed:
         self.known.update(zip(mixed.args[1:], full.args[1:], strict=False))
         self.known[self.mixed.axis.start] = self.full.axis.start
         self.known[self.mixed.axis.result] = self.full.axis.result
+        outer, its = self.mixed.outer, self.full.outer
+        if outer is not None and its is not None and outer.extent is its.extent:
+            self.known[outer.result] = its.result
         pairs = zip(self.mixed.end.values, self.full.end.values, strict=False)
         if not all(self._same(value, other) for value, other in pairs) or not self._adds_alike():
             raise NoRoles("a mixed tile is folded in another way than a full one, and not only masked")
@@ -51,6 +54,7 @@ class FullAndMixed:
     def tested(self) -> list[Operation]:
         """The operations of a turn over a mixed tile that only masks need."""
         needed: set[Operation | Block] = {self.mixed.axis, self.mixed.end}  # type: ignore[arg-type]
+        needed.update([] if self.mixed.outer is None else [self.mixed.outer])
         needed.update(each.store for each in self.found.adding)
         waiting = [value.owner for op in (self.mixed.axis, self.mixed.end) if op for value in op.operands]
         waiting += [each.dot for each in self.found.adding]

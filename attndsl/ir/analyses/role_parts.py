@@ -225,7 +225,7 @@ class Roled:
         """Whether there is one mixed tile at most: full ones go up to the end of keys."""
         full, mixed = self.loops[0], self.loops[-1]
         count = self.whole(full)
-        if full is mixed or count is None or not self.goes_on or constant(full.lb) != 0:
+        if full is mixed or count is None or not self.goes_on or constant(full.lb) != 0 or mixed.outer is not None:
             return False
         whole = count.owner
         return isinstance(whole, arith.FloorDivSIOp) and _bare(whole.lhs) is _bare(mixed.ub)
@@ -243,7 +243,8 @@ class Roled:
 
     def is_last(self, end: SSAValue) -> bool:
         """Whether no tile but the last one visited reaches behind an end of keys: tiles walk up to that, in order."""
-        return _bare(end) is _bare(self.folded.ub) and (len(self.loops) == 1 or self.goes_on)
+        last = len(self.loops) == 1 or self.goes_on
+        return last and self.folded.outer is None and _bare(end) is _bare(self.folded.ub)
 
     def whole(self, loop: tile.LoopOp) -> SSAValue | None:
         """How many tiles a loop walks, where it ends with a whole one and the kernel says how many; else None."""

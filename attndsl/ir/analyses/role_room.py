@@ -248,9 +248,23 @@ def _quotients(found: Roled) -> int:
     return 2 * sum(axis is not None and axis.result in axes(op.results[0]) for op in divisions)
 
 
+def _in_turn(found: Roled) -> list[Operation]:
+    """The operations of a turn as it does them: what rests on its first scores alone before what waits for others."""
+    body, number = list(found.folded.body.block.ops), {score: n for n, score in enumerate(found.scores)}
+    after: dict[SSAValue, int] = {}
+    for op in body:
+        last = max((after[value] for value in op.operands if value in after), default=0)
+        after |= {value: number.get(value, last) for value in op.results}
+    return sorted(body, key=lambda op: max((after.get(value, 0) for value in (*op.operands, *op.results)), default=0))
+
+
 def _most_live(found: Roled) -> int:
-    """How many tiles made of scores a turn has at once, at most; what is made of places alone is made again."""
-    body = list(found.folded.body.block.ops)
+    """How many tiles made of scores a turn has at once, at most; what is made of places alone is made again.
+
+    With several scores those count that a product waits for, or that wait for a product: of others a thread makes one
+    number after the other.
+    """
+    body = _in_turn(found)
     place = {op: n for n, op in enumerate(body)}
     axes, made, most = AxesAnalysis(), [*found.scores], 1
     live: dict[SSAValue, int] = {}
@@ -260,5 +274,6 @@ def _most_live(found: Roled) -> int:
             if rests and len(axes(value)) == 2 and not any(op is each.dot for each in (*found.summing, *found.adding)):
                 made.append(value)
                 live[value] = max((place[use.operation] for use in value.uses if use.operation in place), default=n)
-        most = max(most, sum(last > n for last in live.values()))
+        if found.rotates or isinstance(op, tile.DotOp):
+            most = max(most, sum(last > n for last in live.values()))
     return most

@@ -66,8 +66,6 @@ def _roled(kernel: tile.KernelOp, apart: set[Operation]) -> Roled:
     if len(loops) == 2 and loops[1].iter_args != loops[0].results[: len(loops[1].iter_args)]:
         raise NoRoles("what one loop over keys ends with is not what the next begins with")
     last = loops[-1]
-    if last.outer is not None:
-        raise NoRoles("keys are walked in a nest of loops")
     if last.axis is None or any(op.regions for op in last.body.block.ops):
         raise NoRoles("keys are walked one by one")
     found = _products(kernel, last, rows, row_axis, loops, axes, apart)
@@ -84,6 +82,8 @@ def _roled(kernel: tile.KernelOp, apart: set[Operation]) -> Roled:
     if any(len(each) > 2 for each in loaded_axes(found, axes)):
         raise NoRoles("a tile has more axes than rows and one other")
     found.block = block_of(found, axes)
+    if found.block and last.outer is not None:
+        raise NoRoles("keys lie apart, and are walked in a nest of loops")
     for op in block.ops:
         if op is loops[0]:
             break
