@@ -44,7 +44,7 @@ class Filled(Generic[Ring, Tile]):
 
 
 @dataclass(frozen=True)
-class Each:
+class OneValue:
     """The tiles of keys that one value of an outer variable has: `full` ones, if those are apart, and others.
 
     Turns are divided by these to tell the value, and so they are one at least where no tile is there.
@@ -82,7 +82,7 @@ class RolesBuilder:
     handed_beside: list[Filled[RelayOp, Loaded]] = field(default_factory=list)
     lows: list[SSAValue] = field(default_factory=list)
     full_tiles: SSAValue | None = None
-    each: Each | None = None
+    each: OneValue | None = None
     fed: list[Filled[RingOp, Box]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -276,7 +276,7 @@ class RolesBuilder:
             self.full = self._value(arith.MuliOp(times, self.full))
         counts = [count for count in (self.full_tiles, others) if count is not None]
         *full, others = (self._value(arith.MaxSIOp(count, one), "each") for count in counts)
-        self.each = Each(full[0] if full else None, others)
+        self.each = OneValue(full[0] if full else None, others)
         self.total = self._value(arith.MuliOp(times, self.total))
         some = self._value(arith.CmpiOp(times, zero, "sgt"))
         ends = [self.copies[loop.ub] for loop in self.found.loops]
