@@ -19,6 +19,7 @@ PASSES = {
     "count-ranks": "CountRanks",
     "reassociate-contractions": "ReassociateContractions",
     "materialise": "Materialise",
+    "tabulate-distances": "TabulateDistances",
     "fold-contractions": "FoldContractions",
     "split-axes": "SplitAxes",
     "share-operands": "ShareOperands",

@@ -85,6 +85,7 @@ EXCHANGED = (
 IN_THE_CHEAPER_ORDER = (
     Step("reassociate-contractions", "before materialise, which makes kernels of what it has put in order"),
     Step("materialise", "before bound-loops: which keys some row sees is one question, which one row does another"),
+    Step("tabulate-distances", "before fuse-loops and pack-rows, which ask what is read for each row and key"),
 )
 """From simple `attn` IR to contractions that are made in the order, and as often, as is cheapest."""
 

@@ -30,7 +30,8 @@ from attndsl.checking.typed import (
     walk,
 )
 from attndsl.gradient.algebra import NOWHERE, Algebra, Moving
-from attndsl.gradient.nests import Nest
+from attndsl.gradient.distances import by_distance
+from attndsl.gradient.nests import Nest, variables_of
 from attndsl.gradient.places import is_inside, slice_of, told_apart
 from attndsl.gradient.presence import conditions
 from attndsl.syntax import tree
@@ -286,8 +287,9 @@ class Backward:
     def _shared_out(self, block: int, nest: Nest, write: Write, several: bool) -> list[tuple[Nest, Write]]:
         """A write, or two where pairs of rows and keys add to elements of which data say which; one of `several`.
 
-        A table for buckets of distances has few elements, and all pairs would wait for each other to add to them. So
-        each has as many sums as there are keys, where memory allows, and one nest more adds these up. Where each
+        A table has few elements, and all pairs would wait for each other to add to them. Where data say it by how far
+        a row and a key are apart, as buckets of distances do, what is added up first is an element for each distance.
+        Else each has as many sums as there are keys, where memory allows, and one nest more adds these up. Where each
         element asks all pairs what it gets of them, for the same bits each time, there is nothing to wait for.
         """
         places = [place for place in write.indices if any(isinstance(expr, Read) for expr in walk(place))]
@@ -295,6 +297,8 @@ class Backward:
         summed = nest.over or not self.spec.blocks[block].over
         if not write.adds or write.axes or summed or len(pairs) != 2 or self.spec.schedule.get("deterministic"):
             return [(nest, write)]
+        if (apart := self._by_distance(nest, write, *pairs)) is not None:
+            return apart
         algebra, one = self.algebra, self.algebra.number(1)
         row, key = map(algebra.index, pairs)
         diagonal = algebra.apply("iadd", algebra.apply("imul", row, algebra.number(APART)), key)
@@ -321,6 +325,30 @@ class Backward:
         return [
             (nest, replace(write, tensor=shared, indices=(*write.indices, share))),
             (Nest(each, (), Moving(algebra), None), total),
+        ]
+
+    def _by_distance(self, nest: Nest, write: Write, row: Index, key: Index) -> list[tuple[Nest, Write]] | None:
+        """A write of a row and a key as a sum for each distance, and one of these; None where more tells them apart."""
+        algebra = self.algebra
+        places = variables_of(algebra, write.indices)
+        others = tuple(index for index in nest.each if index in places and index not in (row, key))
+        if any(isinstance(part, IndexValue) for index in others for part in walk(index.extent)):
+            return None
+        rows, keys = self._most(row), self._most(key)
+        at = self._running("at", "each", algebra.apply("iadd", rows, keys))
+        distance = algebra.apply("isub", algebra.index(at), rows)
+        moved = by_distance(algebra, write.indices, row, key, distance)
+        if moved is None:
+            return None
+        name = self.fresh(f"{write.tensor.name}_by_distance")
+        summed = Tensor(name, "temp", self._sums, (*self._room(others), at.extent), NOWHERE)
+        place = algebra.apply("iadd", algebra.index(key), rows)
+        place = algebra.apply("isub", place, algebra.index(row))
+        known = tuple(map(algebra.index, others))
+        sums = self.read(summed, (*known, algebra.index(at)))
+        return [
+            (nest, replace(write, tensor=summed, indices=(*known, place))),
+            (Nest((*others, at), (), Moving(algebra), None), replace(write, indices=moved, value=sums)),
         ]
 
     def _running(self, name: str, role: str, extent: Expr) -> Index:

@@ -51,21 +51,30 @@ TABLE = """attention table {{
 
 
 @pytest.mark.parametrize(
-    ("place", "schedule", "shared"),
+    ("place", "schedule", "by"),
     [
-        ("at[i,j]", "", True),
-        ("at[i,i] + j % 2", "", True),
-        ("(j - i) % 3", "", False),
-        ("at[i,0]", "", False),
-        ("at[0,j]", "", False),
-        ("at[i,j]", "schedule { deterministic = true }", False),
+        ("at[i,j]", "", "shares"),
+        ("at[i,i] + j % 2", "", "shares"),
+        ("at[0,maximum(j - i, i)]", "", "shares"),
+        ("at[0,j + i]", "", "shares"),
+        ("at[0,2 * j - 2 * i]", "", "shares"),
+        ("at[0,abs(j - i)]", "", "by_distance"),
+        ("at[0,minimum(i + 1 - (j + 2), N)] + (if 1 + i > j + N then 1 else 0)", "", "by_distance"),
+        ("at[0,(if j <= i then -(j - i) else 0) % 2] + i - i", "", "by_distance"),
+        ("(j - i) % 3", "", None),
+        ("at[i,0]", "", None),
+        ("at[0,j]", "", None),
+        ("at[i,j]", "schedule { deterministic = true }", None),
+        ("at[0,abs(j - i)]", "schedule { deterministic = true }", None),
     ],
 )
-def test_pairs_that_data_send_to_one_element_have_sums_of_their_own(place: str, schedule: str, shared: bool) -> None:
-    """Not where each element asks all pairs, for the same bits each time, and waits for none."""
+def test_pairs_that_data_send_to_one_element_have_sums_of_their_own(place: str, schedule: str, by: str | None) -> None:
+    """Or of their distance; not where each element asks all pairs, for the same bits each time, and waits for none."""
     spec = check(Source(TABLE.format(place=place, schedule=schedule)))
-    assert ("w_shares" in gradient(spec, of=("w",)).backward) == shared
-    assert slopes_differ(spec, Case.make(spec, "f64", seed=3, hostile=True)) == []
+    backward = gradient(spec, of=("w",)).backward
+    assert [name for name in ("shares", "by_distance") if f"w_{name}" in backward] == [name for name in (by,) if name]
+    for seed in (3, 4):
+        assert slopes_differ(spec, Case.make(spec, "f64", seed=seed, hostile=True)) == []
 
 
 SHARED = ["mqa", *(pytest.param(n, marks=pytest.mark.matrix) for n in ("gqa", "sliding_window", "packed_ragged"))]

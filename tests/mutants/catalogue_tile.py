@@ -17,7 +17,6 @@ from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, i1, scf
 from attndsl.passes import (
     find_boxes,
     fold_extremes,
-    gather_factors,
     gather_scales,
     gather_terms,
     narrow_products,
@@ -205,7 +204,7 @@ def scan_stops_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, scan_keys, "_scan", scan)
 
 
-# --- gather-scales, gather-factors, scale-operands
+# --- gather-scales, scale-operands
 
 
 @planted("triton", "gather-scales")
@@ -214,12 +213,6 @@ def factors_gathered_as_divisors(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(
         monkeypatch, gather_scales, "_chain", lambda original, *given: ((scale, True) for scale, _ in original(*given))
     )
-
-
-@planted("triton", "gather-factors")
-def factors_of_one_group_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the factors that are made of the same contractions the first alone is multiplied."""
-    wraps(monkeypatch, gather_factors, "_by_group", lambda original, *given: [[f] for f, *_ in original(*given)])
 
 
 @spoils("numpy", "scale-operands")

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from attndsl.checking.check import check
+from attndsl.gradient import gradient
 from attndsl.syntax.read import read_source
+from attndsl.syntax.source import Source
 from attndsl.testing import Case, Disagreement, check_stages
 from attndsl.testing.stages import Form
 
-from . import catalogue_attn, catalogue_looks, catalogue_numpy, catalogue_tile
+from . import catalogue_attn, catalogue_looks, catalogue_numpy, catalogue_rare, catalogue_tile
 from .hunt import HUNTS, MUTANTS
 from .mutant import Mutant, mutants_of
 
@@ -43,6 +45,40 @@ def test_the_stage_that_is_wrong_is_named(mutant: Mutant, name: str, monkeypatch
     mutant.patch(monkeypatch)
     with pytest.raises(Disagreement) as caught:
         check_stages([case])
+    assert {caught.value.stage} == mutant.blame
+
+
+FOLDED = """attention folded {
+    dims M, N, D
+    input  q    : f32[M, D]
+    input  k    : f32[N, D]
+    input  fold : i32[32]
+    input  bias : f32[32]
+    output o    : f32[M]
+    each i in M
+    over j in N
+    score = q[i,:] . k[j,:] + bias[fold[(i + j) % 32] % 32]
+    o[i] = max(score)
+}
+"""
+"""A table that a row and a key read by their sum."""
+
+RARE = (
+    (catalogue_rare.factors_multiplied_twice, gradient(check(read_source(ROOT / "examples/softcap.attn"))).backward),
+    (catalogue_rare.numbers_of_the_distance_before, (ROOT / "examples/t5_bias.attn").read_text(encoding="utf-8")),
+    (catalogue_rare.told_by_more_than_the_distance, FOLDED),
+)
+
+
+@pytest.mark.parametrize(("mutant", "text"), RARE, ids=lambda given: getattr(given, "name", ""))
+def test_a_pass_with_little_work_that_is_wrong_is_named(
+    mutant: Mutant, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case.make(check(Source(text, "shown.attn")), seed=3)
+    check_stages([case], form=Form("triton", 4, 3))
+    mutant.patch(monkeypatch)
+    with pytest.raises(Disagreement) as caught:
+        check_stages([case], form=Form("triton", 4, 3))
     assert {caught.value.stage} == mutant.blame
 
 
