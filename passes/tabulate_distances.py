@@ -103,6 +103,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from attndsl.checking.symbolic import Expression
 from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -113,7 +114,19 @@ from attndsl.ir.polynomial import Facts, Polynomial, add
 from attndsl.ir.rewrite import constant_op, insert_before, remove_dead, replace, sort_block
 from attndsl.ir.sizes import expression_of
 from attndsl.ir.workspaces import ELEMENTS, fresh, room_of, symbols_of
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, StringAttr, arith, f32, i1, index
+from attndsl.ir.xdsl import (
+    Attribute,
+    Context,
+    ModuleOp,
+    ModulePass,
+    Operation,
+    SSAValue,
+    StringAttr,
+    arith,
+    f32,
+    i1,
+    index,
+)
 
 
 @dataclass(frozen=True)
@@ -219,14 +232,14 @@ def _make(values: list[SSAValue], kernel: attn.KernelOp, module: ModuleOp, pair:
     row, key, rests = pair.row, pair.key, frozenset[SSAValue]().union(*map(pair.axes, values))
     others = [op for op in kernel.body.block.ops if isinstance(op, attn.IndexOp) and op.result in rests]
     others = [op for op in others if op not in (row, key)]
-    rooms = [room_of(each, pair.facts) for each in (*others, row, key)]
-    if None in rooms:
+    rooms = [room for each in (*others, row, key) if (room := room_of(each, pair.facts)) is not None]
+    if len(rooms) < len(others) + 2:
         return
     tables = list[spec.TensorOp]()
     for value in values:
         name = fresh(f"{value.name_hint or 'told'}_by_distance", symbols_of(module))
-        element = ELEMENTS[f32 if value.type == i1 else value.type]
-        tables.append(spec.TensorOp(name, "workspace", element, [*rooms[:-2], ("iadd", *rooms[-2:])]))
+        extents: list[Expression] = [*rooms[:-2], ("iadd", *rooms[-2:])]
+        tables.append(spec.TensorOp(name, "workspace", ELEMENTS[_kept(value)], extents))
         assert isinstance(value.owner, Operation)
         tables[-1].location = value.owner.location
         module.body.block.insert_op_before(tables[-1], kernel)
@@ -237,13 +250,17 @@ def _make(values: list[SSAValue], kernel: attn.KernelOp, module: ModuleOp, pair:
         assert isinstance(op, Operation)
         before = insert_before(op, arith.AddiOp(key.result, row.extent))
         place = insert_before(op, arith.SubiOp(before, row.result))
-        element = f32 if value.type == i1 else value.type
-        read = attn.ReadOp(name, [*(each.result for each in others), place], None, element)
+        read = attn.ReadOp(name, [*(each.result for each in others), place], None, _kept(value))
         found = insert_before(op, read, value.name_hint)
         if value.type == i1:
             found = insert_before(op, arith.CmpfOp(found, insert_before(op, constant_op(1.0, f32)), "oeq"))
         value.replace_all_uses_with(found)
     sort_block(kernel.body.block)
+
+
+def _kept(value: SSAValue) -> Attribute:
+    """The type of the numbers that a table keeps of a value: of what is true, ones."""
+    return f32 if value.type == i1 else value.type
 
 
 def _tables(

@@ -16,7 +16,7 @@ import attndsl
 from attndsl.backends.gpu.aot import load
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
-from attndsl.choices import ROLES
+from attndsl.choices import FUSED, ROLES
 from attndsl.driver.compile import compile_spec
 from attndsl.driver.module import load_function
 from attndsl.driver.summarise import feature_dims
@@ -49,7 +49,10 @@ def on_hopper() -> None:
 
 @cache
 def spec_of(name: str) -> Spec:
-    return check(read_source(str(EXAMPLES / f"{name}.attn")))
+    """A spec of the gallery, or its gradient by queries, keys and values: `gqa`, `gqa backward`."""
+    forward, _, form = name.partition(" ")
+    found = check(read_source(str(EXAMPLES / f"{forward}.attn")))
+    return found if not form else check(Source(gradient(found, ("q", "k", "v")).backward, name))
 
 
 class Noted:
@@ -106,10 +109,28 @@ def test_the_gallery_agrees_with_the_reference(name: str, element: str, extent: 
                 )
 
 
+@pytest.mark.parametrize("features", [64, 128])
+@pytest.mark.parametrize("name", ["gqa", "mqa", "sinks", "sliding_window", "softcap", "relu_attention"])
+def test_gradients_agree_with_the_reference(name: str, features: int) -> None:
+    """Of heads that share keys, which gradients of keys walk in a nest of loops, and of several tiles of scores."""
+    made, started = program(f"{name} backward", "bf16", features)
+    for seed, (rows, keys) in enumerate(EXTENTS):
+        case = case_of(f"{name} backward", "bf16", features, seed, M=rows, N=keys)
+        for each, fuses in ((case, 0), (case.poisoned(), 0), (case, 1)):
+            started.clear()
+            found = made.run(each, 1, {ROLES: 1, FUSED: fuses})
+            each.check(f"gluon with {rows} rows of {keys} keys, fused: {fuses}", found, narrowed=True)
+            assert any(kernel.endswith(ROLES_ENDING) for kernel in started) or not (
+                keys and has_boxes(each, made.source)
+            )
+
+
 @pytest.mark.parametrize(
     "name",
     [
         "gqa",
+        "gqa backward",
+        "softcap backward",
         "sliding_window",
         "alibi",
         "mha",
