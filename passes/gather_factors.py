@@ -72,7 +72,9 @@ After:
     }
 
 A product is taken as a whole as far as its parts go nowhere else. It stays as it is where those that belong together
-are multiplied first already, and where each is made of contractions of its own.
+are multiplied first already, and where each is made of contractions of its own. All but one of those that belong
+together are bounded by what they are, as `1 - t * t` of a hyperbolic tangent is: a product of two exponentials could
+overflow before a third one makes up for it.
 
 Requires: tile. Exactness: reassociates products. Idempotent.
 """
@@ -83,12 +85,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from math import inf
 
 from attndsl.ir import tile
 from attndsl.ir.exactness import Exactness
-from attndsl.ir.rewrite import insert_before, remove_dead, replace
+from attndsl.ir.rewrite import constant, insert_before, remove_dead, replace
 from attndsl.ir.statements import of_kind
-from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, SSAValue, arith
+from attndsl.ir.xdsl import Block, Context, ModuleOp, ModulePass, SSAValue, arith, math
+
+LARGEST = 4.0
+"""What is bounded has at most: a product with it leaves the range of floats where the other factor nearly does."""
+
+DEEP = 4
+"""How far what a bound is told by lies back: `1 - t * t` is three operations."""
 
 Contractions = dict[SSAValue, frozenset[SSAValue]]
 """By value of a loop's turn: the contractions of the turn that it is made of."""
@@ -129,38 +138,70 @@ def _gather(whole: arith.MulfOp, made: Contractions) -> None:
         return
 
     def times(left: SSAValue, right: SSAValue) -> SSAValue:
-        return insert_before(whole, arith.MulfOp(left, right), whole.result.name_hint)
+        product = insert_before(whole, arith.MulfOp(left, right), whole.result.name_hint)
+        made[product] = made.get(left, frozenset()) | made.get(right, frozenset())
+        return product
 
+    parts = [op for op in _parts(whole) if op is not whole]
     replace(whole, [reduce(times, [reduce(times, group) for group in groups])])
+    for part in parts:  # a factor is not needed by what is gone
+        replace(part, part.operands[:1])
 
 
 def _by_group(whole: arith.MulfOp, made: Contractions) -> list[list[SSAValue]]:
-    """The factors of a product, those together that are made of the same contractions; each that is of none alone."""
+    """The factors of a product, those together that are made of the same contractions; each that is of none alone.
+
+    Of a group all but one are bounded: a product of others could leave the range of floats where the whole does not.
+    """
     groups: dict[frozenset[SSAValue], list[SSAValue]] = {}
     given = list[SSAValue]()
-    for each in _factors(whole, whole):
+    for each in _factors(whole):
         of = made.get(each, frozenset())
         (groups.setdefault(of, []) if of else given).append(each)
-    return [*groups.values(), *([each] for each in given)]
+    bounded = [sum(_bound(each) > LARGEST for each in group) <= 1 for group in groups.values()]
+    alone = [[each] for fits, group in zip(bounded, groups.values(), strict=True) if not fits for each in group]
+    return [
+        *(group for fits, group in zip(bounded, groups.values(), strict=True) if fits),
+        *alone,
+        *([e] for e in given),
+    ]
 
 
-def _factors(value: arith.MulfOp, whole: arith.MulfOp) -> Iterator[SSAValue]:
-    """What a product is made of, as far as its parts go nowhere else."""
-    for operand in value.operands:
-        op = operand.owner
+def _bound(value: SSAValue, deep: int = DEEP) -> float:
+    """What a number is no larger than, but for its sign; infinity where that is not known."""
+    if not deep:
+        return inf
+    match value.owner:
+        case math.TanhOp() | math.ErfOp() | math.SinOp() | math.CosOp():
+            return 1.0
+        case arith.AddfOp() | arith.SubfOp() as op:
+            return _bound(op.lhs, deep - 1) + _bound(op.rhs, deep - 1)
+        case arith.MulfOp() as op:
+            bounds = _bound(op.lhs, deep - 1), _bound(op.rhs, deep - 1)
+            return inf if inf in bounds else bounds[0] * bounds[1]
+    known = constant(value)
+    return inf if known is None else abs(float(known))
+
+
+def _parts(whole: arith.MulfOp) -> Iterator[arith.MulfOp]:
+    """A product, and the products that it is made of, as far as these go nowhere else; the whole first."""
+    yield whole
+    for value in whole.operands:
+        op = value.owner
         if isinstance(op, arith.MulfOp) and op.parent is whole.parent and _is_part(op):
-            yield from _factors(op, whole)
+            yield from _parts(op)
+
+
+def _factors(whole: arith.MulfOp) -> Iterator[SSAValue]:
+    """What a product is made of, as far as its parts go nowhere else."""
+    for value in whole.operands:
+        op = value.owner
+        if isinstance(op, arith.MulfOp) and op.parent is whole.parent and _is_part(op):
+            yield from _factors(op)
         else:
-            yield operand
+            yield value
 
 
 def _is_multiplied(group: list[SSAValue], whole: arith.MulfOp) -> bool:
     """Whether some part of a product is that of these factors alone."""
-    waiting = [whole]
-    while waiting:
-        part = waiting.pop()
-        if Counter(_factors(part, whole)) == Counter(group):
-            return True
-        parts = [value.owner for value in part.operands]
-        waiting += [op for op in parts if isinstance(op, arith.MulfOp) and op.parent is whole.parent and _is_part(op)]
-    return False
+    return any(Counter(_factors(part)) == Counter(group) for part in _parts(whole))

@@ -279,8 +279,8 @@ class RolesBuilder:
         self.each = OneValue(full[0] if full else None, others)
         self.total = self._value(arith.MuliOp(times, self.total))
         some = self._value(arith.CmpiOp(times, zero, "sgt"))
-        ends = [self.copies[loop.ub] for loop in self.found.loops]
-        self.lows = [self._value(arith.SelectOp(some, *pair)) for pair in zip(self.lows, ends, strict=True)]
+        end = self.copies[self.found.folded.ub]
+        self.lows = [self._value(arith.SelectOp(some, low, end)) for low in self.lows]
         self.non_negative += [times, *counts, *full, others]
 
     def _low(self, loop: tile.LoopOp) -> SSAValue:

@@ -171,27 +171,36 @@ SEGMENTS = """attention segments {{
     dims M, N, G, D
     types T
     input  q : T[M, D]
-    input  k : T[G, N, D]
-    input  v : T[G, N, D]
+    input  k : T[{axes}, D]
+    input  v : T[{axes}, D]
+    input  g : f32[G]
+    input  x : f32[{axes}]
     output o : T[M, D]
+    output l : f32[M]
     each i in M
     over t in G, j in N
-    score = q[i,:] . k[t,j,:]
-    mask  = {}
-    o[i,:] = softmax(score, mask) . v[t,j,:]
+    score = q[i,:] . k[{keys},:] + x[{keys}] + 0.5 * t
+    mask  = {mask}
+    o[i,:] = softmax(score, mask) . v[{keys},:]
+    l[i] = logsumexp(score, mask)
 }}
 """
 
 
+@pytest.mark.parametrize("keys", ["t,j", "j"])
 @pytest.mark.parametrize("mask", ["j <= i", "j >= i", "j < N"])
-def test_keys_may_be_walked_in_a_nest_of_loops(mask: str) -> None:
-    """Full tiles of all values of the outer variable come behind the mixed ones of all; it may have no value."""
-    spec = check(Source(SEGMENTS.format(mask), "segments.attn"))
+def test_keys_may_be_walked_in_a_nest_of_loops(keys: str, mask: str) -> None:
+    """Full tiles of all values of the outer variable come behind the mixed ones of all; it may have no value.
+
+    Then there are keys, perhaps, and nothing that any row sees.
+    """
+    text = SEGMENTS.format(keys=keys, mask=mask, axes="G, N" if "t" in keys else "N")
+    spec = check(Source(text, "segments.attn"))
     module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 16), "cuda:90")
     AssignRoles(rows=2, keys=4).apply(context(), module)
     assert kernels(module, "roles")
-    for seed, (values, rows, keys) in enumerate([(0, 5, 9), (1, 5, 9), (3, 9, 9), (3, 1, 17), (2, 5, 0), (2, 13, 7)]):
-        agree(module, spec, "bf16", {"M": rows, "N": keys, "G": values}, seed)
+    for seed, (values, rows, count) in enumerate([(0, 5, 9), (1, 5, 9), (3, 9, 9), (3, 1, 17), (2, 5, 0), (2, 13, 7)]):
+        agree(module, spec, "bf16", {"M": rows, "N": count, "G": values}, seed)
 
 
 @pytest.mark.parametrize("name", ["causal_end", "document_mask", "sliding_window"])

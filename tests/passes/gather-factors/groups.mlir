@@ -1,7 +1,7 @@
 // RUN: attndsl opt %s --passes gather-factors
 
 // What is made of one contraction is multiplied first, and numbers of a row last; a product that is needed by itself
-// stays one factor, and what is in order stays as it is.
+// stays one factor, and what is in order stays as it is. Two factors that are not bounded are not brought together.
 // CHECK-LABEL: tile.kernel @k
 // CHECK: %w = math.tanh %p
 // CHECK: %[[PW:.*]] = arith.mulf %p, %w
@@ -12,6 +12,8 @@
 // CHECK: %other = arith.mulf %kept, %w
 // CHECK: %pw = arith.mulf %w, %p
 // CHECK: %right = arith.mulf %q, %pw
+// CHECK: %pq2 = arith.mulf %p, %q
+// CHECK: %apart = arith.mulf %pq2, %p
 // CHECK: tile.sum %[[SCALED]]
 spec.tensor @a "input" "f32" ["M", "16"]
 spec.tensor @r "input" "f32" ["M"]
@@ -45,8 +47,11 @@ tile.kernel @k {
     %other = arith.mulf %kept, %w : f32
     %pw = arith.mulf %w, %p : f32
     %right = arith.mulf %q, %pw : f32
+    %pq2 = arith.mulf %p, %q : f32
+    %apart = arith.mulf %pq2, %p : f32
     %both = arith.addf %kept, %other : f32
-    %three = arith.addf %both, %right : f32
+    %two = arith.addf %both, %right : f32
+    %three = arith.addf %two, %apart : f32
     %sum = tile.sum %all over %j : f32 to f32
     %more = tile.sum %three over %j : f32 to f32
     %s1 = arith.addf %s, %sum : f32
