@@ -191,7 +191,7 @@ def _tabulate(kernel: attn.KernelOp, module: ModuleOp) -> None:
         pair = _Pair(row, key, facts, axes)
         both = {row.result, key.result}
         if any(both <= axes(op.result) and pair.tells(op.result) for op in gathers):
-            _make(list(_largest(kernel, pair, [op for op in known if op not in (row, key)])), kernel, module, pair)
+            _tables(list(_largest(kernel, pair, [op for op in known if op not in (row, key)])), kernel, module, pair)
             return
 
 
@@ -227,35 +227,50 @@ def _reads(op: Operation) -> bool:
     return any(isinstance(each, attn.ReadOp) for each in (op, *made_of(op.operands)))
 
 
-def _make(values: list[SSAValue], kernel: attn.KernelOp, module: ModuleOp, pair: _Pair) -> None:
-    """A kernel that computes values for each distance; this one reads them there."""
-    row, key, rests = pair.row, pair.key, frozenset[SSAValue]().union(*map(pair.axes, values))
-    others = [op for op in kernel.body.block.ops if isinstance(op, attn.IndexOp) and op.result in rests]
-    others = [op for op in others if op not in (row, key)]
-    rooms = [room for each in (*others, row, key) if (room := room_of(each, pair.facts)) is not None]
-    if len(rooms) < len(others) + 2:
-        return
-    tables = list[spec.TensorOp]()
-    for value in values:
-        name = fresh(f"{value.name_hint or 'told'}_by_distance", symbols_of(module))
-        extents: list[Expression] = [*rooms[:-2], ("iadd", *rooms[-2:])]
-        tables.append(spec.TensorOp(name, "workspace", ELEMENTS[_kept(value)], extents))
-        assert isinstance(value.owner, Operation)
-        tables[-1].location = value.owner.location
-        module.body.block.insert_op_before(tables[-1], kernel)
-    names = [table.sym_name.data for table in tables]
-    module.body.block.insert_op_before(_tables(values, names, kernel, pair, others), kernel)
-    for value, name in zip(values, names, strict=True):
-        op = value.owner
+@dataclass(frozen=True)
+class _Table:
+    """What a value has for each distance: how it is called, and of which variables' values it has one of its own."""
+
+    value: SSAValue
+    name: str
+    others: tuple[attn.IndexOp, ...]
+
+
+def _tables(values: list[SSAValue], kernel: attn.KernelOp, module: ModuleOp, pair: _Pair) -> None:
+    """Kernels that compute values for each distance, one for those that differ alike; this one reads them there."""
+    tables = [table for value in values if (table := _declared(value, kernel, module, pair)) is not None]
+    for others in dict.fromkeys(table.others for table in tables):
+        made = _made([table for table in tables if table.others == others], kernel, pair)
+        module.body.block.insert_op_before(made, kernel)
+    for table in tables:
+        op, row, key = table.value.owner, pair.row, pair.key
         assert isinstance(op, Operation)
         before = insert_before(op, arith.AddiOp(key.result, row.extent))
         place = insert_before(op, arith.SubiOp(before, row.result))
-        read = attn.ReadOp(name, [*(each.result for each in others), place], None, _kept(value))
-        found = insert_before(op, read, value.name_hint)
-        if value.type == i1:
+        indices = [*(each.result for each in table.others), place]
+        read = attn.ReadOp(table.name, indices, None, _kept(table.value))
+        found = insert_before(op, read, table.value.name_hint)
+        if table.value.type == i1:
             found = insert_before(op, arith.CmpfOp(found, insert_before(op, constant_op(1.0, f32)), "oeq"))
-        value.replace_all_uses_with(found)
+        table.value.replace_all_uses_with(found)
     sort_block(kernel.body.block)
+
+
+def _declared(value: SSAValue, kernel: attn.KernelOp, module: ModuleOp, pair: _Pair) -> _Table | None:
+    """The table of a value, declared before its kernel; None where a launch does not know how large it would be."""
+    placed = [op for op in kernel.body.block.ops if isinstance(op, attn.IndexOp) and op.result in pair.axes(value)]
+    others = tuple(op for op in placed if op not in (pair.row, pair.key))
+    variables = (*others, pair.row, pair.key)
+    rooms = [room for each in variables if (room := room_of(each, pair.facts)) is not None]
+    if len(rooms) < len(variables):
+        return None
+    name = fresh(f"{value.name_hint or 'seen'}_by_distance", symbols_of(module))
+    extents: list[Expression] = [*rooms[:-2], ("iadd", *rooms[-2:])]
+    tensor = spec.TensorOp(name, "workspace", ELEMENTS[_kept(value)], extents)
+    assert isinstance(value.owner, Operation)
+    tensor.location = value.owner.location
+    module.body.block.insert_op_before(tensor, kernel)
+    return _Table(value, name, others)
 
 
 def _kept(value: SSAValue) -> Attribute:
@@ -263,17 +278,15 @@ def _kept(value: SSAValue) -> Attribute:
     return f32 if value.type == i1 else value.type
 
 
-def _tables(
-    values: list[SSAValue], names: list[str], kernel: attn.KernelOp, pair: _Pair, others: list[attn.IndexOp]
-) -> attn.KernelOp:
+def _made(tables: list[_Table], kernel: attn.KernelOp, pair: _Pair) -> attn.KernelOp:
     """The kernel that makes tables: of a row that is as far on as there are rows, with keys up to twice as far."""
     copied: dict[SSAValue, SSAValue] = {}
     step = kernel.clone(copied)
-    step.entry, step.schedule = StringAttr(f"{kernel.entry.data}_{names[0]}"), None
+    step.entry, step.schedule = StringAttr(f"{kernel.entry.data}_{tables[0].name}"), None
     block = step.body.block
     for write in [op for op in block.ops if isinstance(op, attn.WriteOp)]:
         block.erase_op(write)
-    for each in others:
+    for each in tables[0].others:
         if not isinstance(each, attn.EachOp):
             _stands(copied, each.result, attn.EachOp(each.variable.data, copied[each.extent]))
     rows, keys = copied[pair.row.extent], copied[pair.key.extent]
@@ -282,16 +295,17 @@ def _tables(
     at = attn.EachOp("at", insert_before(last, arith.AddiOp(rows, keys)))
     _stands(copied, pair.key.result, at)
     replace(old, [rows])
-    for value, name in zip(values, names, strict=True):
-        made = copied[value]
+    for table in tables:
+        made, ops = copied[table.value], list[Operation]()
         if made.type == i1:
             numbers = [constant_op(number, f32) for number in (1.0, 0.0)]
-            choice = arith.SelectOp(made, *(each.result for each in numbers))
-            block.add_ops([*numbers, choice])
+            ops += [*numbers, choice := arith.SelectOp(made, *(each.result for each in numbers))]
             made = choice.result
-        write = attn.WriteOp(name, [*(copied[each.result] for each in others), at.result], made, None)
-        write.location = kernel.location
-        block.add_op(write)
+        ops.append(attn.WriteOp(table.name, [*(copied[each.result] for each in table.others), at.result], made, None))
+        for op in ops:
+            assert isinstance(table.value.owner, Operation)
+            op.location = table.value.owner.location
+            block.add_op(op)
     guard_reads(block, [at.result], kernel)
     sort_block(block)
     return step
