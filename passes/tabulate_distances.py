@@ -228,7 +228,7 @@ def _reads(op: Operation) -> bool:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _Tabulated:
     """What a value has for each distance: how it is called, and of which variables' values it has one of its own."""
 
     value: SSAValue
@@ -256,7 +256,7 @@ def _tables(values: list[SSAValue], kernel: attn.KernelOp, module: ModuleOp, pai
     sort_block(kernel.body.block)
 
 
-def _declared(value: SSAValue, kernel: attn.KernelOp, module: ModuleOp, pair: _Pair) -> _Table | None:
+def _declared(value: SSAValue, kernel: attn.KernelOp, module: ModuleOp, pair: _Pair) -> _Tabulated | None:
     """The table of a value, declared before its kernel; None where a launch does not know how large it would be."""
     placed = [op for op in kernel.body.block.ops if isinstance(op, attn.IndexOp) and op.result in pair.axes(value)]
     others = tuple(op for op in placed if op not in (pair.row, pair.key))
@@ -270,7 +270,7 @@ def _declared(value: SSAValue, kernel: attn.KernelOp, module: ModuleOp, pair: _P
     assert isinstance(value.owner, Operation)
     tensor.location = value.owner.location
     module.body.block.insert_op_before(tensor, kernel)
-    return _Table(value, name, others)
+    return _Tabulated(value, name, others)
 
 
 def _kept(value: SSAValue) -> Attribute:
@@ -278,7 +278,7 @@ def _kept(value: SSAValue) -> Attribute:
     return f32 if value.type == i1 else value.type
 
 
-def _made(tables: list[_Table], kernel: attn.KernelOp, pair: _Pair) -> attn.KernelOp:
+def _made(tables: list[_Tabulated], kernel: attn.KernelOp, pair: _Pair) -> attn.KernelOp:
     """The kernel that makes tables: of a row that is as far on as there are rows, with keys up to twice as far."""
     copied: dict[SSAValue, SSAValue] = {}
     step = kernel.clone(copied)
