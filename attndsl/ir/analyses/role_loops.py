@@ -35,7 +35,9 @@ class FullAndMixed:
         self.known[self.mixed.axis.start] = self.full.axis.start
         self.known[self.mixed.axis.result] = self.full.axis.result
         outer, its = self.mixed.outer, self.full.outer
-        if outer is not None and its is not None and outer.extent is its.extent:
+        if (outer and outer.extent) is not (its and its.extent):
+            raise NoRoles("full tiles are walked in another nest of loops than mixed ones")
+        if outer is not None and its is not None:
             self.known[outer.result] = its.result
         pairs = zip(self.mixed.end.values, self.full.end.values, strict=False)
         if not all(self._same(value, other) for value, other in pairs) or not self._adds_alike():
