@@ -91,7 +91,8 @@ After:
 A pair is two variables whose extents a launch knows, and what is tabulated rests on them by their difference alone, in
 every comparison, index and bound; on others, such as heads, it may rest as it likes. There has to be a read at a place
 that is read itself; then all numbers of floats, and truth values, that rest on reads by that distance are tabulated, so
-that none asks data. What a table has of distances that no pair has is never read.
+that none asks data. What a mask compares places by stays what it is: it bounds the keys of a row. What a table has of
+distances that no pair has is never read. NumPy reads one place of a table as fast as two, and does without.
 
 Requires: simplify-indices, and canonicalize and cse; runs before bound-loops, since what it reads rests on rows and
 keys. Exactness: bit-exact. Idempotent.
@@ -108,7 +109,7 @@ from attndsl.ir import attn, spec
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.extent_values import guard_reads
-from attndsl.ir.keys import made_of
+from attndsl.ir.keys import conjunction, conjuncts, made_of
 from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.polynomial import Facts, Polynomial, add
 from attndsl.ir.rewrite import constant_op, insert_before, remove_dead, replace, sort_block
@@ -137,11 +138,7 @@ class TabulateDistances(ModulePass):
     exactness = Exactness.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        before = len(op.body.block.ops)
-        for kernel in list(op.body.block.ops):
-            if isinstance(kernel, attn.KernelOp):
-                _tabulate(kernel, op)
-        if len(op.body.block.ops) > before:
+        while any(_tabulate(kernel, op) for kernel in op.body.block.ops if isinstance(kernel, attn.KernelOp)):
             remove_dead(op)
 
 
@@ -179,20 +176,23 @@ class _Pair:
         return polynomial.get(row, 0) == -polynomial.get(key, 0) and all(map(self.tells, others))
 
 
-def _tabulate(kernel: attn.KernelOp, module: ModuleOp) -> None:
+def _tabulate(kernel: attn.KernelOp, module: ModuleOp) -> bool:
     """Makes tables of what a kernel reads by the distance of its first pair of variables that has such reads."""
     block, axes = kernel.body.block, AxesAnalysis()
     gathers = [op for op in block.ops if isinstance(op, attn.ReadOp) and _is_gather(op)]
     if not gathers:
-        return
+        return False
     facts = Facts(block)
     known = [op for op in block.ops if isinstance(op, attn.IndexOp) and _is_known(op)]
     for row, key in combinations(known, 2):
         pair = _Pair(row, key, facts, axes)
         both = {row.result, key.result}
         if any(both <= axes(op.result) and pair.tells(op.result) for op in gathers):
-            _tables(list(_largest(kernel, pair, [op for op in known if op not in (row, key)])), kernel, module, pair)
-            return
+            _set_bounds_apart(kernel, pair)
+            found = list(_largest(kernel, pair, [op for op in known if op not in (row, key)]))
+            if found and _tables(found, kernel, module, pair):
+                return True
+    return False
 
 
 def _is_gather(read: attn.ReadOp) -> bool:
@@ -208,13 +208,38 @@ def _is_known(variable: attn.IndexOp) -> bool:
     return kinds and variable.bound is None and expression_of(variable.extent) is not None
 
 
+def _set_bounds_apart(kernel: attn.KernelOp, pair: _Pair) -> None:
+    """Takes what a mask compares places by out of what data say besides: it bounds the keys of a row."""
+    conditions = [op for op in kernel.body.block.ops if isinstance(op, arith.AndIOp) and op.result.type == i1]
+    for op in conditions:
+        parts = conjuncts(op.result)
+        bounds = [each for each in parts if _compares_places(each, pair)]
+        others = conjunction([each for each in parts if each not in bounds], op)
+        if bounds and others is not None and isinstance(others.owner, Operation) and _reads(others.owner):
+            whole = conjunction([*bounds, others], op)
+            assert whole is not None
+            replace(op, [whole])
+
+
+def _compares_places(condition: SSAValue, pair: _Pair) -> bool:
+    """Whether a condition compares the places of a row and a key, as those do that bound-loops makes bounds of."""
+    op = condition.owner
+    if not isinstance(op, arith.CmpiOp):
+        return False
+    left, right = map(pair.facts.of, op.operands)
+    compared = add(left, right, -1)
+    return any((each.result,) in compared for each in (pair.row, pair.key))
+
+
 def _largest(kernel: attn.KernelOp, pair: _Pair, others: list[attn.IndexOp]) -> Iterator[SSAValue]:
     """What rests on reads by a distance, and on `others`, and is all of something that does."""
     allowed = {op.result for op in (pair.row, pair.key, *others)}
     found: list[SSAValue] = []
     for op in kernel.body.block.ops:
         for value in op.results:
-            kept = value.type in ELEMENTS.keys() - {index} or value.type == i1
+            kept = value.type in ELEMENTS.keys() - {index}
+            if value.type == i1:
+                kept = not any(_compares_places(each, pair) for each in conjuncts(value))
             by_both = {pair.row.result, pair.key.result} <= pair.axes(value) <= allowed
             if kept and by_both and pair.tells(value) and _reads(op):
                 found.append(value)
@@ -224,7 +249,9 @@ def _largest(kernel: attn.KernelOp, pair: _Pair, others: list[attn.IndexOp]) -> 
 
 
 def _reads(op: Operation) -> bool:
-    return any(isinstance(each, attn.ReadOp) for each in (op, *made_of(op.operands)))
+    """Whether an operation reads, or rests on what reads; what is left in a table is at hand."""
+    reads = [each for each in (op, *made_of(op.operands)) if isinstance(each, attn.ReadOp)]
+    return any(spec.enclosing_tensor(each, each.tensor.string_value()).role.data != "workspace" for each in reads)
 
 
 @dataclass(frozen=True)
@@ -236,7 +263,7 @@ class _Tabulated:
     others: tuple[attn.IndexOp, ...]
 
 
-def _tables(values: list[SSAValue], kernel: attn.KernelOp, module: ModuleOp, pair: _Pair) -> None:
+def _tables(values: list[SSAValue], kernel: attn.KernelOp, module: ModuleOp, pair: _Pair) -> bool:
     """Kernels that compute values for each distance, one for those that differ alike; this one reads them there."""
     tables = [table for value in values if (table := _declared(value, kernel, module, pair)) is not None]
     for others in dict.fromkeys(table.others for table in tables):
@@ -254,6 +281,7 @@ def _tables(values: list[SSAValue], kernel: attn.KernelOp, module: ModuleOp, pai
             found = insert_before(op, arith.CmpfOp(found, insert_before(op, constant_op(1.0, f32)), "oeq"))
         table.value.replace_all_uses_with(found)
     sort_block(kernel.body.block)
+    return bool(tables)
 
 
 def _declared(value: SSAValue, kernel: attn.KernelOp, module: ModuleOp, pair: _Pair) -> _Tabulated | None:

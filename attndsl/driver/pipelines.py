@@ -85,7 +85,6 @@ EXCHANGED = (
 IN_THE_CHEAPER_ORDER = (
     Step("reassociate-contractions", "before materialise, which makes kernels of what it has put in order"),
     Step("materialise", "before bound-loops: which keys some row sees is one question, which one row does another"),
-    Step("tabulate-distances", "before fuse-loops and pack-rows, which ask what is read for each row and key"),
 )
 """From simple `attn` IR to contractions that are made in the order, and as often, as is cheapest."""
 
@@ -196,6 +195,7 @@ def triton(options: Options) -> Pipeline:
         Step("order-sums", "wants simple places, which tell most; before all that asks what keys are: it makes some"),
         *SIMPLIFY[2:],
         *IN_THE_CHEAPER_ORDER,
+        Step("tabulate-distances", "before fuse-loops and pack-rows, which ask what is read for each row and key"),
         Step("fold-contractions", "before split-axes: what is read tile by tile fits tiles without being cut"),
         NESTED,
         Step("bound-loops", "before pack-rows, which puts the rows that tell key ranges apart first"),

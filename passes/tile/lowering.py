@@ -14,6 +14,7 @@ from attndsl.ir import attn, spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.hints import hint
 from attndsl.ir.keys import Folded
+from attndsl.ir.told import Told
 from attndsl.ir.traits import Axes, monoid_of
 from attndsl.ir.xdsl import AnyFloat, Attribute, Block, Operation, Region, SSAValue, arith, i1
 from attndsl.passes.tile.builder import order_of
@@ -264,10 +265,23 @@ class Lowering:
         return product if product is not None else at.build.constant(1.0, self.real_type)
 
     def programs(self, op: attn.WriteOp | attn.ScatterOp, at: Where) -> list[SSAValue]:
-        """The variables of the programs of which elements may meet, in the order of the kernel."""
+        """The variables of the programs of which elements may meet.
+
+        Rows that agree in what a write adds along have elements of their own. Programs have a tile of such a variable,
+        and do not agree in it: what that and an element tell of others, as `i` and `j - i` do of `j`, none knows.
+        """
+        tiled, told = attn.RowOp | attn.ColumnOp, Told(op.indices, self.source.body.block)
+        told.learn(variable for variable in op.along if not isinstance(variable.owner, tiled))
+        by_programs = told.known
+        told.learn(op.along)
+        by_rows = [each.results[0] for each in self.ops if each.results and each.results[0] in told.known - by_programs]
+        meeting = [
+            *op.along,
+            *(each for each in by_rows if isinstance(each.owner, tiled | attn.GridOp) and each not in op.along),
+        ]
         found: dict[SSAValue, None] = {}
-        for variable in (variable for v in op.along for variable in sorted(self.axes(v), key=order_of)):
-            if isinstance(variable.owner, attn.RowOp | attn.ColumnOp):
+        for variable in (variable for v in meeting for variable in sorted(self.axes(v), key=order_of)):
+            if isinstance(variable.owner, tiled):
                 axis = self.target_axis(variable, at).owner
                 assert isinstance(axis, tile.RangeOp)
                 found[axis.start] = None

@@ -12,7 +12,7 @@ from attndsl.gradient import gradient
 from attndsl.ir import tile
 from attndsl.ir.rewrite import constant
 from attndsl.syntax.source import Source
-from attndsl.testing import Case, Form
+from attndsl.testing import Case, Form, check_stages
 from attndsl.testing.stages import lower
 
 from .differences import slopes_differ
@@ -32,6 +32,16 @@ def test_pairs_of_rows_and_keys_are_products_of_matrices(name: str, target: str)
         loads = {op.tensor.string_value() for op in kernel.walk() if isinstance(op, tile.LoadOp)}
         if {"q", "k"} <= loads:
             assert sum(isinstance(op, tile.DotOp) for op in kernel.walk()) >= 2
+
+
+@pytest.mark.parametrize("target", ["numpy", "triton"])
+@pytest.mark.parametrize("name", ["relative_bias", "t5_bias"])
+def test_programs_of_all_pairs_meet_in_a_distance(name: str, target: str) -> None:
+    """Also those that agree in a tile of rows: of these each tells its keys apart, and a program has several."""
+    spec = check(Source((EXAMPLES / f"{name}.attn").read_text(encoding="utf-8")))
+    backward = check(Source(gradient(spec, of=("bias",)).backward))
+    dims = {"B": 1, "H": 2, "M": 9, "N": 8, "D": 2, "E": 2}
+    check_stages([Case.make(backward, seed=0, dims=dims)], form=Form(target, 4, 3))
 
 
 TABLE = """attention table {{
